@@ -1,0 +1,41 @@
+SHELL := /bin/bash
+export PATH := $(CURDIR)/.tools/node_modules/.bin:$(CURDIR)/node_modules/.bin:$(PATH)
+MAKEFLAGS += --no-print-directory
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench full clean setup setup-test
+
+help: ## show these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+run: setup ## set up what is missing and start Outrider (ARGS="…" goes to `outrider serve`)
+	@bin/outrider serve $(ARGS)
+
+test: setup-test ## run all tests (ARGS="packages/server" for some)
+	@vitest run $(ARGS)
+
+check: setup ## format, lint, types, and openapi.json against the contract
+	@biome check --error-on-warnings .
+	@tsc
+	@node scripts/openapi.ts --check
+	@redocly lint openapi.json
+
+format: setup ## format, sort imports and apply the safe fixes
+	@biome check --write .
+
+bench: setup ## measure each promise about speed
+	@node bench/main.ts $(ARGS)
+
+full: ## check, the tests with their longer rounds, bench
+	@$(MAKE) check
+	@OUTRIDER_FULL=1 $(MAKE) test
+	@$(MAKE) bench
+
+clean: ## remove what set-up and the tests made; .outrider, the data, stays
+	@rm -rf .tools node_modules coverage
+
+setup:
+	@scripts/setup
+
+setup-test:
+	@scripts/setup test

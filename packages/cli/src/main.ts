@@ -1,0 +1,15 @@
+import { Command } from "commander";
+import { personCommand } from "./commands/person.ts";
+import { serveCommand } from "./commands/serve.ts";
+
+const program = new Command("outrider")
+  .description("Runs coding agents on request.")
+  .addCommand(serveCommand)
+  .addCommand(personCommand);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  console.error(`outrider: ${(error as Error).message}`);
+  process.exit(1);
+}

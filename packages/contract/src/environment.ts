@@ -1,0 +1,142 @@
+import { z } from "zod";
+import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
+
+const RepositoryPart = pattern(/^[A-Za-z0-9_.-]{1,100}$/, "must be letters, digits, `.`, `_` or `-`");
+
+const repositoryUrl = /^(https:\/\/|ssh:\/\/)[^\s]+$|^[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:[^\s]+$/;
+
+const Repository = z
+  .strictObject({
+    url: pattern(repositoryUrl, "must be an https or ssh address of a git repository")
+      .max(2_048)
+      .refine((url) => !/^https:\/\/[^/]*@/.test(url), "must not hold credentials; store them as a secret")
+      .optional(),
+    owner: RepositoryPart.optional(),
+    repo: RepositoryPart.optional(),
+    ref: pattern(/^(?!-)[^\s~^:?*[\\\p{Cc}]{1,250}$/u, "must be a branch, tag or commit").optional(),
+    path: pattern(
+      /^(?!\/)(?!.*(^|\/)\.\.(\/|$))[^\p{Cc}]{1,250}$/u,
+      "must be a relative path inside the workspace",
+    )
+      .optional()
+      .meta({ description: "Where it is checked out. Default: the repository's name." }),
+  })
+  .superRefine(({ url, owner, repo }, context) => {
+    const byUrl = url !== undefined && owner === undefined && repo === undefined;
+    const byName = url === undefined && owner !== undefined && repo !== undefined;
+    if (!byUrl && !byName) context.addIssue("needs either `url`, or `owner` and `repo`");
+  })
+  .meta({
+    id: "EnvironmentRepository",
+    oneOf: [
+      { required: ["url"], properties: { owner: false, repo: false } },
+      { required: ["owner", "repo"], properties: { url: false } },
+    ],
+  });
+
+const Domain = pattern(
+  /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i,
+  "must be a domain like `example.com` or `*.example.com`",
+).max(253);
+
+const Network = z
+  .strictObject({
+    mode: z.enum(["open", "allowlist", "none"]),
+    allow: z
+      .array(Domain)
+      .max(500)
+      .optional()
+      .meta({ description: "With `allowlist`: the domains that may be reached." }),
+  })
+  .superRefine(({ mode, allow }, context) => {
+    if (mode !== "allowlist" && allow?.length) {
+      context.addIssue({ code: "custom", path: ["allow"], message: "goes with the mode `allowlist` only" });
+    }
+  })
+  .meta({ id: "EnvironmentNetwork" });
+
+const Resources = z
+  .strictObject({
+    cpus: z.number().min(0.1).max(256).optional(),
+    memory_mb: z.int().min(64).max(4_194_304).optional(),
+    pids: z.int().min(16).max(4_194_304).optional(),
+    disk_mb: z.int().min(16).max(16_777_216).optional(),
+  })
+  .meta({ id: "EnvironmentResources" });
+
+const members = {
+  name: text({ max: 128 }),
+  description: text({ min: 0, max: 2_000 }).optional(),
+  repos: z.array(Repository).max(20).optional(),
+  setup_commands: z
+    .array(text({ max: 8_192 }))
+    .max(50)
+    .optional(),
+  variables: z.record(VariableName, text({ min: 0, max: 32_768 })).optional(),
+  secrets: z
+    .array(VariableName)
+    .max(100)
+    .refine((names) => new Set(names).size === names.length, "names a secret twice")
+    .optional()
+    .meta({
+      uniqueItems: true,
+      description: "Names of secrets that reach the run's processes as variables.",
+    }),
+  network: Network.optional().meta({ description: "Default: mode `none`." }),
+  resources: Resources.optional(),
+  timeout_minutes: z
+    .int()
+    .min(1)
+    .max(10_080)
+    .optional()
+    .meta({ description: "Of a turn, where the run sets none." }),
+};
+
+export const EnvironmentRequest = z
+  .strictObject(members)
+  .superRefine(({ variables = {}, secrets = [] }, context) => {
+    secrets.forEach((name, index) => {
+      if (Object.hasOwn(variables, name)) {
+        context.addIssue({
+          code: "custom",
+          path: ["secrets", index],
+          message: "is also the name of a variable",
+        });
+      }
+    });
+  })
+  .meta({
+    id: "CloudEnvironmentRequest",
+    examples: [
+      {
+        name: "api",
+        repos: [{ owner: "acme", repo: "api", ref: "main" }],
+        setup_commands: ["npm ci"],
+        network: { mode: "allowlist", allow: ["*.example.com"] },
+      },
+    ],
+  });
+export type EnvironmentRequest = z.infer<typeof EnvironmentRequest>;
+
+export const CloudEnvironment = z
+  .object({
+    environment_id: Uuid,
+    ...members,
+    repos: z.array(Repository),
+    setup_commands: z.array(z.string()),
+    variables: z.record(z.string(), z.string()),
+    secrets: z.array(z.string()),
+    network: Network,
+    version: z.int().min(1).meta({ description: "Grows with every change." }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({
+    id: "CloudEnvironment",
+    description: "Where runs execute: repositories, setup, network, resources.",
+  });
+export type CloudEnvironment = z.infer<typeof CloudEnvironment>;
+
+export const ListEnvironmentsResponse = z
+  .object({ environments: z.array(CloudEnvironment) })
+  .meta({ id: "ListEnvironmentsResponse" });

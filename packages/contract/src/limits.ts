@@ -1,0 +1,22 @@
+/** Every bound that the API promises, in one place. Sizes are bytes unless the name says otherwise. */
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export const limits = {
+  body: 1 * MIB,
+  bodyWithAttachments: 16 * MIB,
+  jsonDepth: 64,
+  prompt: 256 * KIB,
+  titleCharacters: 256,
+  derivedTitleCharacters: 80,
+  listedPromptCharacters: 2_000,
+  outputSchema: 64 * KIB,
+  attachments: { count: 5, total: 10 * MIB },
+  metadata: { pairs: 20, value: 256, filters: 5 },
+  mcpServers: 20,
+  pageSize: { default: 20, max: 500 },
+  eventPageSize: { default: 100, max: 1_000 },
+  idempotency: { keyCharacters: 255, hours: 24, waitSeconds: 5 },
+  secret: { min: 8, max: 64 * KIB },
+  header: 16 * KIB,
+} as const;

@@ -1,0 +1,217 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { limits } from "@outrider/contract/limits";
+import { type OperationId, operations, type Route } from "@outrider/contract/route";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+import { type Principal, requireScope } from "../engine/principal.ts";
+import { Refusal } from "../engine/refusal.ts";
+import type { Tx } from "../store/db.ts";
+import { createAuthenticator } from "./auth.ts";
+import { type Call, type Handler, type Handlers, type Result, type Services, STREAMED } from "./call.ts";
+import { type Outcome, once, readIdempotencyKey } from "./idempotency.ts";
+import { readJson } from "./json.ts";
+import { createMetrics } from "./metrics.ts";
+import { problem, refusalOf } from "./problem.ts";
+import {
+  BASE,
+  bodyMembers,
+  bodyOf,
+  methodsOf,
+  paramsOf,
+  pathOf,
+  queryOf,
+  requireAcceptable,
+} from "./request.ts";
+import { environmentHandlers } from "./routes/environments.ts";
+import { eventHandlers } from "./routes/events.ts";
+import { followupHandlers } from "./routes/followups.ts";
+import { identityHandlers } from "./routes/identities.ts";
+import { keyHandlers } from "./routes/keys.ts";
+import { modelHandlers } from "./routes/models.ts";
+import { runHandlers } from "./routes/runs.ts";
+import { secretHandlers } from "./routes/secrets.ts";
+import { registerService } from "./service.ts";
+
+const handlers: Handlers = {
+  ...runHandlers,
+  ...followupHandlers,
+  ...eventHandlers,
+  ...environmentHandlers,
+  ...secretHandlers,
+  ...modelHandlers,
+  ...identityHandlers,
+  ...keyHandlers,
+};
+
+export interface AppOptions {
+  services: Services;
+  log: Logger;
+  /** The address that links in answers begin with. */
+  origin(): string;
+}
+
+/** The trace that the caller is part of, else a new one. It stands in answers, problems and log lines. */
+function traceIdOf(request: IncomingMessage): string {
+  const given = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(
+    String(request.headers.traceparent ?? ""),
+  )?.[1];
+  return given && !/^0+$/.test(given) ? given : randomBytes(16).toString("hex");
+}
+
+/** From one request to one answer, the same way for every call. */
+export function createApp({ services, log, origin }: AppOptions): FastifyInstance {
+  const app = fastify({
+    genReqId: traceIdOf,
+    bodyLimit: limits.body,
+    // Idle connections are closed at shutdown; requests at work are finished.
+    forceCloseConnections: "idle",
+    requestTimeout: 60_000,
+    routerOptions: { maxParamLength: 1_024 },
+    http: { maxHeaderSize: limits.header },
+    frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
+    clientErrorHandler: answerUnreadable,
+  });
+  const metrics = createMetrics(services);
+  const authenticator = createAuthenticator(services.db);
+  const principals = new WeakMap<FastifyRequest, Principal>();
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers({
+      "x-trace-id": request.id,
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
+    });
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const { operation = "other" } = request.routeOptions.config as { operation?: string };
+    metrics.answered({ operation, status: reply.statusCode, seconds: reply.elapsedTime / 1_000 });
+    const ms = Math.round(reply.elapsedTime * 10) / 10;
+    const { id: trace_id, method } = request;
+    const key_id = principals.get(request)?.key.key_id;
+    log.info({ trace_id, operation, method, status: reply.statusCode, ms, key_id }, "answered");
+  });
+  app.addHook("onClose", () => authenticator.close());
+  app.setErrorHandler((error, request, reply) => answerFailure(error, request, reply));
+  app.setNotFoundHandler((request, reply) => answerUnknown(request, reply));
+  registerService(app, { services, metrics, authenticator });
+  for (const [operation, route] of operations) {
+    app.route({
+      method: route.method,
+      url: BASE + route.path.replace(/\{(\w+)\}/g, ":$1"),
+      bodyLimit: route.attachments ? limits.bodyWithAttachments : limits.body,
+      config: { operation },
+      handler: (request, reply) => answer(operation, route, request, reply),
+    });
+  }
+  return app;
+
+  async function answer(operation: OperationId, route: Route, request: FastifyRequest, reply: FastifyReply) {
+    const principal = await authenticator.authenticate(request);
+    principals.set(request, principal);
+    requireScope(principal, route.scope);
+    requireAcceptable(route, request);
+    const raw = bodyOf(request);
+    const json = raw.length > 0 ? readJson(raw) : undefined;
+    const changes: string[] = [];
+    const work = async (sql: Services["db"] | Tx): Promise<Result | typeof STREAMED> => {
+      const call: Call<never> = {
+        services,
+        principal,
+        params: paramsOf(route, request) as never,
+        query: queryOf(route, request) as never,
+        body: bodyMembers(route, json, raw.length) as never,
+        sql: sql as never,
+        traceId: request.id,
+        request,
+        reply,
+        changed: (runId) => changes.push(runId),
+      };
+      return (handlers[operation] as Handler<never>)(call);
+    };
+    const outcome = await carryOut();
+    for (const runId of changes) services.watch.changed(runId);
+    return outcome && send(reply, outcome);
+
+    async function carryOut(): Promise<Outcome | undefined> {
+      if (route.method === "GET") {
+        const result = await work(services.db);
+        return result === STREAMED ? undefined : outcomeOf(result);
+      }
+      const writing = async (tx: Tx) => outcomeOf((await work(tx)) as Result);
+      const key =
+        route.method === "POST" ? readIdempotencyKey(request.headers["idempotency-key"]) : undefined;
+      if (key === undefined) return services.db.begin(writing);
+      const scope = { owner_uid: principal.creator.uid, method: route.method, path: pathOf(request), key };
+      return once(services.db, {
+        scope,
+        body: raw,
+        work: writing,
+        answerTo: (error) => outcomeOfFailure(error, request),
+      });
+    }
+  }
+
+  function outcomeOfFailure(error: unknown, request: FastifyRequest): Outcome {
+    const refusal = refusalOf(error);
+    if (!refusal) log.error({ trace_id: request.id, error }, "a request failed");
+    const { code, message, faults } =
+      refusal ?? new Refusal("internal_error", "The service met an error that it did not expect.");
+    const occurrence = { origin: origin(), path: pathOf(request), traceId: request.id };
+    const { status, headers, body } = problem(code, message, faults, occurrence);
+    return { status, headers, body: JSON.stringify(body) };
+  }
+
+  function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
+    return send(reply, outcomeOfFailure(error, request));
+  }
+
+  /** An address that exists for other methods says which. */
+  function answerUnknown(request: FastifyRequest, reply: FastifyReply) {
+    const methods = methodsOf(pathOf(request));
+    if (methods.length === 0) {
+      return answerFailure(new Refusal("resource_not_found", "Nothing has this address."), request, reply);
+    }
+    const allow = methods.join(", ");
+    const refusal = new Refusal("method_not_allowed", `This address takes ${allow}.`);
+    return answerFailure(refusal, request, reply.header("allow", allow));
+  }
+
+  /** What is not even HTTP: no request exists, so the problem is written to the socket. */
+  function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket) {
+    if (socket.destroyed || error.code === "ECONNRESET") return;
+    const [code, detail] =
+      error.code === "HPE_HEADER_OVERFLOW"
+        ? (["invalid_request", `The headers are larger than ${limits.header} bytes.`] as const)
+        : (["invalid_request", "This is not a valid HTTP request."] as const);
+    const traceId = randomBytes(16).toString("hex");
+    const { headers, body } = problem(code, detail, [], { origin: origin(), path: "", traceId });
+    const text = JSON.stringify(body);
+    const lines = Object.entries({
+      ...headers,
+      "content-length": Buffer.byteLength(text),
+      connection: "close",
+    });
+    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    socket.end(`HTTP/1.1 400 Bad Request\r\n${head}\r\n${text}`);
+  }
+}
+
+function outcomeOf({ status, headers = {}, body, replayBody }: Result): Outcome {
+  return {
+    status,
+    headers: {
+      ...headers,
+      ...(body === undefined ? {} : { "content-type": "application/json; charset=utf-8" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(replayBody === undefined ? {} : { replayBody: JSON.stringify(replayBody) }),
+  };
+}
+
+function send(reply: FastifyReply, { status, headers, body }: Outcome) {
+  return reply.code(status).headers(headers).send(body);
+}

@@ -1,0 +1,33 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { badMember } from "../engine/refusal.ts";
+import type { Vault } from "../engine/vault.ts";
+import type { RunPosition } from "../store/runs.ts";
+
+const SIGNATURE = 16;
+
+/** A cursor says where a page ended, and is good only for the query that made it. */
+export function writeCursor(vault: Vault, query: object, position: RunPosition): string {
+  const body = Buffer.from(JSON.stringify([position.value, position.run_id]));
+  return Buffer.concat([signatureOf(vault, query, body), body]).toString("base64url");
+}
+
+export function readCursor(vault: Vault, query: object, cursor: string): RunPosition {
+  const bytes = Buffer.from(cursor, "base64url");
+  const body = bytes.subarray(SIGNATURE);
+  const signature = bytes.subarray(0, SIGNATURE);
+  const isOurs =
+    signature.length === SIGNATURE && timingSafeEqual(signature, signatureOf(vault, query, body));
+  if (!isOurs || bytes.toString("base64url") !== cursor) {
+    throw badMember(
+      "cursor",
+      "belongs to another query; begin again without it, or keep filters and order as they were",
+    );
+  }
+  const [value, run_id] = JSON.parse(body.toString());
+  return { value, run_id };
+}
+
+function signatureOf(vault: Vault, query: object, body: Buffer): Buffer {
+  const digest = createHash("sha256").update(JSON.stringify(query)).digest();
+  return vault.sign(Buffer.concat([digest, body])).subarray(0, SIGNATURE);
+}

@@ -1,0 +1,29 @@
+import { editFollowup, sendFollowup, withdrawFollowup } from "../../engine/followups.ts";
+import { requireRun } from "../../engine/runs.ts";
+import { listFollowups } from "../../store/followups.ts";
+import { gone, type Handlers, ok } from "../call.ts";
+
+export const followupHandlers: Pick<
+  Handlers,
+  "createFollowup" | "listFollowups" | "updateFollowup" | "deleteFollowup"
+> = {
+  async createFollowup({ sql, principal, params, body, changed }) {
+    const sent = await sendFollowup(sql, principal, params.runId, body);
+    changed(params.runId);
+    return ok(sent);
+  },
+
+  async listFollowups({ sql, principal, params }) {
+    await requireRun(sql, principal, params.runId);
+    return ok({ followups: await listFollowups(sql, params.runId) });
+  },
+
+  async updateFollowup({ sql, principal, params, body }) {
+    return ok(await editFollowup(sql, principal, params, body));
+  },
+
+  async deleteFollowup({ sql, principal, params }) {
+    await withdrawFollowup(sql, principal, params);
+    return gone;
+  },
+};

@@ -1,0 +1,104 @@
+import { limits } from "@outrider/contract/limits";
+import type { ListRunsQuery } from "@outrider/contract/query";
+import type { Routes } from "@outrider/contract/route";
+import type { ListRunsResponse, RunSourceType } from "@outrider/contract/run";
+import { visibleTo } from "../../engine/access.ts";
+import type { Principal } from "../../engine/principal.ts";
+import { cancelRun, createRun, getRun, removeRun } from "../../engine/runs.ts";
+import type { Sql } from "../../store/db.ts";
+import { findPersonByEmail } from "../../store/people.ts";
+import { listRuns, type RunFilter, type RunSort } from "../../store/runs.ts";
+import { gone, type Handler, type Handlers, ok } from "../call.ts";
+import { readCursor, writeCursor } from "../cursor.ts";
+
+/** A label that the client gives itself; anything else is the API. */
+function sourceOf(header: string | string[] | undefined): RunSourceType {
+  const client = String(header ?? "")
+    .split("/")[0]
+    ?.toLowerCase();
+  if (client === "cli") return "CLI";
+  return client === "github-action" ? "GITHUB_ACTION" : "API";
+}
+
+const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
+  sql,
+  services,
+  principal,
+  body,
+  traceId,
+  request,
+}) => {
+  const source = sourceOf(request.headers["x-outrider-client"]);
+  const run = await createRun(sql, services.vault, { principal, source, traceId }, body);
+  return { status: 200, body: run, headers: { location: `/api/v1/agent/runs/${run.run_id}` } };
+};
+
+const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+async function creatorUids(sql: Sql, principal: Principal, asked: string[]): Promise<string[]> {
+  const uids = await Promise.all(
+    asked.map(async (creator) => {
+      if (creator === "me") return principal.creator.uid;
+      if (isUuid.test(creator)) return creator.toLowerCase();
+      return (await findPersonByEmail(sql, creator))?.uid;
+    }),
+  );
+  return uids.filter((uid) => uid !== undefined);
+}
+
+async function filterOf(sql: Sql, principal: Principal, query: ListRunsQuery): Promise<RunFilter> {
+  const { limit, cursor, sort_by, sort_order, config_name, name, creator, ...rest } = query;
+  const names = config_name || name ? [...(config_name ?? []), ...(name ?? [])] : undefined;
+  const only = visibleTo(principal);
+  return {
+    ...rest,
+    ...(names ? { config_name: names } : {}),
+    ...(creator ? { creator_uid: await creatorUids(sql, principal, creator) } : {}),
+    ...(only ? { visible_to: only } : {}),
+  } as RunFilter;
+}
+
+export const runHandlers: Pick<
+  Handlers,
+  "createRun" | "createRunAlias" | "listRuns" | "getRun" | "deleteRun" | "cancelRun"
+> = {
+  createRun: create,
+  createRunAlias: create,
+
+  async listRuns({ sql, services, principal, query }) {
+    const filter = await filterOf(sql, principal, query);
+    const sort: RunSort = { by: query.sort_by ?? "created_at", order: query.sort_order ?? "desc" };
+    const asked = { filter, sort };
+    const limit = query.limit ?? limits.pageSize.default;
+    const after = query.cursor ? readCursor(services.vault, asked, query.cursor) : undefined;
+    const rows = await listRuns(sql, { ...asked, limit, ...(after ? { after } : {}) });
+    const runs = rows.slice(0, limit);
+    const last = runs.at(-1);
+    const has_next_page = rows.length > limit;
+    const next_cursor =
+      has_next_page && last
+        ? writeCursor(services.vault, asked, { value: last[sort.by], run_id: last.run_id })
+        : undefined;
+    const page: ListRunsResponse = {
+      runs,
+      page_info: { has_next_page, ...(next_cursor ? { next_cursor } : {}) },
+    };
+    return ok(page);
+  },
+
+  async getRun({ sql, principal, params }) {
+    return ok(await getRun(sql, principal, params.runId));
+  },
+
+  async cancelRun({ sql, principal, params, changed }) {
+    await cancelRun(sql, principal, params.runId);
+    changed(params.runId);
+    return ok({ run_id: params.runId, state: "CANCELLED" });
+  },
+
+  async deleteRun({ sql, principal, params, changed }) {
+    await removeRun(sql, principal, params.runId);
+    changed(params.runId);
+    return gone;
+  },
+};

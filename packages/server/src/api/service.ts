@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import type { FastifyInstance } from "fastify";
+import { requireScope } from "../engine/principal.ts";
+import { Refusal } from "../engine/refusal.ts";
+import type { Authenticator } from "./auth.ts";
+import type { Services } from "./call.ts";
+import { registerDocs } from "./docs.ts";
+import type { Metrics } from "./metrics.ts";
+import { BASE } from "./request.ts";
+
+const openapi = readFileSync(new URL("../../../../openapi.json", import.meta.url), "utf8");
+
+interface ServiceOptions {
+  services: Services;
+  metrics: Metrics;
+  authenticator: Authenticator;
+}
+
+/** What operators and browsers ask for, beside the calls of the API. */
+export function registerService(app: FastifyInstance, { services, metrics, authenticator }: ServiceOptions) {
+  app.get("/healthz", { config: { operation: "health" } }, async () => ({ status: "ok" }));
+
+  app.get("/readyz", { config: { operation: "readiness" } }, async () => {
+    if (services.stopping.aborted) throw new Refusal("resource_unavailable", "The service is stopping.");
+    await services.db`select 1`;
+    return { status: "ready" };
+  });
+
+  app.get("/metrics", { config: { operation: "metrics" } }, async (request, reply) => {
+    requireScope(await authenticator.authenticate(request), "admin");
+    return reply.type(metrics.contentType).send(await metrics.text());
+  });
+
+  app.get(`${BASE}/openapi.json`, { config: { operation: "openapi" } }, async (_request, reply) =>
+    reply.type("application/json; charset=utf-8").send(openapi),
+  );
+
+  registerDocs(app, { openapi: () => openapi });
+}

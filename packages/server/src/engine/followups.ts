@@ -1,0 +1,94 @@
+import type {
+  Followup,
+  FollowupMode,
+  FollowupOutcome,
+  RunFollowupRequest,
+} from "@outrider/contract/followup";
+import { isFinal, type RunState } from "@outrider/contract/run";
+import { v7 as uuidv7 } from "uuid";
+import type { Tx } from "../store/db.ts";
+import {
+  countQueuedFollowups,
+  findFollowup,
+  insertFollowup,
+  updateFollowup,
+  withdrawFollowups,
+} from "../store/followups.ts";
+import { type Head, touchRun } from "../store/heads.ts";
+import { insertAttachments } from "../store/runs.ts";
+import type { Principal } from "./principal.ts";
+import { notFound, Refusal } from "./refusal.ts";
+import { lockRun, reopenRun } from "./runs.ts";
+
+export interface SentFollowup {
+  followup_id: string;
+  run_id: string;
+  state: RunState;
+  outcome: FollowupOutcome;
+}
+
+/** Stored under the run's lock, so that no end of the run can pass it by. */
+export async function sendFollowup(
+  tx: Tx,
+  principal: Principal,
+  runId: string,
+  request: RunFollowupRequest,
+): Promise<SentFollowup> {
+  const head = await lockRun(tx, principal, runId);
+  const { message, mode = "auto", limits, attachments } = request;
+  const followup_id = uuidv7();
+  await insertFollowup(tx, { followup_id, run_id: runId, message, mode, ...(limits ? { limits } : {}) });
+  if (attachments) await insertAttachments(tx, { run_id: runId, followup_id }, attachments);
+  const outcome = outcomeIn(head.state);
+  if (outcome === "new_turn") await reopenRun(tx, principal, head, { followup_id, mode });
+  else await touchRun(tx, runId);
+  return { followup_id, run_id: runId, state: outcome === "new_turn" ? "QUEUED" : head.state, outcome };
+}
+
+function outcomeIn(state: RunState): FollowupOutcome {
+  if (state === "QUEUED") return "queued_prompt";
+  return isFinal(state) || state === "BLOCKED" ? "new_turn" : "live_session";
+}
+
+interface Address {
+  runId: string;
+  followupId: string;
+}
+
+export async function editFollowup(
+  tx: Tx,
+  principal: Principal,
+  { runId, followupId }: Address,
+  change: { message?: string | undefined; mode?: FollowupMode | undefined },
+): Promise<Followup> {
+  await requireQueued(tx, principal, { runId, followupId });
+  await touchRun(tx, runId);
+  return (await updateFollowup(tx, followupId, change)) as Followup;
+}
+
+export async function withdrawFollowup(
+  tx: Tx,
+  principal: Principal,
+  { runId, followupId }: Address,
+): Promise<void> {
+  const head = await requireQueued(tx, principal, { runId, followupId });
+  await withdrawFollowups(tx, { run_id: runId, followup_id: followupId });
+  // A later turn has no prompt of its own: without a message there would be nothing to do.
+  if (head.state === "QUEUED" && head.turn > 1 && (await countQueuedFollowups(tx, runId)) === 0) {
+    throw new Refusal("conflict", "The run waits to work on this follow-up alone. Cancel the run instead.");
+  }
+  await touchRun(tx, runId);
+}
+
+async function requireQueued(tx: Tx, principal: Principal, { runId, followupId }: Address): Promise<Head> {
+  const head = await lockRun(tx, principal, runId);
+  const followup = await findFollowup(tx, runId, followupId);
+  if (!followup) throw notFound("follow-up");
+  if (followup.delivery !== "queued") {
+    throw new Refusal(
+      "conflict",
+      `The follow-up has been ${followup.delivery} and cannot be changed any more.`,
+    );
+  }
+  return head;
+}

@@ -1,0 +1,24 @@
+import { limits } from "@outrider/contract/limits";
+import type { Logger } from "pino";
+import type { Db } from "../store/db.ts";
+import { deleteOldIdempotencyKeys } from "../store/idempotency.ts";
+
+const EVERY_MS = 10 * 60_000;
+
+/** Takes away what has had its time. */
+export function startJanitor(db: Db, log: Logger): { stop(): Promise<void> } {
+  const clean = () =>
+    deleteOldIdempotencyKeys(db, limits.idempotency.hours)
+      .catch((error) => log.warn({ error }, "cannot clean up"))
+      .then(() => {});
+  let work = clean();
+  const ticker = setInterval(() => {
+    work = work.then(clean);
+  }, EVERY_MS);
+  return {
+    async stop() {
+      clearInterval(ticker);
+      await work;
+    },
+  };
+}

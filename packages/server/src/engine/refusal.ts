@@ -1,0 +1,28 @@
+import type { ErrorCode } from "@outrider/contract/error";
+
+export interface Fault {
+  /** A JSON pointer into the body, or the name of a parameter. */
+  pointer: string;
+  message: string;
+}
+
+/** A call that is refused, by a code of the contract's table. It undoes the transaction that it ends. */
+export class Refusal extends Error {
+  readonly code: ErrorCode;
+  readonly faults: Fault[];
+
+  constructor(code: ErrorCode, detail: string, faults: Fault[] = []) {
+    super(detail);
+    this.code = code;
+    this.faults = faults;
+  }
+}
+
+export function notFound(what: string): Refusal {
+  return new Refusal("resource_not_found", `There is no ${what} with this identifier.`);
+}
+
+/** A refusal of one member, which the detail and the pointer both name. */
+export function badMember(pointer: string, message: string, code: ErrorCode = "invalid_request"): Refusal {
+  return new Refusal(code, `\`${pointer}\` ${message}.`, [{ pointer, message }]);
+}

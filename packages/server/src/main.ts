@@ -1,0 +1,138 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { type Logger, pino } from "pino";
+import { createApp } from "./api/app.ts";
+import type { Config } from "./config.ts";
+import { startJanitor } from "./engine/janitor.ts";
+import { openVault } from "./engine/vault.ts";
+import { openWatch } from "./engine/watch.ts";
+import { requireSameMasterKey, welcomeFirstPerson } from "./engine/welcome.ts";
+import { type Db, openDb, requireSupportedVersion } from "./store/db.ts";
+import { startEmbedded } from "./store/embedded.ts";
+import { migrate } from "./store/migrate.ts";
+
+const CONNECTIONS = 32;
+
+export interface Server {
+  /** Where it listens, without a path. */
+  origin: string;
+  /** Where the first key was written, if this start made it. */
+  firstKey?: string;
+  database: string;
+  /** Finishes requests, ends streams, then stops everything that it started. */
+  stop(): Promise<void>;
+}
+
+/** The composition root: everything is made here, from the bottom up, and stopped from the top down. */
+export async function startServer(config: Config): Promise<Server> {
+  const log = createLogger(config);
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = once(async () => {
+    for (const step of stops.reverse())
+      await step().catch((error) => log.error({ error }, "a part did not stop"));
+  });
+  try {
+    await mkdir(config.dataDir, { recursive: true, mode: 0o711 });
+    const embedded = config.databaseUrl ? undefined : await startEmbedded({ dataDir: config.dataDir, log });
+    if (embedded) stops.push(() => embedded.stop());
+    const db = openDb(config.databaseUrl ?? (embedded as NonNullable<typeof embedded>).connection, {
+      connections: CONNECTIONS,
+    });
+    stops.push(() => db.end({ timeout: 5 }));
+    await prepareDatabase(db, log);
+
+    const vault = openVault(config.masterKey ?? (await ownMasterKey(config.dataDir)));
+    await requireSameMasterKey(db, vault);
+    const keyFile = join(config.dataDir, "key");
+    const isFirstStart = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
+
+    const watch = await openWatch(db, log);
+    stops.push(() => watch.close());
+    const janitor = startJanitor(db, log);
+    stops.push(janitor.stop);
+    const stopping = new AbortController();
+    let origin = "";
+    const app = createApp({
+      services: { db, vault, watch, stopping: stopping.signal },
+      log,
+      origin: () => origin,
+    });
+    stops.push(() => app.close());
+    stops.push(async () => stopping.abort());
+    await app.listen({ host: config.host, port: config.port });
+    const { port, address, family } = app.server.address() as AddressInfo;
+    const listening = `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+    origin = config.publicUrl ?? listening;
+    log.info({ origin: listening }, "listening");
+    return {
+      origin: listening,
+      database: embedded ? `PostgreSQL 18 in ${config.dataDir}` : "PostgreSQL of DATABASE_URL",
+      ...(isFirstStart ? { firstKey: keyFile } : {}),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function prepareDatabase(db: Db, log: Logger) {
+  await requireSupportedVersion(db);
+  const applied = await migrate(db);
+  if (applied.length > 0) log.info({ applied }, "the database is up to date");
+}
+
+/** Lines never hold a key, a secret or a prompt: errors of the database are cut to what cannot quote a row. */
+function createLogger({ logLevel }: Config): Logger {
+  return pino({
+    level: logLevel,
+    base: { pid: process.pid },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { error: describeError },
+  });
+}
+
+function describeError(error: unknown) {
+  if (!(error instanceof Error)) return { type: typeof error };
+  const { name, message, stack = "" } = error;
+  const { code, table_name, constraint_name } = error as {
+    code?: string;
+    table_name?: string;
+    constraint_name?: string;
+  };
+  const frames = stack
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line))
+    .join("\n");
+  return name === "PostgresError"
+    ? { name, code, table_name, constraint_name, frames }
+    : { name, message, code, frames };
+}
+
+async function ownMasterKey(dataDir: string): Promise<Buffer> {
+  const file = join(dataDir, "master.key");
+  const kept = await readFile(file, "utf8").catch(() => undefined);
+  if (kept) return Buffer.from(kept, "base64");
+  const key = randomBytes(32);
+  await writePrivately(file, `${key.toString("base64")}\n`);
+  return key;
+}
+
+/** Whole or not at all, on disk before it is relied on, and readable for its owner alone. */
+async function writePrivately(file: string, text: string) {
+  const handle = await open(`${file}.new`, "w", 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${file}.new`, file);
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => (result ??= work());
+}

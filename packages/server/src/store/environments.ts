@@ -1,0 +1,79 @@
+import type { CloudEnvironment, EnvironmentRequest } from "@outrider/contract/environment";
+import type { Sql } from "./db.ts";
+
+interface Row {
+  environment_id: string;
+  name: string;
+  config: Omit<EnvironmentRequest, "name">;
+  version: number;
+  created_at: string;
+  updated_at: string;
+}
+
+const columns = ["environment_id", "name", "config", "version", "created_at", "updated_at"];
+
+function toEnvironment({ config, ...row }: Row): CloudEnvironment {
+  const {
+    repos = [],
+    setup_commands = [],
+    variables = {},
+    secrets = [],
+    network = { mode: "none" },
+    ...rest
+  } = config;
+  return { ...row, ...rest, repos, setup_commands, variables, secrets, network };
+}
+
+export async function insertEnvironment(
+  sql: Sql,
+  environmentId: string,
+  { name, ...config }: EnvironmentRequest,
+): Promise<CloudEnvironment> {
+  const [row] = await sql<Row[]>`
+    insert into environments (environment_id, name, config)
+    values (${environmentId}, ${name}, ${sql.json(config as Parameters<typeof sql.json>[0])})
+    returning ${sql(columns)}`;
+  return toEnvironment(row as Row);
+}
+
+export async function replaceEnvironment(
+  sql: Sql,
+  environmentId: string,
+  { name, ...config }: EnvironmentRequest,
+): Promise<CloudEnvironment | undefined> {
+  const [row] = await sql<Row[]>`
+    update environments
+    set name = ${name}, config = ${sql.json(config as Parameters<typeof sql.json>[0])}, version = version + 1,
+      updated_at = outrider_now()
+    where environment_id = ${environmentId} and deleted_at is null
+    returning ${sql(columns)}`;
+  return row && toEnvironment(row);
+}
+
+export async function findEnvironment(
+  sql: Sql,
+  environmentId: string,
+): Promise<CloudEnvironment | undefined> {
+  const [row] = await sql<Row[]>`
+    select ${sql(columns)} from environments where environment_id = ${environmentId} and deleted_at is null`;
+  return row && toEnvironment(row);
+}
+
+export async function listEnvironments(sql: Sql): Promise<CloudEnvironment[]> {
+  const rows = await sql<Row[]>`
+    select ${sql(columns)} from environments where deleted_at is null order by name, environment_id`;
+  return rows.map(toEnvironment);
+}
+
+/** Runs keep the id, so the row stays; nothing new can use it. */
+export async function deleteEnvironment(sql: Sql, environmentId: string): Promise<boolean> {
+  const { count } = await sql`
+    update environments set deleted_at = outrider_now() where environment_id = ${environmentId} and deleted_at is null`;
+  return count > 0;
+}
+
+export async function environmentsUsingSecret(sql: Sql, name: string): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select name from environments where deleted_at is null and config -> 'secrets' ? ${name} order by name`;
+  return rows.map((row) => row.name);
+}

@@ -1,0 +1,55 @@
+import type { Identity, IdentityRequest } from "@outrider/contract/identity";
+import type { Sql } from "./db.ts";
+import { present } from "./runs.ts";
+
+const columns = [
+  "uid",
+  "name",
+  "description",
+  "model_id",
+  "environment_id",
+  "owner_uid",
+  "created_at",
+  "updated_at",
+];
+
+export async function insertIdentity(
+  sql: Sql,
+  identity: { uid: string; owner_uid: string } & IdentityRequest,
+): Promise<Identity> {
+  const { uid, owner_uid, name, description = null, model_id = null, environment_id = null } = identity;
+  const [row] = await sql<Identity[]>`
+    insert into identities (uid, owner_uid, name, description, model_id, environment_id)
+    values (${uid}, ${owner_uid}, ${name}, ${description}, ${model_id}, ${environment_id})
+    returning ${sql(columns)}`;
+  return present(row as Identity);
+}
+
+export async function replaceIdentity(sql: Sql, uid: string, identity: IdentityRequest): Promise<Identity> {
+  const { name, description = null, model_id = null, environment_id = null } = identity;
+  const [row] = await sql<Identity[]>`
+    update identities
+    set name = ${name}, description = ${description}, model_id = ${model_id}, environment_id = ${environment_id},
+      updated_at = outrider_now()
+    where uid = ${uid}
+    returning ${sql(columns)}`;
+  return present(row as Identity);
+}
+
+export async function findIdentity(sql: Sql, uid: string): Promise<Identity | undefined> {
+  const [row] = await sql<Identity[]>`
+    select ${sql(columns)} from identities where uid = ${uid} and deleted_at is null`;
+  return row && present(row);
+}
+
+export async function listIdentities(sql: Sql): Promise<Identity[]> {
+  const rows = await sql<Identity[]>`
+    select ${sql(columns)} from identities where deleted_at is null order by name, uid`;
+  return rows.map(present);
+}
+
+/** Its runs keep it as their creator, so the row stays; its keys end with it. */
+export async function deleteIdentity(sql: Sql, uid: string): Promise<void> {
+  await sql`update identities set deleted_at = outrider_now() where uid = ${uid}`;
+  await sql`update keys set revoked_at = outrider_now() where agent_uid = ${uid} and revoked_at is null`;
+}

@@ -1,0 +1,57 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import type { Db } from "./db.ts";
+
+const folder = new URL("./migrations/", import.meta.url);
+
+/** Any number that no other user of the database is likely to lock. */
+const LOCK = 7_286_011_432;
+
+interface Migration {
+  number: number;
+  name: string;
+  sql: string;
+  checksum: string;
+}
+
+async function readMigrations(): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const sql = await readFile(new URL(name, folder), "utf8");
+      const checksum = createHash("sha256").update(sql).digest("hex");
+      return { number: Number(name.slice(0, 4)), name, sql, checksum };
+    }),
+  );
+}
+
+/** Brings the database up to date. Many servers may start at once: one works, the others wait for it. */
+export async function migrate(db: Db): Promise<string[]> {
+  const migrations = await readMigrations();
+  return db.begin(async (tx) => {
+    await tx`set local lock_timeout = 0`;
+    await tx`select pg_advisory_xact_lock(${LOCK})`;
+    await tx`
+      create table if not exists migrations (
+        number integer primary key,
+        name text not null,
+        checksum text not null,
+        applied_at timestamptz not null default clock_timestamp()
+      )`;
+    const applied = new Map(
+      (await tx`select number, checksum from migrations`).map((row) => [row.number, row.checksum]),
+    );
+    const done: string[] = [];
+    for (const { number, name, sql, checksum } of migrations) {
+      const before = applied.get(number);
+      if (before !== undefined && before !== checksum) {
+        throw new Error(`Migration ${name} was changed after it had been applied to this database.`);
+      }
+      if (before !== undefined) continue;
+      await tx.unsafe(sql);
+      await tx`insert into migrations (number, name, checksum) values (${number}, ${name}, ${checksum})`;
+      done.push(name);
+    }
+    return done;
+  });
+}

@@ -1,0 +1,225 @@
+import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
+import { limits } from "@outrider/contract/limits";
+import type {
+  RunAgentRequest,
+  RunCreatorInfo,
+  RunItem,
+  RunLimits,
+  RunSourceType,
+  RunState,
+} from "@outrider/contract/run";
+import type postgres from "postgres";
+import type { Sql, Tx } from "./db.ts";
+import { searchCondition, searchWords } from "./search.ts";
+
+export interface NewRun {
+  run_id: string;
+  title: string;
+  prompt: string;
+  source: RunSourceType;
+  creator: RunCreatorInfo;
+  key_id: string;
+  agent_config: AmbientAgentConfig & { model_id: string };
+  sealed_config?: Buffer;
+  metadata?: Record<string, string>;
+  limits?: RunLimits;
+  output_schema?: Record<string, unknown>;
+  priority: number;
+  trace_id: string;
+}
+
+/** Writes the run, its head and its first event in one statement. */
+export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
+  const { creator, agent_config: config } = run;
+  const created = { title: run.title, prompt: run.prompt, source: run.source, creator };
+  const words = searchWords(`${run.title}\n${run.prompt}\n${config.skill_spec ?? ""}`);
+  await sql`
+    with at as materialized (select outrider_now() as now),
+    run as (
+      insert into runs (
+        run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
+        config_name, model_id, environment_id, skill_spec, agent_config, sealed_config,
+        metadata, limits, output_schema, priority, trace_id, search)
+      select
+        ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
+        ${run.key_id}, ${config.name ?? null}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
+        ${config.skill_spec ?? null}, ${sql.json(config)}, ${run.sealed_config ?? null}::bytea,
+        ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
+        ${run.priority}, ${run.trace_id}, array_to_tsvector(${words}::text[])
+      from at
+    ),
+    head as (
+      insert into run_heads (run_id, state, phase, last_seq) values (${run.run_id}, 'QUEUED', 'queued', 1)
+    )
+    insert into events (run_id, seq, type, created_at, turn, attempt, data)
+    select ${run.run_id}, 1, 'run.created', now, 1, 0, ${sql.json(created)} from at`;
+}
+
+type Attachments = NonNullable<RunAgentRequest["attachments"]>;
+
+export async function insertAttachments(
+  sql: Sql,
+  owner: { run_id: string; followup_id?: string },
+  attachments: Attachments,
+): Promise<void> {
+  for (const [position, { file_name, mime_type, data }] of attachments.entries()) {
+    await sql`
+      insert into attachments (run_id, followup_id, position, file_name, mime_type, data)
+      values (${owner.run_id}, ${owner.followup_id ?? null}, ${position}, ${file_name}, ${mime_type},
+        ${Buffer.from(data, "base64")})`;
+  }
+}
+
+/** What only one run shows: its whole prompt, the files sent with it, the schema of its answer. */
+export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefined> {
+  const [row] = await sql`
+    select ${columns(sql)}, r.prompt, r.output_schema,
+      (select jsonb_agg(jsonb_build_object('file_name', a.file_name, 'mime_type', a.mime_type,
+          'size_bytes', length(a.data)) order by a.position)
+        from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments
+    from runs r join run_heads h using (run_id) ${creators(sql)}
+    where r.run_id = ${runId}`;
+  return row && toRunItem(row);
+}
+
+export type RunCreator = Pick<RunCreatorInfo, "type" | "uid">;
+
+export async function findRunCreator(sql: Sql, runId: string): Promise<RunCreator | undefined> {
+  const [row] = await sql<RunCreator[]>`
+    select creator_type as type, creator_uid as uid from runs where run_id = ${runId}`;
+  return row;
+}
+
+export interface RunFilter {
+  state?: RunState[];
+  config_name?: string[];
+  model_id?: string[];
+  creator_uid?: string[];
+  source?: RunSourceType[];
+  environment_id?: string[];
+  skill_spec?: string[];
+  created_after?: string;
+  created_before?: string;
+  updated_after?: string;
+  metadata?: Record<string, string>;
+  q?: string;
+  /** Only this creator's runs are visible, whatever the other filters ask for. */
+  visible_to?: string;
+}
+
+export interface RunSort {
+  by: "created_at" | "updated_at" | "title";
+  order: "asc" | "desc";
+}
+
+export interface RunPosition {
+  value: string;
+  run_id: string;
+}
+
+/** One page in keyset order, beginning behind `after`; one row more than `limit` tells that there is a next page. */
+export async function listRuns(
+  sql: Sql,
+  { filter, sort, after, limit }: { filter: RunFilter; sort: RunSort; after?: RunPosition; limit: number },
+): Promise<RunItem[]> {
+  const column = sql(`r.${sort.by}`);
+  const direction = sort.order === "asc" ? sql`asc` : sql`desc`;
+  const conditions = conditionsOf(sql, filter);
+  if (after) {
+    const type = sort.by === "title" ? sql`text` : sql`timestamptz`;
+    const beyond = sort.order === "asc" ? sql`>` : sql`<`;
+    conditions.push(sql`(${column}, r.run_id) ${beyond} (${after.value}::${type}, ${after.run_id}::uuid)`);
+  }
+  const where = conditions.length
+    ? sql`where ${conditions.reduce((all, one) => sql`${all} and ${one}`)}`
+    : sql``;
+  const cut = limits.listedPromptCharacters;
+  const rows = await sql`
+    select ${columns(sql)}, left(r.prompt, ${cut}) as prompt, nullif(char_length(r.prompt) > ${cut}, false) as prompt_truncated
+    from runs r join run_heads h using (run_id) ${creators(sql)}
+    ${where}
+    order by ${column} ${direction}, r.run_id ${direction}
+    limit ${limit + 1}`;
+  return rows.map(toRunItem);
+}
+
+function conditionsOf(sql: Sql, filter: RunFilter) {
+  const conditions: postgres.PendingQuery<postgres.Row[]>[] = [];
+  // One value is an equation, so that an index can also give the order.
+  const anyOf = (column: string, values: string[] | undefined, type: "text" | "uuid" = "text") => {
+    if (values === undefined) return;
+    const name = sql(`r.${column}`);
+    conditions.push(
+      values.length === 1
+        ? sql`${name} = ${values[0] as string}`
+        : sql`${name} = any(${values}::${sql.unsafe(type)}[])`,
+    );
+  };
+  anyOf("state", filter.state);
+  anyOf("config_name", filter.config_name);
+  anyOf("model_id", filter.model_id);
+  anyOf("creator_uid", filter.creator_uid, "uuid");
+  anyOf("source", filter.source);
+  anyOf("environment_id", filter.environment_id, "uuid");
+  anyOf("skill_spec", filter.skill_spec);
+  anyOf("creator_uid", filter.visible_to === undefined ? undefined : [filter.visible_to], "uuid");
+  if (filter.created_after) conditions.push(sql`r.created_at >= ${filter.created_after}`);
+  if (filter.created_before) conditions.push(sql`r.created_at < ${filter.created_before}`);
+  if (filter.updated_after) conditions.push(sql`r.updated_at >= ${filter.updated_after}`);
+  if (filter.metadata) conditions.push(sql`r.metadata @> ${sql.json(filter.metadata)}`);
+  if (filter.q !== undefined) conditions.push(searchCondition(sql, filter.q));
+  return conditions;
+}
+
+export async function deleteRun(tx: Tx, runId: string): Promise<void> {
+  await tx`delete from events where run_id = ${runId}`;
+  await tx`delete from runs where run_id = ${runId}`;
+}
+
+export async function countRunsByState(sql: Sql): Promise<{ state: RunState; count: number }[]> {
+  return sql`select state, count(*)::int as count from runs group by state`;
+}
+
+function columns(sql: Sql) {
+  return sql`
+    r.run_id, r.title, r.state, h.phase, r.created_at, r.updated_at, r.started_at, r.finished_at, r.source,
+    r.creator_type, r.creator_uid, coalesce(p.display_name, i.name) as creator_name, p.email as creator_email,
+    r.agent_config, r.status_message, r.metadata, r.limits, r.priority, h.turn as turns, h.attempt as attempts`;
+}
+
+function creators(sql: Sql) {
+  return sql`left join people p on p.uid = r.creator_uid left join identities i on i.uid = r.creator_uid`;
+}
+
+/** No worker reports usage yet. */
+const usage = {
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  output_tokens: 0,
+  cost_usd: 0,
+  steps: 0,
+  run_seconds: 0,
+};
+
+function toRunItem(row: Record<string, unknown>): RunItem {
+  const { creator_type, creator_uid, creator_name, creator_email, ...rest } = row;
+  const creator = { type: creator_type, uid: creator_uid, display_name: creator_name, email: creator_email };
+  return present({
+    ...rest,
+    creator: present(creator),
+    usage,
+    is_sandbox_running: false,
+  }) as unknown as RunItem;
+}
+
+/** A member without a value is absent on the wire, never null. */
+export function present<T extends object>(row: T): T {
+  for (const [member, value] of Object.entries(row)) {
+    if (value === null || value === undefined) delete row[member as keyof T];
+  }
+  return row;
+}
+
+function json(sql: Sql, value: object | undefined) {
+  return value === undefined ? null : sql.json(value as Parameters<typeof sql.json>[0]);
+}

@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+import { CountReporter } from "./scripts/reporter.ts";
+
+export default defineConfig({
+  test: {
+    include: ["packages/*/test/**/*.test.ts", "e2e/**/*.test.ts", "scripts/**/*.test.ts"],
+    globalSetup: ["packages/server/test/postgres.ts"],
+    pool: "forks",
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    reporters: ["default", new CountReporter()],
+  },
+});
