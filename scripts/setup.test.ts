@@ -31,6 +31,7 @@ const system = "bash sh cat chmod cmp cp dirname env flock id ln mkdir mv ps rea
 /** Each writes what it is asked to do into `asked`, which lies beside the commands. */
 const fakes = {
   git: "",
+  bwrap: "",
   uname: `[[ $1 = -s ]] && echo Linux || echo x86_64`,
   ldd: `echo "ldd (GNU libc) 2.36"`,
   node: `[[ $1 = --version ]] && echo v20.19.0`,
@@ -256,6 +257,12 @@ describe("set-up says in one sentence", () => {
 
   it.each([
     ["that git is missing", {}, { git: null }, "git is missing: install git."],
+    [
+      "that the sandbox is missing where it cannot install it",
+      {},
+      { bwrap: null },
+      "no sandbox for runs: install bubblewrap, so that bwrap is on PATH.",
+    ],
     ["that Node is missing", {}, { node: null }, "Node is missing: install Node 20 or newer, with npm."],
     [
       "that Node is too old",
