@@ -6,8 +6,10 @@ const HttpUrl = z
   .url({ protocol: /^https?$/, error: "must be an http or https address" })
   .max(2_048)
   .superRefine((value, context) => {
-    const { username, password } = new URL(value);
-    if (username || password) context.addIssue("must not hold credentials; put them into `headers`");
+    // Runs even where the address was found to be none.
+    const url = URL.canParse(value) ? new URL(value) : undefined;
+    if (url?.username || url?.password)
+      context.addIssue("must not hold credentials; put them into `headers`");
   });
 
 const serverShape = {

@@ -9,7 +9,10 @@ const Repository = z
   .strictObject({
     url: pattern(repositoryUrl, "must be an https or ssh address of a git repository")
       .max(2_048)
-      .refine((url) => !/^https:\/\/[^/]*@/.test(url), "must not hold credentials; store them as a secret")
+      .refine(
+        (url) => !/^(https:\/\/[^/]*@|ssh:\/\/[^/]*:[^/]*@)/.test(url),
+        "must not hold credentials; store them as a secret",
+      )
       .optional(),
     owner: RepositoryPart.optional(),
     repo: RepositoryPart.optional(),
@@ -90,6 +93,12 @@ const members = {
     .max(10_080)
     .optional()
     .meta({ description: "Of a turn, where the run sets none." }),
+  max_concurrent_runs: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .optional()
+    .meta({ description: "How many runs may be at work in it at once." }),
 };
 
 export const EnvironmentRequest = z

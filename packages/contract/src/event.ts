@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { FollowupMode } from "./followup.ts";
-import { PageInfo, RunCreatorInfo, RunSourceType } from "./run.ts";
+import { PageInfo, RunCreatorInfo, RunSourceType, RunStatusMessage, RunUsage } from "./run.ts";
 import { Timestamp, Uuid } from "./text.ts";
 
-/**
- * One numbered line of a run's transcript. Every fact about a run is an event; the union is closed. Types join it
- * when something writes them.
- */
+const Text = z.object({ text: z.string() });
+
+/** What each type of event says. The union is closed: every fact about a run is one of these. */
 const data = {
   "run.created": z.object({
     title: z.string(),
@@ -14,12 +13,77 @@ const data = {
     source: RunSourceType,
     creator: RunCreatorInfo,
   }),
+  "run.claimed": z.object({ execution_id: Uuid, worker: z.string() }),
+  "run.started": z.object({
+    instructions: z.string().meta({ description: "The assembled whole that the agent was given." }),
+    model_id: z.string(),
+  }),
+  "run.recovering": z.object({
+    reason: z.string(),
+    restored_seq: z.int().optional().meta({ description: "File effects of later events are lost." }),
+  }),
+  "run.blocked": z.object({ question: z.string() }),
+  "run.succeeded": Text.meta({ description: "The agent's last words." }),
+  "run.failed": z.object({ status_message: RunStatusMessage }),
   "run.cancelled": z.object({ by: RunCreatorInfo }),
-  "run.reopened": z.object({ followup_id: Uuid, mode: FollowupMode, by: RunCreatorInfo }),
-};
+  "run.reopened": z.object({ followup_id: Uuid, mode: FollowupMode, by: RunCreatorInfo.optional() }),
+  "environment.step": z.object({
+    name: z.string(),
+    state: z.enum(["started", "finished", "failed"]),
+    detail: z.string().optional(),
+  }),
+  "message.user": z.object({ text: z.string(), followup_id: Uuid, mode: FollowupMode }),
+  "message.agent": Text,
+  reasoning: Text,
+  "command.started": z.object({ command_id: z.string(), command: z.string() }),
+  "command.output": z.object({
+    command_id: z.string(),
+    stream: z.enum(["stdout", "stderr"]),
+    text: z.string(),
+  }),
+  "command.finished": z.object({
+    command_id: z.string(),
+    exit_code: z.int().optional().meta({ description: "Absent where the command was killed." }),
+    duration_ms: z.number(),
+    timed_out: z.literal(true).optional(),
+    omitted_bytes: z.int().optional().meta({ description: "Output between its first and last 32 KiB." }),
+    artifact_id: Uuid.optional().meta({ description: "The whole output, where events hold only its ends." }),
+  }),
+  "file.changed": z.object({
+    path: z.string(),
+    kind: z.enum(["created", "modified", "deleted"]),
+    patch: z.string(),
+  }),
+  "tool.called": z.object({ call_id: z.string(), tool: z.string(), input: z.unknown() }),
+  "tool.returned": z.object({
+    call_id: z.string(),
+    tool: z.string(),
+    output: z.string(),
+    is_error: z.literal(true).optional(),
+  }),
+  "plan.updated": z.object({
+    steps: z.array(z.object({ text: z.string(), state: z.enum(["pending", "active", "done"]) })),
+  }),
+  "usage.updated": RunUsage,
+  "artifact.added": z.object({
+    artifact_id: Uuid,
+    name: z.string(),
+    mime_type: z.string(),
+    size_bytes: z.int(),
+  }),
+  compacted: z.object({ summary: z.string() }),
+  notice: z.object({ message: z.string(), code: z.string().optional() }),
+} as const;
 
 export type EventType = keyof typeof data;
 export type EventData<T extends EventType> = z.infer<(typeof data)[T]>;
+
+export const eventTypes = Object.keys(data) as EventType[];
+
+/** What a worker may write. The rest is the engine's alone, with the state it tells of. */
+export const workerEventTypes = eventTypes.filter(
+  (type) => (!type.startsWith("run.") && type !== "message.user") || type === "run.started",
+);
 
 const envelope = {
   run_id: Uuid,
@@ -29,15 +93,37 @@ const envelope = {
   attempt: z.int().min(0),
 };
 
-function variant<T extends EventType>(type: T) {
+type Variant<T extends EventType> = z.ZodObject<
+  typeof envelope & { type: z.ZodLiteral<T>; data: (typeof data)[T] },
+  z.core.$strip
+>;
+
+function variant<T extends EventType>(type: T): Variant<T> {
   const id = `${type.replace(/(^|\.)(\w)/g, (_, __, letter: string) => letter.toUpperCase())}Event`;
   return z.object({ ...envelope, type: z.literal(type), data: data[type] }).meta({ id });
 }
 
+type Variants = { [T in EventType]: Variant<T> };
+
 export const RunEvent = z
-  .discriminatedUnion("type", [variant("run.created"), variant("run.cancelled"), variant("run.reopened")])
+  .discriminatedUnion(
+    "type",
+    eventTypes.map(variant) as unknown as [Variants[EventType], ...Variants[EventType][]],
+  )
   .meta({ id: "RunEvent", description: "One numbered line of a run's transcript." });
 export type RunEvent = z.infer<typeof RunEvent>;
+
+/** An event before the engine has numbered it. */
+export type NewEvent = { [T in EventType]: { type: T; data: EventData<T> } }[EventType];
+
+/** Reads an event that a worker sends; anything else than its own types is refused. */
+export const WorkerEvent = z.discriminatedUnion(
+  "type",
+  workerEventTypes.map((type) => z.object({ type: z.literal(type), data: data[type] })) as unknown as [
+    z.ZodObject<{ type: z.ZodLiteral<EventType>; data: z.ZodType }>,
+    ...z.ZodObject<{ type: z.ZodLiteral<EventType>; data: z.ZodType }>[],
+  ],
+);
 
 export const ListEventsResponse = z
   .object({ events: z.array(RunEvent), page_info: PageInfo })

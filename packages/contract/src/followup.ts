@@ -16,7 +16,9 @@ export const RunFollowupRequest = z
   .strictObject({
     message: Message,
     mode: FollowupMode.optional().meta({ description: "Default `auto`." }),
-    limits: RunLimits.optional().meta({ description: "The limits from this turn on." }),
+    limits: RunLimits.optional().meta({
+      description: "Change the run's limits. A turn at work keeps those it began with.",
+    }),
     attachments: Attachments.optional(),
   })
   .meta({ id: "RunFollowupRequest", examples: [{ message: "Also add a test for the empty file." }] });

@@ -6,6 +6,12 @@ const members = {
   description: text({ min: 0, max: 2_000 }).optional(),
   model_id: text({ max: 128 }).optional().meta({ description: "Of its runs, where they set none." }),
   environment_id: Uuid.optional().meta({ description: "Of its runs, where they set none." }),
+  max_concurrent_runs: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .optional()
+    .meta({ description: "How many of its runs may be at work at once." }),
 };
 
 export const IdentityRequest = z

@@ -86,7 +86,7 @@ function parameters(route: Route, components: Json): Json[] {
     });
   const headers: Json[] = [];
   if (route.method === "POST") headers.push({ $ref: "#/components/parameters/IdempotencyKey" });
-  if (Object.values(route.answers).some((answer) => answer.stream)) {
+  if (Object.values(route.answers).some((answer) => answer.stream === "resumable")) {
     headers.push({ $ref: "#/components/parameters/LastEventId" });
   }
   return [...of(route.params, "path"), ...of(route.query, "query"), ...headers];
@@ -102,6 +102,11 @@ function responses(route: Route, components: Json): Json {
     result[status] = {
       description: answer.description,
       ...(headers.length ? { headers: Object.fromEntries(headers) } : {}),
+      ...(answer.media
+        ? {
+            content: Object.fromEntries(answer.media.map((media) => [media, { schema: { type: "string" } }])),
+          }
+        : {}),
       ...(answer.schema
         ? {
             content: {
@@ -188,7 +193,7 @@ export function openapi(version: string): Json {
           name: "Last-Event-ID",
           in: "header",
           description: "Stream only: the last `seq` that the client has.",
-          schema: { type: "string", pattern: "^[0-9]{1,9}$" },
+          schema: { type: "string", pattern: "^[0-9]{0,9}$" },
         },
       },
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),

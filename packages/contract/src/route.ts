@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Artifact } from "./artifact.ts";
 import { CloudEnvironment, EnvironmentRequest, ListEnvironmentsResponse } from "./environment.ts";
 import type { ErrorCode } from "./error.ts";
 import { ListEventsResponse } from "./event.ts";
@@ -17,12 +18,15 @@ import { ListEventsQuery, ListRunsQuery } from "./query.ts";
 import { CancelRunResponse, ListRunsResponse, RunAgentRequest, RunAgentResponse, RunItem } from "./run.ts";
 import { ListSecretsResponse, PutSecretRequest, Secret, SecretName } from "./secret.ts";
 import { Uuid } from "./text.ts";
+import { ListWorkersResponse, Worker } from "./worker.ts";
 
 export interface Answer {
   description: string;
   schema?: z.ZodType;
-  /** What the call can also answer with, besides JSON. */
-  stream?: true;
+  /** The call can also stream; a resumable stream goes on behind `Last-Event-ID`. */
+  stream?: true | "resumable";
+  /** What the call answers with instead of JSON, by `Accept`; the first where nothing is asked for. */
+  media?: readonly string[];
   headers?: Record<string, string>;
 }
 
@@ -50,6 +54,7 @@ const route = <const R extends Route>(definition: R) => definition;
 
 const runId = z.object({ runId: Uuid });
 const followupId = z.object({ runId: Uuid, followupId: Uuid });
+const artifactId = z.object({ artifactId: Uuid });
 const environmentId = z.object({ environmentId: Uuid });
 const uid = z.object({ uid: Uuid });
 const gone = { 204: { description: "It is gone." } };
@@ -89,10 +94,12 @@ export const routes = {
     tag: "Runs",
     summary: "List runs",
     description:
-      'Filters are ANDed; each may be repeated for "any of". Pages are stable: nothing is skipped or repeated while others are created.',
+      'Filters are ANDed; each may be repeated for "any of". Pages are stable: nothing is skipped or repeated while others are created. With `Accept: text/event-stream`: hints `{run_id, state, updated_at}` of changes under the same filters, from now on.',
     scope: "runs:read",
     query: ListRunsQuery,
-    answers: { 200: { description: "A page of runs, recent ones first.", schema: ListRunsResponse } },
+    answers: {
+      200: { description: "A page of runs, recent ones first.", schema: ListRunsResponse, stream: true },
+    },
     errors: [],
   }),
   getRun: route({
@@ -183,9 +190,29 @@ export const routes = {
     params: runId,
     query: ListEventsQuery,
     answers: {
-      200: { description: "Events in order.", schema: ListEventsResponse, stream: true },
+      200: { description: "Events in order.", schema: ListEventsResponse, stream: "resumable" },
       204: { description: "Stream only: the run is final and the client has everything." },
     },
+    errors: [],
+  }),
+  getArtifact: route({
+    method: "GET",
+    path: "/agent/artifacts/{artifactId}",
+    tag: "Artifacts",
+    summary: "Get an artifact",
+    scope: "runs:read",
+    params: artifactId,
+    answers: { 200: { description: "What it is.", schema: Artifact } },
+    errors: [],
+  }),
+  getArtifactContent: route({
+    method: "GET",
+    path: "/agent/artifacts/{artifactId}/content",
+    tag: "Artifacts",
+    summary: "Download an artifact",
+    scope: "runs:read",
+    params: artifactId,
+    answers: { 200: { description: "Its bytes, as a download.", media: ["application/octet-stream"] } },
     errors: [],
   }),
   listEnvironments: route({
@@ -355,6 +382,41 @@ export const routes = {
     scope: "runs:write",
     params: z.object({ keyId: Uuid }),
     answers: { 204: { description: "It is revoked." } },
+    errors: [],
+  }),
+  listWorkers: route({
+    method: "GET",
+    path: "/workers",
+    tag: "Workers",
+    summary: "List workers",
+    scope: "admin",
+    answers: { 200: { description: "Those that live first.", schema: ListWorkersResponse } },
+    errors: [],
+  }),
+  drainWorker: route({
+    method: "POST",
+    path: "/workers/{workerId}/drain",
+    tag: "Workers",
+    summary: "Let a worker finish or hand back what it has, and take nothing new",
+    scope: "admin",
+    params: z.object({ workerId: Uuid }),
+    answers: { 200: { description: "The worker.", schema: Worker } },
+    errors: [],
+  }),
+  getTranscript: route({
+    method: "GET",
+    path: "/agent/runs/{runId}/transcript",
+    tag: "Events",
+    summary: "Read a run's transcript",
+    description: "As Markdown, as one JSON document, or with one event a line, by `Accept`.",
+    scope: "runs:read",
+    params: runId,
+    answers: {
+      200: {
+        description: "The whole transcript so far.",
+        media: ["text/markdown", "application/json", "application/x-ndjson"],
+      },
+    },
     errors: [],
   }),
   getMe: route({

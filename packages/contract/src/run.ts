@@ -2,14 +2,12 @@ import { z } from "zod";
 import { AgentConfigInput, AmbientAgentConfig } from "./agent-config.ts";
 import { ErrorCodeName } from "./error.ts";
 import { limits } from "./limits.ts";
-import { pattern, Timestamp, text, Uuid } from "./text.ts";
+import { byteLength, pattern, Timestamp, text, Uuid } from "./text.ts";
 
-export const RunState = z
-  .enum(["QUEUED", "INPROGRESS", "BLOCKED", "SUCCEEDED", "FAILED", "CANCELLED"])
-  .meta({
-    id: "RunState",
-    description: "SUCCEEDED, FAILED and CANCELLED are final until a follow-up reopens the run.",
-  });
+export const RunState = z.enum(["QUEUED", "INPROGRESS", "BLOCKED", "SUCCEEDED", "FAILED", "CANCELLED"]).meta({
+  id: "RunState",
+  description: "SUCCEEDED, FAILED and CANCELLED are final until a follow-up reopens the run.",
+});
 export type RunState = z.infer<typeof RunState>;
 
 export type FinalState = "SUCCEEDED" | "FAILED" | "CANCELLED";
@@ -96,17 +94,22 @@ export const Attachment = z
       "must be a file name without slashes or control characters",
     ),
     mime_type: pattern(/^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/i, "must be like `text/plain`"),
-    data: z.base64({ error: "must be base64" }).meta({ description: "The content in base64." }),
+    data: z.base64().meta({ description: "The content in base64." }),
   })
   .meta({ id: "Attachment" });
 export type Attachment = z.infer<typeof Attachment>;
+
+function decodedLength(base64: string): number {
+  const padding = base64.endsWith("==") ? 2 : Number(base64.endsWith("="));
+  return (base64.length / 4) * 3 - padding;
+}
 
 export const Attachments = z
   .array(Attachment)
   .max(limits.attachments.count)
   .superRefine((attachments, context) => {
-    const bytes = attachments.reduce((sum, { data }) => sum + Math.floor((data.length * 3) / 4), 0);
-    if (bytes > limits.attachments.total + 2 * limits.attachments.count) {
+    const bytes = attachments.reduce((sum, { data }) => sum + decodedLength(data), 0);
+    if (bytes > limits.attachments.total) {
       context.addIssue(`hold ${bytes} bytes in all; at most ${limits.attachments.total} are allowed`);
     }
   })
@@ -130,7 +133,7 @@ const Metadata = z
 const OutputSchema = z
   .record(z.string(), z.unknown())
   .superRefine((schema, context) => {
-    const bytes = JSON.stringify(schema).length;
+    const bytes = byteLength(JSON.stringify(schema));
     if (bytes > limits.outputSchema)
       context.addIssue(`has ${bytes} bytes; at most ${limits.outputSchema} are allowed`);
   })
@@ -179,6 +182,15 @@ export const RunUsage = z
   .meta({ id: "RunUsage", description: "Grows while the run works." });
 export type RunUsage = z.infer<typeof RunUsage>;
 
+export const noUsage: RunUsage = {
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  output_tokens: 0,
+  cost_usd: 0,
+  steps: 0,
+  run_seconds: 0,
+};
+
 export const RunItem = z
   .object({
     run_id: Uuid,
@@ -197,6 +209,23 @@ export const RunItem = z
     status_message: RunStatusMessage.optional(),
     session_id: Uuid.optional(),
     session_link: z.string().optional().meta({ description: "The full transcript.", format: "uri" }),
+    queue: z
+      .object({
+        position: z.int().min(1).meta({ description: "1 is next. Counted up to 1,000." }),
+        reason: z
+          .enum([
+            "no_worker",
+            "workers_busy",
+            "installation_limit",
+            "environment_limit",
+            "agent_limit",
+            "key_limit",
+          ])
+          .optional()
+          .meta({ description: "What holds it back." }),
+      })
+      .optional()
+      .meta({ description: "While it is QUEUED. Not in lists." }),
     usage: RunUsage,
     metadata: z.record(z.string(), z.string()).optional(),
     limits: RunLimits.optional(),
@@ -208,6 +237,18 @@ export const RunItem = z
       .record(z.string(), z.unknown())
       .optional()
       .meta({ description: "As sent. Not in lists." }),
+    artifacts: z
+      .array(
+        z.object({
+          artifact_id: Uuid,
+          type: z.enum(["FILE", "PATCH"]),
+          name: z.string(),
+          mime_type: z.string(),
+          size_bytes: z.int(),
+        }),
+      )
+      .optional()
+      .meta({ description: "Files that the run has left. Not in lists." }),
     priority: z.int(),
     turns: z.int().meta({ description: "The prompt, and each follow-up after an end." }),
     attempts: z.int().meta({ description: "How often workers have tried the current turn." }),

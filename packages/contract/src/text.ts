@@ -30,7 +30,7 @@ export function pattern(regex: RegExp, remedy: string) {
   return z.string().regex(regex, { error: remedy });
 }
 
-export const Uuid = z.uuid().meta({ description: "A UUID; the service makes version 7." });
+export const Uuid = z.uuid().toLowerCase().meta({ description: "A UUID; the service makes version 7." });
 
 export const Timestamp = z.iso.datetime({ offset: true }).meta({
   description: "RFC 3339, UTC, with milliseconds.",

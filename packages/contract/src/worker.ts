@@ -1,0 +1,165 @@
+import { z } from "zod";
+import { AmbientAgentConfig } from "./agent-config.ts";
+import { NewArtifact } from "./artifact.ts";
+import { ErrorCodeName } from "./error.ts";
+import { RunEvent, WorkerEvent } from "./event.ts";
+import { FollowupMode } from "./followup.ts";
+import { RunPhase, RunUsage } from "./run.ts";
+import { Timestamp, text, Uuid } from "./text.ts";
+
+/**
+ * What workers and servers say to each other, below /worker. Everything a worker sends can be repeated: a claim has a
+ * request id, a report a batch number, and an end is an end. `execution_id` is also the fencing token: who holds a run's
+ * current one may write to it, nobody else.
+ */
+
+export const WorkerInfo = z.strictObject({
+  worker_id: Uuid,
+  name: text({ max: 128 }),
+  version: text({ max: 64 }),
+  slots: z.int().min(1).max(10_000),
+});
+export type WorkerInfo = z.infer<typeof WorkerInfo>;
+
+export const ClaimRequest = z.strictObject({
+  request_id: Uuid,
+  worker: WorkerInfo,
+  free: z.int().min(1).max(10_000).meta({ description: "How many executions it can take now." }),
+  wait_ms: z.int().min(0).max(60_000).meta({ description: "How long to wait where there is nothing to do." }),
+});
+export type ClaimRequest = z.infer<typeof ClaimRequest>;
+
+export const Snapshot = z.strictObject({
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  seq: z.int().min(0).meta({ description: "The last event whose file effects it holds." }),
+});
+export type Snapshot = z.infer<typeof Snapshot>;
+
+/** One attempt at a turn, with all that a worker needs for it. */
+export const Assignment = z.object({
+  execution_id: Uuid,
+  run_id: Uuid,
+  turn: z.int(),
+  attempt: z.int(),
+  lease_ms: z.int(),
+  agent_config: AmbientAgentConfig,
+  limits: z.object({ max_steps: z.int(), max_cost_usd: z.number().optional(), timeout_ms: z.int() }),
+  usage: RunUsage,
+  snapshot: Snapshot.optional(),
+  history: z.array(RunEvent).meta({ description: "The log so far, or its beginning." }),
+  history_goes_on: z.boolean(),
+  without_effect: z
+    .array(z.string())
+    .meta({ description: "What the run asks for and no worker acts on yet." }),
+  variables: z.record(z.string(), z.string()).meta({ description: "Of the environment, for its commands." }),
+  secrets: z
+    .record(z.string(), z.string())
+    .meta({ description: "Values to use and to redact; in memory only." }),
+});
+export type Assignment = z.infer<typeof Assignment>;
+
+export const ClaimResponse = z.object({ executions: z.array(Assignment), draining: z.boolean() });
+export type ClaimResponse = z.infer<typeof ClaimResponse>;
+
+export const HeartbeatRequest = z.strictObject({
+  worker: WorkerInfo,
+  executions: z.array(z.strictObject({ run_id: Uuid, execution_id: Uuid })).max(10_000),
+});
+export const HeartbeatResponse = z.object({
+  held: z.array(Uuid).meta({ description: "Those whose lease goes on; the others are lost." }),
+  draining: z.boolean(),
+});
+export type HeartbeatResponse = z.infer<typeof HeartbeatResponse>;
+
+/** A follow-up that has been delivered: its `message.user` event stands. */
+export const DeliveredFollowup = z.object({
+  followup_id: Uuid,
+  message: z.string(),
+  mode: FollowupMode,
+  seq: z.int(),
+});
+export type DeliveredFollowup = z.infer<typeof DeliveredFollowup>;
+
+const batch = z.int().min(1).meta({ description: "1, 2, 3 … within the execution." });
+
+export const ReportRequest = z.strictObject({
+  run_id: Uuid,
+  batch,
+  events: z.array(WorkerEvent).max(1_000),
+  phase: RunPhase.extract(["preparing", "working", "closing"]).optional(),
+  usage: RunUsage.optional(),
+  snapshot: Snapshot.optional(),
+  artifacts: z.array(NewArtifact).max(100).optional(),
+  /** Whether to deliver follow-ups now, before the next model call. Those that wait for the turn's end come with it. */
+  deliver: z.boolean(),
+});
+export type ReportRequest = z.infer<typeof ReportRequest>;
+
+export const ReportResponse = z.object({
+  last_seq: z.int(),
+  followups: z.array(DeliveredFollowup),
+});
+export type ReportResponse = z.infer<typeof ReportResponse>;
+
+export const TurnOutcome = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("succeeded"), text: z.string() }),
+  z.strictObject({ type: z.literal("blocked"), question: z.string() }),
+  z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
+]);
+export type TurnOutcome = z.infer<typeof TurnOutcome>;
+
+export const FinishRequest = z.strictObject({
+  run_id: Uuid,
+  batch,
+  events: z.array(WorkerEvent).max(1_000),
+  usage: RunUsage,
+  outcome: TurnOutcome,
+  snapshot: Snapshot.optional(),
+});
+export type FinishRequest = z.infer<typeof FinishRequest>;
+
+export const FinishResponse = z.object({
+  /** False: follow-ups came in between; they are delivered with this answer and the turn goes on. */
+  ended: z.boolean(),
+  followups: z.array(DeliveredFollowup),
+});
+export type FinishResponse = z.infer<typeof FinishResponse>;
+
+export const CloseRequest = z.strictObject({
+  run_id: Uuid,
+  snapshot: Snapshot.optional(),
+  usage: RunUsage.optional(),
+});
+export type CloseRequest = z.infer<typeof CloseRequest>;
+
+/** A draining worker gives a run back; it costs no attempt. */
+export const ReleaseRequest = z.strictObject({ run_id: Uuid, snapshot: Snapshot.optional() });
+
+/** What waits for a worker's executions. One that it holds and that is not listed is lost, or was cancelled. */
+export const Signals = z.object({
+  executions: z.array(z.object({ execution_id: Uuid, waiting: z.boolean(), interrupt: z.boolean() })),
+  draining: z.boolean(),
+});
+export type Signals = z.infer<typeof Signals>;
+
+export const DeltaRequest = z.strictObject({ run_id: Uuid, text: z.string().max(6_000) });
+
+export const HistoryResponse = z.object({ events: z.array(RunEvent), has_next_page: z.boolean() });
+export type HistoryResponse = z.infer<typeof HistoryResponse>;
+
+export const Worker = z
+  .object({
+    worker_id: Uuid,
+    name: z.string(),
+    version: z.string(),
+    slots: z.int(),
+    busy: z.int().meta({ description: "Executions that it holds now." }),
+    draining: z.boolean(),
+    is_alive: z.boolean(),
+    first_seen_at: Timestamp,
+    last_seen_at: Timestamp,
+  })
+  .meta({ id: "Worker", description: "A process that takes runs and executes them." });
+export type Worker = z.infer<typeof Worker>;
+
+export const ListWorkersResponse = z.object({ workers: z.array(Worker) }).meta({ id: "ListWorkersResponse" });
