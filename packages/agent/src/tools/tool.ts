@@ -1,0 +1,36 @@
+import type { z } from "zod";
+import type { AgentEvent } from "../event.ts";
+import type { Workspace } from "../workspace.ts";
+
+export interface ToolContext {
+  call_id: string;
+  workspace: Workspace;
+  emit(event: AgentEvent): Promise<void>;
+  /** Fires when the call is to stop: the turn is stopped, or a message interrupts it. */
+  signal: AbortSignal;
+}
+
+/** What the model reads. An error is for it to deal with, and the turn goes on. */
+export interface ToolResult {
+  output: string;
+  is_error?: true;
+}
+
+export interface Tool {
+  name: string;
+  /** For the model. */
+  description: string;
+  input: z.ZodType;
+  /** Set where the tool writes its call and result as events of its own; else the loop records both. */
+  recordsItself?: true;
+  run(input: unknown, context: ToolContext): Promise<ToolResult>;
+}
+
+interface Definition<S extends z.ZodType> extends Omit<Tool, "run" | "input"> {
+  input: S;
+  run(input: z.infer<S>, context: ToolContext): Promise<ToolResult>;
+}
+
+export function defineTool<S extends z.ZodType>(definition: Definition<S>): Tool {
+  return { ...definition, run: (input, context) => definition.run(definition.input.parse(input), context) };
+}

@@ -1,0 +1,184 @@
+import { APICallError } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { describe, expect, it } from "vitest";
+import type { Prompt, StreamPart } from "../src/models/provider.ts";
+import { newRun, type TestRun } from "./run.ts";
+
+const usage = {
+  inputTokens: { total: 10, noCache: 6, cacheRead: 4, cacheWrite: 0 },
+  outputTokens: { total: 5, text: 5, reasoning: 0 },
+};
+
+function finish(unified: "stop" | "tool-calls" | "length" | "content-filter" | "interrupted"): StreamPart {
+  return { type: "finish", usage, finishReason: { unified, raw: undefined } };
+}
+
+function words(text: string, id = "1"): StreamPart[] {
+  return [
+    { type: "text-start", id },
+    { type: "text-delta", id, delta: text },
+    { type: "text-end", id },
+  ];
+}
+
+function call(toolName: string, input: unknown, toolCallId = "same-id"): StreamPart {
+  return {
+    type: "tool-call",
+    toolCallId,
+    toolName,
+    input: typeof input === "string" ? input : JSON.stringify(input),
+  };
+}
+
+/** A run whose model gives these answers, one a call. */
+async function answering(...answers: (StreamPart[] | Error)[]): Promise<TestRun & { prompts: Prompt[] }> {
+  const run = Object.assign(await newRun("Do something."), { prompts: [] as Prompt[] });
+  run.model = new MockLanguageModelV4({
+    doStream: async ({ prompt }) => {
+      run.prompts.push(prompt);
+      const answer = answers.shift() ?? new Error("There are no more answers.");
+      if (answer instanceof Error) throw answer;
+      return { stream: ReadableStream.from([{ type: "stream-start", warnings: [] }, ...answer]) };
+    },
+  });
+  return run;
+}
+
+describe("a model call that fails", () => {
+  it("ends the turn as failed, with the provider's words, and counts as a step", async () => {
+    const run = await answering(new Error("The provider is on fire."));
+    expect(await run.turn()).toEqual({
+      type: "failed",
+      error_code: "model_error",
+      message: "The provider is on fire.",
+    });
+    expect(run.all("usage.updated")).toMatchObject([{ steps: 1, input_tokens: 0 }]);
+  });
+
+  it("because there were too many says so", async () => {
+    const error = new APICallError({
+      message: "Slow down.",
+      url: "",
+      requestBodyValues: {},
+      statusCode: 429,
+    });
+    const run = await answering(error);
+    expect(await run.turn()).toMatchObject({ type: "failed", error_code: "model_rate_limited" });
+  });
+
+  it.each<[string, StreamPart[]]>([
+    ["an error in the stream", [{ type: "error", error: new Error("cut") }, finish("stop")]],
+    ["a stream that just ends", []],
+    ["a stream that broke off", [finish("interrupted")]],
+    ["a filter", [finish("content-filter")]],
+  ])("by %s applies nothing of what came before", async (_, rest) => {
+    const run = await answering([...words("I will"), call("write_file", { path: "a", text: "b" }), ...rest]);
+    expect(await run.turn()).toMatchObject({ type: "failed", error_code: "model_error" });
+    expect(run.types.slice(2)).toEqual(["run.started", "usage.updated"]);
+    await expect(run.folder.read("a")).rejects.toThrow("ENOENT");
+  });
+});
+
+describe("an answer", () => {
+  it("with several calls carries them out in order, each with an id of its own", async () => {
+    const run = await answering(
+      [
+        ...words("I will write."),
+        call("write_file", { path: "a", text: "1" }),
+        call("run_command", { command: "cat a" }),
+        finish("tool-calls"),
+      ],
+      [...words("Written."), finish("stop")],
+    );
+    expect(await run.turn()).toEqual({ type: "succeeded", text: "Written." });
+    expect(run.all("command.output")).toEqual([{ command_id: "call-2", stream: "stdout", text: "1" }]);
+    expect(run.prompts[1]?.slice(-2)).toMatchObject([
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "I will write." },
+          {
+            type: "tool-call",
+            toolCallId: "call-1",
+            toolName: "write_file",
+            input: { path: "a", text: "1" },
+          },
+          { type: "tool-call", toolCallId: "call-2", toolName: "run_command", input: { command: "cat a" } },
+        ],
+      },
+      {
+        role: "tool",
+        content: [
+          { toolCallId: "call-1", output: { type: "text", value: "Created a, 1 bytes." } },
+          { toolCallId: "call-2", output: { type: "text", value: "1\n[exit code 0]" } },
+        ],
+      },
+    ]);
+  });
+
+  it("with arguments that are no JSON gets an error back, and the next call is given an object", async () => {
+    const run = await answering(
+      [call("write_file", '{"path": '), finish("tool-calls")],
+      [...words("Oh."), finish("stop")],
+    );
+    expect(await run.turn()).toEqual({ type: "succeeded", text: "Oh." });
+    expect(run.all("tool.called")).toMatchObject([{ input: { unreadable: '{"path": ' } }]);
+    expect(run.prompts[1]?.at(-1)).toMatchObject({ content: [{ output: { type: "error-text" } }] });
+  });
+
+  it("with reasoning has it written down", async () => {
+    const reasoning: StreamPart[] = [
+      { type: "reasoning-start", id: "r" },
+      { type: "reasoning-delta", id: "r", delta: "Let me see." },
+      { type: "reasoning-end", id: "r" },
+    ];
+    const run = await answering([...reasoning, ...words("Yes."), finish("stop")]);
+    expect(await run.turn()).toEqual({ type: "succeeded", text: "Yes." });
+    expect(run.all("reasoning")).toEqual([{ text: "Let me see." }]);
+  });
+
+  it("without a word ends the turn without last words", async () => {
+    const run = await answering([finish("stop")]);
+    expect(await run.turn()).toEqual({ type: "succeeded", text: "" });
+    expect(run.prompts).toHaveLength(1);
+  });
+
+  it("in several blocks is one message, with a line between them", async () => {
+    const run = await answering([...words("One."), ...words("Two.", "2"), finish("stop")]);
+    expect(await run.turn()).toEqual({ type: "succeeded", text: "One.\n\nTwo." });
+    expect(run.said).toBe("One.\n\nTwo.");
+  });
+
+  it("that the model's own limit has cut is marked so", async () => {
+    const run = await answering([...words("And so on and"), finish("length")]);
+    expect(await run.turn()).toEqual({ type: "succeeded", text: "And so on and" });
+    expect(run.all("notice")).toMatchObject([{ code: "answer_cut" }]);
+  });
+
+  it("counts its tokens, the cached ones too", async () => {
+    const run = await answering([...words("Yes."), finish("stop")]);
+    await run.turn({ prices: { input_usd_per_mtok: 1, output_usd_per_mtok: 2 } });
+    expect(run.all("usage.updated")).toMatchObject([
+      { input_tokens: 10, cached_input_tokens: 4, output_tokens: 5, cost_usd: 0.00002, steps: 1 },
+    ]);
+  });
+
+  it("to the order to wrap up carries out nothing, even if it tries to", async () => {
+    const write = (path: string) => [call("write_file", { path, text: "" }), finish("tool-calls")];
+    const run = await answering(write("a"), write("b"));
+    const end = await run.turn({ limits: { max_steps: 1 } });
+    expect(end).toMatchObject({ type: "failed", error_code: "step_limit_exceeded" });
+    await expect(run.folder.read("b")).rejects.toThrow("ENOENT");
+  });
+});
+
+describe("the first model call", () => {
+  it("is given the instructions and the user's message", async () => {
+    const run = await answering([...words("Yes."), finish("stop")]);
+    await run.turn();
+    expect(run.prompts[0]).toMatchObject([
+      { role: "system", content: "Be brief." },
+      { role: "user", content: [{ type: "text", text: "Do something." }] },
+    ]);
+  });
+});

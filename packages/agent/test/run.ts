@@ -1,0 +1,127 @@
+import type { EventData } from "@outrider/contract/event";
+import type { FollowupMode } from "@outrider/contract/followup";
+import { noUsage } from "@outrider/contract/run";
+import type { LanguageModel } from "ai";
+import { onTestFinished } from "vitest";
+import type { AgentEvent, LogEvent } from "../src/event.ts";
+import { runTurn, type TurnContext, type TurnEnd } from "../src/loop.ts";
+import { scriptedModel } from "../src/models/scripted.ts";
+import { type Folder, makeFolder } from "./folder.ts";
+
+export const creator = { type: "user", uid: "somebody", display_name: "Somebody" } as const;
+
+type Options = Partial<
+  Pick<
+    TurnContext,
+    "prices" | "limits" | "usage" | "emit" | "instructions" | "signal" | "takeMessages" | "timeIsUp"
+  >
+>;
+
+/** A run as its worker and the engine keep it: a numbered log, messages that wait, signals. */
+export class TestRun {
+  readonly log: LogEvent[] = [];
+  readonly folder: Folder;
+  readonly cancel = new AbortController();
+  model: LanguageModel = scriptedModel();
+  said = "";
+
+  private waiting: { followup_id: string; message: string; mode: FollowupMode }[] = [];
+  private interrupt = new AbortController();
+  private followups = 0;
+  private readonly watchers = new Set<() => void>();
+
+  constructor(prompt: string, folder: Folder) {
+    this.folder = folder;
+    this.write({ type: "run.created", data: { title: "A run", prompt, source: "API", creator } });
+    this.claim();
+  }
+
+  write(event: LogEvent) {
+    this.log.push({ ...event, seq: this.log.length + 1 });
+    for (const watcher of this.watchers) watcher();
+  }
+
+  claim() {
+    this.write({ type: "run.claimed", data: { execution_id: "execution", worker: "worker" } });
+  }
+
+  /** The worker is lost, and another goes on with what it stored of the files. */
+  recover(snapshot: { restored_seq?: number } = {}) {
+    this.write({ type: "run.recovering", data: { reason: "The worker was lost.", ...snapshot } });
+    this.claim();
+  }
+
+  send(message: string, mode: FollowupMode = "auto") {
+    this.followups += 1;
+    this.waiting.push({ followup_id: `followup-${this.followups}`, message, mode });
+    if (mode === "interrupt") this.interrupt.abort();
+  }
+
+  /** What the engine writes when a run that has ended goes on. */
+  reopen(message: string) {
+    this.write({ type: "run.reopened", data: { followup_id: "next", mode: "auto", by: creator } });
+    this.claim();
+    this.send(message);
+  }
+
+  turn(options: Options = {}): Promise<TurnEnd> {
+    const usage = this.all("usage.updated").at(-1) ?? noUsage;
+    return runTurn({
+      model: this.model,
+      model_id: "scripted",
+      instructions: "Be brief.",
+      history: [...this.log],
+      workspace: this.folder,
+      emit: async (event: AgentEvent) => this.write(event),
+      delta: (text) => {
+        this.said += text;
+      },
+      takeMessages: async () => this.take(),
+      interrupt: () => this.interrupt.signal,
+      timeIsUp: new AbortController().signal,
+      limits: { max_steps: 50 },
+      usage,
+      signal: this.cancel.signal,
+      ...options,
+    });
+  }
+
+  all<T extends LogEvent["type"]>(type: T): EventData<T>[] {
+    return this.log.filter((event) => event.type === type).map(({ data }) => data as EventData<T>);
+  }
+
+  get types(): string[] {
+    return this.log.map(({ type }) => type);
+  }
+
+  /** The first event that fits, as soon as it is written. */
+  async seen(fits: (event: LogEvent) => boolean): Promise<LogEvent> {
+    for (;;) {
+      const found = this.log.find(fits);
+      if (found) return found;
+      await new Promise<void>((resolve) => {
+        const watcher = () => {
+          this.watchers.delete(watcher);
+          resolve();
+        };
+        this.watchers.add(watcher);
+      });
+    }
+  }
+
+  private take() {
+    const taken = this.waiting;
+    this.waiting = [];
+    this.interrupt = new AbortController();
+    for (const { followup_id, message, mode } of taken) {
+      this.write({ type: "message.user", data: { text: message, followup_id, mode } });
+    }
+    return taken;
+  }
+}
+
+export async function newRun(...lines: string[]): Promise<TestRun> {
+  const folder = await makeFolder();
+  onTestFinished(() => folder.remove());
+  return new TestRun(lines.join("\n"), folder);
+}
