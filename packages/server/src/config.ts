@@ -11,11 +11,15 @@ export interface Config {
   /** 32 bytes; made in the data folder where none is given. */
   masterKey?: Buffer;
   logLevel: string;
+  /** Worker processes on this machine. */
+  workers: number;
+  /** Bounds on runs that differ from the engine's own. */
+  rules: Partial<Record<keyof typeof rules, number>>;
 }
 
 /** Flags of the command line, by the same names. They win over the environment. */
 export type Flags = Partial<
-  Record<"host" | "port" | "dataDir" | "publicUrl" | "databaseUrl" | "logLevel", string>
+  Record<"host" | "port" | "dataDir" | "publicUrl" | "databaseUrl" | "logLevel" | "workers", string>
 >;
 
 const schema = z.object({
@@ -23,7 +27,12 @@ const schema = z.object({
     error:
       "must be a loopback address: keys would travel in the clear anywhere else. Keep 127.0.0.1 and put a proxy that speaks TLS on this machine in front",
   }),
-  port: z.coerce.number("must be a port").int("must be a port").min(0).max(65_535).default(4_000),
+  port: z.coerce
+    .number("must be a port")
+    .int("must be a port")
+    .min(0, "must be a port")
+    .max(65_535, "must be a port, at most 65535")
+    .default(4_000),
   dataDir: z
     .string()
     .default(".outrider")
@@ -41,8 +50,38 @@ const schema = z.object({
     .transform((text) => Buffer.from(text, "base64"))
     .refine((key) => key.length === 32, "must be 32 bytes in base64; `openssl rand -base64 32` makes one")
     .optional(),
-  logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  workers: z.coerce
+    .number("must be a whole number")
+    .int("must be a whole number")
+    .min(0, "must be a whole number")
+    .max(64, "must be at most 64")
+    .default(1),
+  logLevel: z
+    .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"], {
+      error: "must be trace, debug, info, warn, error, fatal or silent",
+    })
+    .default("info"),
 });
+
+const positive = (unit: number) =>
+  z.coerce
+    .number("must be a number above 0")
+    .positive("must be a number above 0")
+    .max(1_000_000, "is too large")
+    .transform((value) => Math.round(value * unit))
+    .optional();
+
+/** Bounds on runs, in the units that their variables name. */
+const rules = {
+  leaseMs: ["OUTRIDER_LEASE_SECONDS", positive(1_000)],
+  graceMs: ["OUTRIDER_LEASE_GRACE_SECONDS", positive(1_000)],
+  maxAttempts: ["OUTRIDER_MAX_ATTEMPTS", positive(1)],
+  queueMs: ["OUTRIDER_QUEUE_TIMEOUT_HOURS", positive(3_600_000)],
+  blockedMs: ["OUTRIDER_BLOCKED_TIMEOUT_DAYS", positive(86_400_000)],
+  turnMs: ["OUTRIDER_TURN_TIMEOUT_MINUTES", positive(60_000)],
+  maxSteps: ["OUTRIDER_MAX_STEPS", positive(1)],
+  maxConcurrentRuns: ["OUTRIDER_MAX_CONCURRENT_RUNS", positive(1)],
+} as const;
 
 /** Which variable says what. Each but the master key is also a flag: secrets stay out of argument lists. */
 const variables = {
@@ -53,19 +92,23 @@ const variables = {
   databaseUrl: "DATABASE_URL",
   masterKey: "OUTRIDER_MASTER_KEY",
   logLevel: "OUTRIDER_LOG_LEVEL",
+  workers: "OUTRIDER_WORKERS",
 } as const;
 
 /** The only reader of the process's environment. */
 export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = process.env): Config {
-  const given = Object.entries(variables).map(([name, variable]) => [
+  const read = <T>(variable: string, type: z.ZodType<T>, flag?: string): T => {
+    const result = type.safeParse(flag ?? (environment[variable] || undefined));
+    if (result.success) return result.data;
+    throw new Error(`${variable} ${result.error.issues[0]?.message}.`);
+  };
+  const settings = Object.entries(variables).map(([name, variable]) => [
     name,
-    flags[name as keyof Flags] ?? (environment[variable] || undefined),
+    read(variable, schema.shape[name as keyof typeof variables] as z.ZodType, flags[name as keyof Flags]),
   ]);
-  const result = schema.safeParse(Object.fromEntries(given));
-  if (result.success) return result.data as Config;
-  const [issue] = result.error.issues;
-  const name = issue?.path[0] as keyof typeof variables;
-  throw new Error(`${variables[name]} ${issue?.message}.`);
+  const bounds = Object.entries(rules).map(([name, [variable, type]]) => [name, read(variable, type)]);
+  const given = Object.fromEntries(bounds.filter(([, value]) => value !== undefined));
+  return { ...Object.fromEntries(settings), rules: given } as Config;
 }
 
 function isLoopback(host: string): boolean {

@@ -5,10 +5,15 @@ import { join } from "node:path";
 import { type Logger, pino } from "pino";
 import { createApp } from "./api/app.ts";
 import type { Config } from "./config.ts";
+import { openBlobs } from "./engine/blobs.ts";
+import { openDeltas } from "./engine/deltas.ts";
 import { startJanitor } from "./engine/janitor.ts";
+import { startReaper } from "./engine/leases.ts";
+import { defaultRules } from "./engine/rules.ts";
 import { openVault } from "./engine/vault.ts";
+import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
-import { requireSameMasterKey, welcomeFirstPerson } from "./engine/welcome.ts";
+import { renewLocalWorkerKey, requireSameMasterKey, welcomeFirstPerson } from "./engine/welcome.ts";
 import { type Db, openDb, requireSupportedVersion } from "./store/db.ts";
 import { startEmbedded } from "./store/embedded.ts";
 import { migrate } from "./store/migrate.ts";
@@ -21,6 +26,8 @@ export interface Server {
   /** Where the first key was written, if this start made it. */
   firstKey?: string;
   database: string;
+  /** A fresh key for the workers that are started with the server; the one before is revoked. */
+  localWorkerKey(): Promise<string>;
   /** Finishes requests, ends streams, then stops everything that it started. */
   stop(): Promise<void>;
 }
@@ -48,20 +55,39 @@ export async function startServer(config: Config): Promise<Server> {
     const keyFile = join(config.dataDir, "key");
     const isFirstStart = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
 
-    const watch = await openWatch(db, log);
+    const wake = await openWake(db, log);
+    stops.push(() => wake.close());
+    const deltas = await openDeltas(db, log);
+    stops.push(() => deltas.close());
+    const watch = openWatch(db, wake, log);
     stops.push(() => watch.close());
     const janitor = startJanitor(db, log);
     stops.push(janitor.stop);
+    const rules = { ...defaultRules, ...config.rules };
+    const reaper = startReaper(db, rules, { log, wake });
+    stops.push(reaper.stop);
     const stopping = new AbortController();
     let origin = "";
-    const app = createApp({
-      services: { db, vault, watch, stopping: stopping.signal },
-      log,
+    const blobs = openBlobs(join(config.dataDir, "blobs"));
+    const services = {
+      db,
+      vault,
+      rules,
+      watch,
+      wake,
+      deltas,
+      blobs,
       origin: () => origin,
-    });
+      stopping: stopping.signal,
+    };
+    const app = createApp({ services, log });
     stops.push(() => app.close());
     stops.push(async () => stopping.abort());
-    await app.listen({ host: config.host, port: config.port });
+    await app.listen({ host: config.host, port: config.port }).catch((error) => {
+      if (error.code !== "EADDRINUSE") throw error;
+      const remedy = "stop what listens there, or choose another with OUTRIDER_PORT or --port.";
+      throw new Error(`Port ${config.port} of ${config.host} is taken: ${remedy}`);
+    });
     const { port, address, family } = app.server.address() as AddressInfo;
     const listening = `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
     origin = config.publicUrl ?? listening;
@@ -69,6 +95,7 @@ export async function startServer(config: Config): Promise<Server> {
     return {
       origin: listening,
       database: embedded ? `PostgreSQL 18 in ${config.dataDir}` : "PostgreSQL of DATABASE_URL",
+      localWorkerKey: () => renewLocalWorkerKey(db),
       ...(isFirstStart ? { firstKey: keyFile } : {}),
       stop,
     };

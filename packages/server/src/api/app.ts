@@ -1,14 +1,17 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import type { Scope } from "@outrider/contract/key";
 import { limits } from "@outrider/contract/limits";
-import { type OperationId, operations, type Route } from "@outrider/contract/route";
+import { operations, type Route } from "@outrider/contract/route";
+import { workerOperations } from "@outrider/contract/worker-route";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { type Principal, requireScope } from "../engine/principal.ts";
 import { Refusal } from "../engine/refusal.ts";
 import type { Tx } from "../store/db.ts";
 import { createAuthenticator } from "./auth.ts";
+import { registerBlobs } from "./blobs.ts";
 import { type Call, type Handler, type Handlers, type Result, type Services, STREAMED } from "./call.ts";
 import { type Outcome, once, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json.ts";
@@ -18,12 +21,13 @@ import {
   BASE,
   bodyMembers,
   bodyOf,
-  methodsOf,
   paramsOf,
   pathOf,
   queryOf,
   requireAcceptable,
+  routesOf,
 } from "./request.ts";
+import { artifactHandlers } from "./routes/artifacts.ts";
 import { environmentHandlers } from "./routes/environments.ts";
 import { eventHandlers } from "./routes/events.ts";
 import { followupHandlers } from "./routes/followups.ts";
@@ -32,6 +36,8 @@ import { keyHandlers } from "./routes/keys.ts";
 import { modelHandlers } from "./routes/models.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { secretHandlers } from "./routes/secrets.ts";
+import { workerHandlers } from "./routes/worker.ts";
+import { workersHandlers } from "./routes/workers.ts";
 import { registerService } from "./service.ts";
 
 const handlers: Handlers = {
@@ -43,13 +49,33 @@ const handlers: Handlers = {
   ...modelHandlers,
   ...identityHandlers,
   ...keyHandlers,
+  ...workersHandlers,
+  ...artifactHandlers,
 };
+
+interface Operation {
+  id: string;
+  route: Omit<Route, "scope" | "tag" | "summary" | "errors"> & { scope: Scope | "worker"; waits?: true };
+  handler: Handler<never>;
+}
+
+/** The calls of the API and those of workers: two tables, one way of answering. */
+const all: Operation[] = [
+  ...operations.map(([id, route]) => ({ id, route, handler: handlers[id] as Handler<never> })),
+  ...workerOperations.map(([id, route]) => ({
+    id: `worker.${id}`,
+    route: { ...route, scope: "worker" as const },
+    handler: workerHandlers[id] as Handler<never>,
+  })),
+];
+
+const LINGER_MS = 1_000;
+/** After this long, a stop no longer waits for requests, be they at work or half sent. */
+const FINISH_MS = 8_000;
 
 export interface AppOptions {
   services: Services;
   log: Logger;
-  /** The address that links in answers begin with. */
-  origin(): string;
 }
 
 /** The trace that the caller is part of, else a new one. It stands in answers, problems and log lines. */
@@ -61,7 +87,7 @@ function traceIdOf(request: IncomingMessage): string {
 }
 
 /** From one request to one answer, the same way for every call. */
-export function createApp({ services, log, origin }: AppOptions): FastifyInstance {
+export function createApp({ services, log }: AppOptions): FastifyInstance {
   const app = fastify({
     genReqId: traceIdOf,
     bodyLimit: limits.body,
@@ -69,22 +95,24 @@ export function createApp({ services, log, origin }: AppOptions): FastifyInstanc
     forceCloseConnections: "idle",
     requestTimeout: 60_000,
     routerOptions: { maxParamLength: 1_024 },
-    http: { maxHeaderSize: limits.header },
+    http: { maxHeaderSize: limits.header, requireHostHeader: false },
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
     clientErrorHandler: answerUnreadable,
   });
   const metrics = createMetrics(services);
   const authenticator = createAuthenticator(services.db);
   const principals = new WeakMap<FastifyRequest, Principal>();
+  const methodsOf = routesOf(app);
 
+  // Node would answer by itself, and not with a problem.
+  app.server.on("checkExpectation", (request, response) => app.routing(request, response));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.addHook("onRequest", async (request, reply) => {
-    reply.headers({
-      "x-trace-id": request.id,
-      "x-content-type-options": "nosniff",
-      "cache-control": "no-store",
-    });
+    reply.headers(headersOfAll(request.id));
+    if (!request.headers.host && request.raw.httpVersion === "1.1") {
+      throw new Refusal("invalid_request", "Send a `Host` header.");
+    }
   });
   app.addHook("onResponse", async (request, reply) => {
     const { operation = "other" } = request.routeOptions.config as { operation?: string };
@@ -94,29 +122,43 @@ export function createApp({ services, log, origin }: AppOptions): FastifyInstanc
     const key_id = principals.get(request)?.key.key_id;
     log.info({ trace_id, operation, method, status: reply.statusCode, ms, key_id }, "answered");
   });
+  app.addHook("preClose", async () => {
+    setTimeout(() => app.server.closeAllConnections(), FINISH_MS).unref();
+  });
   app.addHook("onClose", () => authenticator.close());
-  app.setErrorHandler((error, request, reply) => answerFailure(error, request, reply));
+  // Fastify has its own demands on some methods (QUERY) before it looks whether the address takes them.
+  app.setErrorHandler((error, request, reply) =>
+    request.is404 ? answerUnknown(request, reply) : answerFailure(error, request, reply),
+  );
   app.setNotFoundHandler((request, reply) => answerUnknown(request, reply));
   registerService(app, { services, metrics, authenticator });
-  for (const [operation, route] of operations) {
+  registerBlobs(app, { blobs: services.blobs, authenticator });
+  for (const operation of all) {
+    const { id, route } = operation;
     app.route({
       method: route.method,
       url: BASE + route.path.replace(/\{(\w+)\}/g, ":$1"),
-      bodyLimit: route.attachments ? limits.bodyWithAttachments : limits.body,
-      config: { operation },
-      handler: (request, reply) => answer(operation, route, request, reply),
+      bodyLimit: route.attachments || route.scope === "worker" ? limits.bodyWithAttachments : limits.body,
+      config: { operation: id },
+      onRequest: (request) => admit(operation, request),
+      handler: (request, reply) => answer(operation, request, reply),
     });
   }
   return app;
 
-  async function answer(operation: OperationId, route: Route, request: FastifyRequest, reply: FastifyReply) {
+  /** Before the body is read: a stranger's sixteen megabytes are not. */
+  async function admit({ route }: Operation, request: FastifyRequest) {
     const principal = await authenticator.authenticate(request);
     principals.set(request, principal);
     requireScope(principal, route.scope);
     requireAcceptable(route, request);
+  }
+
+  async function answer({ route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {
+    const principal = principals.get(request) as Principal;
     const raw = bodyOf(request);
     const json = raw.length > 0 ? readJson(raw) : undefined;
-    const changes: string[] = [];
+    const said = new Set<string>();
     const work = async (sql: Services["db"] | Tx): Promise<Result | typeof STREAMED> => {
       const call: Call<never> = {
         services,
@@ -128,16 +170,16 @@ export function createApp({ services, log, origin }: AppOptions): FastifyInstanc
         traceId: request.id,
         request,
         reply,
-        changed: (runId) => changes.push(runId),
+        say: (topic) => said.add(topic),
       };
-      return (handlers[operation] as Handler<never>)(call);
+      return handler(call);
     };
     const outcome = await carryOut();
-    for (const runId of changes) services.watch.changed(runId);
+    for (const topic of said) services.wake.say(topic);
     return outcome && send(reply, outcome);
 
     async function carryOut(): Promise<Outcome | undefined> {
-      if (route.method === "GET") {
+      if (route.method === "GET" || route.waits) {
         const result = await work(services.db);
         return result === STREAMED ? undefined : outcomeOf(result);
       }
@@ -160,19 +202,20 @@ export function createApp({ services, log, origin }: AppOptions): FastifyInstanc
     if (!refusal) log.error({ trace_id: request.id, error }, "a request failed");
     const { code, message, faults } =
       refusal ?? new Refusal("internal_error", "The service met an error that it did not expect.");
-    const occurrence = { origin: origin(), path: pathOf(request), traceId: request.id };
+    const occurrence = { origin: services.origin(), path: pathOf(request), traceId: request.id };
     const { status, headers, body } = problem(code, message, faults, occurrence);
     return { status, headers, body: JSON.stringify(body) };
   }
 
   function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-    return send(reply, outcomeOfFailure(error, request));
+    // What Fastify refuses by itself has passed no hook.
+    return send(reply.headers(headersOfAll(request.id)), outcomeOfFailure(error, request));
   }
 
   /** An address that exists for other methods says which. */
   function answerUnknown(request: FastifyRequest, reply: FastifyReply) {
     const methods = methodsOf(pathOf(request));
-    if (methods.length === 0) {
+    if (methods.length === 0 || methods.includes(request.method)) {
       return answerFailure(new Refusal("resource_not_found", "Nothing has this address."), request, reply);
     }
     const allow = methods.join(", ");
@@ -188,16 +231,23 @@ export function createApp({ services, log, origin }: AppOptions): FastifyInstanc
         ? (["invalid_request", `The headers are larger than ${limits.header} bytes.`] as const)
         : (["invalid_request", "This is not a valid HTTP request."] as const);
     const traceId = randomBytes(16).toString("hex");
-    const { headers, body } = problem(code, detail, [], { origin: origin(), path: "", traceId });
+    const { headers, body } = problem(code, detail, [], { origin: services.origin(), path: "", traceId });
     const text = JSON.stringify(body);
     const lines = Object.entries({
+      ...headersOfAll(traceId),
       ...headers,
       "content-length": Buffer.byteLength(text),
       connection: "close",
     });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
     socket.end(`HTTP/1.1 400 Bad Request\r\n${head}\r\n${text}`);
+    // Time to read the answer; nobody else closes this connection if the client does not.
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
+}
+
+function headersOfAll(traceId: string): Record<string, string> {
+  return { "x-trace-id": traceId, "x-content-type-options": "nosniff", "cache-control": "no-store" };
 }
 
 function outcomeOf({ status, headers = {}, body, replayBody }: Result): Outcome {

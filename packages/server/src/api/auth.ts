@@ -24,8 +24,10 @@ export function createAuthenticator(db: Db): Authenticator {
   const ticker = setInterval(flush, NOTE_USE_MS);
   return {
     async authenticate(request) {
-      const { authorization } = request.headers;
+      const [authorization, ...more] = request.raw.headersDistinct.authorization ?? [];
       if (!authorization) throw new Refusal("authentication_required", "Send `Authorization: Bearer KEY`.");
+      if (more.length > 0)
+        throw new Refusal("authentication_required", "Send one `Authorization` header, not several.");
       const raw = /^Bearer +([!-~]+) *$/i.exec(authorization)?.[1];
       const hash = raw === undefined ? undefined : hashKey(raw);
       if (!hash)

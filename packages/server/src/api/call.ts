@@ -1,8 +1,13 @@
 import type { OperationId, Routes } from "@outrider/contract/route";
+import type { WorkerOperationId, WorkerRoutes } from "@outrider/contract/worker-route";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
+import type { Blobs } from "../engine/blobs.ts";
+import type { Deltas } from "../engine/deltas.ts";
 import type { Principal } from "../engine/principal.ts";
+import type { Rules } from "../engine/rules.ts";
 import type { Vault } from "../engine/vault.ts";
+import type { Wake } from "../engine/wake.ts";
 import type { Watch } from "../engine/watch.ts";
 import type { Db, Sql, Tx } from "../store/db.ts";
 
@@ -10,28 +15,36 @@ import type { Db, Sql, Tx } from "../store/db.ts";
 export interface Services {
   db: Db;
   vault: Vault;
+  rules: Rules;
   watch: Watch;
+  wake: Wake;
+  deltas: Deltas;
+  blobs: Blobs;
+  /** The address that links in answers begin with. */
+  origin(): string;
   /** Ends when the server stops; streams end with it. */
   stopping: AbortSignal;
 }
 
 type Input<R, M extends string> =
   R extends Record<M, infer S> ? (S extends z.ZodType ? z.infer<S> : undefined) : undefined;
-type Method<R> = R extends { method: infer M } ? M : never;
 
-/** One call, read and checked: what a handler is given. Everything that writes has a transaction. */
+/** Everything that writes has a transaction, unless it waits in between. */
+type Connection<R> = R extends { method: "GET" } | { waits: true } ? Sql : Tx;
+
+/** One call, read and checked: what a handler is given. */
 export interface Call<R> {
   services: Services;
   principal: Principal;
   params: Input<R, "params">;
   query: Input<R, "query">;
   body: Input<R, "body">;
-  sql: Method<R> extends "GET" ? Sql : Tx;
+  sql: Connection<R>;
   traceId: string;
   request: FastifyRequest;
   reply: FastifyReply;
-  /** Tells watchers about the run, once the transaction has committed. */
-  changed(runId: string): void;
+  /** Wakes who waits for the topic, once the transaction has committed. */
+  say(topic: string): void;
 }
 
 export interface Result {
@@ -47,6 +60,7 @@ export const STREAMED = Symbol("streamed");
 
 export type Handler<R> = (call: Call<R>) => Promise<Result | typeof STREAMED>;
 export type Handlers = { [Id in OperationId]: Handler<Routes[Id]> };
+export type WorkerHandlers = { [Id in WorkerOperationId]: Handler<WorkerRoutes[Id]> };
 
 export const ok = (body: unknown): Result => ({ status: 200, body });
 export const created = (body: unknown): Result => ({ status: 201, body });

@@ -1,2 +1,73 @@
-import type { FastifyInstance } from "fastify";
-export function registerDocs(_app: FastifyInstance, _options: { openapi: () => string }): void {}
+import { type ErrorCode, errorTable } from "@outrider/contract/error";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { type Asset, acceptsGzip, loadAssets } from "./docs/assets.ts";
+import { errorIndexPage, errorPage } from "./docs/error-pages.ts";
+import type { Html } from "./docs/html.ts";
+import { referenceDocument } from "./docs/reference-document.ts";
+import { referencePage } from "./docs/reference-page.ts";
+import { pathOf } from "./request.ts";
+
+/** A reader may type a key into the reference, so nothing foreign may run there. */
+const strictPolicy = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+];
+const referencePolicy = [...strictPolicy, "script-src 'self'", "font-src 'self'", "connect-src 'self'"];
+
+const route = { config: { operation: "docs" } };
+
+/** The reference of the API at /docs and a page for each error code, all from our own files. */
+export function registerDocs(app: FastifyInstance, { openapi }: { openapi: () => string }): void {
+  const assets = loadAssets(referenceDocument(openapi()));
+  const assetsByAddress = new Map(Object.values(assets).map((asset) => [asset.address, asset]));
+  const reference = referencePage(assets);
+  const index = errorIndexPage(assets);
+
+  app.get("/docs", route, async (_request, reply) => sendPage(reply, reference, referencePolicy));
+
+  app.get("/docs/errors", route, async (_request, reply) => sendPage(reply, index, strictPolicy));
+
+  app.get<{ Params: { code: string } }>("/docs/errors/:code", route, async (request, reply) => {
+    const { code } = request.params;
+    if (!isErrorCode(code)) return reply.callNotFound();
+    return sendPage(reply, errorPage(code, assets), strictPolicy);
+  });
+
+  app.get("/docs/assets/:version/:name", route, async (request, reply) => {
+    const asset = assetsByAddress.get(pathOf(request));
+    if (!asset) return reply.callNotFound();
+    return sendAsset(reply, asset, acceptsGzip(request.headers["accept-encoding"]));
+  });
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorTable, code);
+}
+
+function sendPage(reply: FastifyReply, page: Html, policy: string[]) {
+  return reply
+    .headers({
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": policy.join("; "),
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      // Its assets' addresses change with their content, so a page must not be older than they are.
+      "cache-control": "no-cache",
+    })
+    .send(page.text);
+}
+
+async function sendAsset(reply: FastifyReply, asset: Asset, gzip: boolean) {
+  reply.headers({
+    "content-type": asset.type,
+    "cache-control": "public, max-age=31536000, immutable",
+    "x-content-type-options": "nosniff",
+    vary: "accept-encoding",
+  });
+  if (!gzip) return reply.send(asset.content);
+  return reply.header("content-encoding", "gzip").send(await asset.gzipped());
+}

@@ -46,22 +46,26 @@ interface Once {
  */
 export async function once(db: Db, { scope, body, work, answerTo }: Once): Promise<Outcome> {
   const fingerprint = createHash("sha256").update(body).digest();
-  const attempt = (work: (tx: Tx) => Promise<Outcome>) =>
+  const attempt = (perform: (tx: Tx) => Promise<Outcome>) =>
     db.begin(async (tx) => {
       if (!(await take(tx, scope, fingerprint))) return replay(tx, scope, fingerprint);
-      const outcome = await work(tx);
+      const outcome = await perform(tx);
       const { status, headers } = outcome;
       await storeAnswer(tx, scope, { status, headers, body: outcome.replayBody ?? outcome.body ?? null });
       return outcome;
     });
-  let failure: unknown;
+  let refused: Outcome | undefined;
   try {
-    return await attempt((tx) => work(tx).catch((error) => Promise.reject((failure = error))));
+    return await attempt((tx) =>
+      work(tx).catch((error) => {
+        refused = answerTo(error);
+        throw error;
+      }),
+    );
   } catch (error) {
-    if (error !== failure) throw error;
-    const outcome = answerTo(error);
-    const mayHelpToRetry = outcome.status === 429 || outcome.status >= 500;
-    return mayHelpToRetry ? outcome : attempt(async () => outcome);
+    if (!refused) throw error;
+    const mayHelpToRetry = refused.status === 429 || refused.status >= 500;
+    return mayHelpToRetry ? refused : attempt(async () => refused as Outcome);
   }
 }
 

@@ -1,5 +1,6 @@
 import { limits } from "@outrider/contract/limits";
 import { badMember, Refusal } from "../engine/refusal.ts";
+import { requireUniqueMembers } from "./members.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
@@ -18,6 +19,7 @@ export function readJson(body: Buffer): unknown {
     throw new Refusal("invalid_request", `The body is not valid JSON${placeIn(error)}.`);
   }
   requireKeepable(value);
+  requireUniqueMembers(text);
   return value;
 }
 

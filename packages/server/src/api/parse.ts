@@ -22,8 +22,10 @@ function faultsOf(issue: z.core.$ZodIssue, base: PropertyKey[], place: "body" | 
     }));
   }
   if (issue.code === "invalid_union" && issue.errors.length > 0) {
-    // The variant that fits best is the one that was meant.
-    const [nearest = []] = [...issue.errors].sort((a, b) => a.length - b.length || depth(b) - depth(a));
+    // The variant that fits best is the one that was meant; one of another kind fits worst.
+    const [nearest = []] = [...issue.errors].sort(
+      (a, b) => Number(isOtherKind(a)) - Number(isOtherKind(b)) || a.length - b.length || depth(b) - depth(a),
+    );
     return nearest.flatMap((inner) => faultsOf(inner, path, place));
   }
   if (issue.code === "invalid_key") {
@@ -31,6 +33,10 @@ function faultsOf(issue: z.core.$ZodIssue, base: PropertyKey[], place: "body" | 
     return [{ pointer: pointerTo(path, place), message: `has a name that ${message}` }];
   }
   return [{ pointer: pointerTo(path, place), message: issue.message }];
+}
+
+function isOtherKind(issues: z.core.$ZodIssue[]): boolean {
+  return issues.some(({ code, path }) => code === "invalid_type" && path.length === 0);
 }
 
 function depth(issues: z.core.$ZodIssue[]): number {
@@ -65,6 +71,7 @@ function messageOf(issue: RawIssue): string | undefined {
 }
 
 const formats: Record<string, string> = {
+  base64: "must be base64",
   uuid: "must be a UUID",
   datetime: "must be a time like 2026-01-31T09:30:00Z",
 };

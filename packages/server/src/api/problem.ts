@@ -51,6 +51,8 @@ export function problem(
 const frameworkErrors: Record<string, [ErrorCode, string]> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ["payload_too_large", "The body is larger than this call takes."],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid_request", "Content-Length does not fit the body."],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ["unsupported_media_type", "Content-Type is not a media type."],
+  FST_ERR_MAX_PARAM_LENGTH: ["resource_not_found", "No identifier is as long as this."],
   FST_ERR_BAD_URL: ["invalid_request", "The address holds an invalid escape."],
   FST_ERR_ASYNC_CONSTRAINT: ["invalid_request", "The address cannot be read."],
 };

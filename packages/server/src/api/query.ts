@@ -4,41 +4,48 @@ import { requireKeepableText } from "./json.ts";
 
 /** A query string as a schema expects it: lists repeat their name, maps are `name[key]=value`, the rest appears once. */
 export function readQuery(text: string, schema: z.ZodObject): Record<string, unknown> {
-  const values: Record<string, unknown> = {};
+  const once = new Map<string, string>();
+  const lists = new Map<string, string[]>();
+  const maps = new Map<string, Map<string, string>>();
+  const add = (to: Map<string, string>, key: string, value: string, name: string) => {
+    if (to.has(key)) throw badMember(name, "is given twice");
+    to.set(key, value);
+  };
   for (const pair of text.split("&").filter((part) => part !== "")) {
     const [rawName = "", ...rest] = pair.split("=");
-    const name = unescape(rawName, "the query");
-    const value = unescape(rest.join("="), name);
-    requireKeepableText(name, "the query");
-    requireKeepableText(value, name);
-    const [, map, key] = /^([^[\]]+)\[([^[\]]*)\]$/.exec(name) ?? [];
-    if (map !== undefined && kindOf(schema, map) === "record") {
-      const entries = (values[map] ??= Object.create(null)) as Record<string, string>;
-      if (key !== undefined && key in entries) throw badMember(name, "is given twice");
-      entries[key as string] = value;
+    const name = decode(rawName, "the query");
+    const value = decode(rest.join("="), name);
+    const [, map = "", key = ""] = /^([^[\]]+)\[([^[\]]*)\]$/.exec(name) ?? [];
+    if (kindOf(schema, map) === "record") {
+      if (key === "__proto__") throw badMember(name, "must not be named `__proto__`");
+      const entries = maps.get(map) ?? new Map();
+      maps.set(map, entries);
+      add(entries, key, value, name);
     } else if (kindOf(schema, name) === "array") {
-      ((values[name] ??= []) as string[]).push(value);
+      lists.set(name, [...(lists.get(name) ?? []), value]);
+    } else if (kindOf(schema, name) === "record") {
+      throw badMember(name, `is given as \`${name}[key]=value\``);
     } else {
-      if (Object.hasOwn(values, name)) throw badMember(name, "is given twice");
-      values[name] = value;
+      add(once, name, value, name);
     }
   }
-  for (const [name, value] of Object.entries(values)) {
-    if (Object.getPrototypeOf(value) === null) values[name] = { ...(value as object) };
-  }
-  return values;
+  const objects = [...maps].map(([name, entries]) => [name, Object.fromEntries(entries)]);
+  return Object.fromEntries([...once, ...lists, ...objects]);
 }
 
-function unescape(text: string, name: string): string {
+function decode(text: string, name: string): string {
+  let value: string;
   try {
-    return decodeURIComponent(text.replaceAll("+", " "));
+    value = decodeURIComponent(text.replaceAll("+", " "));
   } catch {
     throw new Refusal("invalid_request", `\`${name}\` holds an escape that is not valid UTF-8.`);
   }
+  requireKeepableText(value, name);
+  return value;
 }
 
 function kindOf(schema: z.ZodObject, name: string): string | undefined {
-  let type = schema.shape[name] as z.ZodType | undefined;
+  let type = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined;
   while (type && "innerType" in type._zod.def) type = type._zod.def.innerType as z.ZodType;
   return type?._zod.def.type;
 }

@@ -1,6 +1,6 @@
 import { limits } from "@outrider/contract/limits";
-import { operations, type Route } from "@outrider/contract/route";
-import type { FastifyRequest } from "fastify";
+import type { Route } from "@outrider/contract/route";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { badMember, notFound, Refusal } from "../engine/refusal.ts";
 import { parse } from "./parse.ts";
 import { readQuery } from "./query.ts";
@@ -13,22 +13,18 @@ export function pathOf(request: FastifyRequest): string {
   return request.url.split("?")[0] as string;
 }
 
-export function requireAcceptable(route: Route, request: FastifyRequest) {
+export function requireAcceptable({ answers }: Pick<Route, "answers">, request: FastifyRequest) {
   const { accept } = request.headers;
   if (accept === undefined) return;
-  const streams = Object.values(route.answers).some((answer) => answer.stream);
-  const types = accept.split(",").map((part) => part.split(";")[0]?.trim().toLowerCase());
-  const offered = [
-    "application/json",
-    "application/*",
-    "*/*",
-    ...(streams ? ["text/event-stream", "text/*"] : []),
-  ];
-  if (!types.some((type) => type === "" || offered.includes(type as string))) {
-    throw new Refusal(
-      "not_acceptable",
-      `This call answers with ${offered[0]}${streams ? " or text/event-stream" : ""}.`,
-    );
+  const offered = Object.values(answers).flatMap(({ media = ["application/json"], stream }) => [
+    ...media,
+    ...(stream ? ["text/event-stream"] : []),
+  ]);
+  const asked = accept.split(",").map((part) => part.split(";")[0]?.trim().toLowerCase() ?? "");
+  const fits = (type: string) =>
+    type === "" || type === "*/*" || offered.some((one) => one === type || type === `${one.split("/")[0]}/*`);
+  if (!asked.some(fits)) {
+    throw new Refusal("not_acceptable", `This call answers with ${[...new Set(offered)].join(", ")}.`);
   }
 }
 
@@ -48,14 +44,19 @@ export function bodyOf(request: FastifyRequest): Buffer {
   return raw;
 }
 
-export function bodyMembers(route: Route, json: unknown, bytes: number): unknown {
+export function bodyMembers(
+  route: Pick<Route, "method" | "body" | "params" | "query">,
+  json: unknown,
+  bytes: number,
+): unknown {
   if (!route.body) {
     const isEmpty = json === undefined || (isObject(json) && Object.keys(json).length === 0);
     if (!isEmpty) throw new Refusal("invalid_request", "This call takes no body.");
     return undefined;
   }
   if (json === undefined) throw new Refusal("invalid_request", "This call needs a JSON body.");
-  if (bytes > limits.body && !(isObject(json) && json.attachments)) {
+  const isWithFiles = isObject(json) && Array.isArray(json.attachments) && json.attachments.length > 0;
+  if (bytes > limits.body && !isWithFiles) {
     throw new Refusal("payload_too_large", `A body without attachments may have ${limits.body} bytes.`);
   }
   return parse(route.body, json, "body");
@@ -65,15 +66,23 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An identifier that cannot be one is an identifier that nothing has. */
-export function paramsOf(route: Route, request: FastifyRequest): unknown {
+/** An identifier that cannot be one is an identifier that nothing has; a name that the caller chooses is a wrong one. */
+export function paramsOf(
+  route: Pick<Route, "method" | "body" | "params" | "query">,
+  request: FastifyRequest,
+): unknown {
   if (!route.params) return undefined;
   const result = route.params.safeParse(request.params);
+  const [issue] = result.error?.issues ?? [];
+  if (issue && route.method === "PUT" && issue.path[0] === "name") throw badMember("name", issue.message);
   if (!result.success) throw notFound("resource");
   return result.data;
 }
 
-export function queryOf(route: Route, request: FastifyRequest): unknown {
+export function queryOf(
+  route: Pick<Route, "method" | "body" | "params" | "query">,
+  request: FastifyRequest,
+): unknown {
   const text = request.url.split("?").slice(1).join("?");
   if (!route.query) {
     const [name] = text.split(/[=&]/);
@@ -83,12 +92,12 @@ export function queryOf(route: Route, request: FastifyRequest): unknown {
   return parse(route.query, readQuery(text, route.query), "query");
 }
 
-const patterns = operations.map(([, { method, path }]) => ({
-  method,
-  pattern: new RegExp(`^${BASE}${path.replace(/\{\w+\}/g, "[^/]+")}$`),
-}));
-
-/** The methods that an address takes; none where nothing has the address. */
-export function methodsOf(path: string): string[] {
-  return patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+/** From now on, notes the app's routes. Answers with the methods that an address takes; none where nothing has it. */
+export function routesOf(app: FastifyInstance): (path: string) => string[] {
+  const routes: { methods: string[]; pattern: RegExp }[] = [];
+  app.addHook("onRoute", ({ method, url }) => {
+    const pattern = url.replaceAll(".", "\\.").replace(/:\w+/g, "[^/]+");
+    routes.push({ methods: [method].flat(), pattern: new RegExp(`^${pattern}$`) });
+  });
+  return (path) => routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
 }

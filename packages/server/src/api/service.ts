@@ -1,12 +1,15 @@
 import { readFileSync } from "node:fs";
+import { Uuid } from "@outrider/contract/text";
 import type { FastifyInstance } from "fastify";
 import { requireScope } from "../engine/principal.ts";
-import { Refusal } from "../engine/refusal.ts";
+import { notFound, Refusal } from "../engine/refusal.ts";
+import { getRun } from "../engine/runs.ts";
 import type { Authenticator } from "./auth.ts";
 import type { Services } from "./call.ts";
 import { registerDocs } from "./docs.ts";
 import type { Metrics } from "./metrics.ts";
 import { BASE } from "./request.ts";
+import { sendTranscript } from "./transcript.ts";
 
 const openapi = readFileSync(new URL("../../../../openapi.json", import.meta.url), "utf8");
 
@@ -33,6 +36,25 @@ export function registerService(app: FastifyInstance, { services, metrics, authe
 
   app.get(`${BASE}/openapi.json`, { config: { operation: "openapi" } }, async (_request, reply) =>
     reply.type("application/json; charset=utf-8").send(openapi),
+  );
+
+  // What a run's session_link opens. People will find a page here; with a key it answers the transcript.
+  app.get<{ Params: { runId: string } }>(
+    "/runs/:runId",
+    { config: { operation: "session" } },
+    async (request, reply) => {
+      const principal = await authenticator.authenticate(request);
+      requireScope(principal, "runs:read");
+      const { success, data: runId } = Uuid.safeParse(request.params.runId);
+      if (!success) throw notFound("run");
+      await sendTranscript({
+        db: services.db,
+        run: await getRun(services.db, principal, runId),
+        request,
+        reply,
+      });
+      return reply;
+    },
   );
 
   registerDocs(app, { openapi: () => openapi });

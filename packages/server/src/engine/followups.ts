@@ -15,7 +15,7 @@ import {
   withdrawFollowups,
 } from "../store/followups.ts";
 import { type Head, touchRun } from "../store/heads.ts";
-import { insertAttachments } from "../store/runs.ts";
+import { changeLimits, insertAttachments } from "../store/runs.ts";
 import type { Principal } from "./principal.ts";
 import { notFound, Refusal } from "./refusal.ts";
 import { lockRun, reopenRun } from "./runs.ts";
@@ -33,16 +33,18 @@ export async function sendFollowup(
   principal: Principal,
   runId: string,
   request: RunFollowupRequest,
-): Promise<SentFollowup> {
+): Promise<{ sent: SentFollowup; workerId: string | null }> {
   const head = await lockRun(tx, principal, runId);
   const { message, mode = "auto", limits, attachments } = request;
   const followup_id = uuidv7();
-  await insertFollowup(tx, { followup_id, run_id: runId, message, mode, ...(limits ? { limits } : {}) });
+  await insertFollowup(tx, { followup_id, run_id: runId, message, mode });
+  if (limits) await changeLimits(tx, runId, limits);
   if (attachments) await insertAttachments(tx, { run_id: runId, followup_id }, attachments);
   const outcome = outcomeIn(head.state);
-  if (outcome === "new_turn") await reopenRun(tx, principal, head, { followup_id, mode });
+  if (outcome === "new_turn") await reopenRun(tx, head, { followup_id, mode, by: principal.creator });
   else await touchRun(tx, runId);
-  return { followup_id, run_id: runId, state: outcome === "new_turn" ? "QUEUED" : head.state, outcome };
+  const state = outcome === "new_turn" ? "QUEUED" : head.state;
+  return { sent: { followup_id, run_id: runId, state, outcome }, workerId: head.worker_id };
 }
 
 function outcomeIn(state: RunState): FollowupOutcome {

@@ -82,6 +82,10 @@ export async function createPersonalKey(sql: Sql, person: Person, name: string):
   });
 }
 
+export async function createWorkerKey(sql: Sql, person: Person, name: string): Promise<MadeKey> {
+  return storeKey(sql, { type: "worker", name, person_uid: person.uid, scopes: [] });
+}
+
 function scopesOf(admin: boolean): Scope[] {
   return Scopes.options.filter((scope) => admin || scope !== "admin");
 }

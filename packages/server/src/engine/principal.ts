@@ -49,8 +49,12 @@ export function isAdmin({ role, key }: Principal): boolean {
   return role === "admin" && key.scopes.includes("admin");
 }
 
-export function requireScope(principal: Principal, scope: Scope) {
+export function requireScope(principal: Principal, scope: Scope | "worker") {
   const { key, role } = principal;
+  if (scope === "worker") {
+    if (key.type !== "worker") throw new Refusal("not_authorized", "Only a worker key may do this.");
+    return;
+  }
   if (key.type === "worker") {
     throw new Refusal("not_authorized", "A worker key serves workers only. Use a personal or agent key.");
   }

@@ -1,4 +1,5 @@
-import type { FollowupMode } from "@outrider/contract/followup";
+import { type ErrorCode, errorEntry } from "@outrider/contract/error";
+import type { EventData, EventType } from "@outrider/contract/event";
 import { limits } from "@outrider/contract/limits";
 import {
   isFinal,
@@ -6,12 +7,16 @@ import {
   type RunAgentResponse,
   type RunItem,
   type RunSourceType,
-  statesBefore,
+  type RunState,
+  type RunStatusMessage,
+  transitions,
 } from "@outrider/contract/run";
+import type { TurnOutcome } from "@outrider/contract/worker";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql, Tx } from "../store/db.ts";
-import { withdrawFollowups } from "../store/followups.ts";
-import { changeState, type Head, lockHead } from "../store/heads.ts";
+import { endExecution } from "../store/executions.ts";
+import { listQueuedFollowups, withdrawFollowups } from "../store/followups.ts";
+import { type Change, changeState, type Head, lockHead } from "../store/heads.ts";
 import {
   deleteRun,
   findRun,
@@ -20,15 +25,17 @@ import {
   insertRun,
   type RunCreator,
 } from "../store/runs.ts";
+import { findCapacity } from "../store/workers.ts";
 import { requireSteering, requireVisible } from "./access.ts";
 import type { Principal } from "./principal.ts";
 import { notFound, Refusal } from "./refusal.ts";
 import { resolveConfig } from "./resolve.ts";
+import { ALIVE_MS, CLOSE_MS } from "./rules.ts";
 import type { Vault } from "./vault.ts";
 
 /**
  * The sole writer of a run's state. Which change may follow which stands in the contract's transition table; each
- * change here is one statement that names the states it may leave, with its event in the same transaction.
+ * change here is made under the run's lock, with its event in the same transaction.
  */
 
 export interface Origin {
@@ -70,8 +77,8 @@ export async function createRun(
     trace_id: traceId,
   });
   if (request.attachments) await insertAttachments(tx, { run_id }, request.attachments);
-  // No worker can connect yet, so none can take the run at once.
-  return { run_id, state: "QUEUED", at_capacity: true };
+  const { is_exceeded } = await findCapacity(tx, ALIVE_MS);
+  return { run_id, state: "QUEUED", at_capacity: is_exceeded };
 }
 
 /** The prompt's first line that says something, cut at a readable length. */
@@ -93,6 +100,11 @@ export async function getRun(sql: Sql, principal: Principal, runId: string): Pro
   return run;
 }
 
+/** From its first claim on, a run has a page of its own. */
+export function withLink(run: RunItem, origin: string): RunItem {
+  return run.session_id ? { ...run, session_link: `${origin}/runs/${run.run_id}` } : run;
+}
+
 /** Refuses who may not see the run. */
 export async function requireRun(sql: Sql, principal: Principal, runId: string): Promise<RunCreator> {
   const creator = await findRunCreator(sql, runId);
@@ -109,38 +121,83 @@ export async function lockRun(tx: Tx, principal: Principal, runId: string): Prom
   return head;
 }
 
-/** The run is CANCELLED when this commits; what was not delivered to it is withdrawn. */
-export async function cancelRun(tx: Tx, principal: Principal, runId: string): Promise<void> {
-  const head = await lockRun(tx, principal, runId);
-  if (head.state === "CANCELLED") return;
-  const cancelled = await changeState(tx, {
-    run_id: runId,
-    from: statesBefore("CANCELLED"),
-    to: "CANCELLED",
-    phase: "done",
-    event: { type: "run.cancelled", data: { by: principal.creator } },
+/** One step through the transition table, for who holds the run's lock. It ends the lease, and the execution with it. */
+async function move<T extends EventType>(
+  tx: Tx,
+  head: Head,
+  change: Change<T>,
+  finalBatch?: number,
+): Promise<void> {
+  if (!(transitions[head.state] as readonly RunState[]).includes(change.to)) {
+    throw new Refusal("conflict", `The run is ${head.state} and cannot become ${change.to}.`);
+  }
+  await changeState(tx, head.run_id, change);
+  if (!head.execution_id) return;
+  await endExecution(tx, {
+    executionId: head.execution_id,
+    outcome: change.to,
+    ...(finalBatch ? { finalBatch } : {}),
   });
-  if (!cancelled) {
+}
+
+/** The run is CANCELLED when this commits; what was not delivered to it is withdrawn. */
+export async function cancelRun(tx: Tx, principal: Principal, runId: string): Promise<Head> {
+  const head = await lockRun(tx, principal, runId);
+  if (head.state === "CANCELLED") return head;
+  if (isFinal(head.state)) {
     throw new Refusal("conflict", `The run has ended as ${head.state} and cannot be cancelled any more.`);
   }
+  await move(tx, head, {
+    to: "CANCELLED",
+    phase: "done",
+    ...(head.execution_id ? { closingMs: CLOSE_MS } : {}),
+    event: { type: "run.cancelled", data: { by: principal.creator } },
+  });
   await withdrawFollowups(tx, { run_id: runId });
+  return head;
 }
 
 /** A final or blocked run goes on with a new turn. */
-export async function reopenRun(
+export async function reopenRun(tx: Tx, head: Head, reason: EventData<"run.reopened">): Promise<void> {
+  const event = { type: "run.reopened" as const, data: reason };
+  await move(tx, head, { to: "QUEUED", phase: "queued", newTurn: true, event });
+}
+
+/** The agent has ended its turn; the caller holds the lock and has seen that nothing is undelivered. */
+export async function endTurn(tx: Tx, head: Head, outcome: TurnOutcome, finalBatch: number): Promise<void> {
+  if (outcome.type === "failed") return failRun(tx, head, outcome, finalBatch);
+  if (outcome.type === "blocked") {
+    const { question } = outcome;
+    const event = { type: "run.blocked" as const, data: { question } };
+    return move(
+      tx,
+      head,
+      { to: "BLOCKED", phase: "blocked", status_message: { message: question }, event },
+      finalBatch,
+    );
+  }
+  const event = { type: "run.succeeded" as const, data: { text: outcome.text } };
+  await move(tx, head, { to: "SUCCEEDED", phase: "done", event }, finalBatch);
+}
+
+/** A run that fails with messages undelivered takes them up in a new turn: an accepted follow-up is never lost. */
+export async function failRun(
   tx: Tx,
-  principal: Principal,
   head: Head,
-  followup: { followup_id: string; mode: FollowupMode },
+  { error_code, message }: { error_code: ErrorCode; message: string },
+  finalBatch?: number,
 ): Promise<void> {
-  await changeState(tx, {
-    run_id: head.run_id,
-    from: statesBefore("QUEUED"),
-    to: "QUEUED",
-    phase: "queued",
-    newTurn: true,
-    event: { type: "run.reopened", data: { ...followup, by: principal.creator } },
-  });
+  const { retryable, remedy } = errorEntry(error_code);
+  const status_message: RunStatusMessage = { message, error_code, retryable, remedy };
+  const event = { type: "run.failed" as const, data: { status_message } };
+  // Who holds a turn that is ended for its length lives: it stores what is there, before another turn begins.
+  const isOverdue = error_code === "timeout" && finalBatch === undefined && head.execution_id !== null;
+  const closing = isOverdue ? { closingMs: CLOSE_MS } : {};
+  await move(tx, head, { to: "FAILED", phase: "done", ...closing, status_message, event }, finalBatch);
+  const [waiting] = await listQueuedFollowups(tx, head.run_id, { steering: false });
+  if (!waiting || head.state === "QUEUED") return;
+  const { followup_id, mode } = waiting;
+  await reopenRun(tx, { ...head, state: "FAILED", execution_id: null }, { followup_id, mode });
 }
 
 export async function removeRun(tx: Tx, principal: Principal, runId: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { v7 as uuidv7 } from "uuid";
 import type { Db } from "../store/db.ts";
 import { settleFact } from "../store/installation.ts";
+import { revokeWorkerKeys } from "../store/keys.ts";
 import { findPersonByEmail, insertPerson, listPeople, type Person } from "../store/people.ts";
-import { createPersonalKey } from "./keys.ts";
+import { createPersonalKey, createWorkerKey } from "./keys.ts";
 import { Refusal } from "./refusal.ts";
 import type { Vault } from "./vault.ts";
 
@@ -34,6 +35,17 @@ export async function welcomeFirstPerson(db: Db, keepKey: (raw: string) => Promi
     const { raw } = await createPersonalKey(tx, person, "first key");
     await keepKey(raw);
     return true;
+  });
+}
+
+const LOCAL_WORKERS = "local workers";
+
+/** Workers that come with a server get a key of their own at each start; keys of starts long past are revoked. */
+export async function renewLocalWorkerKey(db: Db): Promise<string> {
+  return db.begin(async (tx) => {
+    await revokeWorkerKeys(tx, LOCAL_WORKERS);
+    const person = (await listPeople(tx)).find(({ role }) => role === "admin") as Person;
+    return (await createWorkerKey(tx, person, LOCAL_WORKERS)).raw;
   });
 }
 

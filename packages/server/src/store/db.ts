@@ -1,6 +1,5 @@
 import { limits } from "@outrider/contract/limits";
 import postgres from "postgres";
-import type { PostgresConnection } from "./embedded.ts";
 
 export type Db = postgres.Sql;
 /** A pool, or one transaction of it: what every statement of the store can run on. */
@@ -9,6 +8,15 @@ export type Tx = postgres.TransactionSql;
 
 /** Where title words and searched words count as alike; see runs.search. */
 const TITLE_SIMILARITY = 0.3;
+
+export interface PostgresConnection {
+  /** The folder of the unix socket. */
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  database: string;
+}
 
 export interface DbOptions {
   connections: number;
@@ -28,7 +36,7 @@ export function openDb(target: string | PostgresConnection, { connections, appli
         parse: (value: string) => new Date(value).toISOString(),
       },
     },
-    connect_timeout: 10,
+    connect_timeout: 5,
     // A restarting database should cost callers a moment, not ten seconds of back-off.
     backoff: (attempt: number) => Math.min(0.05 * 2 ** attempt, 1),
     connection: {
@@ -45,9 +53,10 @@ export function openDb(target: string | PostgresConnection, { connections, appli
 
 /** The usual way to name a unix socket, `postgres://user:password@/database?host=/folder`, which the driver cannot read. */
 function socketOf(url: string): PostgresConnection | undefined {
-  const { searchParams, username, password, pathname } = new URL(
-    url.replace(/(:\/\/|@)(?=\/)/, "$1localhost"),
-  );
+  const readable = url.replace(/(:\/\/|@)(?=\/)/, "$1localhost");
+  if (!URL.canParse(readable))
+    throw new Error("DATABASE_URL cannot be read: escape what is special in its password, as in %40 for @.");
+  const { searchParams, username, password, pathname } = new URL(readable);
   const host = searchParams.get("host");
   if (!host?.startsWith("/")) return undefined;
   return {
@@ -81,4 +90,9 @@ export function isUnreachable(error: unknown): boolean {
     typeof code === "string" &&
     /^(57P0\d|08\w{3}|53300|CONNECTION_\w+|CONNECT_TIMEOUT|ECONN\w+|ENOENT|EPIPE)$/.test(code)
   );
+}
+
+export async function readClock(sql: Sql): Promise<string> {
+  const [row] = await sql<{ now: string }[]>`select outrider_now() as now`;
+  return row?.now as string;
 }

@@ -1,6 +1,7 @@
 import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Logger } from "pino";
+import type { PostgresConnection } from "./db.ts";
 import { prepareBinaries } from "./embedded/binaries.ts";
 import { ensureCluster } from "./embedded/cluster.ts";
 import { ensureDatabase } from "./embedded/database.ts";
@@ -16,15 +17,6 @@ import { readProcess } from "./embedded/processes.ts";
 import { serverSettings } from "./embedded/settings.ts";
 import { port, prepareSocketFolder, removeSocketFolder } from "./embedded/socket.ts";
 import { supervise } from "./embedded/supervisor.ts";
-
-export interface PostgresConnection {
-  /** The folder of the unix socket. */
-  host: string;
-  port: number;
-  user: string;
-  password: string;
-  database: string;
-}
 
 export interface EmbeddedPostgres {
   connection: PostgresConnection;

@@ -1,5 +1,6 @@
-import type { RunEvent } from "@outrider/contract/event";
-import type { Sql } from "./db.ts";
+import type { NewEvent, RunEvent } from "@outrider/contract/event";
+import type { RunPhase, RunUsage } from "@outrider/contract/run";
+import type { Sql, Tx } from "./db.ts";
 
 export async function listEvents(
   sql: Sql,
@@ -9,4 +10,36 @@ export async function listEvents(
     select run_id, seq, type, created_at, turn, attempt, data from events
     where run_id = ${runId} and seq > ${after}
     order by seq limit ${limit}`;
+}
+
+/** What a worker's report says of the run besides its events. */
+export interface Progress {
+  batch?: number | undefined;
+  phase?: RunPhase | undefined;
+  usage?: RunUsage | undefined;
+}
+
+/** Numbers events and writes them, in one statement, under the run's lock, which the caller holds. Answers the last number. */
+export async function appendEvents(
+  tx: Tx,
+  runId: string,
+  events: NewEvent[],
+  { batch, phase, usage }: Progress = {},
+): Promise<number> {
+  const rows = events.map(({ type, data }, index) => ({ type, data, place: index + 1 }));
+  const [head] = await tx<{ last_seq: number }[]>`
+    with head as (
+      update run_heads
+      set last_seq = last_seq + ${events.length}, report_batch = coalesce(${batch ?? null}, report_batch),
+        phase = coalesce(${phase ?? null}, phase), usage = coalesce(${usage ? tx.json(usage) : null}::jsonb, usage)
+      where run_id = ${runId}
+      returning last_seq, turn, attempt
+    ),
+    event as (
+      insert into events (run_id, seq, type, created_at, turn, attempt, data)
+      select ${runId}, head.last_seq - ${events.length} + e.place, e.type, outrider_now(), head.turn, head.attempt, e.data
+      from head, jsonb_to_recordset(${tx.json(rows as Parameters<typeof tx.json>[0])}) as e(type text, data jsonb, place int)
+    )
+    select last_seq from head`;
+  return head?.last_seq as number;
 }

@@ -1,16 +1,15 @@
 import type { Followup, FollowupMode } from "@outrider/contract/followup";
-import type { RunLimits } from "@outrider/contract/run";
 import type { Sql, Tx } from "./db.ts";
 import { present } from "./runs.ts";
 
 export async function insertFollowup(
   tx: Tx,
-  followup: { followup_id: string; run_id: string; message: string; mode: FollowupMode; limits?: RunLimits },
+  followup: { followup_id: string; run_id: string; message: string; mode: FollowupMode },
 ): Promise<void> {
-  const { followup_id, run_id, message, mode, limits } = followup;
+  const { followup_id, run_id, message, mode } = followup;
   await tx`
-    insert into followups (followup_id, run_id, message, mode, limits, created_at)
-    values (${followup_id}, ${run_id}, ${message}, ${mode}, ${limits ? tx.json(limits) : null}, outrider_now())`;
+    insert into followups (followup_id, run_id, message, mode, created_at)
+    values (${followup_id}, ${run_id}, ${message}, ${mode}, outrider_now())`;
 }
 
 export async function listFollowups(sql: Sql, runId: string): Promise<Followup[]> {
@@ -62,4 +61,44 @@ export async function countQueuedFollowups(sql: Sql, runId: string): Promise<num
 
 function columns(sql: Sql) {
   return sql`followup_id, message, mode, delivery, seq, created_at`;
+}
+
+export interface QueuedFollowup {
+  followup_id: string;
+  message: string;
+  mode: FollowupMode;
+}
+
+export async function listQueuedFollowups(
+  tx: Tx,
+  runId: string,
+  { steering }: { steering: boolean },
+): Promise<QueuedFollowup[]> {
+  return tx<QueuedFollowup[]>`
+    select followup_id, message, mode from followups
+    where run_id = ${runId} and delivery = 'queued' ${steering ? tx`and mode <> 'queue'` : tx``}
+    order by position`;
+}
+
+export async function markDelivered(
+  tx: Tx,
+  followups: { followup_id: string; seq: number }[],
+  { executionId, batch }: { executionId: string; batch: number },
+): Promise<void> {
+  for (const { followup_id, seq } of followups) {
+    await tx`
+      update followups
+      set delivery = 'delivered', seq = ${seq}, execution_id = ${executionId}, batch = ${batch}
+      where followup_id = ${followup_id}`;
+  }
+}
+
+/** What one report of an execution was given. */
+export async function listDelivered(
+  sql: Sql,
+  { executionId, batch }: { executionId: string; batch: number },
+): Promise<(QueuedFollowup & { seq: number })[]> {
+  return sql<(QueuedFollowup & { seq: number })[]>`
+    select followup_id, message, mode, seq from followups
+    where execution_id = ${executionId} and batch = ${batch} order by position`;
 }

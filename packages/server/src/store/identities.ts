@@ -8,6 +8,7 @@ const columns = [
   "description",
   "model_id",
   "environment_id",
+  "max_concurrent_runs",
   "owner_uid",
   "created_at",
   "updated_at",
@@ -17,19 +18,35 @@ export async function insertIdentity(
   sql: Sql,
   identity: { uid: string; owner_uid: string } & IdentityRequest,
 ): Promise<Identity> {
-  const { uid, owner_uid, name, description = null, model_id = null, environment_id = null } = identity;
+  const {
+    uid,
+    owner_uid,
+    name,
+    description = null,
+    model_id = null,
+    environment_id = null,
+    max_concurrent_runs = null,
+  } = identity;
   const [row] = await sql<Identity[]>`
-    insert into identities (uid, owner_uid, name, description, model_id, environment_id)
-    values (${uid}, ${owner_uid}, ${name}, ${description}, ${model_id}, ${environment_id})
+    insert into identities (uid, owner_uid, name, description, model_id, environment_id, max_concurrent_runs)
+    values (${uid}, ${owner_uid}, ${name}, ${description}, ${model_id}, ${environment_id},
+      ${max_concurrent_runs})
     returning ${sql(columns)}`;
   return present(row as Identity);
 }
 
 export async function replaceIdentity(sql: Sql, uid: string, identity: IdentityRequest): Promise<Identity> {
-  const { name, description = null, model_id = null, environment_id = null } = identity;
+  const {
+    name,
+    description = null,
+    model_id = null,
+    environment_id = null,
+    max_concurrent_runs = null,
+  } = identity;
   const [row] = await sql<Identity[]>`
     update identities
     set name = ${name}, description = ${description}, model_id = ${model_id}, environment_id = ${environment_id},
+      max_concurrent_runs = ${max_concurrent_runs},
       updated_at = outrider_now()
     where uid = ${uid}
     returning ${sql(columns)}`;

@@ -92,3 +92,11 @@ function columns(sql: Sql) {
     key_id, name, type, prefix, agent_uid, coalesce(agent_uid, person_uid) as owner_uid, scopes, limits,
     created_at, expires_at, last_used_at`;
 }
+
+/** Those that nobody has used for a while: another server's workers may still go by the same name. */
+export async function revokeWorkerKeys(sql: Sql, name: string): Promise<void> {
+  await sql`
+    update keys set revoked_at = outrider_now()
+    where type = 'worker' and name = ${name} and revoked_at is null
+      and coalesce(last_used_at, created_at) < outrider_now() - interval '1 hour'`;
+}

@@ -1,13 +1,15 @@
 import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
 import { limits } from "@outrider/contract/limits";
-import type {
-  RunAgentRequest,
-  RunCreatorInfo,
-  RunItem,
-  RunLimits,
-  RunSourceType,
-  RunState,
+import {
+  noUsage,
+  type RunAgentRequest,
+  type RunCreatorInfo,
+  type RunItem,
+  type RunLimits,
+  type RunSourceType,
+  type RunState,
 } from "@outrider/contract/run";
+import type { Snapshot } from "@outrider/contract/worker";
 import type postgres from "postgres";
 import type { Sql, Tx } from "./db.ts";
 import { searchCondition, searchWords } from "./search.ts";
@@ -49,7 +51,10 @@ export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
       from at
     ),
     head as (
-      insert into run_heads (run_id, state, phase, last_seq) values (${run.run_id}, 'QUEUED', 'queued', 1)
+      insert into run_heads (run_id, state, phase, last_seq, owner_uid, key_id, environment_id, priority, queued_at)
+      select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.key_id}, ${config.environment_id ?? null}::uuid,
+        ${run.priority}, now
+      from at
     )
     insert into events (run_id, seq, type, created_at, turn, attempt, data)
     select ${run.run_id}, 1, 'run.created', now, 1, 0, ${sql.json(created)} from at`;
@@ -76,10 +81,49 @@ export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefi
     select ${columns(sql)}, r.prompt, r.output_schema,
       (select jsonb_agg(jsonb_build_object('file_name', a.file_name, 'mime_type', a.mime_type,
           'size_bytes', length(a.data)) order by a.position)
-        from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments
+        from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments,
+      (select jsonb_agg(jsonb_build_object('artifact_id', f.artifact_id, 'type', f.type, 'name', f.name,
+          'mime_type', f.mime_type, 'size_bytes', f.size_bytes) order by f.created_at, f.artifact_id)
+        from artifacts f where f.run_id = r.run_id) as artifacts
     from runs r join run_heads h using (run_id) ${creators(sql)}
     where r.run_id = ${runId}`;
   return row && toRunItem(row);
+}
+
+/** What a worker must know of a run to execute it. */
+export interface Work {
+  run_id: string;
+  agent_config: AmbientAgentConfig;
+  sealed_config: Buffer | null;
+  limits: RunLimits | null;
+  environment_timeout_minutes: number | null;
+  environment_secrets: string[];
+  environment_variables: Record<string, string>;
+  environment_members: string[];
+  has_output_schema: boolean;
+  has_attachments: boolean;
+  snapshot: Snapshot | null;
+}
+
+export async function findWork(sql: Sql, runIds: string[]): Promise<Work[]> {
+  return sql<Work[]>`
+    select r.run_id, r.agent_config, r.sealed_config, r.limits,
+      (e.config -> 'timeout_minutes')::int as environment_timeout_minutes,
+      coalesce(e.config -> 'secrets', '[]') as environment_secrets,
+      coalesce(e.config -> 'variables', '{}') as environment_variables,
+      array(select jsonb_object_keys(e.config)) as environment_members,
+      r.output_schema is not null as has_output_schema,
+      exists (select 1 from attachments a where a.run_id = r.run_id) as has_attachments,
+      case when r.snapshot_sha256 is not null
+        then jsonb_build_object('sha256', r.snapshot_sha256, 'seq', r.snapshot_seq) end as snapshot
+    from runs r left join environments e on e.environment_id = r.environment_id
+    where r.run_id = any(${runIds}::uuid[])`;
+}
+
+/** What is not named stays as it is. */
+export async function changeLimits(tx: Tx, runId: string, limits: RunLimits): Promise<void> {
+  await tx`
+    update runs set limits = coalesce(limits, '{}') || ${tx.json(limits)}::jsonb where run_id = ${runId}`;
 }
 
 export type RunCreator = Pick<RunCreatorInfo, "type" | "uid">;
@@ -134,12 +178,16 @@ export async function listRuns(
     ? sql`where ${conditions.reduce((all, one) => sql`${all} and ${one}`)}`
     : sql``;
   const cut = limits.listedPromptCharacters;
+  // PostgreSQL plans anew for each page whose size is a value, which costs more than the page itself. Under filters the
+  // plan should depend on the values; the usual page of all runs has one good plan, so its size stands in the text.
+  const isUsual = conditions.length === 0 && limit === limits.pageSize.default;
+  const size = isUsual ? sql.unsafe(String(limit + 1)) : sql`${limit + 1}`;
   const rows = await sql`
     select ${columns(sql)}, left(r.prompt, ${cut}) as prompt, nullif(char_length(r.prompt) > ${cut}, false) as prompt_truncated
     from runs r join run_heads h using (run_id) ${creators(sql)}
     ${where}
     order by ${column} ${direction}, r.run_id ${direction}
-    limit ${limit + 1}`;
+    limit ${size}`;
   return rows.map(toRunItem);
 }
 
@@ -184,32 +232,18 @@ function columns(sql: Sql) {
   return sql`
     r.run_id, r.title, r.state, h.phase, r.created_at, r.updated_at, r.started_at, r.finished_at, r.source,
     r.creator_type, r.creator_uid, coalesce(p.display_name, i.name) as creator_name, p.email as creator_email,
-    r.agent_config, r.status_message, r.metadata, r.limits, r.priority, h.turn as turns, h.attempt as attempts`;
+    r.agent_config, r.status_message, r.metadata, r.limits, r.priority, h.turn as turns, h.attempt as attempts,
+    r.session_id, h.usage, h.execution_id is not null as is_sandbox_running`;
 }
 
 function creators(sql: Sql) {
   return sql`left join people p on p.uid = r.creator_uid left join identities i on i.uid = r.creator_uid`;
 }
 
-/** No worker reports usage yet. */
-const usage = {
-  input_tokens: 0,
-  cached_input_tokens: 0,
-  output_tokens: 0,
-  cost_usd: 0,
-  steps: 0,
-  run_seconds: 0,
-};
-
 function toRunItem(row: Record<string, unknown>): RunItem {
   const { creator_type, creator_uid, creator_name, creator_email, ...rest } = row;
   const creator = { type: creator_type, uid: creator_uid, display_name: creator_name, email: creator_email };
-  return present({
-    ...rest,
-    creator: present(creator),
-    usage,
-    is_sandbox_running: false,
-  }) as unknown as RunItem;
+  return present({ ...rest, creator: present(creator), usage: rest.usage ?? noUsage }) as unknown as RunItem;
 }
 
 /** A member without a value is absent on the wire, never null. */

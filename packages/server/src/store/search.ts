@@ -2,6 +2,12 @@ import type { Sql } from "./db.ts";
 
 const WORD_CHARACTERS = 64;
 const FORGIVING_FROM = 4;
+/** A tsvector holds 1 MiB; PostgreSQL does not refuse more here, but mixes it up. */
+const ALL_WORDS_BYTES = 1_000_000;
+
+function cutWord(word: string): string {
+  return word.length <= WORD_CHARACTERS ? word : [...word].slice(0, WORD_CHARACTERS).join("");
+}
 
 /** The words of a text as the search sees them. Both what is stored and what is asked for go through here. */
 export function searchWords(text: string): string[] {
@@ -10,14 +16,19 @@ export function searchWords(text: string): string[] {
       .normalize("NFKC")
       .toLowerCase()
       .match(/[\p{L}\p{N}]+/gu) ?? [];
-  return [...new Set(words.map((word) => [...word].slice(0, WORD_CHARACTERS).join("")))];
+  const cut = new Set(words.map(cutWord));
+  let bytes = 0;
+  return [...cut].filter((word) => {
+    bytes += Buffer.byteLength(word);
+    return bytes <= ALL_WORDS_BYTES;
+  });
 }
 
 /** Every word must begin a word of title, prompt or skill, or be like one of the title. */
 export function searchCondition(sql: Sql, query: string) {
   const conditions = searchWords(query).map((word) => {
     const found = sql`r.search @@ ${`'${word}':*`}::tsquery`;
-    return word.length < FORGIVING_FROM ? found : sql`(${found} or r.title %>> ${word})`;
+    return [...word].length < FORGIVING_FROM ? found : sql`(${found} or r.title %>> ${word})`;
   });
   if (conditions.length === 0) return sql`false`;
   return conditions.reduce((all, one) => sql`${all} and ${one}`);

@@ -23,3 +23,12 @@ export async function lockSecrets(sql: Sql, names: string[]): Promise<string[]> 
 export async function deleteSecret(sql: Sql, name: string): Promise<void> {
   await sql`delete from secrets where name = ${name}`;
 }
+
+/** For a worker's claim alone. */
+export async function listSealedSecrets(
+  sql: Sql,
+  names: string[],
+): Promise<{ name: string; sealed: Buffer }[]> {
+  return sql<{ name: string; sealed: Buffer }[]>`
+    select name, sealed from secrets where name = any(${names}::text[])`;
+}

@@ -1,11 +1,15 @@
 import { limits } from "@outrider/contract/limits";
 import { isFinal } from "@outrider/contract/run";
+import type { FastifyReply } from "fastify";
 import { badMember } from "../../engine/refusal.ts";
-import { requireRun } from "../../engine/runs.ts";
+import { getRun, requireRun } from "../../engine/runs.ts";
 import { listEvents } from "../../store/events.ts";
 import { findHead } from "../../store/heads.ts";
-import { gone, type Handlers, ok, STREAMED } from "../call.ts";
-import { asksForStream, streamEvents } from "../sse.ts";
+import { gone, type Handlers, ok, type Services, STREAMED } from "../call.ts";
+import { asksForStream, openStream } from "../sse.ts";
+import { sendTranscript } from "../transcript.ts";
+
+const BATCH = 500;
 
 function lastEventId(header: string | string[] | undefined): number | undefined {
   if (header === undefined || header === "") return undefined;
@@ -15,16 +19,52 @@ function lastEventId(header: string | string[] | undefined): number | undefined 
   return Number(header);
 }
 
-export const eventHandlers: Pick<Handlers, "listEvents"> = {
+interface Following {
+  services: Services;
+  reply: FastifyReply;
+  runId: string;
+  keyId: string;
+  after: number;
+}
+
+/** Rows behind `after`, then a wait, then rows again, until the run is final and everything was sent. */
+async function follow({ services, reply, runId, keyId, after }: Following): Promise<void> {
+  const { db, watch, deltas, stopping } = services;
+  const stream = openStream(reply, stopping);
+  const { signal } = stream;
+  const off = deltas.on(runId, (text) =>
+    stream.hint(`event: message.agent.delta\ndata: ${JSON.stringify({ text })}\n\n`),
+  );
+  try {
+    for (let seq = after; !signal.aborted; ) {
+      // The state is read before the events: if it is final, nothing comes behind what is read next.
+      const head = await findHead(db, runId);
+      const events = await listEvents(db, { runId, after: seq, limit: BATCH });
+      for (const event of events) {
+        await stream.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+      }
+      seq = events.at(-1)?.seq ?? seq;
+      if (events.length === BATCH) continue;
+      if (!head || (isFinal(head.state) && seq >= head.last_seq)) break;
+      if ((await watch.next({ runId, keyId, after: seq, signal })) === "over") break;
+    }
+  } finally {
+    off();
+    stream.end();
+  }
+}
+
+export const eventHandlers: Pick<Handlers, "listEvents" | "getTranscript"> = {
   async listEvents({ sql, services, principal, params, query, request, reply }) {
     const { runId } = params;
     await requireRun(sql, principal, runId);
+    const lastSeen = lastEventId(request.headers["last-event-id"]);
     if (asksForStream(request)) {
       if (query.limit !== undefined) throw badMember("limit", "goes with pages; a stream has none");
-      const after = lastEventId(request.headers["last-event-id"]) ?? query.after ?? 0;
+      const after = lastSeen ?? query.after ?? 0;
       const head = await findHead(sql, runId);
       if (head && isFinal(head.state) && after >= head.last_seq) return gone;
-      await streamEvents({ services, reply, runId, keyId: principal.key.key_id, after });
+      await follow({ services, reply, runId, keyId: principal.key.key_id, after });
       return STREAMED;
     }
     const limit = query.limit ?? limits.eventPageSize.default;
@@ -33,5 +73,11 @@ export const eventHandlers: Pick<Handlers, "listEvents"> = {
     const has_next_page = rows.length > limit;
     const next_cursor = has_next_page ? String(events.at(-1)?.seq) : undefined;
     return ok({ events, page_info: { has_next_page, ...(next_cursor ? { next_cursor } : {}) } });
+  },
+
+  async getTranscript({ sql, services, principal, params, request, reply }) {
+    const run = await getRun(sql, principal, params.runId);
+    await sendTranscript({ db: services.db, run, request, reply });
+    return STREAMED;
   },
 };

@@ -1,5 +1,6 @@
 import { editFollowup, sendFollowup, withdrawFollowup } from "../../engine/followups.ts";
 import { requireRun } from "../../engine/runs.ts";
+import { topics } from "../../engine/wake.ts";
 import { listFollowups } from "../../store/followups.ts";
 import { gone, type Handlers, ok } from "../call.ts";
 
@@ -7,9 +8,11 @@ export const followupHandlers: Pick<
   Handlers,
   "createFollowup" | "listFollowups" | "updateFollowup" | "deleteFollowup"
 > = {
-  async createFollowup({ sql, principal, params, body, changed }) {
-    const sent = await sendFollowup(sql, principal, params.runId, body);
-    changed(params.runId);
+  async createFollowup({ sql, principal, params, body, say }) {
+    const { sent, workerId } = await sendFollowup(sql, principal, params.runId, body);
+    say(topics.run(params.runId));
+    if (sent.outcome === "new_turn") say(topics.queue);
+    if (workerId) say(topics.worker(workerId));
     return ok(sent);
   },
 

@@ -4,12 +4,17 @@ import type { Routes } from "@outrider/contract/route";
 import type { ListRunsResponse, RunSourceType } from "@outrider/contract/run";
 import { visibleTo } from "../../engine/access.ts";
 import type { Principal } from "../../engine/principal.ts";
-import { cancelRun, createRun, getRun, removeRun } from "../../engine/runs.ts";
+import { queueOf } from "../../engine/queue.ts";
+import { badMember } from "../../engine/refusal.ts";
+import { cancelRun, createRun, getRun, removeRun, withLink } from "../../engine/runs.ts";
+import { topics } from "../../engine/wake.ts";
 import type { Sql } from "../../store/db.ts";
 import { findPersonByEmail } from "../../store/people.ts";
 import { listRuns, type RunFilter, type RunSort } from "../../store/runs.ts";
-import { gone, type Handler, type Handlers, ok } from "../call.ts";
+import { gone, type Handler, type Handlers, ok, STREAMED } from "../call.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
+import { streamHints } from "../hints.ts";
+import { asksForStream } from "../sse.ts";
 
 /** A label that the client gives itself; anything else is the API. */
 function sourceOf(header: string | string[] | undefined): RunSourceType {
@@ -27,9 +32,12 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   body,
   traceId,
   request,
+  say,
 }) => {
   const source = sourceOf(request.headers["x-outrider-client"]);
   const run = await createRun(sql, services.vault, { principal, source, traceId }, body);
+  say(topics.queue);
+  say(topics.run(run.run_id));
   return { status: 200, body: run, headers: { location: `/api/v1/agent/runs/${run.run_id}` } };
 };
 
@@ -65,14 +73,22 @@ export const runHandlers: Pick<
   createRun: create,
   createRunAlias: create,
 
-  async listRuns({ sql, services, principal, query }) {
+  async listRuns({ sql, services, principal, query, request, reply }) {
     const filter = await filterOf(sql, principal, query);
+    if (asksForStream(request)) {
+      const paging = (["limit", "cursor", "sort_by", "sort_order"] as const).find(
+        (name) => query[name] !== undefined,
+      );
+      if (paging) throw badMember(paging, "goes with pages; a stream has none");
+      await streamHints({ services, reply, keyId: principal.key.key_id, filter });
+      return STREAMED;
+    }
     const sort: RunSort = { by: query.sort_by ?? "created_at", order: query.sort_order ?? "desc" };
     const asked = { filter, sort };
     const limit = query.limit ?? limits.pageSize.default;
     const after = query.cursor ? readCursor(services.vault, asked, query.cursor) : undefined;
     const rows = await listRuns(sql, { ...asked, limit, ...(after ? { after } : {}) });
-    const runs = rows.slice(0, limit);
+    const runs = rows.slice(0, limit).map((run) => withLink(run, services.origin()));
     const last = runs.at(-1);
     const has_next_page = rows.length > limit;
     const next_cursor =
@@ -86,19 +102,22 @@ export const runHandlers: Pick<
     return ok(page);
   },
 
-  async getRun({ sql, principal, params }) {
-    return ok(await getRun(sql, principal, params.runId));
+  async getRun({ sql, services, principal, params }) {
+    const run = withLink(await getRun(sql, principal, params.runId), services.origin());
+    const queue = run.state === "QUEUED" ? await queueOf(sql, services.rules, run.run_id) : undefined;
+    return ok({ ...run, ...(queue ? { queue } : {}) });
   },
 
-  async cancelRun({ sql, principal, params, changed }) {
-    await cancelRun(sql, principal, params.runId);
-    changed(params.runId);
+  async cancelRun({ sql, principal, params, say }) {
+    const { worker_id } = await cancelRun(sql, principal, params.runId);
+    say(topics.run(params.runId));
+    if (worker_id) say(topics.worker(worker_id));
     return ok({ run_id: params.runId, state: "CANCELLED" });
   },
 
-  async deleteRun({ sql, principal, params, changed }) {
+  async deleteRun({ sql, principal, params, say }) {
     await removeRun(sql, principal, params.runId);
-    changed(params.runId);
+    say(topics.run(params.runId));
     return gone;
   },
 };

@@ -97,8 +97,8 @@ async function makeCopy(root: string, copy: string, identity: Identity | undefin
   const draft = `${copy}.tmp-${randomBytes(6).toString("hex")}`;
   try {
     await cp(join(root, "native"), join(draft, "native"), { recursive: true, verbatimSymlinks: true });
+    makeOrdinary(draft);
     makeMissingLinks(draft);
-    makeReadable(draft);
     // Not in the way of another server, which may have made a good copy meanwhile and run from it.
     if (whyUnusable(copy, identity)) await rm(copy, { recursive: true, force: true });
     else return;
@@ -110,10 +110,10 @@ async function makeCopy(root: string, copy: string, identity: Identity | undefin
   }
 }
 
-/** An install under a narrow umask would be copied with its narrow modes. */
-function makeReadable(path: string): void {
+/** The modes of the original come along, be they read-only or those of a narrow umask. */
+function makeOrdinary(path: string): void {
   const stat = lstatSync(path);
   if (stat.isSymbolicLink()) return;
   chmodSync(path, stat.isDirectory() || stat.mode & 0o100 ? 0o755 : 0o644);
-  if (stat.isDirectory()) for (const name of readdirSync(path)) makeReadable(join(path, name));
+  if (stat.isDirectory()) for (const name of readdirSync(path)) makeOrdinary(join(path, name));
 }

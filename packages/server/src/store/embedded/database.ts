@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import type { PostgresConnection } from "../embedded.ts";
+import type { PostgresConnection } from "../db.ts";
 
 export async function ensureDatabase(connection: PostgresConnection): Promise<void> {
   const sql = postgres({

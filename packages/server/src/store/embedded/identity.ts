@@ -28,7 +28,7 @@ function nobody(): Identity {
 
 /** Options for the programs of PostgreSQL. Our own environment stays out: it may hold keys. */
 export function runAs(identity: Identity | undefined) {
-  const env = { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
+  const env = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
   // Our working directory may be out of that account's reach, which initdb takes for an error.
   const options = { cwd: "/", env };
   // spawn wants signed 32 bit numbers.

@@ -27,15 +27,21 @@ export async function clearLeftovers(options: {
 }): Promise<void> {
   const { cluster, socketFolder, log } = options;
   await endProcesses(cluster, log);
-  // A process in another container is invisible to us, its socket is not.
-  if (await isAnswering(socketFolder)) {
+  await refuseForeignServer(socketFolder);
+  removeStale(pidFilePath(cluster), cluster, log);
+  removeStale(`${socketPath(socketFolder)}.lock`, cluster, log);
+}
+
+/** A process in another container is invisible to us, its socket is not. */
+async function refuseForeignServer(socketFolder: string): Promise<void> {
+  // Patience, because a process that is being killed loses its name before its sockets.
+  for (const deadline = Date.now() + 2_000; await isAnswering(socketFolder); await sleep(20)) {
+    if (Date.now() < deadline) continue;
     throw new Error(
       `Another PostgreSQL answers on ${socketPath(socketFolder)}, perhaps from another container: ` +
         "stop it, choose another OUTRIDER_DATA_DIR, or set DATABASE_URL.",
     );
   }
-  removeStale(pidFilePath(cluster), cluster, log);
-  removeStale(`${socketPath(socketFolder)}.lock`, cluster, log);
 }
 
 async function endProcesses(cluster: string, log: Logger): Promise<void> {

@@ -141,7 +141,6 @@ create table followups (
   position bigint generated always as identity,
   message text not null,
   mode text not null check (mode in ('auto', 'queue', 'interrupt')),
-  limits jsonb,
   delivery text not null default 'queued' check (delivery in ('queued', 'delivered', 'withdrawn')),
   seq integer,
   created_at timestamptz not null

@@ -1,0 +1,47 @@
+import type { FastifyReply } from "fastify";
+import { topics } from "../engine/wake.ts";
+import { readClock } from "../store/db.ts";
+import { findSpentKeys } from "../store/keys.ts";
+import { listRuns, type RunFilter } from "../store/runs.ts";
+import type { Services } from "./call.ts";
+import { openStream } from "./sse.ts";
+
+const LOOK_AGAIN_MS = 1_000;
+/** A change may commit after a later one: so far back is looked again, and what was said is not said twice. */
+const OVERLAP_MS = 2_000;
+const LIMIT = 500;
+
+interface Hinting {
+  services: Services;
+  reply: FastifyReply;
+  keyId: string;
+  filter: RunFilter;
+}
+
+/** Tells which runs have changed, no more: who wants to know how reads the run. */
+export async function streamHints({ services, reply, keyId, filter }: Hinting): Promise<void> {
+  const { db, wake, stopping } = services;
+  const stream = openStream(reply, stopping);
+  let since = await readClock(db);
+  let said = new Map<string, string>();
+  try {
+    while (!stream.signal.aborted) {
+      const heard = wake.next(topics.runs, { ms: LOOK_AGAIN_MS, signal: stream.signal });
+      const earliest = filter.updated_after && filter.updated_after > since ? filter.updated_after : since;
+      const sort = { by: "updated_at", order: "asc" } as const;
+      const runs = await listRuns(db, { filter: { ...filter, updated_after: earliest }, sort, limit: LIMIT });
+      for (const { run_id, state, updated_at } of runs) {
+        if (said.get(run_id) === updated_at) continue;
+        await stream.write(`data: ${JSON.stringify({ run_id, state, updated_at })}\n\n`);
+      }
+      said = new Map(runs.map(({ run_id, updated_at }) => [run_id, updated_at]));
+      const newest = runs.at(-1)?.updated_at;
+      const behind = newest && new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
+      if (behind && behind > since) since = behind;
+      if ((await findSpentKeys(db, [keyId])).length > 0) break;
+      if (runs.length <= LIMIT) await heard;
+    }
+  } finally {
+    stream.end();
+  }
+}

@@ -1,0 +1,108 @@
+import type { RunEvent } from "@outrider/contract/event";
+import type { RunItem } from "@outrider/contract/run";
+
+/** A transcript for people, one piece for each event. What agents and commands said stays text: it is fenced or quoted. */
+
+export function openingOf({ title, run_id, state, created_at, creator, agent_config }: RunItem): string {
+  const facts = [
+    `Run \`${run_id}\``,
+    `state ${state}`,
+    `asked for by ${creator.display_name} at ${created_at}`,
+    `model \`${agent_config.model_id}\``,
+  ];
+  return `# ${oneLine(title)}\n\n${facts.join(" · ")}\n`;
+}
+
+export function pieceOf(event: RunEvent): string {
+  switch (event.type) {
+    case "run.created":
+      return section("Prompt", quote(event.data.prompt));
+    case "run.claimed":
+      return note(`Taken by the worker ${event.data.worker} (attempt ${event.attempt})`);
+    case "run.started":
+      return note(`Started with the model ${event.data.model_id}`);
+    case "run.recovering":
+      return note(`Recovering: ${event.data.reason}`);
+    case "run.blocked":
+      return section("The agent asks", quote(event.data.question));
+    case "run.succeeded":
+      return note("Succeeded");
+    case "run.failed": {
+      const { message, error_code } = event.data.status_message;
+      return section(`Failed: ${error_code}`, quote(message));
+    }
+    case "run.cancelled":
+      return note(`Cancelled by ${event.data.by.display_name}`);
+    case "run.reopened":
+      return note(`Turn ${event.turn}`);
+    case "environment.step":
+      return note(
+        `${event.data.name}: ${event.data.state}${event.data.detail ? ` (${event.data.detail})` : ""}`,
+      );
+    case "message.user":
+      return section("Follow-up", quote(event.data.text));
+    case "message.agent":
+      return section("Agent", quote(event.data.text));
+    case "reasoning":
+      return section("Reasoning", quote(event.data.text));
+    case "command.started":
+      return section("Command", fence(event.data.command, "sh"));
+    case "command.output":
+      return `\n${fence(event.data.text)}\n`;
+    case "command.finished": {
+      const { exit_code, duration_ms, timed_out } = event.data;
+      const end = timed_out ? "timed out" : exit_code === undefined ? "was killed" : `exit code ${exit_code}`;
+      return note(`${end}, ${Math.round(duration_ms)} ms`);
+    }
+    case "file.changed":
+      return section(`File ${event.data.kind}: ${oneLine(event.data.path)}`, fence(event.data.patch, "diff"));
+    case "tool.called":
+      return section(
+        `Tool ${oneLine(event.data.tool)}`,
+        fence(JSON.stringify(event.data.input, null, 2), "json"),
+      );
+    case "tool.returned":
+      return `\n${fence(event.data.output)}\n`;
+    case "plan.updated":
+      return section(
+        "Plan",
+        event.data.steps
+          .map(({ text, state }) => `- [${state === "done" ? "x" : " "}] ${oneLine(text)}`)
+          .join("\n"),
+      );
+    case "artifact.added":
+      return note(`Kept ${event.data.name} (${event.data.size_bytes} bytes)`);
+    case "compacted":
+      return section("The conversation so far, in short", quote(event.data.summary));
+    case "notice":
+      return note(event.data.message);
+    case "usage.updated":
+      return "";
+  }
+}
+
+function section(heading: string, body: string): string {
+  return `\n## ${heading}\n\n${body}\n`;
+}
+
+function note(text: string): string {
+  return `\n*${oneLine(text)}*\n`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+function quote(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => `> ${line}`)
+    .join("\n");
+}
+
+/** Longer than any fence inside, so that nothing in the text can end it. */
+function fence(text: string, language = ""): string {
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  const marks = "`".repeat(longest + 1);
+  return `${marks}${language}\n${text.replace(/\n$/, "")}\n${marks}`;
+}

@@ -1,0 +1,102 @@
+import { limits } from "@outrider/contract/limits";
+import { claim } from "../../engine/claims.ts";
+import { close, finish, release, report, requireExecution } from "../../engine/executions.ts";
+import { topics } from "../../engine/wake.ts";
+import { listEvents } from "../../store/events.ts";
+import { listSignals, renewLeases } from "../../store/leases.ts";
+import { seeWorker } from "../../store/workers.ts";
+import { gone, ok, STREAMED, type WorkerHandlers } from "../call.ts";
+import { openStream } from "../sse.ts";
+
+/** Without a word from anybody, a waiting claim and a stream of signals look again after this long. */
+const LOOK_AGAIN_MS = 1_000;
+
+export const workerHandlers: WorkerHandlers = {
+  async claim({ services, body, reply, say }) {
+    const { db, vault, rules, wake, stopping } = services;
+    const gaveUp = new AbortController();
+    reply.raw.once("close", () => gaveUp.abort());
+    const signal = AbortSignal.any([stopping, gaveUp.signal]);
+    // A worker that is stopped still has its claim here. It must be over before the runs it lost are given away.
+    const until = Date.now() + Math.min(body.wait_ms, rules.leaseMs / 2);
+    for (;;) {
+      const ms = Math.min(LOOK_AGAIN_MS, Math.max(0, until - Date.now()));
+      const heard = wake.next(topics.queue, { ms, signal });
+      const claimed = await claim(db, { vault, rules }, body);
+      if (claimed.executions.length > 0 || claimed.draining || Date.now() >= until || signal.aborted) {
+        for (const { run_id } of claimed.executions) say(topics.run(run_id));
+        return ok(claimed);
+      }
+      await heard;
+    }
+  },
+
+  async heartbeat({ sql, services, body }) {
+    const draining = await seeWorker(sql, body.worker);
+    const { executions } = body;
+    return ok({ held: await renewLeases(sql, { executions, leaseMs: services.rules.leaseMs }), draining });
+  },
+
+  /** Said at every word on the worker, even if it looks the same: a run may have come and gone in between. */
+  async signals({ services, query, reply }) {
+    const { db, wake, stopping } = services;
+    const stream = openStream(reply, stopping);
+    let isCalled = true;
+    const off = wake.on(topics.worker(query.worker_id), () => {
+      isCalled = true;
+    });
+    try {
+      for (let last = ""; !stream.signal.aborted; ) {
+        const heard = wake.next(topics.worker(query.worker_id), { ms: LOOK_AGAIN_MS, signal: stream.signal });
+        const mustSay = isCalled;
+        isCalled = false;
+        const signals = JSON.stringify(await listSignals(db, query.worker_id));
+        if (mustSay || signals !== last) await stream.write(`data: ${signals}\n\n`);
+        last = signals;
+        if (!isCalled) await heard;
+      }
+    } finally {
+      off();
+      stream.end();
+    }
+    return STREAMED;
+  },
+
+  async history({ sql, params, query }) {
+    const runId = await requireExecution(sql, params.executionId);
+    const limit = query.limit ?? limits.eventPageSize.max;
+    const rows = await listEvents(sql, { runId, after: query.after ?? 0, limit: limit + 1 });
+    return ok({ events: rows.slice(0, limit), has_next_page: rows.length > limit });
+  },
+
+  async report({ sql, params, body, say }) {
+    const answer = await report(sql, params.executionId, body);
+    say(topics.run(body.run_id));
+    return ok(answer);
+  },
+
+  async delta({ services, body }) {
+    services.deltas.send(body.run_id, body.text);
+    return gone;
+  },
+
+  async finish({ sql, params, body, say }) {
+    const answer = await finish(sql, params.executionId, body);
+    say(topics.run(body.run_id));
+    return ok(answer);
+  },
+
+  async close({ sql, params, body, say }) {
+    await close(sql, params.executionId, body);
+    say(topics.run(body.run_id));
+    say(topics.queue);
+    return gone;
+  },
+
+  async release({ sql, params, body, say }) {
+    await release(sql, params.executionId, body);
+    say(topics.run(body.run_id));
+    say(topics.queue);
+    return gone;
+  },
+};

@@ -1,0 +1,61 @@
+import { Readable } from "node:stream";
+import type { RunEvent } from "@outrider/contract/event";
+import type { RunItem } from "@outrider/contract/run";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Db } from "../store/db.ts";
+import { listEvents } from "../store/events.ts";
+import { openingOf, pieceOf } from "./markdown.ts";
+
+const PAGE = 1_000;
+
+export const transcriptMedia = ["text/markdown", "application/json", "application/x-ndjson"] as const;
+
+async function* eventsOf(db: Db, runId: string): AsyncGenerator<RunEvent> {
+  for (let after = 0; ; ) {
+    const events = await listEvents(db, { runId, after, limit: PAGE });
+    yield* events;
+    if (events.length < PAGE) return;
+    after = events.at(-1)?.seq as number;
+  }
+}
+
+const writers: Record<
+  (typeof transcriptMedia)[number],
+  (run: RunItem, events: AsyncIterable<RunEvent>) => AsyncIterable<string>
+> = {
+  async *"text/markdown"(run, events) {
+    yield openingOf(run);
+    for await (const event of events) yield pieceOf(event);
+  },
+  async *"application/json"(run, events) {
+    yield `{"run":${JSON.stringify(run)},"events":[`;
+    let comma = "";
+    for await (const event of events) {
+      yield comma + JSON.stringify(event);
+      comma = ",";
+    }
+    yield "]}";
+  },
+  async *"application/x-ndjson"(_run, events) {
+    for await (const event of events) yield `${JSON.stringify(event)}\n`;
+  },
+};
+
+/** Written while it is read, page by page, so that a long transcript costs no memory. */
+export async function sendTranscript({
+  db,
+  run,
+  request,
+  reply,
+}: {
+  db: Db;
+  run: RunItem;
+  request: FastifyRequest;
+  reply: FastifyReply;
+}): Promise<void> {
+  const accept = request.headers.accept ?? "";
+  const media = transcriptMedia.find((type) => accept.includes(type)) ?? "text/markdown";
+  await reply
+    .type(`${media}; charset=utf-8`)
+    .send(Readable.from(writers[media](run, eventsOf(db, run.run_id)), { objectMode: false }));
+}

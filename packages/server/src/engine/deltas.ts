@@ -1,0 +1,32 @@
+import { EventEmitter } from "node:events";
+import type { Logger } from "pino";
+import type { Db } from "../store/db.ts";
+
+const CHANNEL = "outrider_deltas";
+
+/** An agent's words while they are being said: best effort, never stored; the whole message follows as an event. */
+export interface Deltas {
+  send(runId: string, text: string): void;
+  on(runId: string, listener: (text: string) => void): () => void;
+  close(): Promise<void>;
+}
+
+export async function openDeltas(db: Db, log: Logger): Promise<Deltas> {
+  const emitter = new EventEmitter().setMaxListeners(0);
+  const listening = await db.listen(CHANNEL, (payload) => {
+    emitter.emit(payload.slice(0, 36), payload.slice(36));
+  });
+  return {
+    // Through the database even where the reader is on this server: then every reader sees the same order.
+    send(runId, text) {
+      db.notify(CHANNEL, runId + text).catch((error) => log.debug({ error }, "a delta is lost"));
+    },
+    on(runId, listener) {
+      emitter.on(runId, listener);
+      return () => emitter.off(runId, listener);
+    },
+    async close() {
+      await listening.unlisten().catch(() => {});
+    },
+  };
+}
