@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import type { TestProject } from "vitest/node";
-import { type EmbeddedPostgres, type PostgresConnection, startEmbedded } from "../src/store/embedded.ts";
+import type { PostgresConnection } from "../src/store/db.ts";
+import { type EmbeddedPostgres, startEmbedded } from "../src/store/embedded.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -32,7 +32,9 @@ export interface TestServer {
   db: Db;
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
   person(email: string, role?: "admin" | "member"): Promise<string>;
-  stop(): Promise<void>;
+  stop(options?: { keepDatabase: boolean }): Promise<void>;
+  /** For who kept the database to look at what the server left in it. */
+  drop(): Promise<void>;
 }
 
 /** A database of its own in the round's PostgreSQL, by its address. */
@@ -65,6 +67,11 @@ export async function testServer(): Promise<TestServer> {
   const key = (await readFile(join(dataDir, "key"), "utf8")).trim();
   const db = openDb(database.url, { connections: 4 });
   const base = `${server.origin}/api/v1`;
+  const drop = async () => {
+    await db.end();
+    await database.drop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
   return {
     origin: server.origin,
     base,
@@ -94,11 +101,10 @@ export async function testServer(): Promise<TestServer> {
     },
     person: (email, role = "member") =>
       addPerson(db, { email, display_name: email.split("@")[0] as string, role }),
-    async stop() {
+    async stop({ keepDatabase } = { keepDatabase: false }) {
       await server.stop();
-      await db.end();
-      await database.drop();
-      await rm(dataDir, { recursive: true, force: true });
+      if (!keepDatabase) await drop();
     },
+    drop,
   };
 }

@@ -1,0 +1,27 @@
+import { describe, expect, test } from "vitest";
+import { readConfig } from "../src/config.ts";
+
+describe("the configuration", () => {
+  test("has defaults for a first start", () => {
+    expect(readConfig({}, {})).toMatchObject({ host: "127.0.0.1", port: 4_000, logLevel: "info" });
+  });
+
+  test("reads variables, and flags before them", () => {
+    const environment = { OUTRIDER_PORT: "5000", OUTRIDER_DATA_DIR: "/data" };
+    expect(readConfig({}, environment)).toMatchObject({ port: 5_000, dataDir: "/data" });
+    expect(readConfig({ port: "6000" }, environment)).toMatchObject({ port: 6_000 });
+  });
+
+  test.each([
+    [{ OUTRIDER_HOST: "0.0.0.0" }, /OUTRIDER_HOST must be a loopback address.*proxy/],
+    [{ OUTRIDER_HOST: "::" }, /OUTRIDER_HOST/],
+    [{ OUTRIDER_PORT: "http" }, /OUTRIDER_PORT must be a port/],
+    [{ OUTRIDER_PORT: "70000" }, /OUTRIDER_PORT/],
+    [{ DATABASE_URL: "mysql://x" }, /DATABASE_URL must begin with postgres/],
+    [{ OUTRIDER_MASTER_KEY: "c2hvcnQ=" }, /OUTRIDER_MASTER_KEY must be 32 bytes/],
+    [{ OUTRIDER_PUBLIC_URL: "example.com" }, /OUTRIDER_PUBLIC_URL must be an http/],
+    [{ OUTRIDER_LOG_LEVEL: "loud" }, /OUTRIDER_LOG_LEVEL/],
+  ])("refuses %o with the variable and the remedy", (environment, message) => {
+    expect(() => readConfig({}, environment)).toThrow(message);
+  });
+});
