@@ -1,0 +1,253 @@
+import { randomUUID } from "node:crypto";
+import { runTurn } from "@outrider/agent/loop";
+import { scriptedModel } from "@outrider/agent/models/scripted";
+import { assembleInstructions } from "@outrider/agent/prompt";
+import type { RunEvent } from "@outrider/contract/event";
+import type { Assignment, Snapshot, TurnOutcome } from "@outrider/contract/worker";
+import type { Lease } from "./lease.ts";
+import type { KeptFile } from "./output-file.ts";
+import { Redactor, type StreamRedactor } from "./redact.ts";
+import { Reporter } from "./report.ts";
+import type { SandboxProvider } from "./sandboxes/sandbox.ts";
+import { LeaseLostError, type Server } from "./server.ts";
+import { RunWorkspace } from "./workspace.ts";
+
+const SNAPSHOT_EVERY_MS = 60_000;
+const CLOSE_MS = 50_000;
+/** The most that one delta may hold. */
+const DELTA_CHARACTERS = 6_000;
+/** An agent whose time is up may take so long for its last words; less than the server waits. */
+const WRAP_UP_MS = 20_000;
+
+export interface ExecutionOptions {
+  assignment: Assignment;
+  server: Server;
+  provider: SandboxProvider;
+  folder: string;
+  lease: Lease;
+  /** Aborts when the worker drains and will not wait longer. */
+  drain: AbortSignal;
+}
+
+/** One run's attempt at a turn, from claim to close. */
+export class Execution {
+  readonly assignment: Assignment;
+  readonly lease: Lease;
+  private readonly options: ExecutionOptions;
+  private readonly reporter: Reporter;
+  private readonly workspace: RunWorkspace;
+  private readonly redactor: Redactor;
+  /** What the agent is just saying, up to its next event. */
+  private words: StreamRedactor;
+  private interrupting = new AbortController();
+  private lastSnapshot = performance.now();
+  /** The end is told, or the run is handed back: nothing is left to close. */
+  private isOver = false;
+
+  constructor(options: ExecutionOptions) {
+    this.options = options;
+    this.assignment = options.assignment;
+    this.lease = options.lease;
+    const { assignment, server, provider, folder, lease } = options;
+    const redactor = new Redactor(secretsOf(assignment));
+    this.redactor = redactor;
+    this.words = redactor.stream();
+    const { signal } = lease;
+    this.reporter = new Reporter({ server, assignment, redactor, signal });
+    this.workspace = new RunWorkspace({
+      assignment,
+      provider,
+      server,
+      redactor,
+      folder,
+      signal,
+      deadline: () => lease.until,
+      keep: (file, name) => this.keep(file, name),
+    });
+  }
+
+  extendDeadline(at: bigint) {
+    this.workspace.extendDeadline(at);
+  }
+
+  private async tellWhatHasNoEffect() {
+    const { without_effect, turn, attempt } = this.assignment;
+    if (without_effect.length === 0 || turn > 1 || attempt > 1) return;
+    const message = `This version of Outrider does not act on these yet: ${without_effect.join(", ")}.`;
+    await this.reporter.emit({ type: "notice", data: { code: "without_effect", message } });
+  }
+
+  private async keep({ path, sha256, size_bytes }: KeptFile, name: string): Promise<string> {
+    await this.options.server.putBlob(path, sha256, this.lease.signal);
+    const artifact_id = randomUUID();
+    const artifact = {
+      artifact_id,
+      type: "FILE" as const,
+      name,
+      mime_type: "text/plain",
+      size_bytes,
+      sha256,
+    };
+    await this.reporter.flush({ artifacts: [artifact] });
+    return artifact_id;
+  }
+
+  /** Follow-ups wait at the server. */
+  heard({ waiting, interrupt }: { waiting: boolean; interrupt: boolean }) {
+    this.reporter.waiting ||= waiting;
+    if (interrupt) this.interrupting.abort();
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.work();
+    } catch (error) {
+      if (!(error instanceof LeaseLostError) && !this.lease.signal.aborted) throw error;
+    } finally {
+      this.lease.release();
+      await this.leave();
+    }
+  }
+
+  private async work(): Promise<void> {
+    const { assignment, reporter, lease } = this;
+    let history: RunEvent[] = await this.wholeHistory();
+    await this.tellWhatHasNoEffect();
+    const { timeout_ms } = assignment.limits;
+    const timeIsUp = AbortSignal.timeout(timeout_ms);
+    const waitedEnough = AbortSignal.timeout(timeout_ms + WRAP_UP_MS);
+    for (;;) {
+      const signal = AbortSignal.any([lease.signal, this.options.drain, waitedEnough]);
+      const { model_id = "scripted" } = assignment.agent_config;
+      const end = await runTurn({
+        model: scriptedModel(),
+        model_id,
+        instructions: assembleInstructions({ ...assignment.agent_config, model_id }),
+        history,
+        workspace: this.workspace,
+        emit: async (event) => {
+          this.words = this.redactor.stream();
+          await reporter.emit(event);
+          await this.keepFiles();
+        },
+        delta: (text) => this.say(text),
+        takeMessages: () => this.takeMessages(),
+        interrupt: () => this.interrupting.signal,
+        timeIsUp,
+        limits: assignment.limits,
+        usage: reporter.usage,
+        signal,
+      });
+      if (end.type !== "stopped") {
+        if (await this.finish(end)) return;
+      } else if (lease.signal.aborted) {
+        return;
+      } else if (waitedEnough.aborted) {
+        await this.workspace.kill();
+        const message = "The turn took longer than its timeout.";
+        await this.finish({ type: "failed", error_code: "timeout", message });
+        return;
+      } else {
+        return this.handBack();
+      }
+      history = await this.wholeHistory(true);
+    }
+  }
+
+  /** The files are stored before the end is told: a follow-up that comes right after it must find them. */
+  private async finish(outcome: TurnOutcome): Promise<boolean> {
+    const snapshot = await this.snapshot(this.lease.signal);
+    const { ended } = await this.reporter.finish(outcome, snapshot);
+    this.isOver = ended;
+    return ended;
+  }
+
+  private async snapshot(signal: AbortSignal): Promise<Snapshot | undefined> {
+    if (!this.workspace.isDirty) return undefined;
+    await this.reporter.flush();
+    const seq = this.reporter.lastSeq;
+    const sha256 = await this.workspace.store(signal);
+    return sha256 ? { sha256, seq } : undefined;
+  }
+
+  private async takeMessages() {
+    const followups = await this.reporter.takeFollowups();
+    if (this.interrupting.signal.aborted) this.interrupting = new AbortController();
+    return followups;
+  }
+
+  /** The log is the memory: what it holds is all that a later attempt would know. */
+  private async wholeHistory(again = false): Promise<RunEvent[]> {
+    const { history, history_goes_on, execution_id } = this.assignment;
+    if (!history_goes_on && !again) return history;
+    const events: RunEvent[] = [];
+    for (let after = 0; ; ) {
+      const page = await this.options.server.history(execution_id, after, this.lease.signal);
+      events.push(...page.events);
+      if (!page.has_next_page) return events;
+      after = events.at(-1)?.seq as number;
+    }
+  }
+
+  private say(text: string) {
+    const { execution_id, run_id } = this.assignment;
+    const clean = this.words.push(text);
+    for (let at = 0; at < clean.length; at += DELTA_CHARACTERS) {
+      const part = clean.slice(at, at + DELTA_CHARACTERS);
+      this.options.server.delta(execution_id, { run_id, text: part }, this.lease.signal).catch(() => {});
+    }
+  }
+
+  /** After steps that changed files, at most once a minute, so that a lost worker loses little. */
+  private async keepFiles() {
+    if (!this.workspace.isDirty || performance.now() - this.lastSnapshot < SNAPSHOT_EVERY_MS) return;
+    this.lastSnapshot = performance.now();
+    const snapshot = await this.snapshot(this.lease.signal);
+    if (snapshot) await this.reporter.flush({ snapshot });
+  }
+
+  private async handBack() {
+    await this.workspace.kill();
+    await this.reporter.flush();
+    const snapshot = await this.snapshot(this.lease.signal);
+    const { execution_id, run_id } = this.assignment;
+    await this.options.server.release(
+      execution_id,
+      { run_id, ...(snapshot ? { snapshot } : {}) },
+      this.lease.signal,
+    );
+    this.isOver = true;
+  }
+
+  /** Processes die first, then the files are stored, then all is removed. */
+  private async leave() {
+    const { workspace, reporter, assignment, isOver } = this;
+    await workspace.kill();
+    try {
+      if (isOver) return;
+      const signal = AbortSignal.timeout(CLOSE_MS);
+      // Nothing of the run works any more; only its files are read, for as long as nobody else may claim it.
+      workspace.extendDeadline(process.hrtime.bigint() + BigInt(CLOSE_MS) * 1_000_000n);
+      const sha256 = workspace.isDirty ? await workspace.store(signal) : undefined;
+      const snapshot = sha256 ? { snapshot: { sha256, seq: reporter.lastSeq } } : {};
+      const { execution_id, run_id } = assignment;
+      await this.options.server.close(execution_id, { run_id, ...snapshot, usage: reporter.usage }, signal);
+    } catch {
+      // Somebody else has the run, or the server is away: what it last stored is what counts.
+    } finally {
+      await workspace.close();
+    }
+  }
+}
+
+function secretsOf({ secrets, agent_config }: Assignment): string[] {
+  const servers = Object.values(agent_config.mcp_servers ?? {});
+  const literals = servers.flatMap(({ env = {}, headers = {} }) => [
+    ...Object.values(env),
+    ...Object.values(headers),
+  ]);
+  return [
+    ...Object.values(secrets),
+    ...literals.filter((value) => value.length >= 8 && !value.includes("${secrets.")),
+  ];
+}

@@ -1,0 +1,155 @@
+import type { NewArtifact } from "@outrider/contract/artifact";
+import type { NewEvent } from "@outrider/contract/event";
+import type { RunUsage } from "@outrider/contract/run";
+import type {
+  Assignment,
+  DeliveredFollowup,
+  FinishResponse,
+  Snapshot,
+  TurnOutcome,
+} from "@outrider/contract/worker";
+import type { Redactor } from "./redact.ts";
+import type { Server } from "./server.ts";
+
+const FLUSH_MS = 40;
+const BATCH_EVENTS = 500;
+const BATCH_BYTES = 512 * 1024;
+/** Follow-ups are asked for at once when a signal says that they wait, and otherwise no oftener than this. */
+const ASK_MS = 500;
+
+/** What must stand in the log before it is done: a crash in between must not make it look as if it had never begun. */
+const before = new Set<NewEvent["type"]>(["command.started", "tool.called"]);
+
+/** What a report can carry besides events. */
+interface Extra {
+  snapshot?: Snapshot;
+  artifacts?: NewArtifact[];
+}
+
+/** The one way from an execution to its run's log: numbered batches, one after the other, redacted. */
+export class Reporter {
+  private readonly server: Server;
+  private readonly assignment: Assignment;
+  private readonly redactor: Redactor;
+  private readonly signal: AbortSignal;
+  private pending: NewEvent[] = [];
+  private batch = 0;
+  private sending: Promise<unknown> = Promise.resolve();
+  private timer: NodeJS.Timeout | undefined;
+  private lastAsked = performance.now();
+  private failure: unknown;
+  lastSeq = 0;
+  usage: RunUsage;
+  /** Set by the worker's stream of signals. */
+  waiting = false;
+
+  constructor(options: { server: Server; assignment: Assignment; redactor: Redactor; signal: AbortSignal }) {
+    this.server = options.server;
+    this.assignment = options.assignment;
+    this.redactor = options.redactor;
+    this.signal = options.signal;
+    this.usage = options.assignment.usage;
+    this.lastSeq = options.assignment.history.at(-1)?.seq ?? 0;
+  }
+
+  async emit(event: NewEvent): Promise<void> {
+    if (this.failure) throw this.failure;
+    if (event.type === "usage.updated") this.usage = event.data;
+    this.pending.push(this.redactor.all(event));
+    if (before.has(event.type) || this.pending.length >= BATCH_EVENTS) return this.flush();
+    this.timer ??= setTimeout(() => {
+      this.flush().catch(() => {});
+    }, FLUSH_MS);
+  }
+
+  async flush(extra: Extra = {}): Promise<void> {
+    await this.send({ deliver: false, ...extra });
+  }
+
+  /** Writes what is pending and answers what was sent to the run meanwhile. */
+  async takeFollowups(): Promise<DeliveredFollowup[]> {
+    if (!this.waiting && performance.now() - this.lastAsked < ASK_MS) return [];
+    this.waiting = false;
+    this.lastAsked = performance.now();
+    return this.send({ deliver: true });
+  }
+
+  async finish(outcome: TurnOutcome, snapshot?: Snapshot): Promise<FinishResponse> {
+    return this.inTurn(async () => {
+      await this.sendExcess();
+      const events = this.take();
+      this.batch += 1;
+      const { run_id, execution_id } = this.assignment;
+      const body = {
+        run_id,
+        batch: this.batch,
+        events,
+        usage: this.usage,
+        outcome: this.redactor.all(outcome),
+        ...(snapshot ? { snapshot } : {}),
+      };
+      return this.server.finish(execution_id, body as never, this.signal);
+    });
+  }
+
+  private send(options: Extra & { deliver: boolean }): Promise<DeliveredFollowup[]> {
+    return this.inTurn(async () => {
+      if (this.pending.length === 0 && !options.deliver && !options.snapshot) return [];
+      await this.sendExcess();
+      return this.sendOne(options);
+    });
+  }
+
+  /** What one batch cannot hold goes ahead, so that nothing of it is left when the batch is written. */
+  private async sendExcess() {
+    while (this.pending.length > BATCH_EVENTS || sizeOf(this.pending) > BATCH_BYTES) {
+      await this.sendOne({ deliver: false });
+    }
+  }
+
+  private async sendOne(options: Extra & { deliver: boolean }): Promise<DeliveredFollowup[]> {
+    const events = this.take();
+    this.batch += 1;
+    const { run_id, execution_id } = this.assignment;
+    const body = {
+      run_id,
+      batch: this.batch,
+      events,
+      usage: this.usage,
+      phase: "working" as const,
+      ...options,
+    };
+    const { last_seq, followups } = await this.server.report(execution_id, body as never, this.signal);
+    this.lastSeq = last_seq;
+    return followups;
+  }
+
+  /** One batch at a time: the server takes them in order. */
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.sending.then(() => {
+      if (this.failure) throw this.failure;
+      return work();
+    });
+    this.sending = result.catch((error) => {
+      this.failure = error;
+    });
+    return result;
+  }
+
+  private take(): NewEvent[] {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    let bytes = 0;
+    let count = 0;
+    for (const event of this.pending.slice(0, BATCH_EVENTS)) {
+      bytes += sizeOf(event);
+      if (count > 0 && bytes > BATCH_BYTES) break;
+      count += 1;
+    }
+    return this.pending.splice(0, count);
+  }
+}
+
+function sizeOf(value: unknown): number {
+  return JSON.stringify(value).length;
+}

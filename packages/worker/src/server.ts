@@ -1,0 +1,157 @@
+import { createReadStream } from "node:fs";
+import type { Readable } from "node:stream";
+import { setTimeout as pause } from "node:timers/promises";
+import type {
+  ClaimRequest,
+  ClaimResponse,
+  CloseRequest,
+  FinishRequest,
+  FinishResponse,
+  HeartbeatResponse,
+  HistoryResponse,
+  ReportRequest,
+  ReportResponse,
+  Signals,
+  Snapshot,
+  WorkerInfo,
+} from "@outrider/contract/worker";
+import { type Answer, createHttpClient, HttpStatusError, type Outgoing } from "./http.ts";
+
+const CALL_MS = 15_000;
+const BACK_OFF_MS = { first: 50, last: 3_000 };
+
+/** Somebody else has the run now, or it has ended: stop at once, and say nothing more of it. */
+export class LeaseLostError extends Error {
+  override name = "LeaseLostError";
+}
+
+/** The calls of a worker, each repeated until it is answered. All of them may be repeated: see the contract. */
+export interface Server {
+  claim(body: ClaimRequest, signal: AbortSignal): Promise<ClaimResponse>;
+  heartbeat(
+    body: { worker: WorkerInfo; executions: { run_id: string; execution_id: string }[] },
+    signal: AbortSignal,
+  ): Promise<HeartbeatResponse>;
+  history(executionId: string, after: number, signal: AbortSignal): Promise<HistoryResponse>;
+  report(executionId: string, body: ReportRequest, signal: AbortSignal): Promise<ReportResponse>;
+  delta(executionId: string, body: { run_id: string; text: string }, signal: AbortSignal): Promise<void>;
+  finish(executionId: string, body: FinishRequest, signal: AbortSignal): Promise<FinishResponse>;
+  close(executionId: string, body: CloseRequest, signal: AbortSignal): Promise<void>;
+  release(
+    executionId: string,
+    body: { run_id: string; snapshot?: Snapshot },
+    signal: AbortSignal,
+  ): Promise<void>;
+  putBlob(file: string, sha256: string, signal: AbortSignal): Promise<void>;
+  getBlob(sha256: string, signal: AbortSignal): Promise<Readable>;
+  /** One stream for the worker, which comes back by itself. */
+  signals(workerId: string, heard: (signals: Signals) => void, signal: AbortSignal): Promise<void>;
+  stop(): void;
+}
+
+export function connect({ url, key }: { url: string; key: string }): Server {
+  const http = createHttpClient({ origin: url.replace(/\/(api\/v1\/?)?$/, ""), key });
+
+  /** Answers that can be had later are waited for; the others are the server's word. */
+  async function ask(
+    outgoing: Omit<Outgoing, "timeoutMs"> & { timeoutMs?: number; fresh?: () => Readable },
+  ): Promise<Answer> {
+    const { signal, timeoutMs = CALL_MS, fresh, ...rest } = outgoing;
+    for (let wait = BACK_OFF_MS.first; ; wait = Math.min(wait * 2, BACK_OFF_MS.last)) {
+      signal.throwIfAborted();
+      const stream = fresh?.();
+      const answer = await http
+        .send({ ...rest, signal, timeoutMs, ...(stream ? { stream } : {}) })
+        .catch((error) => {
+          signal.throwIfAborted();
+          return error as Error;
+        });
+      if (!(answer instanceof Error) && answer.status < 500 && answer.status !== 429) return judged(answer);
+      await pause(wait * (0.5 + Math.random()), undefined, { signal });
+    }
+  }
+
+  function judged(answer: Answer): Answer {
+    if (answer.status < 300) return answer;
+    const detail = detailOf(answer.body);
+    if (answer.status === 409 || answer.status === 404) throw new LeaseLostError(detail);
+    throw new HttpStatusError(answer.status, detail);
+  }
+
+  const post = async <T>(path: string, body: object, signal: AbortSignal, timeoutMs?: number): Promise<T> => {
+    const answer = await ask({ method: "POST", path, body, signal, ...(timeoutMs ? { timeoutMs } : {}) });
+    return (answer.body.length > 0 ? JSON.parse(answer.body.toString()) : undefined) as T;
+  };
+
+  return {
+    claim: (body, signal) => post("/claim", body, signal, body.wait_ms + CALL_MS),
+    heartbeat: (body, signal) => post("/heartbeat", body, signal),
+    async history(executionId, after, signal) {
+      const path = `/executions/${executionId}/events?after=${after}`;
+      return JSON.parse((await ask({ method: "GET", path, signal })).body.toString());
+    },
+    report: (executionId, body, signal) => post(`/executions/${executionId}/report`, body, signal),
+    delta: (executionId, body, signal) => post(`/executions/${executionId}/delta`, body, signal),
+    finish: (executionId, body, signal) => post(`/executions/${executionId}/finish`, body, signal),
+    close: (executionId, body, signal) => post(`/executions/${executionId}/close`, body, signal),
+    release: (executionId, body, signal) => post(`/executions/${executionId}/release`, body, signal),
+    async putBlob(file, sha256, signal) {
+      await ask({
+        method: "PUT",
+        path: `/blobs/${sha256}`,
+        signal,
+        timeoutMs: 600_000,
+        fresh: () => createReadStream(file),
+      });
+    },
+    getBlob: (sha256, signal) =>
+      http.open({
+        method: "GET",
+        path: `/blobs/${sha256}`,
+        signal,
+        timeoutMs: 60_000,
+        accept: "application/octet-stream",
+      }),
+    async signals(workerId, heard, signal) {
+      for (let wait = BACK_OFF_MS.first; !signal.aborted; ) {
+        try {
+          const path = `/signals?worker_id=${workerId}`;
+          const stream = await http.open({
+            method: "GET",
+            path,
+            signal,
+            timeoutMs: 60_000,
+            accept: "text/event-stream",
+          });
+          wait = BACK_OFF_MS.first;
+          for await (const data of dataOf(stream)) heard(JSON.parse(data));
+        } catch {
+          // The heartbeat says the same, only later; come back when the server does.
+        }
+        await pause(wait, undefined, { signal }).catch(() => {});
+        wait = Math.min(wait * 2, BACK_OFF_MS.last);
+      }
+    },
+    stop: () => http.close(),
+  };
+}
+
+function detailOf(body: Buffer): string {
+  try {
+    return JSON.parse(body.toString()).detail;
+  } catch {
+    return "no reason given";
+  }
+}
+
+async function* dataOf(stream: Readable): AsyncGenerator<string> {
+  let rest = "";
+  for await (const chunk of stream.setEncoding("utf8")) {
+    rest += chunk;
+    for (let end = rest.indexOf("\n\n"); end >= 0; end = rest.indexOf("\n\n")) {
+      const line = rest.slice(0, end);
+      rest = rest.slice(end + 2);
+      if (line.startsWith("data: ")) yield line.slice("data: ".length);
+    }
+  }
+}
