@@ -1,10 +1,12 @@
 import { Command } from "commander";
 import { personCommand } from "./commands/person.ts";
 import { serveCommand } from "./commands/serve.ts";
+import { workerCommand } from "./commands/worker.ts";
 
 const program = new Command("outrider")
   .description("Runs coding agents on request.")
   .addCommand(serveCommand)
+  .addCommand(workerCommand)
   .addCommand(personCommand);
 
 try {

@@ -1,6 +1,8 @@
+import { existsSync } from "node:fs";
 import { type Flags, readConfig } from "@outrider/server/config";
 import { startServer } from "@outrider/server/main";
 import { Command } from "commander";
+import { startLocalWorkers } from "../local-workers.ts";
 
 export const serveCommand = new Command("serve")
   .description("Start the service in the foreground.")
@@ -9,21 +11,37 @@ export const serveCommand = new Command("serve")
   .option("--data-dir <path>", "where keys and the own database lie (OUTRIDER_DATA_DIR, .outrider)")
   .option("--public-url <url>", "how clients reach it (OUTRIDER_PUBLIC_URL)")
   .option("--database-url <url>", "a PostgreSQL of yours, 15 or later (DATABASE_URL)")
+  .option("--workers <number>", "local worker processes (OUTRIDER_WORKERS, 1)")
   .option("--log-level <level>", "trace, debug, info, warn, error, silent (OUTRIDER_LOG_LEVEL, info)")
   .action(async (flags: Flags) => {
     const config = readConfig(flags);
-    const server = await startServer(config);
     const say = (line: string) => process.stderr.write(`${line}\n`);
-    say(`Outrider listens on ${server.origin}`);
-    say(`  database   ${server.database}`);
-    say(`  key        ${config.dataDir}/key${server.firstKey ? " (the first one, made just now)" : ""}`);
-    say(`  reference  ${server.origin}/docs`);
-    say("  workers    none yet: runs are accepted and wait in the queue");
+    const starting = startServer(config);
+    let isStopping = false;
+    let workers: ReturnType<typeof startLocalWorkers> | undefined;
+    // From the first moment on: a start that is broken off must not leave its database running.
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.once(signal, async () => {
+        isStopping = true;
         say("Stopping: requests are finished, then the database is stopped.");
-        await server.stop();
+        await workers?.stop();
+        await starting.then(({ stop }) => stop());
         process.exit(0);
       });
     }
+    const server = await starting;
+    if (isStopping) return;
+    const keyFile = `${config.dataDir}/key`;
+    const elsewhere = "with the server that came first; `outrider person key` makes another";
+    say(`Outrider listens on ${server.origin}`);
+    say(`  database   ${server.database}`);
+    say(
+      `  key        ${existsSync(keyFile) ? keyFile : elsewhere}${server.firstKey ? " (the first one, made just now)" : ""}`,
+    );
+    say(`  reference  ${server.origin}/docs`);
+    const { workers: count, dataDir } = config;
+    say(`  workers    ${count === 0 ? "none on this machine" : `${count} on this machine`}`);
+    const { origin } = server;
+    if (count > 0)
+      workers = startLocalWorkers({ count, origin, key: await server.localWorkerKey(), dataDir });
   });

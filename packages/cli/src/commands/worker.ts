@@ -1,0 +1,61 @@
+import { mkdirSync } from "node:fs";
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { startWorker } from "@outrider/worker/worker";
+import { Command } from "commander";
+import { pino } from "pino";
+import { version } from "../version.ts";
+
+interface WorkerFlags {
+  server: string;
+  name: string;
+  slots: string;
+  dataDir: string;
+  drainSeconds: string;
+}
+
+/** Its key comes from the environment: argument lists are for everybody to read. */
+export const workerCommand = new Command("worker")
+  .description("Take runs from a server and execute them. The worker key is read from OUTRIDER_WORKER_KEY.")
+  .option("--server <url>", "where the server is", process.env.OUTRIDER_SERVER ?? "http://127.0.0.1:4000")
+  .option("--name <name>", "how it is shown", hostname())
+  .option("--slots <number>", "how many runs at once", process.env.OUTRIDER_WORKER_SLOTS ?? "16")
+  .option("--data-dir <path>", "where sandboxes lie; no other worker's", ".outrider-worker")
+  .option(
+    "--drain-seconds <number>",
+    "how long runs may go on after SIGTERM before they are handed back",
+    "20",
+  )
+  .action(async ({ server, name, slots, dataDir, drainSeconds }: WorkerFlags) => {
+    const key = process.env.OUTRIDER_WORKER_KEY;
+    if (!key) throw new Error("OUTRIDER_WORKER_KEY is not set. An admin makes a worker key with POST /keys.");
+    const folder = resolve(dataDir);
+    mkdirSync(folder, { recursive: true, mode: 0o711 });
+    const log = pino({ base: { worker: name, pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime });
+    const worker = await startWorker({
+      url: server,
+      key,
+      name,
+      version,
+      slots: wholeNumber("--slots", slots),
+      folder,
+      drainMs: wholeNumber("--drain-seconds", drainSeconds) * 1_000,
+      log,
+    });
+    log.info({ worker_id: worker.workerId, server }, "ready for runs");
+    const leave = async () => {
+      await worker.drain();
+      process.exit(0);
+    };
+    process.once("SIGTERM", leave);
+    process.once("SIGINT", leave);
+    // Started by `serve`: it goes when the server goes. One that was killed takes no more reports: its next start has a
+    // worker of its own in this folder, so what runs here ends now.
+    if (process.env.OUTRIDER_WORKER_ATTACHED) process.stdin.resume().once("end", () => process.exit(1));
+  });
+
+function wholeNumber(flag: string, text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) === 0)
+    throw new Error(`${flag} must be a whole number above 0.`);
+  return Number(text);
+}
