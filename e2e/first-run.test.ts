@@ -1,0 +1,182 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { longSleep, processesWith, switches, switchOf } from "../packages/worker/test/world.ts";
+import {
+  call,
+  expectNothingOn,
+  keyOf,
+  makeDataDir,
+  outrider,
+  patience,
+  processesOn,
+  type Running,
+  removeDataDir,
+  run,
+  type Serving,
+  serve,
+} from "./process.ts";
+
+/** `bin/outrider serve` as a person meets it, offline: the server, its database, its worker and a first run. */
+
+// Short leases, so that what a killed server left is taken up soon.
+const environment = { OUTRIDER_LEASE_SECONDS: "2", OUTRIDER_LEASE_GRACE_SECONDS: "1" };
+// Whole starts and recoveries, on a machine with other work.
+vi.setConfig({ testTimeout: 60_000 });
+let dataDir: string;
+let server: Serving;
+
+beforeAll(async () => {
+  dataDir = makeDataDir();
+  server = await serve({ dataDir, environment });
+});
+afterAll(async () => {
+  await server.end("SIGTERM");
+  removeDataDir(dataDir);
+});
+
+const api = async (method: string, path: string, body?: unknown) =>
+  call(method, `${server.origin}/api/v1${path}`, { key: keyOf(dataDir), body });
+
+async function create(prompt: string): Promise<string> {
+  const { status, body } = await api("POST", "/agent/run", { prompt });
+  expect(status).toBe(200);
+  return body.run_id;
+}
+
+const until = (runId: string, state: string) =>
+  vi.waitFor(async () => {
+    const { body } = await api("GET", `/agent/runs/${runId}`);
+    expect(body).toMatchObject({ state });
+    return body;
+  }, patience);
+
+const read = async (url: string, accept: string) =>
+  fetch(url, { headers: { authorization: `Bearer ${keyOf(dataDir)}`, accept } });
+
+interface Listed {
+  worker_id: string;
+  name: string;
+  is_alive: boolean;
+  draining: boolean;
+}
+const workers = async (): Promise<Listed[]> => (await api("GET", "/workers")).body.workers;
+const workerWith = (name: string) =>
+  vi.waitUntil(async () => (await workers()).find((one) => one.name === name && one.is_alive), patience);
+
+/** The process of the server's own worker. */
+const localWorker = () =>
+  vi.waitUntil(() => {
+    const line = processesOn(dataDir).find((one) => one.includes("--name local-1"));
+    return line ? Number.parseInt(line, 10) : undefined;
+  }, patience);
+
+describe("the first start", () => {
+  test("says how many workers there are", async () => {
+    expect(server.stderr()).toContain("  workers    1 on this machine");
+    await workerWith("local-1");
+  });
+
+  test("executes the first run, which can be watched and read", async () => {
+    const { body } = await call("POST", `${server.origin}/api/v1/agent/run`, {
+      key: keyOf(dataDir),
+      headers: { "idempotency-key": "my-first-run" },
+      body: { prompt: "SAY: hello\nRUN: echo from a sandbox\nSAY: done", config: { name: "first" } },
+    });
+    expect(body).toMatchObject({ state: "QUEUED" });
+    const { run_id } = body;
+
+    const stream = await read(`${server.origin}/api/v1/agent/runs/${run_id}/events`, "text/event-stream");
+    const watched = (await stream.text())
+      .split("\n\n")
+      .map((block) => block.split("\n").find((line) => line.startsWith("data: ")))
+      .flatMap((line) => (line ? [JSON.parse(line.slice("data: ".length))] : []))
+      .filter(({ seq }) => seq !== undefined);
+    expect(watched.map(({ seq }) => seq)).toEqual(watched.map((_, index) => index + 1));
+    expect(watched.at(-1)).toMatchObject({ type: "run.succeeded", data: { text: "done" } });
+
+    const item = await until(run_id, "SUCCEEDED");
+    expect(item).toMatchObject({ agent_config: { name: "first", model_id: "scripted" }, attempts: 1 });
+    const link: string = item.session_link;
+    expect(link).toMatch(new RegExp(`^${server.origin}/`));
+    const markdown = await read(link, "text/markdown");
+    expect(markdown.headers.get("content-type")).toMatch(/^text\/markdown/);
+    expect(await markdown.text()).toMatch(/hello[\s\S]*echo from a sandbox[\s\S]*done/);
+    const json = await read(link, "application/json");
+    expect(await json.json()).toMatchObject({ run: { run_id, state: "SUCCEEDED" }, events: watched });
+    const lines = (await (await read(link, "application/x-ndjson")).text()).trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line))).toEqual(watched);
+  });
+});
+
+describe("a second worker", () => {
+  let second: Running | undefined;
+  afterAll(async () => {
+    await second?.end("SIGTERM");
+  });
+
+  test("joins with a key of its own, and takes what a draining one leaves", async () => {
+    const { key } = (await api("POST", "/keys", { name: "second", type: "worker" })).body;
+    const folder = join(dataDir, "second");
+    mkdirSync(folder, { mode: 0o711 });
+    const args = ["worker", "--server", server.origin, "--name", "second", "--data-dir", folder];
+    second = run(args, { OUTRIDER_WORKER_KEY: key });
+    await second.says("ready for runs");
+    await workerWith("second");
+    const local = await workerWith("local-1");
+    expect((await workers()).filter(({ is_alive }) => is_alive)).toHaveLength(2);
+
+    const drained = await api("POST", `/workers/${local.worker_id}/drain`);
+    expect(drained.body).toMatchObject({ worker_id: local.worker_id, name: "local-1", draining: true });
+    const ids = await Promise.all([1, 2, 3].map((number) => create(`SAY: ${number}`)));
+    for (const id of ids) {
+      await until(id, "SUCCEEDED");
+      const { events } = (await api("GET", `/agent/runs/${id}/events`)).body;
+      expect(events[1]).toMatchObject({ type: "run.claimed", data: { worker: "second" } });
+    }
+    expect(await second.end("SIGTERM")).toEqual({ code: 0, signal: null });
+    second = undefined;
+  });
+
+  test("without a key says what is missing", async () => {
+    const { code, stderr } = await outrider(["worker", "--server", server.origin]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("OUTRIDER_WORKER_KEY is not set");
+  });
+});
+
+describe("a server that is killed", () => {
+  test("takes its worker along, and its next start goes on with the run", async () => {
+    // The one before was drained: a fresh start has a fresh worker.
+    await server.end("SIGTERM");
+    server = await serve({ dataDir, environment });
+    const worker = await localWorker();
+    const { command, mark } = longSleep();
+    const id = await create(`RUN: ${command}`);
+    await vi.waitUntil(() => processesWith(mark).length > 0, patience);
+    const itsSwitch = switchOf(worker);
+
+    await server.end("SIGKILL");
+    await vi.waitFor(() => {
+      const left = processesOn(dataDir).filter((line) => !/postgres/.test(line));
+      expect([...left, ...processesWith(mark)]).toEqual([]);
+      expect(switches()).not.toContain(itsSwitch);
+    }, patience);
+
+    server = await serve({ dataDir, environment });
+    await vi.waitFor(async () => {
+      expect((await api("GET", `/agent/runs/${id}`)).body).toMatchObject({ attempts: 2, phase: "working" });
+    }, patience);
+    await api("POST", `/agent/runs/${id}/followups`, { message: "SAY: enough", mode: "interrupt" });
+    expect(await until(id, "SUCCEEDED")).toMatchObject({ attempts: 2, turns: 1 });
+  });
+});
+
+describe("SIGTERM", () => {
+  test("ends everything: server, database, worker, switch and sandboxes", async () => {
+    const itsSwitch = switchOf(await localWorker());
+    expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });
+    await expectNothingOn(dataDir);
+    expect(switches()).not.toContain(itsSwitch);
+  });
+});

@@ -1,0 +1,196 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { clusterName } from "@outrider/server/store/embedded/leftovers";
+import { findProcesses } from "@outrider/server/store/embedded/processes";
+import { expect, vi } from "vitest";
+
+/** The service as a person meets it: `bin/outrider`, as a process of its own, seen from outside. */
+
+export const root = join(import.meta.dirname, "..");
+
+/** How long a condition is waited for, on a slow machine with other work. */
+export const patience = { timeout: 45_000, interval: 20 };
+
+export function makeDataDir(): string {
+  const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "outrider-e2e-")));
+  // The account under which root's PostgreSQL runs has to pass.
+  if (process.getuid?.() === 0) chmodSync(dataDir, 0o711);
+  return dataDir;
+}
+
+/** Everything that works on a data folder, by its command line: servers, PostgreSQL and what PostgreSQL started. */
+export function processesOn(dataDir: string): string[] {
+  const entry = join(dataDir, "postgres");
+  const cluster = existsSync(entry) ? realpathSync(entry) : entry;
+  const title = `postgres: ${clusterName(cluster)}: `;
+  const isOurs = (command: string) =>
+    command.includes(dataDir) || command.includes(cluster) || command.startsWith(title);
+  return findProcesses(isOurs).map(({ pid, command }) => `${pid} ${command}`);
+}
+
+/** The backends of a killed PostgreSQL need a moment to notice. */
+export async function expectNothingOn(dataDir: string): Promise<void> {
+  await vi.waitFor(() => expect(processesOn(dataDir)).toEqual([]), patience);
+}
+
+/** Ends what a failed test left running on its own data folder, and removes the folder. */
+export function removeDataDir(dataDir: string): void {
+  for (const line of processesOn(dataDir)) process.kill(Number.parseInt(line, 10), "SIGKILL");
+  rmSync(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+}
+
+export function postmasterOf(dataDir: string): number {
+  return Number.parseInt(readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8"), 10);
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+type Environment = Record<string, string>;
+
+/** The machine's environment without what would configure us. */
+function environmentWith(own: Environment): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("OUTRIDER_") && name !== "DATABASE_URL",
+  );
+  return { ...Object.fromEntries(inherited), ...own };
+}
+
+export interface End {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export interface Running {
+  pid: number;
+  /** What it has said so far. */
+  stdout(): string;
+  stderr(): string;
+  ended: Promise<End>;
+  /** Sends a signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<End>;
+  /** Waits until the output holds the text. */
+  says(text: string): Promise<void>;
+}
+
+export function run(args: string[], environment: Environment = {}): Running {
+  const child = spawn(join(root, "bin/outrider"), args, {
+    cwd: tmpdir(),
+    env: environmentWith(environment),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  return watch(child, `outrider ${args.join(" ")}`);
+}
+
+export function watch(child: ChildProcess, name: string): Running {
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  let end: End | undefined;
+  const ended = once(child, "close").then(([code, signal]): End => {
+    end = { code, signal };
+    return end;
+  });
+  return {
+    pid: child.pid as number,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    ended,
+    async end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+    async says(text) {
+      await vi.waitUntil(() => (stdout + stderr).includes(text) || end, patience);
+      if (!(stdout + stderr).includes(text)) {
+        throw new Error(`${name} ended (${end?.signal ?? end?.code}) before it said "${text}": ${stderr}`);
+      }
+    },
+  };
+}
+
+/** A command that ends by itself. */
+export async function outrider(args: string[], environment: Environment = {}) {
+  const running = run(args, environment);
+  const { code } = await running.ended;
+  return { code, stdout: running.stdout(), stderr: running.stderr() };
+}
+
+export interface ServeOptions {
+  dataDir: string;
+  port?: number;
+  environment?: Environment;
+}
+
+export interface Serving extends Running {
+  dataDir: string;
+  origin: string;
+}
+
+export function startServing({ dataDir, port = 0, environment }: ServeOptions): Running {
+  return run(["serve", "--port", String(port), "--data-dir", dataDir], environment);
+}
+
+/** A server that has said where it listens, and all that it says at its start. */
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const running = startServing(options);
+  await running.says("  workers ");
+  const origin = /Outrider listens on (http:\S+)/.exec(running.stderr())?.[1] as string;
+  return { ...running, dataDir: options.dataDir, origin };
+}
+
+export function keyOf(dataDir: string): string {
+  return readFileSync(join(dataDir, "key"), "utf8").trim();
+}
+
+export interface Reply {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  body: any;
+}
+
+export interface CallOptions {
+  key?: string | undefined;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+/** One request; a body that is no text is sent as JSON. */
+export async function call(method: string, url: string, options: CallOptions = {}): Promise<Reply> {
+  const { key, body, headers = {} } = options;
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    signal: AbortSignal.timeout(20_000),
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get("content-type") ?? "");
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson ? JSON.parse(text) : undefined,
+  };
+}

@@ -1,0 +1,451 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { request } from "node:http";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { testDatabase } from "../packages/server/test/server.ts";
+import {
+  call,
+  type End,
+  expectNothingOn,
+  keyOf,
+  makeDataDir,
+  outrider,
+  patience,
+  postmasterOf,
+  type Running,
+  removeDataDir,
+  root,
+  type ServeOptions,
+  type Serving,
+  serve,
+  startServing,
+} from "./process.ts";
+
+/** `bin/outrider` as a person meets it. The tests follow one installation through its life, in this order. */
+
+const peaceful: End = { code: 0, signal: null };
+/** In what must never be logged; each use adds what it is. */
+const marker = `marked${randomBytes(6).toString("hex")}`;
+const rawKey = /or[paw]_[0-9A-Za-z]{20,}/;
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const folders: string[] = [];
+const servers: Running[] = [];
+
+function newDataDir(): string {
+  const folder = makeDataDir();
+  folders.push(folder);
+  return folder;
+}
+
+async function up(options: ServeOptions): Promise<Serving> {
+  const serving = await serve(options);
+  servers.push(serving);
+  return serving;
+}
+
+/** A start that is refused. */
+async function refused(options: ServeOptions): Promise<{ code: number | null; stderr: string }> {
+  const running = startServing(options);
+  servers.push(running);
+  const { code } = await running.ended;
+  return { code, stderr: running.stderr() };
+}
+
+let home: string;
+let server: Serving;
+let key: string;
+
+const api = (path: string) => `${server.origin}/api/v1${path}`;
+const create = async (prompt: string) =>
+  (await call("POST", api("/agent/run"), { key, body: { prompt } })).body.run_id as string;
+const promptOf = async (run: string) => (await call("GET", api(`/agent/runs/${run}`), { key })).body?.prompt;
+
+beforeAll(async () => {
+  home = newDataDir();
+  server = await up({ dataDir: home });
+  key = keyOf(home);
+});
+
+afterAll(() => {
+  for (const folder of folders) removeDataDir(folder);
+});
+
+describe("a first start", () => {
+  test("says where it listens, where the first key is, and how many workers it has", () => {
+    const lines = server.stderr().trimEnd().split("\n");
+    expect(lines[0]).toMatch(/^Outrider listens on http:\/\/127\.0\.0\.1:\d+$/);
+    expect(lines).toContain(`  key        ${home}/key (the first one, made just now)`);
+    expect(lines.at(-1)).toBe("  workers    1 on this machine");
+  });
+
+  test("keeps the first key in a file of its own, for its owner alone", async () => {
+    const file = join(home, "key");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, "utf8")).toMatch(/^orp_[0-9A-Za-z]{49}\n$/);
+    const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isFile(),
+    );
+    const holders = files
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter((path) => readFileSync(path).includes(key));
+    expect(holders).toEqual([file]);
+    const { body } = await call("GET", api("/me"), { key });
+    expect(body).toMatchObject({ role: "admin", email: "admin@localhost" });
+  });
+
+  test("answers whether it lives and can serve, to anybody", async () => {
+    expect((await call("GET", `${server.origin}/healthz`)).body).toEqual({ status: "ok" });
+    expect((await call("GET", `${server.origin}/readyz`)).body).toEqual({ status: "ready" });
+  });
+
+  test("shows its metrics to an admin, and to nobody else", async () => {
+    const url = `${server.origin}/metrics`;
+    const stranger = await call("GET", url);
+    expect([stranger.status, stranger.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    const { status, text: metrics } = await call("GET", url, { key });
+    expect(status).toBe(200);
+    expect(metrics).toMatch(/^outrider_runs\{state="QUEUED"\} 0$/m);
+  });
+
+  test("serves the openapi.json of this repository", async () => {
+    const { text: served } = await call("GET", api("/openapi.json"));
+    expect(JSON.parse(served)).toEqual(JSON.parse(readFileSync(join(root, "openapi.json"), "utf8")));
+  });
+});
+
+describe("people", () => {
+  const person = (...args: string[]) => outrider(["person", ...args], { OUTRIDER_DATA_DIR: home });
+
+  test("are added, listed and given keys while the server runs", async () => {
+    const added = await person("add", "dev@example.com", "--name", "Dev");
+    expect(added).toEqual({ code: 0, stdout: expect.stringMatching(/^orp_[0-9A-Za-z]{49}\n$/), stderr: "" });
+    expect((await person("list")).stdout).toBe(
+      "admin@localhost\tAdmin\tadmin\ndev@example.com\tDev\tmember\n",
+    );
+    const another = await person("key", "dev@example.com");
+    expect(another.stdout).not.toBe(added.stdout);
+    for (const { stdout } of [added, another]) {
+      const { body } = await call("GET", api("/me"), { key: stdout.trim() });
+      expect(body).toMatchObject({ email: "dev@example.com", display_name: "Dev", role: "member" });
+    }
+    const metrics = await call("GET", `${server.origin}/metrics`, { key: added.stdout.trim() });
+    expect(metrics.status, "a member is no admin").toBe(403);
+  });
+
+  test("who cannot be added or found are refused with a sentence", async () => {
+    const refusals = await Promise.all([
+      person("add", "admin@localhost", "--name", "Twin"),
+      person("add", "nobody", "--name", "Nobody"),
+      person("key", "nobody@example.com"),
+      outrider(["person", "list"], { OUTRIDER_DATA_DIR: newDataDir() }),
+    ]);
+    expect(refusals.map(({ code, stdout, stderr }) => [code, stdout, stderr])).toEqual([
+      [1, "", "outrider: admin@localhost is somebody's address already.\n"],
+      [1, "", "outrider: nobody is not an e-mail address.\n"],
+      [1, "", "outrider: Nobody has the address nobody@example.com.\n"],
+      [1, "", expect.stringMatching(/^outrider: No server runs on \S+\. Start it first, or set [^\n]+\n$/)],
+    ]);
+  });
+});
+
+describe("requests of every kind", () => {
+  test("with marked contents are answered, so that the logs can be searched for them", async () => {
+    const made = await call("POST", api("/keys"), { key, body: { name: "short-lived", type: "personal" } });
+    const revoked = made.body.key as string;
+    await call("DELETE", api(`/keys/${made.body.key_id}`), { key });
+    const run = await create(`${marker} prompt`);
+    const secret = { value: `${marker} secret` };
+    const prompt = `${marker} prompt`;
+    const mcp = { command: "x", env: { TOKEN: `${marker} literal` } };
+    const once = { "idempotency-key": `${marker}-key` };
+    const answers = [
+      await call("PUT", api("/agent/secrets/TOKEN"), { key, body: secret }),
+      await call("PUT", api("/agent/secrets/no-name"), { key, body: secret }),
+      await call("PUT", api("/agent/secrets/TOKEN"), { key, body: { ...secret, [`${marker}_member`]: 1 } }),
+      await call("POST", api("/agent/run"), { key, body: { prompt, config: { mcp_servers: { one: mcp } } } }),
+      await call("POST", api("/agent/run"), { key, body: { prompt, config: { model_id: prompt } } }),
+      await call("POST", api("/agent/run"), { key, body: `{"prompt": "${prompt}` }),
+      await call("POST", api("/agent/run"), { key, body: JSON.stringify(prompt.repeat(100_000)) }),
+      await call("POST", api("/agent/run"), { key, body: { prompt }, headers: once }),
+      await call("POST", api("/agent/run"), { key, body: { prompt: `${prompt} 2` }, headers: once }),
+      await call("POST", api("/agent/run"), { key, body: prompt, headers: { "content-type": "text/plain" } }),
+      await call("POST", api(`/agent/runs/${run}/followups`), { key, body: { message: prompt } }),
+      await call("GET", api(`/agent/runs?q=${marker}&${marker}=1`), { key }),
+      await call("GET", api(`/agent/runs/${marker}`), { key }),
+      await call("GET", `${server.origin}/${marker}`, { key }),
+      await call("GET", api("/me"), { key: `orp_${marker}` }),
+      await call("GET", api("/me"), { key: revoked }),
+    ];
+    // Some go through and most fail, none by our fault; what each answers exactly is told elsewhere.
+    const classes = answers.map(({ status }) => Math.floor(status / 100));
+    expect(classes).toEqual([2, 4, 4, 2, 4, 4, 4, 2, 4, 4, 2, 4, 4, 4, 4, 4]);
+  });
+
+  test("that are no HTTP at all get an answer too", async () => {
+    const socket = connect(Number(new URL(server.origin).port), "127.0.0.1");
+    socket.write(`${marker} ${key}\r\n\r\n`);
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 [\s\S]*"error_code":"invalid_request"/);
+  });
+});
+
+describe("another server", () => {
+  test("on the same data folder is refused, and the first goes on", async () => {
+    const { code, stderr } = await refused({ dataDir: home });
+    expect([code, stderr]).toEqual([
+      1,
+      `outrider: Another Outrider (pid ${server.pid}) already runs on ${home}: ` +
+        "stop it, choose another OUTRIDER_DATA_DIR, or set DATABASE_URL.\n",
+    ]);
+    expect((await call("GET", `${server.origin}/readyz`)).status).toBe(200);
+  });
+});
+
+/** A POST whose body waits half-way: `finish` sends the rest and returns the answer. */
+async function halfSent(prompt: string) {
+  const body = JSON.stringify({ prompt });
+  const sending = request(api("/agent/run"), {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      // The server answers this when it has begun to work on the request.
+      expect: "100-continue",
+    },
+  });
+  sending.flushHeaders();
+  await new Promise((resolve, reject) => sending.once("continue", resolve).once("error", reject));
+  sending.write(body.slice(0, 10));
+  return {
+    async finish(): Promise<{ status: number | undefined; run: string }> {
+      const answer = new Promise<Parameters<typeof text>[0] & { statusCode?: number }>((resolve, reject) =>
+        sending.once("response", resolve).once("error", reject),
+      );
+      sending.end(body.slice(10));
+      const response = await answer;
+      return { status: response.statusCode, run: JSON.parse(await text(response)).run_id };
+    },
+  };
+}
+
+async function openStream(run: string) {
+  const headers = { authorization: `Bearer ${key}`, accept: "text/event-stream" };
+  const response = await fetch(api(`/agent/runs/${run}/events`), { headers });
+  const decoder = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let seen = "";
+  let hasEnded = false;
+  const read = (async () => {
+    for (let next = await decoder?.read(); next && !next.done; next = await decoder?.read())
+      seen += next.value;
+    hasEnded = true;
+  })();
+  await vi.waitUntil(() => seen.includes("run.blocked"), patience);
+  return { read, hasEnded: () => hasEnded };
+}
+
+describe("a stop", () => {
+  let kept: string;
+  let sentSlowly: string;
+
+  test("by SIGTERM finishes the request in flight, ends streams, and leaves no process", async () => {
+    // It asks and waits, so that its stream stays open.
+    kept = await create("ASK: Shall I stay?");
+    const stream = await openStream(kept);
+    const slow = await halfSent("Sent slowly.");
+    expect(stream.hasEnded()).toBe(false);
+    const ended = server.end("SIGTERM");
+    await server.says("Stopping: requests are finished");
+    await stream.read;
+    const { status, run } = await slow.finish();
+    sentSlowly = run;
+    expect([status, await ended]).toEqual([200, peaceful]);
+    await expectNothingOn(home);
+  });
+
+  test("keeps data and key for the next start", async () => {
+    server = await up({ dataDir: home });
+    expect(keyOf(home)).toBe(key);
+    expect(server.stderr()).toContain(`  key        ${home}/key\n`);
+    expect([await promptOf(kept), await promptOf(sentSlowly)]).toEqual([
+      "ASK: Shall I stay?",
+      "Sent slowly.",
+    ]);
+  });
+
+  test("by kill -9 does not keep the next start from coming up by itself", async () => {
+    const last = await create("Acknowledged last.");
+    const orphan = postmasterOf(home);
+    await server.end("SIGKILL");
+    server = await up({ dataDir: home });
+    expect(postmasterOf(home)).not.toBe(orphan);
+    expect([await promptOf(kept), await promptOf(last)]).toEqual([
+      "ASK: Shall I stay?",
+      "Acknowledged last.",
+    ]);
+  });
+
+  test("by SIGINT leaves no process either", async () => {
+    expect(await server.end("SIGINT")).toEqual(peaceful);
+    await expectNothingOn(home);
+  });
+
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "by %s in the middle of a start leaves no process",
+    async (signal) => {
+      const starting = startServing({ dataDir: home });
+      servers.push(starting);
+      await vi.waitUntil(() => existsSync(join(home, "postgres", "postmaster.pid")), {
+        ...patience,
+        interval: 1,
+      });
+      expect(await starting.end(signal)).toEqual(peaceful);
+      expect(starting.stderr()).not.toContain("listens");
+      await expectNothingOn(home);
+    },
+  );
+});
+
+describe("a start that cannot succeed", () => {
+  test("because the port is taken says so and leaves no process", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await vi.waitUntil(() => other.listening, patience);
+    const { port } = other.address() as { port: number };
+    const { code, stderr } = await refused({ dataDir: home, port });
+    expect([code, stderr]).toEqual([
+      1,
+      `outrider: Port ${port} of 127.0.0.1 is taken: ` +
+        "stop what listens there, or choose another with OUTRIDER_PORT or --port.\n",
+    ]);
+    other.close();
+    await expectNothingOn(home);
+  });
+
+  test("because of a setting names the setting and the remedy", async () => {
+    const dataDir = newDataDir();
+    const cases: [string[], Record<string, string>, RegExp][] = [
+      [["--host", "0.0.0.0"], {}, /OUTRIDER_HOST must be a loopback address: [^\n]+ proxy that speaks TLS/],
+      [[], { OUTRIDER_HOST: "192.168.0.1" }, /OUTRIDER_HOST must be a loopback address/],
+      [["--port", "http"], {}, /OUTRIDER_PORT must be a port/],
+      [[], { OUTRIDER_PORT: "65536" }, /OUTRIDER_PORT must be a port, at most 65535/],
+      [[], { OUTRIDER_MASTER_KEY: marker }, /OUTRIDER_MASTER_KEY must be 32 bytes in base64/],
+      [[], { DATABASE_URL: `postgres://u:${marker}/@localhost/x` }, /DATABASE_URL cannot be read: escape/],
+      [[], { DATABASE_URL: `postgres://u:${marker}@127.0.0.1:1/x` }, /ECONNREFUSED 127\.0\.0\.1:1/],
+    ];
+    const outcomes = await Promise.all(
+      cases.map(([flags, environment]) => outrider(["serve", "--data-dir", dataDir, ...flags], environment)),
+    );
+    for (const [index, { code, stdout, stderr }] of outcomes.entries()) {
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(new RegExp(`^outrider: [^\\n]*${cases[index]?.[2].source}[^\\n]*\\n$`));
+      expect(stderr).not.toContain(marker);
+    }
+    await expectNothingOn(dataDir);
+  });
+});
+
+describe("on a PostgreSQL of one's own", () => {
+  let database: Awaited<ReturnType<typeof testDatabase>>;
+  let environment: Record<string, string>;
+  let five: Serving[] = [];
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    environment = {
+      DATABASE_URL: database.url,
+      OUTRIDER_MASTER_KEY: randomBytes(32).toString("base64"),
+      OUTRIDER_WORKERS: "0",
+    };
+  });
+
+  afterAll(async () => {
+    await Promise.all(five.map((one) => one.end("SIGTERM")));
+    await database.drop();
+  });
+
+  test("five servers that start at once all come up, and set up the database once", async () => {
+    five = await Promise.all(Array.from({ length: 5 }, () => up({ dataDir: newDataDir(), environment })));
+    expect(five.filter((one) => one.stdout().includes('"applied":[')).length).toBe(1);
+    const first = five.filter((one) => one.stderr().includes("made just now"));
+    expect(first.length).toBe(1);
+    expect(five.filter(({ dataDir }) => existsSync(join(dataDir, "key")))).toEqual(first);
+    expect(five.filter(({ dataDir }) => existsSync(join(dataDir, "postgres")))).toEqual([]);
+    expect((await outrider(["person", "list"], environment)).stdout).toBe("admin@localhost\tAdmin\tadmin\n");
+  });
+
+  test("what one of them does, the others know", async () => {
+    const admin = keyOf(five.find(({ dataDir }) => existsSync(join(dataDir, "key")))?.dataDir as string);
+    const [one, ...others] = five.map(({ origin }) => `${origin}/api/v1`);
+    const made = await call("POST", `${one}/agent/run`, { key: admin, body: { prompt: "Shared." } });
+    for (const other of others) {
+      const { body } = await call("GET", `${other}/agent/runs/${made.body.run_id}`, { key: admin });
+      expect(body.prompt).toBe("Shared.");
+    }
+    const second = await call("POST", `${one}/keys`, { key: admin, body: { name: "n", type: "personal" } });
+    await call("DELETE", `${one}/keys/${second.body.key_id}`, { key: admin });
+    for (const other of others) {
+      expect((await call("GET", `${other}/me`, { key: second.body.key })).status).toBe(401);
+    }
+  });
+
+  test("a server with another master key is refused", async () => {
+    const other = { ...environment, OUTRIDER_MASTER_KEY: randomBytes(32).toString("base64") };
+    const { code, stderr } = await refused({ dataDir: newDataDir(), environment: other });
+    expect([code, stderr]).toEqual([
+      1,
+      "outrider: This database was set up with another master key. Start with the same OUTRIDER_MASTER_KEY, " +
+        "or with the data folder that holds its master.key.\n",
+    ]);
+  });
+
+  test("all of them stop in peace", async () => {
+    expect(await Promise.all(five.map((one) => one.end("SIGTERM")))).toEqual(five.map(() => peaceful));
+    for (const { dataDir } of five) await expectNothingOn(dataDir);
+  });
+});
+
+/** The command and all below it, by what the help itself lists. */
+async function helpOf(path: string[]): Promise<{ command: string; code: number | null; help: string }[]> {
+  const { code, stdout, stderr } = await outrider([...path, "--help"]);
+  const listed = /\nCommands:\n([\s\S]*)$/.exec(stdout)?.[1] ?? "";
+  const below = [...listed.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name as string);
+  const commands = below.filter((name) => name !== "help");
+  const inner = await Promise.all(commands.map((name) => helpOf([...path, name])));
+  return [{ command: path.join(" "), code, help: stdout + stderr }, ...inner.flat()];
+}
+
+describe("the command line", () => {
+  test("explains every command", async () => {
+    const pages = await helpOf([]);
+    expect(pages.map(({ command }) => command)).toEqual(
+      expect.arrayContaining(["", "serve", "person", "person add", "person key", "person list"]),
+    );
+    for (const { command, code, help } of pages) {
+      expect(code).toBe(0);
+      expect(help).toMatch(
+        new RegExp(`^Usage: outrider${command && ` ${command}`} ?[^\\n]*\\n\\n[A-Z][^\\n]+\\.`),
+      );
+    }
+  });
+});
+
+describe("the logs of all of this", () => {
+  test("are JSON, one object a line", () => {
+    const lines = servers.flatMap((one) => one.stdout().split("\n").filter(Boolean));
+    expect(lines.length).toBeGreaterThan(50);
+    for (const line of lines)
+      expect(JSON.parse(line)).toMatchObject({ time: expect.any(String), msg: expect.any(String) });
+  });
+
+  test("hold no key, no secret and no prompt", () => {
+    const said = servers.map((one) => one.stdout() + one.stderr()).join("");
+    const database = readFileSync(join(home, "postgres.log"), "utf8");
+    expect(said + database).not.toContain(marker);
+    expect(said + database).not.toMatch(rawKey);
+    expect(said).not.toContain('"msg":"a request failed"');
+  });
+});
