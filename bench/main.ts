@@ -1,0 +1,35 @@
+import { availableParallelism, cpus, loadavg } from "node:os";
+import { benchCalls } from "./calls.ts";
+import { interruption } from "./child.ts";
+import { benchQueue } from "./queue.ts";
+import { keeps, printVerdicts, type Verdict } from "./rounds.ts";
+
+/** Each promise about speed. `make bench ARGS=…` chooses: `calls` is a bench, `calls:create` a part of it. */
+const benches: Record<string, (part?: string) => Promise<Verdict[]>> = {
+  calls: benchCalls,
+};
+/** Promises that are not kept yet; run by name until they are. */
+const growing: typeof benches = { queue: benchQueue };
+
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interruption.abort());
+
+const busy = (loadavg()[0] as number).toFixed(2);
+console.log(
+  `${availableParallelism()} cores (${cpus()[0]?.model}), load ${busy} at the start, Node ${process.version}`,
+);
+const verdicts: Verdict[] = [];
+try {
+  for (const choice of chosen) {
+    const [name = "", part] = choice.split(":");
+    const found = (await { ...benches, ...growing }[name]?.(part)) ?? [];
+    if (found.length === 0) throw new Error(`There is no bench ${choice}.`);
+    verdicts.push(...found);
+  }
+} catch (error) {
+  console.error(interruption.signal.aborted ? "Interrupted." : error);
+  process.exit(1);
+}
+console.log();
+printVerdicts(verdicts);
+process.exitCode = verdicts.every(keeps) ? 0 : 1;

@@ -1,0 +1,55 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import type { PostgresConnection } from "../packages/server/src/store/db.ts";
+import { findEmbedded } from "../packages/server/src/store/embedded.ts";
+import { endProcess, interruption } from "./child.ts";
+
+export interface Outrider extends AsyncDisposable {
+  origin: string;
+  key: string;
+  /** Its PostgreSQL. */
+  connection: PostgresConnection;
+}
+
+/** The service as users start it, with its own database, on a new data folder. Its log goes to a file. */
+export async function startOutrider(): Promise<Outrider> {
+  const dataDir = await mkdtemp(join(tmpdir(), "outrider-bench-"));
+  const log = openSync(join(dataDir, "stdout.log"), "w");
+  const program = resolve(import.meta.dirname, "../bin/outrider");
+  const server = spawn(program, ["serve", "--workers", "0", "--port", "0", "--data-dir", dataDir], {
+    // Only the defaults: above all, nobody's DATABASE_URL may be filled with runs.
+    env: Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !/^(OUTRIDER_|DATABASE_URL$)/.test(name)),
+    ),
+    stdio: ["ignore", log, "pipe"],
+    signal: interruption.signal,
+  });
+  server.on("error", () => {}); // It also ends the stream below.
+  const stop = async () => {
+    await endProcess(server);
+    closeSync(log);
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  try {
+    const said: string[] = [];
+    for await (const line of createInterface(server.stderr as Readable)) {
+      said.push(line);
+      const origin = /listens on (http:\S+)/.exec(line)?.[1];
+      if (!origin) continue;
+      server.stderr?.resume();
+      const key = (await readFile(join(dataDir, "key"), "utf8")).trim();
+      const connection = await findEmbedded(dataDir);
+      if (!connection) throw new Error("Outrider runs, but not its database.");
+      return { origin, key, connection, [Symbol.asyncDispose]: stop };
+    }
+    throw new Error(`Outrider did not start:\n${said.join("\n")}`);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

@@ -1,0 +1,112 @@
+import { randomBytes } from "node:crypto";
+import { tmpdir } from "node:os";
+import { pino } from "pino";
+import { createApp } from "../packages/server/src/api/app.ts";
+import type { Services } from "../packages/server/src/api/call.ts";
+import { openBlobs } from "../packages/server/src/engine/blobs.ts";
+import { openDeltas } from "../packages/server/src/engine/deltas.ts";
+import { defaultRules } from "../packages/server/src/engine/rules.ts";
+import { openVault } from "../packages/server/src/engine/vault.ts";
+import { openWake } from "../packages/server/src/engine/wake.ts";
+import { openWatch } from "../packages/server/src/engine/watch.ts";
+import { type Db, openDb, type PostgresConnection } from "../packages/server/src/store/db.ts";
+
+/** One statement as the driver was given it: what it says, its values, and the types that the code named. */
+export interface Statement {
+  text: string;
+  values: unknown[];
+  types: number[];
+}
+
+/** What is sent one after the other: either one statement by itself, or those of a transaction. */
+export interface Step {
+  transaction: boolean;
+  statements: Statement[];
+}
+
+export interface Recorded {
+  answer: Record<string, unknown>;
+  steps: Step[];
+}
+
+export interface Request {
+  method: "GET" | "POST";
+  path: string;
+  headers: Record<string, string>;
+  body?: string;
+}
+
+/**
+ * Writes down what the service's own code sends to the database for each request. The anchors are made of
+ * that, so they cannot fall behind the code, nor leave out what a request costs.
+ */
+export async function recordRequests(
+  connection: PostgresConnection,
+  requests: Request[],
+): Promise<Recorded[]> {
+  await using stack = new AsyncDisposableStack();
+  // One connection, so that statements come in order.
+  const db = openDb(connection, { connections: 1, applicationName: "outrider-bench-recorder" });
+  stack.defer(() => db.end({ timeout: 5 }));
+  const log = pino({ level: "silent" });
+  const wake = await openWake(db, log);
+  stack.defer(() => wake.close());
+  const watch = openWatch(db, wake, log);
+  stack.defer(() => watch.close());
+  const vault = openVault(randomBytes(32));
+  const deltas = await openDeltas(db, log);
+  stack.defer(() => deltas.close());
+  const services: Services = {
+    db,
+    vault,
+    rules: defaultRules,
+    watch,
+    wake,
+    deltas,
+    blobs: openBlobs(tmpdir()),
+    origin: () => "",
+    stopping: new AbortController().signal,
+  };
+  const app = createApp({ services, log });
+  stack.defer(() => app.close());
+  const origin = await app.listen({ host: "127.0.0.1", port: 0 });
+  await db`select`; // A new connection begins with the driver's own questions.
+
+  const statements: Statement[] = [];
+  hooksOf(db).debug = (_connection, text, values, types) =>
+    statements.push({ text, values: [...values], types: [...types] });
+  const recorded: Recorded[] = [];
+  for (const { path, ...request } of requests) {
+    const reply = await fetch(origin + path, request);
+    const text = await reply.text();
+    if (reply.status !== 200) throw new Error(`${request.method} ${path} answered ${reply.status}: ${text}`);
+    recorded.push({ answer: JSON.parse(text), steps: stepsOf(statements.splice(0)) });
+  }
+  return recorded;
+}
+
+interface Hooks {
+  debug?: (connection: number, text: string, values: unknown[], types: number[]) => void;
+}
+
+/** The driver asks its options for `debug` anew with each statement, so the hook may come late. */
+function hooksOf(db: Db): Hooks {
+  return db.options as Hooks;
+}
+
+function stepsOf(statements: Statement[]): Step[] {
+  const steps: Step[] = [];
+  let open: Step | undefined;
+  for (const statement of statements) {
+    const text = statement.text.trim();
+    if (/^(rollback|savepoint|release|prepare)\b/.test(text))
+      throw new Error(`The anchor cannot replay: ${text}`);
+    if (text === "begin") open = { transaction: true, statements: [] };
+    else if (text === "commit" && open) {
+      steps.push(open);
+      open = undefined;
+    } else if (open) open.statements.push(statement);
+    else steps.push({ transaction: false, statements: [statement] });
+  }
+  return steps;
+}

@@ -1,0 +1,103 @@
+/** What one side did in one round. */
+export interface Sample {
+  perSecond: number;
+  /** Milliseconds, for the side that answers callers. */
+  latency?: { p50: number; p99: number };
+}
+
+export interface Contest {
+  name: string;
+  /** The least that the subject must reach, as a part of its anchor. */
+  limit: number;
+  subject(): Promise<Sample>;
+  anchor(): Promise<Sample>;
+}
+
+export interface Verdict {
+  name: string;
+  limit: number;
+  ratio: number;
+  /** The lowest and the highest ratio of a round: how quiet the machine was. */
+  spread: [number, number];
+  subject: number;
+  anchor: number;
+  latency?: { p50: number; p99: number };
+}
+
+const ROUNDS = 5;
+
+/**
+ * Subject and anchor take turns, and who begins changes with each round. What the machine does besides then
+ * meets both alike, and the median of the ratios stays put where the rates themselves do not.
+ */
+export async function compare({ name, limit, subject, anchor }: Contest): Promise<Verdict> {
+  const rounds: { subject: Sample; anchor: Sample }[] = [];
+  for (let round = 1; round <= ROUNDS; round++) {
+    const samples: Partial<Record<"subject" | "anchor", Sample>> = {};
+    const sides = { subject, anchor };
+    const order = round % 2 === 1 ? (["subject", "anchor"] as const) : (["anchor", "subject"] as const);
+    for (const side of order) samples[side] = await sides[side]();
+    const both = samples as Required<typeof samples>;
+    rounds.push(both);
+    const ratio = both.subject.perSecond / both.anchor.perSecond;
+    const rates = `${perSecond(both.subject.perSecond)} against ${perSecond(both.anchor.perSecond)}`;
+    console.log(`  ${name}, round ${round}: ${rates}, ratio ${ratio.toFixed(3)}`);
+  }
+  const ratios = rounds.map((round) => round.subject.perSecond / round.anchor.perSecond);
+  const latencies = rounds.flatMap((round) => round.subject.latency ?? []);
+  return {
+    name,
+    limit,
+    ratio: median(ratios),
+    spread: [Math.min(...ratios), Math.max(...ratios)],
+    subject: median(rounds.map((round) => round.subject.perSecond)),
+    anchor: median(rounds.map((round) => round.anchor.perSecond)),
+    ...(latencies.length > 0
+      ? {
+          latency: {
+            p50: median(latencies.map(({ p50 }) => p50)),
+            p99: median(latencies.map(({ p99 }) => p99)),
+          },
+        }
+      : {}),
+  };
+}
+
+export function keeps({ ratio, limit }: Verdict): boolean {
+  return ratio >= limit;
+}
+
+export function printVerdicts(verdicts: Verdict[]) {
+  const rows = verdicts.map((verdict) => [
+    verdict.name,
+    perSecond(verdict.subject),
+    perSecond(verdict.anchor),
+    verdict.ratio.toFixed(3),
+    verdict.spread.map((ratio) => ratio.toFixed(3)).join(" to "),
+    `≥ ${verdict.limit}`,
+    verdict.latency ? `${verdict.latency.p50.toFixed(1)} ms` : "",
+    verdict.latency ? `${verdict.latency.p99.toFixed(1)} ms` : "",
+    keeps(verdict) ? "kept" : "MISSED",
+  ]);
+  const head = ["", "Outrider", "anchor", "ratio", "of the rounds", "promised", "p50", "p99", ""];
+  const table = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...table.map((row) => (row[column] as string).length)));
+  for (const row of table)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] as number))
+        .join("  ")
+        .trimEnd(),
+    );
+}
+
+function perSecond(rate: number): string {
+  return `${Math.round(rate)}/s`;
+}
+
+export function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] as number;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] as number)) / 2;
+}
