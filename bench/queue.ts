@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { noUsage } from "@outrider/contract/run";
 import { type Db, openDb } from "../packages/server/src/store/db.ts";
 import { connect, type Server } from "../packages/worker/src/server.ts";
 import { type Outrider, startOutrider } from "./outrider.ts";
@@ -11,14 +12,6 @@ import { compare, type Sample, type Verdict } from "./rounds.ts";
 
 const SAMPLES = 60;
 const patience = AbortSignal.timeout(10 * 60_000);
-const usage = {
-  input_tokens: 0,
-  cached_input_tokens: 0,
-  output_tokens: 0,
-  cost_usd: 0,
-  steps: 0,
-  run_seconds: 0,
-};
 
 export async function benchQueue(only?: string): Promise<Verdict[]> {
   await using outrider = await startOutrider();
@@ -80,7 +73,11 @@ async function subjectOf({ origin, key }: Outrider) {
     if (!taken || taken.run_id !== run_id)
       throw new Error("The claim did not bring the run that was created.");
     const outcome = { type: "succeeded" as const, text: "" };
-    await server.finish(taken.execution_id, { run_id, batch: 1, events: [], usage, outcome }, patience);
+    await server.finish(
+      taken.execution_id,
+      { run_id, batch: 1, events: [], usage: noUsage, outcome },
+      patience,
+    );
     // A claim may come back before the answer to the creation does.
     return Math.max(took, 0.01);
   };

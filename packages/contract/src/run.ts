@@ -30,11 +30,6 @@ export function isFinal(state: RunState): state is FinalState {
   return state === "SUCCEEDED" || state === "FAILED" || state === "CANCELLED";
 }
 
-/** Every state from which the table leads to `to`. */
-export function statesBefore(to: RunState): RunState[] {
-  return RunState.options.filter((from) => (transitions[from] as readonly RunState[]).includes(to));
-}
-
 export const RunPhase = z
   .enum(["queued", "preparing", "working", "recovering", "blocked", "closing", "done"])
   .meta({ id: "RunPhase", description: "Tells more than the state." });

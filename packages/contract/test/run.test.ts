@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { secretsNamedIn, serversByName, skillName } from "../src/agent-config.ts";
-import { isFinal, RunAgentRequest, RunState, statesBefore, transitions } from "../src/run.ts";
+import { isFinal, RunAgentRequest, RunState, transitions } from "../src/run.ts";
+
+const statesBefore = (to: RunState) =>
+  RunState.options.filter((from) => (transitions[from] as readonly RunState[]).includes(to));
 
 describe("the transition table", () => {
   test("leaves a final state only by a new turn", () => {

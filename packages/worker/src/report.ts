@@ -94,7 +94,8 @@ export class Reporter {
 
   private send(options: Extra & { deliver: boolean }): Promise<DeliveredFollowup[]> {
     return this.inTurn(async () => {
-      if (this.pending.length === 0 && !options.deliver && !options.snapshot) return [];
+      const { deliver, snapshot, artifacts } = options;
+      if (this.pending.length === 0 && !deliver && !snapshot && !artifacts) return [];
       await this.sendExcess();
       return this.sendOne(options);
     });

@@ -268,6 +268,18 @@ describe("an environment's secret", () => {
   });
 });
 
+test("output that events cannot hold is kept whole as an artifact", async () => {
+  const run = await world.create(["RUN: seq 1 40000"]);
+  await world.until(run, "SUCCEEDED");
+  const whole = Array.from({ length: 40_000 }, (_, index) => `${index + 1}\n`).join("");
+  const events = await world.events(run);
+  const { artifact_id } = events.find(({ type }) => type === "command.finished")?.data ?? {};
+  const { artifacts } = (await world.call("GET", `/agent/runs/${run}`)).body;
+  expect(artifacts).toMatchObject([{ artifact_id, name: "output.log", size_bytes: whole.length }]);
+  expect(events.find(({ type }) => type === "artifact.added")?.data).toMatchObject({ artifact_id });
+  expect((await world.call("GET", `/agent/artifacts/${artifact_id}/content`)).text).toBe(whole);
+});
+
 test("what a run asks for and nobody acts on yet stands in its transcript", async () => {
   const config = { skill_spec: "acme/skills:notes", mcp_servers: { files: { command: "mcp-files" } } };
   const run = await world.create(["SAY: done"], { config, output_schema: { type: "object" } });

@@ -263,13 +263,6 @@ export async function keepSnapshot(tx: Tx, runId: string, { sha256, seq }: Snaps
   await tx`update runs set snapshot_sha256 = ${sha256}, snapshot_seq = ${seq} where run_id = ${runId}`;
 }
 
-export async function findSnapshot(sql: Sql, runId: string): Promise<Snapshot | undefined> {
-  const [row] = await sql<Snapshot[]>`
-    select snapshot_sha256 as sha256, snapshot_seq as seq from runs
-    where run_id = ${runId} and snapshot_sha256 is not null`;
-  return row;
-}
-
 export async function keepUsage(tx: Tx, runId: string, usage: RunUsage): Promise<void> {
   await tx`update run_heads set usage = ${tx.json(usage)} where run_id = ${runId}`;
 }
