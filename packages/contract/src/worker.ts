@@ -137,7 +137,17 @@ export const ReleaseRequest = z.strictObject({ run_id: Uuid, snapshot: Snapshot.
 
 /** What waits for a worker's executions. One that it holds and that is not listed is lost, or was cancelled. */
 export const Signals = z.object({
-  executions: z.array(z.object({ execution_id: Uuid, waiting: z.boolean(), interrupt: z.boolean() })),
+  executions: z.array(
+    z.object({
+      execution_id: Uuid,
+      waiting: z.boolean(),
+      interrupts: z
+        .array(Uuid)
+        .meta({
+          description: "The follow-ups that stop the current step; a late word may name delivered ones.",
+        }),
+    }),
+  ),
   draining: z.boolean(),
 });
 export type Signals = z.infer<typeof Signals>;

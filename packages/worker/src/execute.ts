@@ -3,7 +3,7 @@ import { runTurn } from "@outrider/agent/loop";
 import { scriptedModel } from "@outrider/agent/models/scripted";
 import { assembleInstructions } from "@outrider/agent/prompt";
 import type { RunEvent } from "@outrider/contract/event";
-import type { Assignment, Snapshot, TurnOutcome } from "@outrider/contract/worker";
+import type { Assignment, DeliveredFollowup, Snapshot, TurnOutcome } from "@outrider/contract/worker";
 import type { Lease } from "./lease.ts";
 import type { KeptFile } from "./output-file.ts";
 import { Redactor, type StreamRedactor } from "./redact.ts";
@@ -40,6 +40,9 @@ export class Execution {
   /** What the agent is just saying, up to its next event. */
   private words: StreamRedactor;
   private interrupting = new AbortController();
+  /** Follow-ups that the agent has. A word that was on its way when they came must not stop the step they began. */
+  private readonly delivered = new Set<string>();
+  private interrupts: string[] = [];
   private lastSnapshot = performance.now();
   /** The end is told, or the run is handed back: nothing is left to close. */
   private isOver = false;
@@ -93,9 +96,10 @@ export class Execution {
   }
 
   /** Follow-ups wait at the server. */
-  heard({ waiting, interrupt }: { waiting: boolean; interrupt: boolean }) {
+  heard({ waiting, interrupts }: { waiting: boolean; interrupts: string[] }) {
     this.reporter.waiting ||= waiting;
-    if (interrupt) this.interrupting.abort();
+    this.interrupts = interrupts.filter((id) => !this.delivered.has(id));
+    if (this.interrupts.length > 0) this.interrupting.abort();
   }
 
   async run(): Promise<void> {
@@ -157,7 +161,8 @@ export class Execution {
   /** The files are stored before the end is told: a follow-up that comes right after it must find them. */
   private async finish(outcome: TurnOutcome): Promise<boolean> {
     const snapshot = await this.snapshot(this.lease.signal);
-    const { ended } = await this.reporter.finish(outcome, snapshot);
+    const { ended, followups } = await this.reporter.finish(outcome, snapshot);
+    this.note(followups);
     this.isOver = ended;
     return ended;
   }
@@ -172,8 +177,17 @@ export class Execution {
 
   private async takeMessages() {
     const followups = await this.reporter.takeFollowups();
-    if (this.interrupting.signal.aborted) this.interrupting = new AbortController();
+    this.note(followups);
     return followups;
+  }
+
+  private note(followups: DeliveredFollowup[]) {
+    for (const { followup_id } of followups) this.delivered.add(followup_id);
+    if (!this.interrupting.signal.aborted) return;
+    this.interrupting = new AbortController();
+    // One that came after these were taken still wants to be heard; one that did not come was withdrawn.
+    this.interrupts = followups.length > 0 ? this.interrupts.filter((id) => !this.delivered.has(id)) : [];
+    if (this.interrupts.length > 0) this.interrupting.abort();
   }
 
   /** The log is the memory: what it holds is all that a later attempt would know. */

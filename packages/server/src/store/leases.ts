@@ -195,7 +195,7 @@ export async function listSignals(sql: Sql, workerId: string): Promise<Signals> 
   const executions = await sql<Signals["executions"]>`
     select h.execution_id,
       coalesce(bool_or(f.mode <> 'queue'), false) as waiting,
-      coalesce(bool_or(f.mode = 'interrupt'), false) as interrupt
+      coalesce(array_agg(f.followup_id) filter (where f.mode = 'interrupt'), '{}') as interrupts
     from executions e join run_heads h on h.run_id = e.run_id and h.execution_id = e.execution_id
       left join followups f on f.run_id = h.run_id and f.delivery = 'queued'
     where e.worker_id = ${workerId} and e.ended_at is null
