@@ -64,6 +64,7 @@ export async function recordRequests(
     wake,
     deltas,
     blobs: openBlobs(tmpdir()),
+    gitHost: "",
     origin: () => "",
     stopping: new AbortController().signal,
   };

@@ -1,13 +1,17 @@
 import { z } from "zod";
+import { BuildSummary } from "./build.ts";
 import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
 
 const RepositoryPart = pattern(/^[A-Za-z0-9_.-]{1,100}$/, "must be letters, digits, `.`, `_` or `-`");
 
-const repositoryUrl = /^(https:\/\/|ssh:\/\/)[^\s]+$|^[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:[^\s]+$/;
+const repositoryUrl = /^(https:\/\/|ssh:\/\/|file:\/\/\/)[^\s]+$|^[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:[^\s]+$/;
 
 const Repository = z
   .strictObject({
-    url: pattern(repositoryUrl, "must be an https or ssh address of a git repository")
+    url: pattern(
+      repositoryUrl,
+      "must be an https or ssh address of a git repository, or a `file:///` path that the workers' operator allows",
+    )
       .max(2_048)
       .refine(
         (url) => !/^(https:\/\/[^/]*@|ssh:\/\/[^/]*:[^/]*@)/.test(url),
@@ -23,6 +27,10 @@ const Repository = z
     )
       .optional()
       .meta({ description: "Where it is checked out. Default: the repository's name." }),
+    secret: VariableName.optional().meta({
+      description:
+        "The secret with which it is fetched: a token (or `user:token`) for https, a private key for ssh. It never enters a sandbox.",
+    }),
   })
   .superRefine(({ url, owner, repo }, context) => {
     const byUrl = url !== undefined && owner === undefined && repo === undefined;
@@ -42,7 +50,7 @@ const Domain = pattern(
   "must be a domain like `example.com` or `*.example.com`",
 ).max(253);
 
-const Network = z
+export const Network = z
   .strictObject({
     mode: z.enum(["open", "allowlist", "none"]),
     allow: z
@@ -58,7 +66,7 @@ const Network = z
   })
   .meta({ id: "EnvironmentNetwork" });
 
-const Resources = z
+export const Resources = z
   .strictObject({
     cpus: z.number().min(0.1).max(256).optional(),
     memory_mb: z.int().min(64).max(4_194_304).optional(),
@@ -137,6 +145,7 @@ export const CloudEnvironment = z
     secrets: z.array(z.string()),
     network: Network,
     version: z.int().min(1).meta({ description: "Grows with every change." }),
+    build: BuildSummary.optional(),
     created_at: Timestamp,
     updated_at: Timestamp,
   })

@@ -31,6 +31,7 @@ const data = {
     name: z.string(),
     state: z.enum(["started", "finished", "failed"]),
     detail: z.string().optional(),
+    build_id: Uuid.optional().meta({ description: "The build whose log tells more." }),
   }),
   "message.user": z.object({ text: z.string(), followup_id: Uuid, mode: FollowupMode }),
   "message.agent": Text,

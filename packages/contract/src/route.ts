@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Artifact } from "./artifact.ts";
+import { Build, ListBuildEventsResponse, ListBuildsResponse } from "./build.ts";
 import { CloudEnvironment, EnvironmentRequest, ListEnvironmentsResponse } from "./environment.ts";
 import type { ErrorCode } from "./error.ts";
 import { ListEventsResponse } from "./event.ts";
@@ -56,6 +57,7 @@ const runId = z.object({ runId: Uuid });
 const followupId = z.object({ runId: Uuid, followupId: Uuid });
 const artifactId = z.object({ artifactId: Uuid });
 const environmentId = z.object({ environmentId: Uuid });
+const buildId = z.object({ environmentId: Uuid, buildId: Uuid });
 const uid = z.object({ uid: Uuid });
 const gone = { 204: { description: "It is gone." } };
 
@@ -265,6 +267,54 @@ export const routes = {
     answers: gone,
     errors: [],
   }),
+  listBuilds: route({
+    method: "GET",
+    path: "/agent/environments/{environmentId}/builds",
+    tag: "Environments",
+    summary: "List an environment's latest builds",
+    scope: "runs:read",
+    params: environmentId,
+    answers: { 200: { description: "The latest hundred, newest first.", schema: ListBuildsResponse } },
+    errors: [],
+  }),
+  createBuild: route({
+    method: "POST",
+    path: "/agent/environments/{environmentId}/builds",
+    tag: "Environments",
+    summary: "Build an environment anew",
+    description:
+      "Runs build what they need by themselves. This prepares it ahead, or runs setup commands again whose outcome has changed.",
+    scope: "runs:write",
+    params: environmentId,
+    answers: { 201: { description: "The build is queued.", schema: Build } },
+    errors: ["conflict"],
+  }),
+  getBuild: route({
+    method: "GET",
+    path: "/agent/environments/{environmentId}/builds/{buildId}",
+    tag: "Environments",
+    summary: "Get a build",
+    scope: "runs:read",
+    params: buildId,
+    answers: { 200: { description: "The build.", schema: Build } },
+    errors: [],
+  }),
+  listBuildEvents: route({
+    method: "GET",
+    path: "/agent/environments/{environmentId}/builds/{buildId}/events",
+    tag: "Environments",
+    summary: "Read or stream a build's log",
+    description:
+      "With `Accept: text/event-stream`: `id:` is the event's `seq`, a stream resumes after `Last-Event-ID` and ends when the build is finished and everything was sent.",
+    scope: "runs:read",
+    params: buildId,
+    query: ListEventsQuery,
+    answers: {
+      200: { description: "Events in order.", schema: ListBuildEventsResponse, stream: "resumable" },
+      204: { description: "Stream only: the build is finished and the client has everything." },
+    },
+    errors: [],
+  }),
   listSecrets: route({
     method: "GET",
     path: "/agent/secrets",
@@ -417,6 +467,18 @@ export const routes = {
         media: ["text/markdown", "application/json", "application/x-ndjson"],
       },
     },
+    errors: [],
+  }),
+  getDiff: route({
+    method: "GET",
+    path: "/agent/runs/{runId}/diff",
+    tag: "Artifacts",
+    summary: "Read what a run has changed",
+    description:
+      "One unified patch against the commits it started from, as `git apply` takes it. Stored when a turn ends, and from time to time before; empty where nothing has changed.",
+    scope: "runs:read",
+    params: runId,
+    answers: { 200: { description: "The patch.", media: ["text/x-diff"] } },
     errors: [],
   }),
   getMe: route({

@@ -186,6 +186,55 @@ export const noUsage: RunUsage = {
   run_seconds: 0,
 };
 
+/** What a repository was when it was checked out. */
+export const CheckedOut = z
+  .object({
+    url: z.string(),
+    ref: z.string().optional().meta({ description: "The branch or tag that was asked for, or the default." }),
+    commit: z.string(),
+    path: z.string().meta({ description: "Where it lies in the workspace." }),
+  })
+  .meta({ id: "CheckedOutRepository" });
+export type CheckedOut = z.infer<typeof CheckedOut>;
+
+export const RunTimings = z
+  .object({
+    queued: z.int().optional(),
+    preparing: z.int().optional(),
+    to_first_output: z
+      .int()
+      .optional()
+      .meta({ description: "From the first wait to the first sign of work." }),
+    working: z.int().optional(),
+  })
+  .meta({ id: "RunTimings", description: "Of the latest turn, in milliseconds." });
+
+const Enforced = z.object({
+  value: z.number().optional(),
+  enforced: z.boolean(),
+  by: z.string().optional(),
+  reason: z.string().optional().meta({ description: "Why it does not hold." }),
+});
+
+export const RunReceipt = z
+  .object({
+    worker: z.string(),
+    harness_version: z.string(),
+    model_id: z.string(),
+    environment: z
+      .object({ environment_id: Uuid, version: z.int(), build_id: Uuid.optional() })
+      .optional()
+      .meta({ description: "Absent where the run began in an empty workspace." }),
+    repositories: z.array(CheckedOut).optional(),
+    network: z.object({ mode: z.enum(["open", "allowlist", "none"]), allow: z.array(z.string()).optional() }),
+    resources: z
+      .record(z.string(), Enforced)
+      .optional()
+      .meta({ description: "Each limit of the sandbox, and whether it held. Absent where none was opened." }),
+  })
+  .meta({ id: "RunReceipt", description: "What really ran, as the worker of the latest turn saw it." });
+export type RunReceipt = z.infer<typeof RunReceipt>;
+
 export const RunItem = z
   .object({
     run_id: Uuid,
@@ -222,6 +271,8 @@ export const RunItem = z
       .optional()
       .meta({ description: "While it is QUEUED. Not in lists." }),
     usage: RunUsage,
+    timings: RunTimings.optional().meta({ description: "Not in lists." }),
+    receipt: RunReceipt.optional().meta({ description: "Not in lists." }),
     metadata: z.record(z.string(), z.string()).optional(),
     limits: RunLimits.optional(),
     attachments: z

@@ -3,6 +3,8 @@ import { ListEventsQuery } from "./query.ts";
 import type { Route } from "./route.ts";
 import { Uuid } from "./text.ts";
 import {
+  BuildFinishRequest,
+  BuildReportRequest,
   ClaimRequest,
   ClaimResponse,
   CloseRequest,
@@ -12,6 +14,8 @@ import {
   HeartbeatRequest,
   HeartbeatResponse,
   HistoryResponse,
+  PrepareRequest,
+  PrepareResponse,
   ReleaseRequest,
   ReportRequest,
   ReportResponse,
@@ -27,6 +31,7 @@ export interface WorkerRoute extends Omit<Route, "scope" | "tag" | "summary" | "
 const route = <const R extends WorkerRoute>(definition: R) => definition;
 
 const executionId = z.object({ executionId: Uuid });
+const buildId = z.object({ buildId: Uuid });
 const done = { 204: { description: "Done." } };
 
 export const workerRoutes = {
@@ -58,6 +63,27 @@ export const workerRoutes = {
     params: executionId,
     query: ListEventsQuery,
     answers: { 200: { description: "The run's log.", schema: HistoryResponse } },
+  }),
+  prepare: route({
+    method: "POST",
+    path: "/worker/executions/{executionId}/prepare",
+    params: executionId,
+    body: PrepareRequest,
+    answers: { 200: { description: "Where the environment is, or who makes it.", schema: PrepareResponse } },
+  }),
+  reportBuild: route({
+    method: "POST",
+    path: "/worker/builds/{buildId}/report",
+    params: buildId,
+    body: BuildReportRequest,
+    answers: done,
+  }),
+  finishBuild: route({
+    method: "POST",
+    path: "/worker/builds/{buildId}/finish",
+    params: buildId,
+    body: BuildFinishRequest,
+    answers: done,
   }),
   report: route({
     method: "POST",

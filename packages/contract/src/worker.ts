@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { AmbientAgentConfig } from "./agent-config.ts";
 import { NewArtifact } from "./artifact.ts";
+import { NewBuildEvent } from "./build.ts";
+import { Network, Resources } from "./environment.ts";
 import { ErrorCodeName } from "./error.ts";
 import { RunEvent, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
-import { RunPhase, RunUsage } from "./run.ts";
+import { CheckedOut, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
 import { Timestamp, text, Uuid } from "./text.ts";
 
 /**
@@ -29,11 +31,42 @@ export const ClaimRequest = z.strictObject({
 });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
 
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
 export const Snapshot = z.strictObject({
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  sha256: Sha256,
   seq: z.int().min(0).meta({ description: "The last event whose file effects it holds." }),
+  diff: z
+    .strictObject({ sha256: Sha256, size_bytes: z.int().min(0) })
+    .optional()
+    .meta({ description: "What the run has changed so far, as a patch." }),
 });
 export type Snapshot = z.infer<typeof Snapshot>;
+
+/** An environment as a worker needs it. */
+export const EnvironmentWork = z.object({
+  environment_id: Uuid,
+  version: z.int(),
+  repos: z.array(
+    z.object({
+      url: z.string(),
+      ref: z.string().optional(),
+      path: z.string(),
+      secret: z.string().optional(),
+    }),
+  ),
+  setup_commands: z.array(z.string()),
+  network: Network,
+  resources: Resources.optional(),
+  credentials: z
+    .record(z.string(), z.string())
+    .meta({ description: "Values of the secrets that `repos` name; for fetching alone, and to redact." }),
+});
+export type EnvironmentWork = z.infer<typeof EnvironmentWork>;
+
+/** A build that is ready: what it holds, and where its files are. */
+export const ReadyBuild = z.object({ build_id: Uuid, sha256: Sha256, repositories: z.array(CheckedOut) });
+export type ReadyBuild = z.infer<typeof ReadyBuild>;
 
 /** One attempt at a turn, with all that a worker needs for it. */
 export const Assignment = z.object({
@@ -45,6 +78,8 @@ export const Assignment = z.object({
   agent_config: AmbientAgentConfig,
   limits: z.object({ max_steps: z.int(), max_cost_usd: z.number().optional(), timeout_ms: z.int() }),
   usage: RunUsage,
+  environment: EnvironmentWork.optional(),
+  build: ReadyBuild.optional().meta({ description: "The one that the run's earlier turns started from." }),
   snapshot: Snapshot.optional(),
   history: z.array(RunEvent).meta({ description: "The log so far, or its beginning." }),
   history_goes_on: z.boolean(),
@@ -58,7 +93,20 @@ export const Assignment = z.object({
 });
 export type Assignment = z.infer<typeof Assignment>;
 
-export const ClaimResponse = z.object({ executions: z.array(Assignment), draining: z.boolean() });
+/** A build that nobody's run waits for. */
+export const BuildAssignment = z.object({
+  build_id: Uuid,
+  token: Uuid,
+  lease_ms: z.int(),
+  environment: EnvironmentWork,
+});
+export type BuildAssignment = z.infer<typeof BuildAssignment>;
+
+export const ClaimResponse = z.object({
+  executions: z.array(Assignment),
+  builds: z.array(BuildAssignment),
+  draining: z.boolean(),
+});
 export type ClaimResponse = z.infer<typeof ClaimResponse>;
 
 export const HeartbeatRequest = z.strictObject({
@@ -90,6 +138,7 @@ export const ReportRequest = z.strictObject({
   usage: RunUsage.optional(),
   snapshot: Snapshot.optional(),
   artifacts: z.array(NewArtifact).max(100).optional(),
+  receipt: RunReceipt.optional(),
   /** Whether to deliver follow-ups now, before the next model call. Those that wait for the turn's end come with it. */
   deliver: z.boolean(),
 });
@@ -135,17 +184,63 @@ export type CloseRequest = z.infer<typeof CloseRequest>;
 /** A draining worker gives a run back; it costs no attempt. */
 export const ReleaseRequest = z.strictObject({ run_id: Uuid, snapshot: Snapshot.optional() });
 
+/** A run wants its environment: these repositories at these commits, `key` being the hash of all that goes into it. */
+export const PrepareRequest = z.strictObject({
+  run_id: Uuid,
+  worker_id: Uuid,
+  key: Sha256,
+  repositories: z.array(CheckedOut).max(20),
+  waiting_for: Uuid.optional().meta({
+    description: "The build of an earlier answer, whose failure is ours too.",
+  }),
+});
+export type PrepareRequest = z.infer<typeof PrepareRequest>;
+
+export const PrepareResponse = z.discriminatedUnion("state", [
+  z.object({ state: z.literal("ready"), build: ReadyBuild }),
+  z.object({ state: z.literal("yours"), build_id: Uuid, token: Uuid, lease_ms: z.int() }),
+  z.object({ state: z.literal("building"), build_id: Uuid }),
+  z.object({ state: z.literal("failed"), build_id: Uuid, status_message: RunStatusMessage }),
+]);
+export type PrepareResponse = z.infer<typeof PrepareResponse>;
+
+/** Sent at least every sixth of a lease, which it extends. */
+export const BuildReportRequest = z.strictObject({
+  token: Uuid,
+  batch,
+  events: z.array(NewBuildEvent).max(1_000),
+});
+export type BuildReportRequest = z.infer<typeof BuildReportRequest>;
+
+export const BuildOutcome = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("ready"),
+    key: Sha256,
+    sha256: Sha256,
+    size_bytes: z.int().min(0),
+    repositories: z.array(CheckedOut).max(20),
+  }),
+  z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
+]);
+export type BuildOutcome = z.infer<typeof BuildOutcome>;
+
+export const BuildFinishRequest = z.strictObject({
+  token: Uuid,
+  batch,
+  events: z.array(NewBuildEvent).max(1_000),
+  outcome: BuildOutcome,
+});
+export type BuildFinishRequest = z.infer<typeof BuildFinishRequest>;
+
 /** What waits for a worker's executions. One that it holds and that is not listed is lost, or was cancelled. */
 export const Signals = z.object({
   executions: z.array(
     z.object({
       execution_id: Uuid,
       waiting: z.boolean(),
-      interrupts: z
-        .array(Uuid)
-        .meta({
-          description: "The follow-ups that stop the current step; a late word may name delivered ones.",
-        }),
+      interrupts: z.array(Uuid).meta({
+        description: "The follow-ups that stop the current step; a late word may name delivered ones.",
+      }),
     }),
   ),
   draining: z.boolean(),

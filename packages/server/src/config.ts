@@ -11,6 +11,8 @@ export interface Config {
   /** 32 bytes; made in the data folder where none is given. */
   masterKey?: Buffer;
   logLevel: string;
+  /** Where a repository is that is named by owner and name alone. */
+  gitHost: string;
   /** Worker processes on this machine. */
   workers: number;
   /** Bounds on runs that differ from the engine's own. */
@@ -19,7 +21,10 @@ export interface Config {
 
 /** Flags of the command line, by the same names. They win over the environment. */
 export type Flags = Partial<
-  Record<"host" | "port" | "dataDir" | "publicUrl" | "databaseUrl" | "logLevel" | "workers", string>
+  Record<
+    "host" | "port" | "dataDir" | "publicUrl" | "databaseUrl" | "logLevel" | "gitHost" | "workers",
+    string
+  >
 >;
 
 const schema = z.object({
@@ -50,6 +55,10 @@ const schema = z.object({
     .transform((text) => Buffer.from(text, "base64"))
     .refine((key) => key.length === 32, "must be 32 bytes in base64; `openssl rand -base64 32` makes one")
     .optional(),
+  gitHost: z
+    .url({ protocol: /^https$/, error: "must be an https address" })
+    .transform((url) => url.replace(/\/+$/, ""))
+    .default("https://github.com"),
   workers: z.coerce
     .number("must be a whole number")
     .int("must be a whole number")
@@ -92,6 +101,7 @@ const variables = {
   databaseUrl: "DATABASE_URL",
   masterKey: "OUTRIDER_MASTER_KEY",
   logLevel: "OUTRIDER_LOG_LEVEL",
+  gitHost: "OUTRIDER_GIT_HOST",
   workers: "OUTRIDER_WORKERS",
 } as const;
 

@@ -73,6 +73,7 @@ export async function startServer(config: Config): Promise<Server> {
       db,
       vault,
       rules,
+      gitHost: config.gitHost,
       watch,
       wake,
       deltas,

@@ -28,6 +28,7 @@ import {
   routesOf,
 } from "./request.ts";
 import { artifactHandlers } from "./routes/artifacts.ts";
+import { buildHandlers } from "./routes/builds.ts";
 import { environmentHandlers } from "./routes/environments.ts";
 import { eventHandlers } from "./routes/events.ts";
 import { followupHandlers } from "./routes/followups.ts";
@@ -45,6 +46,7 @@ const handlers: Handlers = {
   ...followupHandlers,
   ...eventHandlers,
   ...environmentHandlers,
+  ...buildHandlers,
   ...secretHandlers,
   ...modelHandlers,
   ...identityHandlers,

@@ -20,6 +20,8 @@ export interface Services {
   wake: Wake;
   deltas: Deltas;
   blobs: Blobs;
+  /** Where a repository is that is named by owner and name alone. */
+  gitHost: string;
   /** The address that links in answers begin with. */
   origin(): string;
   /** Ends when the server stops; streams end with it. */

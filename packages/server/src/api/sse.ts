@@ -1,9 +1,20 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { badMember } from "../engine/refusal.ts";
 
 const HEARTBEAT_MS = 15_000;
 
 export function asksForStream(request: FastifyRequest): boolean {
   return /text\/event-stream/i.test(request.headers.accept ?? "");
+}
+
+/** Where a stream that broke off is to go on. */
+export function lastEventId(request: FastifyRequest): number | undefined {
+  const header = request.headers["last-event-id"];
+  if (header === undefined || header === "") return undefined;
+  if (typeof header !== "string" || !/^\d{1,9}$/.test(header)) {
+    throw badMember("Last-Event-ID", "must be the `seq` of an event");
+  }
+  return Number(header);
 }
 
 export interface EventStream {

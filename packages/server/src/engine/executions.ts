@@ -15,7 +15,7 @@ import { appendEvents } from "../store/events.ts";
 import { endExecution, findExecution } from "../store/executions.ts";
 import { listDelivered } from "../store/followups.ts";
 import { endClosing, type Head, lockHead } from "../store/heads.ts";
-import { abandonLease, keepSnapshot, keepUsage } from "../store/leases.ts";
+import { abandonLease, keepReceipt, keepSnapshot, keepUsage } from "../store/leases.ts";
 import { deliverFollowups } from "./events.ts";
 import { notFound, Refusal } from "./refusal.ts";
 import { endTurn } from "./runs.ts";
@@ -58,7 +58,7 @@ export async function requireExecution(sql: Sql, executionId: string): Promise<s
 }
 
 export async function report(tx: Tx, executionId: string, request: ReportRequest): Promise<ReportResponse> {
-  const { run_id, batch, events, phase, usage, snapshot, artifacts = [], deliver } = request;
+  const { run_id, batch, events, phase, usage, snapshot, artifacts = [], receipt, deliver } = request;
   const { head, standing } = await lockExecution(tx, executionId, run_id, batch);
   if (standing === "ended") throw lost(head);
   if (standing === "repeated")
@@ -70,6 +70,7 @@ export async function report(tx: Tx, executionId: string, request: ReportRequest
     ? await deliverFollowups(tx, { runId: run_id, executionId, batch, steering: true })
     : [];
   if (snapshot) await keepSnapshot(tx, run_id, snapshot);
+  if (receipt) await keepReceipt(tx, run_id, receipt);
   return { last_seq: followups.at(-1)?.seq ?? last_seq, followups };
 }
 

@@ -26,6 +26,7 @@ export const topics = {
   runs: "runs",
   run: (runId: string) => `run ${runId}`,
   worker: (workerId: string) => `worker ${workerId}`,
+  build: (buildId: string) => `build ${buildId}`,
 };
 
 export async function openWake(db: Db, log: Logger): Promise<Wake> {

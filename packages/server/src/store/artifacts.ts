@@ -18,3 +18,22 @@ export async function findArtifact(
     from artifacts where artifact_id = ${artifactId}`;
   return row;
 }
+
+/** What the run has changed so far: one artifact, whose content is replaced. */
+export async function keepPatch(
+  tx: Tx,
+  runId: string,
+  { sha256, size_bytes }: { sha256: string; size_bytes: number },
+): Promise<void> {
+  await tx`
+    insert into artifacts (artifact_id, run_id, type, name, mime_type, size_bytes, sha256)
+    values (gen_random_uuid(), ${runId}, 'PATCH', 'changes.patch', 'text/x-diff', ${size_bytes}, ${sha256})
+    on conflict (run_id) where type = 'PATCH' do update
+      set size_bytes = excluded.size_bytes, sha256 = excluded.sha256, created_at = outrider_now()`;
+}
+
+export async function findPatch(sql: Sql, runId: string): Promise<{ sha256: string } | undefined> {
+  const [row] = await sql<{ sha256: string }[]>`
+    select sha256 from artifacts where run_id = ${runId} and type = 'PATCH'`;
+  return row;
+}

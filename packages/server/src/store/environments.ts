@@ -59,6 +59,17 @@ export async function findEnvironment(
   return row && toEnvironment(row);
 }
 
+/** As it is now, even where it was deleted: a run keeps what it was created with. */
+export async function findEnvironmentOfRun(
+  sql: Sql,
+  runId: string,
+): Promise<Pick<Row, "environment_id" | "version" | "config"> | undefined> {
+  const [row] = await sql<Pick<Row, "environment_id" | "version" | "config">[]>`
+    select e.environment_id, e.version, e.config from runs r join environments e using (environment_id)
+    where r.run_id = ${runId}`;
+  return row;
+}
+
 export async function listEnvironments(sql: Sql): Promise<CloudEnvironment[]> {
   const rows = await sql<Row[]>`
     select ${sql(columns)} from environments where deleted_at is null order by name, environment_id`;
@@ -74,6 +85,7 @@ export async function deleteEnvironment(sql: Sql, environmentId: string): Promis
 
 export async function environmentsUsingSecret(sql: Sql, name: string): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
-    select name from environments where deleted_at is null and config -> 'secrets' ? ${name} order by name`;
+    select name from environments where deleted_at is null and (config -> 'secrets' ? ${name}
+      or config @> ${sql.json({ repos: [{ secret: name }] })}) order by name`;
   return rows.map((row) => row.name);
 }

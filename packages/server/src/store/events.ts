@@ -19,6 +19,9 @@ export interface Progress {
   usage?: RunUsage | undefined;
 }
 
+/** The first of these is the first sign of a turn's work. */
+const output = new Set<NewEvent["type"]>(["message.agent", "reasoning", "command.started", "tool.called"]);
+
 /** Numbers events and writes them, in one statement, under the run's lock, which the caller holds. Answers the last number. */
 export async function appendEvents(
   tx: Tx,
@@ -27,10 +30,14 @@ export async function appendEvents(
   { batch, phase, usage }: Progress = {},
 ): Promise<number> {
   const rows = events.map(({ type, data }, index) => ({ type, data, place: index + 1 }));
+  const begins = events.some(({ type }) => type === "run.started");
+  const shows = events.some(({ type }) => output.has(type));
   const [head] = await tx<{ last_seq: number }[]>`
     with head as (
       update run_heads
       set last_seq = last_seq + ${events.length}, report_batch = coalesce(${batch ?? null}, report_batch),
+        working_at = case when ${begins} then coalesce(working_at, outrider_now()) else working_at end,
+        first_output_at = case when ${shows} then coalesce(first_output_at, outrider_now()) else first_output_at end,
         phase = coalesce(${phase ?? null}, phase), usage = coalesce(${usage ? tx.json(usage) : null}::jsonb, usage)
       where run_id = ${runId}
       returning last_seq, turn, attempt

@@ -63,6 +63,8 @@ export async function changeState<T extends EventType>(
         closing_until = case when ${closingMs}::int is null then closing_until else now + ${closingMs}::int * interval '1 ms' end,
         execution_id = null, worker_id = null, lease_expires_at = null,
         turn_deadline_at = case when ${newTurn} then null else turn_deadline_at end,
+        working_at = case when ${newTurn} then null else working_at end,
+        first_output_at = case when ${newTurn} then null else first_output_at end,
         queued_at = case when ${to === "QUEUED"} then now else queued_at end,
         blocked_at = case when ${to === "BLOCKED"} then now end
       from at where run_id = ${runId}

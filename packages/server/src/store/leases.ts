@@ -1,5 +1,6 @@
-import type { RunUsage } from "@outrider/contract/run";
+import type { RunReceipt, RunUsage } from "@outrider/contract/run";
 import type { Signals, Snapshot } from "@outrider/contract/worker";
+import { keepPatch } from "./artifacts.ts";
 import type { Sql, Tx } from "./db.ts";
 
 /** Claims run one after the other in the whole installation, so that no limit is ever exceeded. */
@@ -259,8 +260,13 @@ export async function abandonLease(
   return true;
 }
 
-export async function keepSnapshot(tx: Tx, runId: string, { sha256, seq }: Snapshot): Promise<void> {
+export async function keepSnapshot(tx: Tx, runId: string, { sha256, seq, diff }: Snapshot): Promise<void> {
   await tx`update runs set snapshot_sha256 = ${sha256}, snapshot_seq = ${seq} where run_id = ${runId}`;
+  if (diff) await keepPatch(tx, runId, diff);
+}
+
+export async function keepReceipt(tx: Tx, runId: string, receipt: RunReceipt): Promise<void> {
+  await tx`update runs set receipt = ${tx.json(receipt as never)} where run_id = ${runId}`;
 }
 
 export async function keepUsage(tx: Tx, runId: string, usage: RunUsage): Promise<void> {

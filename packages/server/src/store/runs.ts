@@ -78,7 +78,13 @@ export async function insertAttachments(
 /** What only one run shows: its whole prompt, the files sent with it, the schema of its answer. */
 export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefined> {
   const [row] = await sql`
-    select ${columns(sql)}, r.prompt, r.output_schema,
+    select ${columns(sql)}, r.prompt, r.output_schema, r.receipt,
+      jsonb_strip_nulls(jsonb_build_object(
+        'queued', ${milliseconds(sql, "h.queued_at", "coalesce(r.started_at, r.finished_at, outrider_now())")},
+        'preparing', ${milliseconds(sql, "r.started_at", "coalesce(h.working_at, r.finished_at, outrider_now())")},
+        'to_first_output', ${milliseconds(sql, "h.queued_at", "h.first_output_at")},
+        'working', ${milliseconds(sql, "h.working_at", "coalesce(r.finished_at, h.blocked_at, outrider_now())")}
+      )) as timings,
       (select jsonb_agg(jsonb_build_object('file_name', a.file_name, 'mime_type', a.mime_type,
           'size_bytes', length(a.data)) order by a.position)
         from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments,
@@ -234,6 +240,10 @@ function columns(sql: Sql) {
     r.creator_type, r.creator_uid, coalesce(p.display_name, i.name) as creator_name, p.email as creator_email,
     r.agent_config, r.status_message, r.metadata, r.limits, r.priority, h.turn as turns, h.attempt as attempts,
     r.session_id, h.usage, h.execution_id is not null as is_sandbox_running`;
+}
+
+function milliseconds(sql: Sql, from: string, to: string) {
+  return sql`round(extract(epoch from ${sql.unsafe(to)} - ${sql.unsafe(from)}) * 1000)`;
 }
 
 function creators(sql: Sql) {

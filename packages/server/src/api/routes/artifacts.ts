@@ -1,7 +1,7 @@
 import type { Principal } from "../../engine/principal.ts";
 import { notFound } from "../../engine/refusal.ts";
 import { requireRun } from "../../engine/runs.ts";
-import { findArtifact } from "../../store/artifacts.ts";
+import { findArtifact, findPatch } from "../../store/artifacts.ts";
 import type { Sql } from "../../store/db.ts";
 import { type Handlers, ok, STREAMED } from "../call.ts";
 
@@ -12,7 +12,7 @@ async function requireArtifact(sql: Sql, principal: Principal, artifactId: strin
   return artifact;
 }
 
-export const artifactHandlers: Pick<Handlers, "getArtifact" | "getArtifactContent"> = {
+export const artifactHandlers: Pick<Handlers, "getArtifact" | "getArtifactContent" | "getDiff"> = {
   async getArtifact({ sql, principal, params }) {
     const { sha256, ...artifact } = await requireArtifact(sql, principal, params.artifactId);
     return ok(artifact);
@@ -28,6 +28,16 @@ export const artifactHandlers: Pick<Handlers, "getArtifact" | "getArtifactConten
       .header("content-length", blob.size)
       .header("content-disposition", `attachment; filename*=UTF-8''${encodeURIComponent(name)}`)
       .send(blob.content);
+    return STREAMED;
+  },
+
+  async getDiff({ sql, services, principal, params, reply }) {
+    await requireRun(sql, principal, params.runId);
+    const patch = await findPatch(sql, params.runId);
+    const blob = patch && (await services.blobs.open(patch.sha256));
+    const type = "text/x-diff; charset=utf-8";
+    if (blob) await reply.type(type).header("content-length", blob.size).send(blob.content);
+    else await reply.type(type).send("");
     return STREAMED;
   },
 };

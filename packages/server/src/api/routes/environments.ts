@@ -1,6 +1,7 @@
-import type { EnvironmentRequest } from "@outrider/contract/environment";
+import type { CloudEnvironment, EnvironmentRequest } from "@outrider/contract/environment";
 import { v7 as uuidv7 } from "uuid";
 import { badMember, notFound } from "../../engine/refusal.ts";
+import { latestBuilds } from "../../store/builds.ts";
 import type { Sql } from "../../store/db.ts";
 import {
   deleteEnvironment,
@@ -12,11 +13,28 @@ import {
 import { lockSecrets } from "../../store/secrets.ts";
 import { created, gone, type Handlers, ok } from "../call.ts";
 
-async function requireSecrets(sql: Sql, { secrets = [] }: EnvironmentRequest) {
-  const known = await lockSecrets(sql, secrets);
-  const unknown = secrets.findIndex((name) => !known.includes(name));
-  if (unknown >= 0)
-    throw badMember(`/secrets/${unknown}`, "names no secret; store it first with PUT /agent/secrets/{name}");
+async function requireSecrets(sql: Sql, { secrets = [], repos = [] }: EnvironmentRequest) {
+  const named = [
+    ...secrets.map((name, index) => ({ name, pointer: `/secrets/${index}` })),
+    ...repos.flatMap(({ secret }, index) =>
+      secret ? [{ name: secret, pointer: `/repos/${index}/secret` }] : [],
+    ),
+  ];
+  const known = await lockSecrets(sql, [...new Set(named.map(({ name }) => name))]);
+  const unknown = named.find(({ name }) => !known.includes(name));
+  if (unknown)
+    throw badMember(unknown.pointer, "names no secret; store it first with PUT /agent/secrets/{name}");
+}
+
+async function withBuilds(sql: Sql, environments: CloudEnvironment[]): Promise<CloudEnvironment[]> {
+  const builds = await latestBuilds(
+    sql,
+    environments.map(({ environment_id }) => environment_id),
+  );
+  return environments.map((environment) => {
+    const build = builds.get(environment.environment_id);
+    return build ? { ...environment, build } : environment;
+  });
 }
 
 export const environmentHandlers: Pick<
@@ -24,7 +42,7 @@ export const environmentHandlers: Pick<
   "listEnvironments" | "createEnvironment" | "getEnvironment" | "replaceEnvironment" | "deleteEnvironment"
 > = {
   async listEnvironments({ sql }) {
-    return ok({ environments: await listEnvironments(sql) });
+    return ok({ environments: await withBuilds(sql, await listEnvironments(sql)) });
   },
 
   async createEnvironment({ sql, body }) {
@@ -35,7 +53,8 @@ export const environmentHandlers: Pick<
   async getEnvironment({ sql, params }) {
     const environment = await findEnvironment(sql, params.environmentId);
     if (!environment) throw notFound("environment");
-    return ok(environment);
+    const [shown] = await withBuilds(sql, [environment]);
+    return ok(shown);
   },
 
   async replaceEnvironment({ sql, params, body }) {

@@ -6,18 +6,10 @@ import { getRun, requireRun } from "../../engine/runs.ts";
 import { listEvents } from "../../store/events.ts";
 import { findHead } from "../../store/heads.ts";
 import { gone, type Handlers, ok, type Services, STREAMED } from "../call.ts";
-import { asksForStream, openStream } from "../sse.ts";
+import { asksForStream, lastEventId, openStream } from "../sse.ts";
 import { sendTranscript } from "../transcript.ts";
 
 const BATCH = 500;
-
-function lastEventId(header: string | string[] | undefined): number | undefined {
-  if (header === undefined || header === "") return undefined;
-  if (typeof header !== "string" || !/^\d{1,9}$/.test(header)) {
-    throw badMember("Last-Event-ID", "must be the `seq` of an event");
-  }
-  return Number(header);
-}
 
 interface Following {
   services: Services;
@@ -58,7 +50,7 @@ export const eventHandlers: Pick<Handlers, "listEvents" | "getTranscript"> = {
   async listEvents({ sql, services, principal, params, query, request, reply }) {
     const { runId } = params;
     await requireRun(sql, principal, runId);
-    const lastSeen = lastEventId(request.headers["last-event-id"]);
+    const lastSeen = lastEventId(request);
     if (asksForStream(request)) {
       if (query.limit !== undefined) throw badMember("limit", "goes with pages; a stream has none");
       const after = lastSeen ?? query.after ?? 0;

@@ -1,4 +1,5 @@
 import { limits } from "@outrider/contract/limits";
+import { finishBuild, prepare, reportBuild, takeQueuedBuild } from "../../engine/builds.ts";
 import { claim } from "../../engine/claims.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/executions.ts";
 import { topics } from "../../engine/wake.ts";
@@ -23,9 +24,11 @@ export const workerHandlers: WorkerHandlers = {
       const ms = Math.min(LOOK_AGAIN_MS, Math.max(0, until - Date.now()));
       const heard = wake.next(topics.queue, { ms, signal });
       const claimed = await claim(db, { vault, rules }, body);
-      if (claimed.executions.length > 0 || claimed.draining || Date.now() >= until || signal.aborted) {
+      const isIdle = claimed.executions.length === 0 && !claimed.draining && !signal.aborted;
+      const build = isIdle ? await takeQueuedBuild(db, services, body.worker.worker_id) : undefined;
+      if (!isIdle || build || Date.now() >= until) {
         for (const { run_id } of claimed.executions) say(topics.run(run_id));
-        return ok(claimed);
+        return ok({ ...claimed, builds: build ? [build] : [] });
       }
       await heard;
     }
@@ -67,6 +70,24 @@ export const workerHandlers: WorkerHandlers = {
     const limit = query.limit ?? limits.eventPageSize.max;
     const rows = await listEvents(sql, { runId, after: query.after ?? 0, limit: limit + 1 });
     return ok({ events: rows.slice(0, limit), has_next_page: rows.length > limit });
+  },
+
+  async prepare({ sql, services, params, body, say }) {
+    const { response, queued } = await prepare(sql, services.rules, params.executionId, body);
+    if (queued) say(topics.queue);
+    return ok(response);
+  },
+
+  async reportBuild({ sql, services, params, body, say }) {
+    await reportBuild(sql, services.rules, params.buildId, body);
+    say(topics.build(params.buildId));
+    return gone;
+  },
+
+  async finishBuild({ sql, services, params, body, say }) {
+    await finishBuild(sql, services.rules, params.buildId, body);
+    say(topics.build(params.buildId));
+    return gone;
   },
 
   async report({ sql, params, body, say }) {
