@@ -48,6 +48,11 @@ export function sleepersOf(marker: string): number[] {
   return processesWith(marker).filter((pid) => commandLine(pid).startsWith("sleep "));
 }
 
+/** Those that have got as far as the first program inside, which waits there to be let go. */
+export function waitersOf(marker: string): number[] {
+  return processesWith(marker).filter((pid) => commandLine(pid).startsWith("/bin/bash "));
+}
+
 function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");

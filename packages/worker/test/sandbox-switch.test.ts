@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { once } from "node:events";
+import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openCgroups } from "../src/sandboxes/cgroups.ts";
 import { openLocalProvider } from "../src/sandboxes/local.ts";
 import { DeadlinePassedError, type SandboxProvider } from "../src/sandboxes/sandbox.ts";
 import {
@@ -15,13 +17,20 @@ import {
   sleepersOf,
   switchesOf,
   until,
+  waitersOf,
 } from "./sandbox-support.ts";
 
 const { root, remove } = makeRoot();
 const workers: Played[] = [];
 
 afterAll(async () => {
-  for (const { process } of workers) process.kill("SIGKILL");
+  for (const { process, root } of workers) {
+    if (process.exitCode === null && process.signalCode === null) {
+      process.kill("SIGKILL");
+      await once(process, "exit");
+    }
+    await (await openCgroups({ name: realpathSync(root) })).reap([]);
+  }
   await remove();
 });
 
@@ -42,7 +51,7 @@ async function playWorker(options: {
   command?: string;
 }): Promise<Played> {
   const marker = randomUUID();
-  const tick = `while :; do echo >> ticks; sleep 0.05; done # ${marker}`;
+  const tick = `while :; do echo >> /shown/ticks; sleep 0.05; done # ${marker}`;
   const own = join(root, marker);
   const program = join(import.meta.dirname, "sandbox-worker.ts");
   const args = [program, own, options.deadlineMs, options.extensionMs ?? 0, options.command ?? tick].map(
@@ -64,7 +73,7 @@ async function playWorker(options: {
 const begin = ({ process }: Played) => process.stdin?.write("go\n");
 const ticks = ({ root }: Played) => {
   try {
-    return readFileSync(join(root, "played", "workspace", "ticks")).length;
+    return readFileSync(join(root, ".shown", "ticks")).length;
   } catch {
     return 0;
   }
@@ -117,7 +126,7 @@ describe("when the worker", () => {
     process.kill(worker.switch, "SIGSTOP");
     try {
       begin(worker);
-      await until(() => processesWith(worker.marker).length >= 4);
+      await until(() => waitersOf(worker.marker).length > 0);
       worker.process.kill("SIGKILL");
       await until(() => isGone(worker));
       expect(ticks(worker)).toBe(0);
@@ -204,7 +213,7 @@ describe("when the switch", () => {
     const marker = `8000.${Date.now()}`;
     try {
       const running = run(sandbox, `touch ran; sleep ${marker}`, { signal: controller.signal });
-      await until(() => processesWith(marker).length >= 3);
+      await until(() => waitersOf(marker).length > 0);
       controller.abort();
       expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL" });
       expect(processesWith(marker)).toEqual([]);

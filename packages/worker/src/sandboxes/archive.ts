@@ -1,5 +1,6 @@
 import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { packDifferenceScript, unpackDifferenceScript } from "./difference.ts";
 import type { RunScript } from "./files.ts";
 import { firstBytes } from "./output.ts";
 import type { Log } from "./sandbox.ts";
@@ -17,14 +18,23 @@ codes=("\${PIPESTATUS[@]}")
 
 const unpackScript = "exec tar -C /workspace --no-same-owner --same-permissions -xzf -";
 
-export function pack(run: RunScript, log: Log): Readable {
+interface ArchiveOptions {
+  run: RunScript;
+  log: Log;
+  /** The name of the base that the archive leaves out. */
+  base: string | undefined;
+}
+
+export function pack(options: ArchiveOptions): Readable {
   const out = new PassThrough();
-  packInto(out, run, log).catch((error) => out.destroy(error));
+  packInto(out, options).catch((error) => out.destroy(error));
   return out;
 }
 
-async function packInto(out: PassThrough, run: RunScript, log: Log): Promise<void> {
-  const command = await run(packScript, [], "ignore");
+async function packInto(out: PassThrough, { run, log, base }: ArchiveOptions): Promise<void> {
+  const command = await (base === undefined
+    ? run(packScript, [], "ignore")
+    : run(packDifferenceScript, [base], "ignore"));
   out.once("close", () => command.kill());
   if (out.destroyed) command.kill();
   const [complaint, { exitCode }] = await Promise.all([
@@ -37,8 +47,11 @@ async function packInto(out: PassThrough, run: RunScript, log: Log): Promise<voi
   out.end();
 }
 
-export async function unpack(run: RunScript, tar: Readable): Promise<void> {
-  const command = await run(unpackScript, [], "pipe");
+export async function unpack(tar: Readable, { run, base }: Omit<ArchiveOptions, "log">): Promise<void> {
+  tar.on("error", () => {}); // told below, even if it comes before anybody reads
+  const command = await (base === undefined
+    ? run(unpackScript, [], "pipe")
+    : run(unpackDifferenceScript, [base], "pipe"));
   // tar stops reading when it fails, and then its own words say more than the broken pipe.
   const sent = pipeline(tar, command.stdin).catch((error: Error) => {
     if (tar.errored) command.kill();

@@ -1,9 +1,12 @@
 import { lstatSync, readlinkSync } from "node:fs";
-import { join } from "node:path";
+import type { Mount } from "./sandbox.ts";
 
-/** Where a sandbox's own folders are inside it; their names are those in its folder on the host. */
-const own = { workspace: "/workspace", home: "/home/sandbox", tmp: "/tmp" } as const;
+/** Where a sandbox's own folders are inside it. */
+export const own = { workspace: "/workspace", home: "/home/sandbox", tmp: "/tmp" } as const;
 export const ownFolders = Object.keys(own) as (keyof typeof own)[];
+
+/** Where they are outside, as the mount namespace of the sandbox has them. */
+export type Places = Record<keyof typeof own, string>;
 
 export const baseEnvironment: Record<string, string> = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -18,25 +21,35 @@ export const baseEnvironment: Record<string, string> = {
 /** All that the sandbox has of the host besides its own folder: programs, read-only. */
 const programs = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
+export interface WallsOptions {
+  places: Places;
+  etc: string[];
+  env: Record<string, string>;
+  mounts: Mount[];
+}
+
 /**
  * The walls, as options of bubblewrap 0.8.0 or newer. Each command gets its own: when the command ends, so does its
- * pid namespace with whatever it left running, and a sandbox in which nothing runs costs no process.
+ * pid namespace with whatever it left running, and a sandbox in which nothing runs costs no process. The network is
+ * not among them: bubblewrap starts in that of the sandbox, which all its commands share.
  */
-export function walls(options: { folder: string; etc: string[] }): string[] {
+export function walls({ places, etc, env, mounts }: WallsOptions): string[] {
   return [
-    // Everything, the network included. Without --disable-userns a command could make itself root of a namespace,
-    // from where much more of the kernel can be attacked.
-    ...["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"],
-    ...["--die-with-parent", "--new-session", "--hostname", "sandbox", "--uid", "1000", "--gid", "1000"],
-    "--clearenv",
-    ...Object.entries(baseEnvironment).flatMap(([name, value]) => ["--setenv", name, value]),
+    // Without --disable-userns a command could make itself root of a namespace, from where much more of the kernel
+    // can be attacked.
+    ...["--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--unshare-pid", "--unshare-ipc"],
+    ...["--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session"],
+    ...["--hostname", "sandbox", "--uid", "1000", "--gid", "1000", "--clearenv"],
+    ...Object.entries({ ...baseEnvironment, ...env }).flatMap(([name, value]) => ["--setenv", name, value]),
     ...programs.flatMap(bindProgram),
-    ...options.etc,
+    ...etc,
     // Folders in memory are small or read-only: what is written to them counts as nobody's disk.
     ...["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", String(64 * 2 ** 20)],
     ...["--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
-    ...ownFolders.flatMap((name) => ["--bind", join(options.folder, name), own[name]]),
-    ...["--remount-ro", "/", "--chdir", own.workspace],
+    ...ownFolders.flatMap((name) => ["--bind", places[name], own[name]]),
+    ...mounts.flatMap(({ source, target, writable }) => [writable ? "--bind" : "--ro-bind", source, target]),
+    // The prelude goes to the workspace, which a command may have closed to itself.
+    ...["--remount-ro", "/", "--chdir", "/"],
   ];
 }
 
@@ -53,8 +66,14 @@ const inContainer =
 /** Why bubblewrap could not make a sandbox, in one sentence that says what to install or set. */
 export function explain(complaint: string): string {
   const message = complaint.trim().replaceAll(/\s+/g, " ").slice(0, 500);
-  if (message.includes("spawn bwrap ENOENT")) {
+  const missing =
+    /(?:spawn |execute |exec: )(bwrap|nsenter|unshare|mount)\b.*(?:ENOENT|No such file|not found)/i;
+  const program = missing.exec(message)?.[1] ?? /\b(mount): (?:command )?not found/.exec(message)?.[1];
+  if (program === "bwrap") {
     return "Sandboxes need bubblewrap, which is not installed: install the package bubblewrap, 0.8.0 or newer.";
+  }
+  if (program) {
+    return `Sandboxes need the program ${program}, which is not installed: install the package util-linux.`;
   }
   if (/unknown option/i.test(message)) {
     return `This bubblewrap is too old (${message}): install bubblewrap 0.8.0 or newer.`;
@@ -74,7 +93,7 @@ export function explain(complaint: string): string {
   }
   if (/\b(EPERM|EINVAL)\b/.test(message)) {
     return (
-      `Being root, this worker runs each sandbox under a uid of its own from 21500 on, which this system refuses ` +
+      `Being root, this worker runs its sandboxes under an unprivileged uid from 21500 on, which this system refuses ` +
       `(${message}): start it as an ordinary user, or let it change its uid.`
     );
   }

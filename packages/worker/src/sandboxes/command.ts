@@ -4,7 +4,8 @@ import { closeSync } from "node:fs";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { explain } from "./bubblewrap.ts";
-import type { Identity } from "./identities.ts";
+import { join, prepareToJoin } from "./cgroup-join.ts";
+import { type Entrance, launcher, launcherFiles } from "./entrance.ts";
 import { mark } from "./mark.ts";
 import { firstBytes } from "./output.ts";
 import type { Pipe, Pipes } from "./pipes.ts";
@@ -16,11 +17,15 @@ const startTimeoutMs = 60_000;
 
 export interface CommandOptions {
   sandbox: string;
+  entrance: Entrance;
+  /** Where to put pids, so that the command is in its control group before it begins. */
+  procs: string[];
   walls: string[];
-  argv: string[];
+  /** In bash; without one, the arguments are a command line. */
+  script?: string | undefined;
+  args: string[];
   env: Record<string, string>;
   stdin: "ignore" | "pipe";
-  identity: Identity | undefined;
   switch: Switch;
   pipes: Pipes;
   /** Reserved from the pipes, which get them back when no process has them any more. */
@@ -53,10 +58,11 @@ export class Command {
 
   constructor(options: CommandOptions) {
     const { pipes } = options;
-    const output = pipes.open(options.fifos, options.identity);
+    const output = pipes.open(options.fifos, options.entrance.identity);
     this.stdout = output[0].reader;
     this.stderr = output[1].reader;
     const release = () => output.map((pipe) => pipes.release(pipe));
+    prepareToJoin(options.procs);
     try {
       this.#child = this.#spawn(options, output);
     } catch (error) {
@@ -65,6 +71,7 @@ export class Command {
       throw error;
     } finally {
       for (const { writer } of output) closeSync(writer);
+      if (options.entrance.seccomp !== undefined) closeSync(options.entrance.seccomp);
     }
     // As long as it is our child, and not waited for, its pid cannot be another's.
     this.#outer = this.#child.pid ? readProcess(this.#child.pid) : undefined;
@@ -109,21 +116,25 @@ export class Command {
     if (inner) endProcess(inner);
   }
 
-  #spawn({ walls, argv, identity, stdin }: CommandOptions, output: [Pipe, Pipe]): ChildProcess {
-    const script = prelude({ limitProcesses: identity !== undefined });
+  #spawn(options: CommandOptions, output: [Pipe, Pipe]): ChildProcess {
+    const { entrance, procs, walls, script, args, stdin } = options;
+    const [program, ...launch] = launcher(entrance);
+    // As root, all processes of the sandboxes' user count; an ordinary user has others, too.
+    const limitProcesses = entrance.identity !== undefined && procs.length === 0;
+    const first = prelude({ limitProcesses, script });
     // The walls travel by a pipe, since the list of processes is public, here and inside.
-    const child = spawn(
-      "bwrap",
-      ["--args", "3", "--info-fd", "4", "--", "/bin/bash", "-c", script, mark, ...argv],
-      {
-        stdio: [stdin, output[0].writer, output[1].writer, "pipe", "pipe", "pipe"],
-        // Ctrl-C in the worker's terminal is for the worker, which decides what becomes of its commands.
-        detached: true,
-        cwd: "/",
-        env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
-        ...identity,
-      },
-    );
+    launch.push("--args", "3", "--info-fd", "4", "--", "/bin/bash", "-c", first, mark, ...args);
+    const child = spawn(program, launch, {
+      stdio: [
+        ...[stdin, output[0].writer, output[1].writer],
+        ...["pipe" as const, "pipe" as const, "pipe" as const],
+        ...launcherFiles(entrance),
+      ],
+      // Ctrl-C in the worker's terminal is for the worker, which decides what becomes of its commands.
+      detached: true,
+      cwd: "/",
+      env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" },
+    });
     child.on("error", () => {}); // #exit tells
     if (!child.stdio) throw new Error("This worker has too many files open to start a command.");
     for (const stream of child.stdio) stream?.on("error", () => {});
@@ -166,8 +177,9 @@ export class Command {
     const inner = await this.#inner;
     if (!inner || !this.#outer || this.#killed) return false;
     this.#registration = options.switch.register(sandbox, [this.#outer, inner]);
+    const known = Promise.all([this.#registration, join(options.procs, inner)]);
     // A switch that hangs must not keep us from noticing a kill.
-    await Promise.race([this.#registration, this.#exit]);
+    await Promise.race([known, this.#exit]);
     const entries = Object.entries(env).map(([name, value]) => `${name}=${value}\0`);
     this.#gate.write(`${entries.join("")}go\0`);
     return await this.#passed;

@@ -1,6 +1,8 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
+import { connectScript } from "./proxy.ts";
+
 /** Our own instead of the host's, which name its people, machines and networks. */
 const files: Record<string, string> = {
   passwd: "root:x:0:0:root:/root:/usr/sbin/nologin\nsandbox:x:1000:1000:sandbox:/home/sandbox:/bin/bash\n",
@@ -8,6 +10,7 @@ const files: Record<string, string> = {
   hosts: "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
   "resolv.conf": "",
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+  "outrider-connect": connectScript,
 };
 
 /** The host's, where it has them: public, and git, python or node fail or behave oddly without. */
@@ -52,5 +55,5 @@ function keepFile(path: string, content: string): void {
   if (existsSync(path) && readFileSync(path, "utf8") === content) return;
   makeFolder(dirname(path));
   writeFileSync(path, content);
-  chmodSync(path, 0o644);
+  chmodSync(path, content.startsWith("#!") ? 0o755 : 0o644);
 }

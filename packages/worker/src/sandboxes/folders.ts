@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { explain, ownFolders } from "./bubblewrap.ts";
-import type { Identity } from "./identities.ts";
+import { explain, type Places } from "./bubblewrap.ts";
+import type { Identity } from "./identity.ts";
 import type { Label } from "./sandbox.ts";
 
 const run = promisify(execFile);
@@ -25,10 +25,6 @@ export function makeFolder(options: {
     writeFileSync(join(folder, "label.json"), JSON.stringify(label), { mode: 0o600 });
     if (identity) chownSync(folder, 0, identity.gid);
     chmodSync(folder, 0o710);
-    for (const path of ownFolders.map((own) => join(folder, own))) {
-      mkdirSync(path, { mode: 0o700 });
-      if (identity) chownSync(path, identity.uid, identity.gid);
-    }
     return folder;
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
@@ -36,9 +32,41 @@ export function makeFolder(options: {
   }
 }
 
-/** A command can close these to itself, and with them the sandbox to every later command. */
-export function openFolder(folder: string): void {
-  for (const own of ownFolders) chmodSync(join(folder, own), 0o700);
+export function placesIn(folder: string): Places {
+  return { workspace: join(folder, "workspace"), home: join(folder, "home"), tmp: join(folder, "tmp") };
+}
+
+/** The folders that commands see, empty. */
+export function makeOwnFolders(folder: string, identity: Identity | undefined): Places {
+  const places = placesIn(folder);
+  for (const path of Object.values(places)) {
+    mkdirSync(path, { mode: 0o700 });
+    if (identity) chownSync(path, identity.uid, identity.gid);
+  }
+  return places;
+}
+
+/** What our own scripts remember about a sandbox's files, beside the folders that commands see. */
+export function keptFolder({ tmp }: Places): string {
+  return join(dirname(tmp), "kept");
+}
+
+export function makeKeptFolder(folder: string, identity: Identity | undefined): void {
+  const path = keptFolder(placesIn(folder));
+  mkdirSync(path, { mode: 0o700 });
+  if (identity) chownSync(path, identity.uid, identity.gid);
+}
+
+/** All folders that a disk of a sandbox may need, with a base or without. */
+export function makeSkeleton(folder: string, identity: Identity | undefined): void {
+  makeOwnFolders(folder, identity);
+  makeKeptFolder(folder, identity);
+  for (const name of ["upper", "work"]) {
+    mkdirSync(join(folder, name));
+    chmodSync(join(folder, name), 0o711);
+  }
+  // There from the beginning, so that there is something to compare with the base.
+  makeOwnFolders(join(folder, "upper"), identity);
 }
 
 /**

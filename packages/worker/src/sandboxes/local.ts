@@ -1,27 +1,32 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { makeEtc } from "./etc.ts";
-import { listFolders, makeFolder, removeFolder } from "./folders.ts";
-import { Identities } from "./identities.ts";
-import { LocalSandbox } from "./local-sandbox.ts";
-import { Pipes } from "./pipes.ts";
-import type { Label, Log, Sandbox, SandboxProvider } from "./sandbox.ts";
-import { Switch } from "./switch.ts";
+import { assemble } from "./assemble.ts";
+import { listFolders, removeFolder } from "./folders.ts";
+import { type Host, openHost } from "./host.ts";
+import type { Capabilities } from "./limits.ts";
+import type { LocalSandbox } from "./local-sandbox.ts";
+import type { Base, Label, Log, Mount, OpenOptions, Sandbox, SandboxProvider } from "./sandbox.ts";
 
 /**
  * Sandboxes on this host, each a folder below root, by bubblewrap. Without namespaces there is no sandbox: this
  * throws one sentence that says what to install or set, and never runs a command without walls.
  */
-export async function openLocalProvider(options: { root: string; log: Log }): Promise<SandboxProvider> {
+export async function openLocalProvider(options: {
+  root: string;
+  /** In every sandbox, besides what it is opened with. */
+  mounts?: Mount[];
+  log: Log;
+}): Promise<SandboxProvider> {
   if (process.platform !== "linux") throw new Error("Sandboxes need Linux: run the worker there.");
-  // Passable: as root, the sandboxes' own users have to reach their folders in it.
+  // Passable: as root, the sandboxes' own user has to reach their folders in it.
   if (mkdirSync(options.root, { recursive: true }) !== undefined) chmodSync(options.root, 0o711);
-  const provider = new LocalProvider({
-    root: realpathSync(options.root),
-    log: options.log,
-    identities: await Identities.claim(),
-  });
+  const sandboxes = new Map<string, LocalSandbox>();
+  const onSwitchDeath = () => {
+    for (const sandbox of sandboxes.values()) sandbox.killNow();
+  };
+  const host = await openHost({ root: realpathSync(options.root), log: options.log, onSwitchDeath });
+  const provider = new LocalProvider({ host, sandboxes, mounts: options.mounts ?? [] });
   try {
     await provider.check();
     return provider;
@@ -32,58 +37,75 @@ export async function openLocalProvider(options: { root: string; log: Log }): Pr
 }
 
 class LocalProvider implements SandboxProvider {
-  readonly #root: string;
-  readonly #log: Log;
-  readonly #etc: string[];
-  readonly #identities: Identities;
-  readonly #pipes: Pipes;
-  readonly #switch: Switch;
-  readonly #sandboxes = new Map<string, LocalSandbox>();
+  readonly #host: Host;
+  readonly #sandboxes: Map<string, LocalSandbox>;
+  readonly #mounts: Mount[];
 
-  constructor(options: { root: string; log: Log; identities: Identities }) {
-    this.#root = options.root;
-    this.#log = options.log;
-    this.#identities = options.identities;
-    this.#etc = makeEtc(join(options.root, ".etc"));
-    this.#pipes = new Pipes(options.root);
-    const killAll = () => {
-      for (const sandbox of this.#sandboxes.values()) sandbox.killNow();
-    };
-    this.#switch = new Switch({ log: options.log, onDeath: killAll });
+  constructor(options: { host: Host; sandboxes: Map<string, LocalSandbox>; mounts: Mount[] }) {
+    this.#host = options.host;
+    this.#sandboxes = options.sandboxes;
+    this.#mounts = options.mounts;
   }
 
-  async open({ id, deadline, label }: { id: string; deadline: bigint; label: Label }): Promise<Sandbox> {
-    await this.#switch.start();
-    const identity = this.#identities.take();
-    try {
-      const folder = makeFolder({ root: this.#root, id, label, identity });
-      const sandbox = new LocalSandbox({
-        ...{ id, folder, identity, etc: this.#etc, switch: this.#switch, pipes: this.#pipes, log: this.#log },
-        onClosed: () => {
-          this.#sandboxes.delete(id);
-          this.#identities.release(identity);
-        },
-      });
-      this.#switch.setDeadline(id, deadline);
-      this.#sandboxes.set(id, sandbox);
-      return sandbox;
-    } catch (error) {
-      this.#identities.release(identity);
-      throw error;
-    }
+  get group(): number | undefined {
+    return this.#host.identity?.gid;
+  }
+
+  capabilities(): Capabilities {
+    return this.#host.capabilities;
+  }
+
+  async open(options: OpenOptions): Promise<Sandbox> {
+    const { id, deadline } = options;
+    const watch = this.#host.switch;
+    await watch.start();
+    const onClosed = () => {
+      this.#sandboxes.delete(id);
+      watch.forget(id);
+    };
+    const sandbox = await assemble(this.#host, {
+      ...options,
+      mounts: [...this.#mounts, ...(options.mounts ?? [])],
+      onClosed,
+    });
+    watch.setDeadline(id, deadline);
+    this.#sandboxes.set(id, sandbox);
+    return sandbox;
+  }
+
+  async keepBase(sandbox: Sandbox, name: string): Promise<void> {
+    const own = this.#sandboxes.get(sandbox.id);
+    if (own !== sandbox) throw new Error(`The sandbox ${sandbox.id} is not open here.`);
+    await this.#host.bases.keep(name, (folder) => own.giveFiles(folder));
+    await own.close();
+  }
+
+  listBases(): Base[] {
+    return this.#host.bases.list();
+  }
+
+  async removeBase(name: string): Promise<void> {
+    await this.#host.bases.remove(name);
   }
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
+    const { root, bases, cgroups, grounds, log } = this.#host;
     const removed: string[] = [];
-    for (const { id, label } of listFolders(this.#root)) {
+    const keptLabels = listFolders(root).filter(({ label }) => keep(label));
+    const groups = [...this.#sandboxes.keys(), ...keptLabels.map(({ id }) => id)];
+    await cgroups.reap(groups).catch((error) => log.warn({ error }, "cannot remove what is left of a group"));
+    for (const { id, label } of listFolders(root)) {
       if (this.#sandboxes.has(id) || keep(label)) continue;
       try {
-        await removeFolder(join(this.#root, id));
+        await removeFolder(join(root, id));
         removed.push(id);
       } catch (error) {
-        this.#log.warn({ id, error }, "cannot remove what is left of a sandbox");
+        log.warn({ id, error }, "cannot remove what is left of a sandbox");
       }
     }
+    await Promise.all([bases.reap(), grounds.reap()]).catch((error) =>
+      log.warn({ error }, "cannot remove what is left of a base or a spare"),
+    );
     return removed;
   }
 
@@ -103,9 +125,10 @@ class LocalProvider implements SandboxProvider {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.kill()));
-    await this.#switch.stop();
-    this.#pipes.close();
-    this.#identities.close();
+    await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.leave()));
+    await this.#host.switch.stop();
+    await this.#host.networks.close();
+    await this.#host.grounds.close();
+    this.#host.pipes.close();
   }
 }

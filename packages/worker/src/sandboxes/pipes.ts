@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
-import type { Identity } from "./identities.ts";
+import type { Identity } from "./identity.ts";
 
 const batch = 16;
 /** Holds a file without opening it, so that a fifo has no reader or writer because of us. Node does not name it. */

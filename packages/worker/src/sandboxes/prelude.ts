@@ -1,3 +1,5 @@
+import { own } from "./bubblewrap.ts";
+
 /**
  * The first program of every sandbox, run by bash ahead of the command, as the command's user.
  *
@@ -9,14 +11,22 @@
  * Then it closes every file but 0, 1 and 2. Files that this worker inherited from whoever started it would else be
  * open inside; an open folder of the host is a way out.
  *
- * Limits are what comes for free here: no core dumps, one file of at most 16 GiB, and as root, where each sandbox has
- * a uid of its own to count by, 4096 processes. The kernel is told to sacrifice these processes first when memory
- * runs out. Memory, CPU and disk are not limited yet.
+ * A command can close its own folders to itself, and with them the sandbox to every later command: they are opened
+ * again.
+ *
+ * Limits are what comes for free here: no core dumps, one file of at most 16 GiB, and where no control group counts
+ * them 4096 processes. The kernel is told to sacrifice these processes first when memory runs out.
  */
 export const gateFd = 5;
 
-export function prelude(options: { limitProcesses: boolean }): string {
+/** A script of ours follows in the same shell; without one, the arguments are a command line. */
+export function prelude(options: { limitProcesses: boolean; script?: string | undefined }): string {
   return `
+for __entry in ${Object.values(own).join(" ")}; do
+  [[ -r $__entry && -w $__entry && -x $__entry ]] || chmod 700 "$__entry"
+done
+cd ${own.workspace} || exit 125
+unset OLDPWD
 while IFS= read -r -d "" __entry <&${gateFd} && [[ $__entry != go ]]; do export "$__entry"; done
 [[ $__entry == go ]] || exit 125
 printf started >&${gateFd}
@@ -32,6 +42,6 @@ unset __entry
   echo 500 > /proc/self/oom_score_adj
 } 2>/dev/null
 umask 022
-exec "$@"
+${options.script ?? 'exec "$@"'}
 `;
 }
