@@ -14,6 +14,7 @@ export interface Outrider extends AsyncDisposable {
   key: string;
   /** Its PostgreSQL. */
   connection: PostgresConnection;
+  pid: number;
 }
 
 /** The service as users start it, with its own database, on a new data folder. Its log goes to a file. */
@@ -22,10 +23,7 @@ export async function startOutrider(): Promise<Outrider> {
   const log = openSync(join(dataDir, "stdout.log"), "w");
   const program = resolve(import.meta.dirname, "../bin/outrider");
   const server = spawn(program, ["serve", "--workers", "0", "--port", "0", "--data-dir", dataDir], {
-    // Only the defaults: above all, nobody's DATABASE_URL may be filled with runs.
-    env: Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !/^(OUTRIDER_|DATABASE_URL$)/.test(name)),
-    ),
+    env: ownEnvironment(),
     stdio: ["ignore", log, "pipe"],
     signal: interruption.signal,
   });
@@ -45,11 +43,35 @@ export async function startOutrider(): Promise<Outrider> {
       const key = (await readFile(join(dataDir, "key"), "utf8")).trim();
       const connection = await findEmbedded(dataDir);
       if (!connection) throw new Error("Outrider runs, but not its database.");
-      return { origin, key, connection, [Symbol.asyncDispose]: stop };
+      return { origin, key, connection, pid: server.pid as number, [Symbol.asyncDispose]: stop };
     }
     throw new Error(`Outrider did not start:\n${said.join("\n")}`);
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** Only the defaults: above all, nobody's DATABASE_URL may be filled with runs. */
+export function ownEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(OUTRIDER_|DATABASE_URL$)/.test(name)),
+  );
+}
+
+type Access = Pick<Outrider, "origin" | "key">;
+
+export async function post<T>({ origin, key }: Access, path: string, body: object): Promise<T> {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const reply = await fetch(`${origin}/api/v1${path}`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(body),
+  });
+  if (!reply.ok) throw new Error(`POST ${path} answered ${reply.status}: ${await reply.text()}`);
+  return (await reply.json()) as T;
+}
+
+export async function createWorkerKey(access: Access): Promise<string> {
+  return (await post<{ key: string }>(access, "/keys", { name: "bench", type: "worker" })).key;
 }

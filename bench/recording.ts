@@ -58,6 +58,7 @@ export async function recordRequests(
   stack.defer(() => deltas.close());
   const services: Services = {
     db,
+    claims: db,
     vault,
     rules: defaultRules,
     watch,

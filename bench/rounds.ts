@@ -22,6 +22,8 @@ export interface Verdict {
   subject: number;
   anchor: number;
   latency?: { p50: number; p99: number };
+  /** What both figures are counted in; a rate where nothing is said. */
+  unit?: "MiB" | "ms";
 }
 
 const ROUNDS = 5;
@@ -63,6 +65,26 @@ export async function compare({ name, limit, subject, anchor }: Contest): Promis
   };
 }
 
+/** A bound that is no ratio: the figure is held against what it may be, and the rounds are its measurements. */
+export function hold({
+  name,
+  measured,
+  most,
+  unit,
+}: {
+  name: string;
+  measured: number[];
+  most: number;
+  unit: "MiB" | "ms";
+}): Verdict {
+  const ratios = measured.map((value) => most / value);
+  const subject = median(measured);
+  return {
+    ...{ name, limit: 1, ratio: most / subject, spread: [Math.min(...ratios), Math.max(...ratios)] },
+    ...{ subject, anchor: most, unit },
+  };
+}
+
 export function keeps({ ratio, limit }: Verdict): boolean {
   return ratio >= limit;
 }
@@ -70,11 +92,11 @@ export function keeps({ ratio, limit }: Verdict): boolean {
 export function printVerdicts(verdicts: Verdict[]) {
   const rows = verdicts.map((verdict) => [
     verdict.name,
-    perSecond(verdict.subject),
-    perSecond(verdict.anchor),
+    figure(verdict.subject, verdict.unit),
+    verdict.unit ? `at most ${figure(verdict.anchor, verdict.unit)}` : perSecond(verdict.anchor),
     verdict.ratio.toFixed(3),
     verdict.spread.map((ratio) => ratio.toFixed(3)).join(" to "),
-    `≥ ${verdict.limit}`,
+    `≥ ${Math.round(verdict.limit * 1_000) / 1_000}`,
     verdict.latency ? `${verdict.latency.p50.toFixed(1)} ms` : "",
     verdict.latency ? `${verdict.latency.p99.toFixed(1)} ms` : "",
     keeps(verdict) ? "kept" : "MISSED",
@@ -91,6 +113,10 @@ export function printVerdicts(verdicts: Verdict[]) {
     );
 }
 
+function figure(value: number, unit?: "MiB" | "ms"): string {
+  return unit ? `${value.toFixed(2)} ${unit}` : perSecond(value);
+}
+
 function perSecond(rate: number): string {
   return `${Math.round(rate)}/s`;
 }
@@ -100,4 +126,12 @@ export function median(values: number[]): number {
   const middle = sorted.length >> 1;
   const upper = sorted[middle] as number;
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] as number)) / 2;
+}
+
+/** The rate of something that takes so long: half the rate is twice the time. */
+export function rateOf(times: number[], part: number): Sample {
+  const sorted = [...times].sort((a, b) => a - b);
+  const at = (quantile: number) =>
+    sorted[Math.min(sorted.length - 1, Math.floor(quantile * sorted.length))] as number;
+  return { perSecond: 1_000 / at(part), latency: { p50: at(0.5), p99: at(0.99) } };
 }

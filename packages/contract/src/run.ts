@@ -210,7 +210,7 @@ export const RunTimings = z
   .meta({ id: "RunTimings", description: "Of the latest turn, in milliseconds." });
 
 const Enforced = z.object({
-  value: z.number().optional(),
+  limit: z.number().optional(),
   enforced: z.boolean(),
   by: z.string().optional(),
   reason: z.string().optional().meta({ description: "Why it does not hold." }),

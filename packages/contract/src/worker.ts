@@ -26,7 +26,11 @@ export type WorkerInfo = z.infer<typeof WorkerInfo>;
 export const ClaimRequest = z.strictObject({
   request_id: Uuid,
   worker: WorkerInfo,
-  free: z.int().min(1).max(10_000).meta({ description: "How many executions it can take now." }),
+  free: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .meta({ description: "How many executions it can take now. None: only what this request took before." }),
   wait_ms: z.int().min(0).max(60_000).meta({ description: "How long to wait where there is nothing to do." }),
 });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
@@ -80,6 +84,7 @@ export const Assignment = z.object({
   usage: RunUsage,
   environment: EnvironmentWork.optional(),
   build: ReadyBuild.optional().meta({ description: "The one that the run's earlier turns started from." }),
+  receipt: RunReceipt.optional().meta({ description: "Of the turn before." }),
   snapshot: Snapshot.optional(),
   history: z.array(RunEvent).meta({ description: "The log so far, or its beginning." }),
   history_goes_on: z.boolean(),
@@ -164,6 +169,12 @@ export const FinishRequest = z.strictObject({
   usage: RunUsage,
   outcome: TurnOutcome,
   snapshot: Snapshot.optional(),
+  keeps_minutes: z
+    .int()
+    .min(0)
+    .max(60)
+    .optional()
+    .meta({ description: "How long the worker keeps the sandbox." }),
 });
 export type FinishRequest = z.infer<typeof FinishRequest>;
 
@@ -221,6 +232,9 @@ export const BuildOutcome = z.discriminatedUnion("type", [
     repositories: z.array(CheckedOut).max(20),
   }),
   z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
+  z
+    .strictObject({ type: z.literal("abandoned") })
+    .meta({ description: "Its maker gives it up; another may go on." }),
 ]);
 export type BuildOutcome = z.infer<typeof BuildOutcome>;
 

@@ -14,6 +14,7 @@ import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
 import { renewLocalWorkerKey, requireSameMasterKey, welcomeFirstPerson } from "./engine/welcome.ts";
+import { settingsOfClaims } from "./store/claims.ts";
 import { type Db, openDb, requireSupportedVersion } from "./store/db.ts";
 import { startEmbedded } from "./store/embedded.ts";
 import { migrate } from "./store/migrate.ts";
@@ -44,10 +45,11 @@ export async function startServer(config: Config): Promise<Server> {
     await mkdir(config.dataDir, { recursive: true, mode: 0o711 });
     const embedded = config.databaseUrl ? undefined : await startEmbedded({ dataDir: config.dataDir, log });
     if (embedded) stops.push(() => embedded.stop());
-    const db = openDb(config.databaseUrl ?? (embedded as NonNullable<typeof embedded>).connection, {
-      connections: CONNECTIONS,
-    });
+    const database = config.databaseUrl ?? (embedded as NonNullable<typeof embedded>).connection;
+    const db = openDb(database, { connections: CONNECTIONS });
     stops.push(() => db.end({ timeout: 5 }));
+    const claims = openDb(database, { connections: 1, settings: settingsOfClaims });
+    stops.push(() => claims.end({ timeout: 5 }));
     await prepareDatabase(db, log);
 
     const vault = openVault(config.masterKey ?? (await ownMasterKey(config.dataDir)));
@@ -71,6 +73,7 @@ export async function startServer(config: Config): Promise<Server> {
     const blobs = openBlobs(join(config.dataDir, "blobs"));
     const services = {
       db,
+      claims,
       vault,
       rules,
       gitHost: config.gitHost,

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Assignment, TurnOutcome } from "@outrider/contract/worker";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { finish } from "../src/engine/executions.ts";
 import { sendFollowup } from "../src/engine/followups.ts";
 import { cancelRun } from "../src/engine/runs.ts";
+import { isLockTimeout, isUnreachable, openDb } from "../src/store/db.ts";
 import { insertEnvironment } from "../src/store/environments.ts";
+import { listEvents } from "../src/store/events.ts";
 import { insertIdentity } from "../src/store/identities.ts";
 import { drainWorker } from "../src/store/workers.ts";
 import { newWorker, someUsage, startClock, type TestEngine, testEngine } from "./engine.ts";
@@ -136,6 +138,59 @@ describe("a claim", () => {
     expect(taken.map((run) => made.indexOf(run as string))).toEqual([3, 2, 0, 1, 4]);
   });
 
+  test("counts what it hands out itself: the others' turn comes within one batch", async () => {
+    const other = await engine.person("third@x.test");
+    const made: string[] = [];
+    for (const who of [engine.admin, engine.admin, engine.admin, other, other]) {
+      await after(1_000);
+      made.push(await engine.create({}, who));
+    }
+    const taken = await engine.claim({ free: 4 });
+    expect(taken.map(({ run_id }) => made.indexOf(run_id))).toEqual([0, 3, 1, 4]);
+  });
+
+  test("passes over what a limit holds back, and takes the next of the same owner instead", async () => {
+    const environment_id = randomUUID();
+    await insertEnvironment(engine.db, environment_id, { name: "narrow", max_concurrent_runs: 1 });
+    const key = await engine.key({ name: "one", type: "personal", limits: { max_concurrent_runs: 1 } });
+    const made: string[] = [];
+    for (const [request, who] of [
+      [{}, key],
+      [{}, key],
+      [{ config: { environment_id } }, engine.admin],
+      [{ config: { environment_id } }, engine.admin],
+      [{}, engine.admin],
+    ] as const) {
+      await after(1_000);
+      made.push(await engine.create(request, who));
+    }
+    const taken = await engine.claim();
+    expect(taken.map(({ run_id }) => made.indexOf(run_id))).toEqual([0, 2, 4]);
+    const [first] = taken as [Assignment];
+    await end(first, { type: "succeeded", text: "done" });
+    expect((await engine.claim()).map(({ run_id }) => made.indexOf(run_id))).toEqual([1]);
+  });
+
+  test("comes with the log as the log has it", async () => {
+    const { run_id, history } = await engine.claimed();
+    expect(history.map(({ type }) => type)).toEqual(["run.created", "run.claimed"]);
+    expect(history).toEqual([...(await listEvents(engine.db, { runId: run_id, after: 0, limit: 10 }))]);
+  });
+
+  test("says that its worker lives every few seconds, and not each time that it looks", async () => {
+    const worker = newWorker();
+    const seen = async () => {
+      await engine.claim({ worker });
+      const [row] = await engine.db`select last_seen_at from workers where worker_id = ${worker.worker_id}`;
+      return row?.last_seen_at as string;
+    };
+    const first = await seen();
+    await after(1_000);
+    expect(await seen()).toBe(first);
+    await after(2_000);
+    expect(await seen()).not.toBe(first);
+  });
+
   test("takes what another worker lost before anything that is new", async () => {
     const lost = await engine.claimed();
     await engine.create({ priority: 10 });
@@ -180,4 +235,25 @@ describe("a claim", () => {
     const outcome = { type: "succeeded", text: "done" } as const;
     expect(await end(resumed, outcome)).toMatchObject({ ended: false, followups: [{ mode: "queue" }] });
   });
+});
+
+test("a server that falls silent in the middle of a claim does not hold up the others for ever", async () => {
+  const engine = await testEngine({ connections: 2 });
+  const silent = openDb(engine.url, { connections: 1 });
+  const run_id = await engine.create();
+  const holding = Promise.withResolvers<void>();
+  const told = silent
+    .begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(7286011433)`;
+      holding.resolve();
+      await new Promise(() => {});
+    })
+    .catch((error: unknown) => error);
+  await holding.promise;
+  const claim = () => engine.claim().catch((error) => (isLockTimeout(error) ? undefined : error));
+  expect(await vi.waitUntil(claim, { timeout: 20_000 })).toMatchObject([{ run_id }]);
+  // Its callers are told to try again, as for any loss of the database.
+  expect(await told).toSatisfy(isUnreachable);
+  await silent.end({ timeout: 0 });
+  await engine.stop();
 });

@@ -29,6 +29,8 @@ export interface ClaimOptions {
 }
 
 export interface TestEngine {
+  /** Where its database is, for one more server. */
+  url: string;
   db: Db;
   vault: Vault;
   rules: Rules;
@@ -59,6 +61,7 @@ export async function testEngine(
     principalOf((await findKeyOwner(db, hashKey(raw) as Buffer)) as KeyOwner);
   const admin = await principal(await addPerson(db, { email: "a@x.test", display_name: "A", role: "admin" }));
   const engine: TestEngine = {
+    url: database.url,
     db,
     vault,
     rules,
@@ -73,7 +76,11 @@ export async function testEngine(
       return made.run_id;
     },
     async claim({ worker = anyWorker, free = 100, request_id = randomUUID() } = {}) {
-      const { executions } = await claim(db, { vault, rules }, { request_id, worker, free, wait_ms: 0 });
+      const { executions } = await claim(
+        db,
+        { vault, rules, gitHost: "https://git.test" },
+        { request_id, worker, free, wait_ms: 0 },
+      );
       return executions;
     },
     async claimed(request) {

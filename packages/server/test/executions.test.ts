@@ -55,6 +55,16 @@ describe("a claim", () => {
     expect(await types(run_id)).toEqual(["run.created", "run.claimed"]);
   });
 
+  test("without room gets what it took before, and nothing new", async () => {
+    await claim();
+    const [first, request] = [await create(), randomUUID()];
+    expect(await claim(1, request)).toMatchObject([{ run_id: first }]);
+    await create();
+    expect(await claim(0, request)).toMatchObject([{ run_id: first }]);
+    expect(await claim(0)).toEqual([]);
+    await claim();
+  });
+
   test("that is repeated gets the same and nothing more", async () => {
     await create();
     const request = randomUUID();
@@ -141,4 +151,19 @@ describe("the end of a turn", () => {
     expect(next).toMatchObject({ turn: 2, attempt: 1 });
     expect(next.history.at(-1)).toMatchObject({ type: "message.user", data: { text: "that one" } });
   });
+});
+
+test("a run that is deleted leaves no event and no execution behind", async () => {
+  const { run_id, path } = await claimed();
+  const outcome = { type: "succeeded", text: "done" };
+  await call(`${path}/finish`, { run_id, batch: 1, events: [], usage, outcome });
+  const left = async () => {
+    const [row] = await server.db`
+      select (select count(*)::int from events where run_id = ${run_id}) as events,
+        (select count(*)::int from executions where run_id = ${run_id}) as executions`;
+    return row;
+  };
+  expect(await left()).toEqual({ events: 3, executions: 1 });
+  await server.call("DELETE", `/agent/runs/${run_id}`);
+  expect(await left()).toEqual({ events: 0, executions: 0 });
 });

@@ -14,6 +14,8 @@ import type { Db, Sql, Tx } from "../store/db.ts";
 /** What handlers work with, made once by the composition root. */
 export interface Services {
   db: Db;
+  /** One connection for all claims of this server: they go one after the other anyway, and must not use up the others. */
+  claims: Db;
   vault: Vault;
   rules: Rules;
   watch: Watch;

@@ -8,12 +8,14 @@ import type {
   EnvironmentWork,
   PrepareRequest,
   PrepareResponse,
+  ReadyBuild,
 } from "@outrider/contract/worker";
 import { v7 as uuidv7 } from "uuid";
 import {
   appendBuildEvents,
   completeBuild,
   failBuild,
+  findBuildOfRun,
   findFailure,
   findReady,
   findReadyOf,
@@ -21,6 +23,7 @@ import {
   insertBuild,
   lockBuild,
   pinBuild,
+  requeueBuild,
   takeBuild,
   wasFinishedBy,
 } from "../store/builds.ts";
@@ -133,6 +136,18 @@ export async function takeQueuedBuild(
   });
 }
 
+/** Where a run executes: its environment, and the build that its earlier turns started from. */
+export async function environmentOfRun(
+  sql: Sql,
+  services: { vault: Vault; gitHost: string },
+  runId: string,
+): Promise<{ environment?: EnvironmentWork; build?: ReadyBuild }> {
+  const environment = await findEnvironmentOfRun(sql, runId);
+  if (!environment) return {};
+  const build = await findBuildOfRun(sql, runId);
+  return { environment: await environmentWork(sql, services, environment), ...(build ? { build } : {}) };
+}
+
 /** An environment as workers need it, with what its repositories are fetched with. */
 export async function environmentWork(
   sql: Sql,
@@ -188,6 +203,7 @@ export async function finishBuild(
   await requireLease(tx, rules, buildId, token);
   await appendBuildEvents(tx, { buildId, events });
   if (outcome.type === "ready") await completeBuild(tx, buildId, outcome);
+  else if (outcome.type === "abandoned") await requeueBuild(tx, buildId);
   else await fail(tx, buildId, outcome);
 }
 

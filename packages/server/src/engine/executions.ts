@@ -13,10 +13,9 @@ import { insertArtifact } from "../store/artifacts.ts";
 import type { Sql, Tx } from "../store/db.ts";
 import { appendEvents } from "../store/events.ts";
 import { endExecution, findExecution } from "../store/executions.ts";
-import { listDelivered } from "../store/followups.ts";
+import { deliverFollowups, listDelivered } from "../store/followups.ts";
 import { endClosing, type Head, lockHead } from "../store/heads.ts";
-import { abandonLease, keepReceipt, keepSnapshot, keepUsage } from "../store/leases.ts";
-import { deliverFollowups } from "./events.ts";
+import { abandonLease, keepReceipt, keepSandbox, keepSnapshot, keepUsage } from "../store/leases.ts";
 import { notFound, Refusal } from "./refusal.ts";
 import { endTurn } from "./runs.ts";
 
@@ -80,7 +79,7 @@ function announce({ artifact_id, name, mime_type, size_bytes }: NewArtifact): Ne
 
 /** The end is written only where nothing is undelivered; otherwise the turn goes on with what came in between. */
 export async function finish(tx: Tx, executionId: string, request: FinishRequest): Promise<FinishResponse> {
-  const { run_id, batch, events, usage, outcome, snapshot } = request;
+  const { run_id, batch, events, usage, outcome, snapshot, keeps_minutes } = request;
   const { head, standing } = await lockExecution(tx, executionId, run_id, batch);
   if (standing === "ended") return { ended: true, followups: [] };
   if (standing === "repeated") {
@@ -89,8 +88,11 @@ export async function finish(tx: Tx, executionId: string, request: FinishRequest
   await appendEvents(tx, run_id, events as NewEvent[], { batch, usage });
   if (snapshot) await keepSnapshot(tx, run_id, snapshot);
   const followups: DeliveredFollowup[] =
-    outcome.type === "failed" ? [] : await deliverFollowups(tx, { runId: run_id, executionId, batch });
+    outcome.type === "failed"
+      ? []
+      : await deliverFollowups(tx, { runId: run_id, executionId, batch, steering: false });
   if (followups.length > 0) return { ended: false, followups };
+  if (keeps_minutes && head.worker_id) await keepSandbox(tx, run_id, head.worker_id, keeps_minutes);
   await endTurn(tx, head, outcome, batch);
   return { ended: true, followups: [] };
 }

@@ -15,7 +15,7 @@ import type { TurnOutcome } from "@outrider/contract/worker";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql, Tx } from "../store/db.ts";
 import { endExecution } from "../store/executions.ts";
-import { listQueuedFollowups, withdrawFollowups } from "../store/followups.ts";
+import { findQueuedFollowup, withdrawFollowups } from "../store/followups.ts";
 import { type Change, changeState, type Head, lockHead } from "../store/heads.ts";
 import {
   deleteRun,
@@ -194,7 +194,7 @@ export async function failRun(
   const isOverdue = error_code === "timeout" && finalBatch === undefined && head.execution_id !== null;
   const closing = isOverdue ? { closingMs: CLOSE_MS } : {};
   await move(tx, head, { to: "FAILED", phase: "done", ...closing, status_message, event }, finalBatch);
-  const [waiting] = await listQueuedFollowups(tx, head.run_id, { steering: false });
+  const waiting = await findQueuedFollowup(tx, head.run_id);
   if (!waiting || head.state === "QUEUED") return;
   const { followup_id, mode } = waiting;
   await reopenRun(tx, { ...head, state: "FAILED", execution_id: null }, { followup_id, mode });

@@ -3,6 +3,8 @@ import type { Logger } from "pino";
 import type { Db } from "../store/db.ts";
 
 const CHANNEL = "outrider";
+/** Who waits here goes first; the other servers hear of it when the hurry is over. */
+const LEAD_MS = 2;
 const BATCH_MS = 5;
 /** A notification may hold 8,000 bytes. */
 const BATCH_BYTES = 7_000;
@@ -70,9 +72,9 @@ export async function openWake(db: Db, log: Logger): Promise<Wake> {
 
   return {
     say(topic) {
-      unsaid.add(topic);
-      if (!pause) tellOthers();
       tell(topic);
+      unsaid.add(topic);
+      pause ??= setTimeout(tellOthers, LEAD_MS);
     },
     on,
     next(topic, { ms, signal }) {

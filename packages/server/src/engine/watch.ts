@@ -1,7 +1,9 @@
+import type { RunEvent } from "@outrider/contract/event";
 import { isFinal } from "@outrider/contract/run";
 import type { Logger } from "pino";
 import type { Db } from "../store/db.ts";
-import { findHeads, type Head } from "../store/heads.ts";
+import { listEvents } from "../store/events.ts";
+import { findHead, findHeads, type Head } from "../store/heads.ts";
 import { findSpentKeys } from "../store/keys.ts";
 import { topics, type Wake } from "./wake.ts";
 
@@ -12,6 +14,11 @@ interface Waiter {
   keyId: string;
   after: number;
   settle(change: "moved" | "over"): void;
+}
+
+export interface Look {
+  head: Head | undefined;
+  events: RunEvent[];
 }
 
 /**
@@ -26,12 +33,15 @@ export interface Watch {
     after: number;
     signal: AbortSignal;
   }): Promise<"moved" | "over">;
+  /** A run's head, and then its events behind `after`. Who asks for the same at the same moment shares the answer. */
+  read(place: { runId: string; after: number; limit: number }): Promise<Look>;
   watching(): number;
   close(): Promise<void>;
 }
 
 export function openWatch(db: Db, wake: Wake, log: Logger): Watch {
   const waiters = new Set<Waiter>();
+  const looks = new Map<string, Promise<Look>>();
   let poll: Promise<void> | undefined;
   let again = false;
 
@@ -40,8 +50,10 @@ export function openWatch(db: Db, wake: Wake, log: Logger): Watch {
     if (current.length === 0) return;
     const heads = new Map<string, Head>();
     const runIds = [...new Set(current.map(({ runId }) => runId))];
-    for (const head of await findHeads(db, runIds)) heads.set(head.run_id, head);
-    const spent = new Set(await findSpentKeys(db, [...new Set(current.map(({ keyId }) => keyId))]));
+    const keyIds = [...new Set(current.map(({ keyId }) => keyId))];
+    const [rows, spentKeys] = await Promise.all([findHeads(db, runIds), findSpentKeys(db, keyIds)]);
+    for (const head of rows) heads.set(head.run_id, head);
+    const spent = new Set(spentKeys);
     for (const waiter of current) {
       const head = heads.get(waiter.runId);
       if (!head || spent.has(waiter.keyId)) waiter.settle("over");
@@ -57,6 +69,20 @@ export function openWatch(db: Db, wake: Wake, log: Logger): Watch {
         poll = undefined;
         if (again) ask();
       });
+  }
+
+  async function look({
+    runId,
+    after,
+    limit,
+  }: {
+    runId: string;
+    after: number;
+    limit: number;
+  }): Promise<Look> {
+    // The state is read before the events: if it is final, nothing comes behind what is read next.
+    const head = await findHead(db, runId);
+    return { head, events: await listEvents(db, { runId, after, limit }) };
   }
 
   const ticker = setInterval(ask, POLL_MS);
@@ -83,6 +109,12 @@ export function openWatch(db: Db, wake: Wake, log: Logger): Watch {
         // What was written between the caller's last read and now would otherwise wait for the ticker.
         else ask();
       });
+    },
+    read(place) {
+      const name = `${place.runId} ${place.after} ${place.limit}`;
+      const begun = looks.get(name) ?? look(place).finally(() => looks.delete(name));
+      looks.set(name, begun);
+      return begun;
     },
     watching: () => waiters.size,
     async close() {

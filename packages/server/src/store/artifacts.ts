@@ -19,12 +19,16 @@ export async function findArtifact(
   return row;
 }
 
-/** What the run has changed so far: one artifact, whose content is replaced. */
+/** What the run has changed so far: one artifact, whose content is replaced; none where nothing has changed. */
 export async function keepPatch(
   tx: Tx,
   runId: string,
   { sha256, size_bytes }: { sha256: string; size_bytes: number },
 ): Promise<void> {
+  if (size_bytes === 0) {
+    await tx`delete from artifacts where run_id = ${runId} and type = 'PATCH'`;
+    return;
+  }
   await tx`
     insert into artifacts (artifact_id, run_id, type, name, mime_type, size_bytes, sha256)
     values (gen_random_uuid(), ${runId}, 'PATCH', 'changes.patch', 'text/x-diff', ${size_bytes}, ${sha256})

@@ -200,6 +200,20 @@ export async function pinBuild(tx: Tx, runId: string, buildId: string): Promise<
   await tx`update runs set build_id = ${buildId} where run_id = ${runId}`;
 }
 
+export async function findBuildOfRun(sql: Sql, runId: string): Promise<ReadyBuild | undefined> {
+  const [row] = await sql<ReadyBuild[]>`
+    select b.build_id, b.sha256, b.repositories from runs r join builds b using (build_id)
+    where r.run_id = ${runId} and b.state = 'READY'`;
+  return row;
+}
+
+/** Who made it gives it up, which costs no attempt. */
+export async function requeueBuild(tx: Tx, buildId: string): Promise<void> {
+  await tx`
+    update builds set state = 'QUEUED', attempt = attempt - 1, token = null, lease_expires_at = null
+    where build_id = ${buildId}`;
+}
+
 export async function findFailure(sql: Sql, buildId: string): Promise<RunStatusMessage | undefined> {
   const [row] = await sql<{ status_message: RunStatusMessage }[]>`
     select status_message from builds where build_id = ${buildId} and state = 'FAILED'`;

@@ -1,10 +1,14 @@
 import { limits } from "@outrider/contract/limits";
 import postgres from "postgres";
+import { guardTransactions } from "./transaction.ts";
 
 export type Db = postgres.Sql;
 /** A pool, or one transaction of it: what every statement of the store can run on. */
 export type Sql = postgres.Sql | postgres.TransactionSql;
 export type Tx = postgres.TransactionSql;
+
+/** Nobody waits longer for another writer than a caller may wait for the first use of an idempotency key. */
+const LOCK_MS = limits.idempotency.waitSeconds * 1_000;
 
 /** Where title words and searched words count as alike; see runs.search. */
 const TITLE_SIMILARITY = 0.3;
@@ -21,9 +25,14 @@ export interface PostgresConnection {
 export interface DbOptions {
   connections: number;
   applicationName?: string;
+  /** Of PostgreSQL, for every connection. */
+  settings?: Record<string, string>;
 }
 
-export function openDb(target: string | PostgresConnection, { connections, applicationName }: DbOptions): Db {
+export function openDb(
+  target: string | PostgresConnection,
+  { connections, applicationName, settings }: DbOptions,
+): Db {
   const options = {
     max: connections,
     onnotice: () => {},
@@ -42,13 +51,19 @@ export function openDb(target: string | PostgresConnection, { connections, appli
     connection: {
       application_name: applicationName ?? "outrider",
       TimeZone: "UTC",
-      // Nobody waits longer for another writer than a caller may wait for the first use of an idempotency key.
-      lock_timeout: limits.idempotency.waitSeconds * 1_000,
+      lock_timeout: LOCK_MS,
+      // A server that is stopped or cut off in the middle of a transaction must not keep its locks: all claims wait for
+      // the same one. Without this it would keep them until TCP gives up, which takes hours. Longer than others wait
+      // for a lock, so that one who is only slow is not cut off by their haste.
+      idle_in_transaction_session_timeout: 2 * LOCK_MS,
       "pg_trgm.strict_word_similarity_threshold": TITLE_SIMILARITY,
+      ...settings,
     },
   };
   const socket = typeof target === "string" ? socketOf(target) : target;
-  return socket ? postgres({ ...options, ...socket }) : postgres(target as string, options);
+  return guardTransactions(
+    socket ? postgres({ ...options, ...socket }) : postgres(target as string, options),
+  );
 }
 
 /** The usual way to name a unix socket, `postgres://user:password@/database?host=/folder`, which the driver cannot read. */
@@ -70,8 +85,12 @@ function socketOf(url: string): PostgresConnection | undefined {
 
 const MINIMUM_VERSION = 15;
 
-export async function requireSupportedVersion(sql: Sql) {
-  const [row] = await sql`select current_setting('server_version_num')::int as version`;
+/** The first question to a database. */
+export async function requireSupportedVersion(db: Db) {
+  const [row] = await db`select current_setting('server_version_num')::int as version`;
+  // The first connection has learned the types of arrays for all. The driver (3.4.9) would ask on every new one, and the
+  // loss of a connection while it asks ends the process.
+  Object.assign(db.options, { fetch_types: false });
   const major = Math.floor((row?.version as number) / 10_000);
   if (major < MINIMUM_VERSION) {
     throw new Error(`PostgreSQL ${major} is too old: Outrider needs ${MINIMUM_VERSION} or later.`);
@@ -88,7 +107,7 @@ export function isUnreachable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return (
     typeof code === "string" &&
-    /^(57P0\d|08\w{3}|53300|CONNECTION_\w+|CONNECT_TIMEOUT|ECONN\w+|ENOENT|EPIPE)$/.test(code)
+    /^(57P0\d|25P03|08\w{3}|53300|CONNECTION_\w+|CONNECT_TIMEOUT|ECONN\w+|ENOENT|EPIPE)$/.test(code)
   );
 }
 

@@ -30,13 +30,12 @@ export async function appendEvents(
   { batch, phase, usage }: Progress = {},
 ): Promise<number> {
   const rows = events.map(({ type, data }, index) => ({ type, data, place: index + 1 }));
-  const begins = events.some(({ type }) => type === "run.started");
   const shows = events.some(({ type }) => output.has(type));
   const [head] = await tx<{ last_seq: number }[]>`
     with head as (
       update run_heads
       set last_seq = last_seq + ${events.length}, report_batch = coalesce(${batch ?? null}, report_batch),
-        working_at = case when ${begins} then coalesce(working_at, outrider_now()) else working_at end,
+        working_at = case when ${phase === "working"} then coalesce(working_at, outrider_now()) else working_at end,
         first_output_at = case when ${shows} then coalesce(first_output_at, outrider_now()) else first_output_at end,
         phase = coalesce(${phase ?? null}, phase), usage = coalesce(${usage ? tx.json(usage) : null}::jsonb, usage)
       where run_id = ${runId}

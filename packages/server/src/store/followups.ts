@@ -1,4 +1,5 @@
 import type { Followup, FollowupMode } from "@outrider/contract/followup";
+import type { DeliveredFollowup } from "@outrider/contract/worker";
 import type { Sql, Tx } from "./db.ts";
 import { present } from "./runs.ts";
 
@@ -63,42 +64,40 @@ function columns(sql: Sql) {
   return sql`followup_id, message, mode, delivery, seq, created_at`;
 }
 
-export interface QueuedFollowup {
-  followup_id: string;
-  message: string;
-  mode: FollowupMode;
-}
-
-export async function listQueuedFollowups(
+/** The first that waits, if any. */
+export async function findQueuedFollowup(
   tx: Tx,
   runId: string,
-  { steering }: { steering: boolean },
-): Promise<QueuedFollowup[]> {
-  return tx<QueuedFollowup[]>`
-    select followup_id, message, mode from followups
-    where run_id = ${runId} and delivery = 'queued' ${steering ? tx`and mode <> 'queue'` : tx``}
-    order by position`;
+): Promise<{ followup_id: string; mode: FollowupMode } | undefined> {
+  const [row] = await tx<{ followup_id: string; mode: FollowupMode }[]>`
+    select followup_id, mode from followups where run_id = ${runId} and delivery = 'queued' order by position limit 1`;
+  return row;
 }
 
-export async function markDelivered(
+/** Which report of which execution takes what waits, so that its repetition gets the same answer. */
+export interface Delivery {
+  runId: string;
+  executionId: string;
+  batch: number;
+  /** Only what steers a run at work; what waits for the end of the turn goes on waiting. */
+  steering: boolean;
+}
+
+/** Writes the messages' events and marks them, in one statement, under the run's lock, which the caller holds. */
+export async function deliverFollowups(
   tx: Tx,
-  followups: { followup_id: string; seq: number }[],
-  { executionId, batch }: { executionId: string; batch: number },
-): Promise<void> {
-  for (const { followup_id, seq } of followups) {
-    await tx`
-      update followups
-      set delivery = 'delivered', seq = ${seq}, execution_id = ${executionId}, batch = ${batch}
-      where followup_id = ${followup_id}`;
-  }
+  { runId, executionId, batch, steering }: Delivery,
+): Promise<DeliveredFollowup[]> {
+  return tx<DeliveredFollowup[]>`
+    select * from outrider_deliver(${runId}, ${executionId}, ${batch}, ${steering}) order by seq`;
 }
 
 /** What one report of an execution was given. */
 export async function listDelivered(
   sql: Sql,
   { executionId, batch }: { executionId: string; batch: number },
-): Promise<(QueuedFollowup & { seq: number })[]> {
-  return sql<(QueuedFollowup & { seq: number })[]>`
+): Promise<DeliveredFollowup[]> {
+  return sql<DeliveredFollowup[]>`
     select followup_id, message, mode, seq from followups
     where execution_id = ${executionId} and batch = ${batch} order by position`;
 }

@@ -9,7 +9,6 @@ import {
   type RunSourceType,
   type RunState,
 } from "@outrider/contract/run";
-import type { Snapshot } from "@outrider/contract/worker";
 import type postgres from "postgres";
 import type { Sql, Tx } from "./db.ts";
 import { searchCondition, searchWords } from "./search.ts";
@@ -94,36 +93,6 @@ export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefi
     from runs r join run_heads h using (run_id) ${creators(sql)}
     where r.run_id = ${runId}`;
   return row && toRunItem(row);
-}
-
-/** What a worker must know of a run to execute it. */
-export interface Work {
-  run_id: string;
-  agent_config: AmbientAgentConfig;
-  sealed_config: Buffer | null;
-  limits: RunLimits | null;
-  environment_timeout_minutes: number | null;
-  environment_secrets: string[];
-  environment_variables: Record<string, string>;
-  environment_members: string[];
-  has_output_schema: boolean;
-  has_attachments: boolean;
-  snapshot: Snapshot | null;
-}
-
-export async function findWork(sql: Sql, runIds: string[]): Promise<Work[]> {
-  return sql<Work[]>`
-    select r.run_id, r.agent_config, r.sealed_config, r.limits,
-      (e.config -> 'timeout_minutes')::int as environment_timeout_minutes,
-      coalesce(e.config -> 'secrets', '[]') as environment_secrets,
-      coalesce(e.config -> 'variables', '{}') as environment_variables,
-      array(select jsonb_object_keys(e.config)) as environment_members,
-      r.output_schema is not null as has_output_schema,
-      exists (select 1 from attachments a where a.run_id = r.run_id) as has_attachments,
-      case when r.snapshot_sha256 is not null
-        then jsonb_build_object('sha256', r.snapshot_sha256, 'seq', r.snapshot_seq) end as snapshot
-    from runs r left join environments e on e.environment_id = r.environment_id
-    where r.run_id = any(${runIds}::uuid[])`;
 }
 
 /** What is not named stays as it is. */
@@ -227,6 +196,7 @@ function conditionsOf(sql: Sql, filter: RunFilter) {
 
 export async function deleteRun(tx: Tx, runId: string): Promise<void> {
   await tx`delete from events where run_id = ${runId}`;
+  await tx`delete from executions where run_id = ${runId}`;
   await tx`delete from runs where run_id = ${runId}`;
 }
 
@@ -239,7 +209,7 @@ function columns(sql: Sql) {
     r.run_id, r.title, r.state, h.phase, r.created_at, r.updated_at, r.started_at, r.finished_at, r.source,
     r.creator_type, r.creator_uid, coalesce(p.display_name, i.name) as creator_name, p.email as creator_email,
     r.agent_config, r.status_message, r.metadata, r.limits, r.priority, h.turn as turns, h.attempt as attempts,
-    r.session_id, h.usage, h.execution_id is not null as is_sandbox_running`;
+    r.session_id, h.usage, h.execution_id is not null or coalesce(h.kept_until > outrider_now(), false) as is_sandbox_running`;
 }
 
 function milliseconds(sql: Sql, from: string, to: string) {

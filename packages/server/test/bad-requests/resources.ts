@@ -231,7 +231,7 @@ const repositories: [name: string, repo: object, expected: Expected][] = [
     { url: "http://github.com/acme/api" },
     { pointer: "/url", says: "https or ssh" },
   ],
-  ["a repository on the server's disk", { url: "file:///etc" }, { pointer: "/url", says: "https or ssh" }],
+  ["a repository by a bare path", { url: "/etc" }, { pointer: "/url", says: "https or ssh" }],
   ["a repository by a command", { url: "ext::sh -c whoami" }, { pointer: "/url" }],
   ["an owner with a slash", { owner: "acme/api", repo: "api" }, { pointer: "/owner" }],
   ["a path that climbs", { owner: "a", repo: "b", path: "../b" }, { pointer: "/path" }],

@@ -21,7 +21,7 @@ interface Following {
 
 /** Rows behind `after`, then a wait, then rows again, until the run is final and everything was sent. */
 async function follow({ services, reply, runId, keyId, after }: Following): Promise<void> {
-  const { db, watch, deltas, stopping } = services;
+  const { watch, deltas, stopping } = services;
   const stream = openStream(reply, stopping);
   const { signal } = stream;
   const off = deltas.on(runId, (text) =>
@@ -29,9 +29,7 @@ async function follow({ services, reply, runId, keyId, after }: Following): Prom
   );
   try {
     for (let seq = after; !signal.aborted; ) {
-      // The state is read before the events: if it is final, nothing comes behind what is read next.
-      const head = await findHead(db, runId);
-      const events = await listEvents(db, { runId, after: seq, limit: BATCH });
+      const { head, events } = await watch.read({ runId, after: seq, limit: BATCH });
       for (const event of events) {
         await stream.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
       }

@@ -14,7 +14,7 @@ const LOOK_AGAIN_MS = 1_000;
 
 export const workerHandlers: WorkerHandlers = {
   async claim({ services, body, reply, say }) {
-    const { db, vault, rules, wake, stopping } = services;
+    const { db, claims, rules, wake, stopping } = services;
     const gaveUp = new AbortController();
     reply.raw.once("close", () => gaveUp.abort());
     const signal = AbortSignal.any([stopping, gaveUp.signal]);
@@ -23,9 +23,10 @@ export const workerHandlers: WorkerHandlers = {
     for (;;) {
       const ms = Math.min(LOOK_AGAIN_MS, Math.max(0, until - Date.now()));
       const heard = wake.next(topics.queue, { ms, signal });
-      const claimed = await claim(db, { vault, rules }, body);
+      const claimed = await claim(claims, services, body);
       const isIdle = claimed.executions.length === 0 && !claimed.draining && !signal.aborted;
-      const build = isIdle ? await takeQueuedBuild(db, services, body.worker.worker_id) : undefined;
+      const build =
+        isIdle && body.free > 0 ? await takeQueuedBuild(db, services, body.worker.worker_id) : undefined;
       if (!isIdle || build || Date.now() >= until) {
         for (const { run_id } of claimed.executions) say(topics.run(run_id));
         return ok({ ...claimed, builds: build ? [build] : [] });

@@ -38,7 +38,6 @@ create table build_events (
 
 -- The build that a run started from, and goes on from in every later turn.
 alter table runs add column build_id uuid references builds;
-alter table runs add column receipt jsonb;
 create index runs_build on runs (build_id) where build_id is not null;
 
 -- When the current turn's agent began to work, and when it first did something that can be seen.

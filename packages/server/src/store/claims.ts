@@ -1,0 +1,53 @@
+import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
+import type { RunEvent } from "@outrider/contract/event";
+import type { RunLimits, RunReceipt, RunUsage } from "@outrider/contract/run";
+import type { ClaimRequest, Snapshot } from "@outrider/contract/worker";
+import type { Sql } from "./db.ts";
+
+/**
+ * For the connection that claims: each way that it reads has an index, and the plan that was made first stays good. The
+ * database would otherwise plan anew, from how large it takes the tables to be, and take longer for it than for the work.
+ */
+export const settingsOfClaims = { plan_cache_mode: "force_generic_plan", enable_seqscan: "off" };
+
+/** What a worker must know of a run to execute it. */
+export interface Work {
+  run_id: string;
+  execution_id: string;
+  turn: number;
+  attempt: number;
+  usage: RunUsage | null;
+  /** Milliseconds that the turn has left. */
+  turn_left_ms: number;
+  agent_config: AmbientAgentConfig;
+  sealed_config: Buffer | null;
+  limits: RunLimits | null;
+  environment_secrets: string[];
+  environment_variables: Record<string, string>;
+  has_environment: boolean;
+  has_output_schema: boolean;
+  has_attachments: boolean;
+  receipt: RunReceipt | null;
+  snapshot: Snapshot | null;
+  /** The log's beginning. */
+  history: RunEvent[];
+}
+
+export interface Bounds {
+  leaseMs: number;
+  turnMs: number;
+  maxConcurrentRuns?: number;
+}
+
+/** The whole claim in one statement, which is its own transaction; see the migration that makes the function. */
+export async function claimWork(
+  sql: Sql,
+  { worker, request_id, free }: Omit<ClaimRequest, "wait_ms">,
+  { leaseMs, turnMs, maxConcurrentRuns, history }: Bounds & { history: number },
+): Promise<{ work: Work[]; draining: boolean }> {
+  const rows = await sql<({ draining: boolean } & (Work | { run_id: null }))[]>`
+    select * from outrider_claim(${worker.worker_id}, ${worker.name}, ${worker.version}, ${worker.slots}, ${request_id},
+      ${free}, ${leaseMs}, ${turnMs}, ${maxConcurrentRuns ?? null}, ${history})`;
+  const work = rows.filter((row) => row.run_id !== null);
+  return { work, draining: rows[0]?.draining ?? false };
+}

@@ -1,0 +1,127 @@
+import { once } from "node:events";
+import { createServer, connect as dial, type Server, type Socket } from "node:net";
+import { setImmediate as breathe } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { type Db, isUnreachable, openDb, requireSupportedVersion } from "../src/store/db.ts";
+import { socketPath } from "../src/store/embedded/socket.ts";
+
+/** A way to PostgreSQL that ends in the middle of a transaction. What the driver does then must stay without harm. */
+
+const endings = {
+  "is closed": (socket: Socket) => socket.end(),
+  "is reset": (socket: Socket) => socket.resetAndDestroy(),
+};
+const patience = { timeout: 15_000, interval: 10 };
+
+let proxy: Server;
+let db: Db;
+const sockets = new Set<Socket>();
+/** A connection that says this is lost at once. */
+let isCutAt: string | undefined;
+/** Each of them ends a process that does not listen. */
+const unforeseen = ["uncaughtException", "unhandledRejection"] as const;
+const uncaught: unknown[] = [];
+const note = (error: unknown) => void uncaught.push(error);
+
+beforeEach(async () => {
+  const { user, password, database, host } = inject("postgres");
+  proxy = createServer((client) => {
+    const upstream = dial(socketPath(host));
+    sockets.add(client);
+    client.on("data", (data) => {
+      if (isCutAt && data.includes(isCutAt)) client.resetAndDestroy();
+    });
+    for (const socket of [client, upstream]) socket.on("error", () => {});
+    client.pipe(upstream).pipe(client);
+    client.on("close", () => upstream.destroy());
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as { port: number };
+  const url = `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
+  db = openDb(url, { connections: 1 });
+  uncaught.length = 0;
+  isCutAt = undefined;
+  for (const kind of unforeseen) process.prependListener(kind as never, note);
+});
+
+afterEach(async () => {
+  for (const kind of unforeseen) process.off(kind as never, note);
+  await db.end({ timeout: 0 });
+  for (const socket of sockets) socket.destroy();
+  proxy.close();
+});
+
+describe.each(Object.entries(endings))("a connection that %s", (name, end) => {
+  const cut = () => {
+    for (const socket of sockets) end(socket);
+    sockets.clear();
+  };
+  const usable = async () => {
+    const began = performance.now();
+    const read = () => db`select 1 as one`.catch(() => undefined);
+    expect(await vi.waitUntil(read, patience)).toMatchObject([{ one: 1 }]);
+    // Less than the driver's own patience with a connection that never comes up.
+    expect(performance.now() - began).toBeLessThan(4_000);
+  };
+
+  test("during a statement fails that transaction alone", async () => {
+    const lost = db
+      .begin(async (tx) => {
+        await tx`select 1`;
+        await tx.unsafe(`select pg_sleep(10) -- ${name}`);
+      })
+      .catch((error: unknown) => error);
+    await vi.waitUntil(() => sockets.size > 0, patience);
+    await vi.waitFor(async () => expect(await sleepers(name)).toBe(1), patience);
+    cut();
+    expect(await lost).toSatisfy(isUnreachable);
+    await usable();
+    expect(uncaught).toEqual([]);
+  });
+
+  test("between statements lets none of the rest reach another transaction", async () => {
+    const [holding, awake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const lost = db
+      .begin(async (tx) => {
+        await tx`select 1`;
+        holding.resolve();
+        await awake.promise;
+        await tx`select 'left over'`;
+      })
+      .catch((error: unknown) => error);
+    await holding.promise;
+    cut();
+    expect(await lost).toSatisfy(isUnreachable);
+    const other = db.begin(async (tx) => {
+      await tx`select set_config('outrider.test', 'other', true)`;
+      awake.resolve();
+      await breathe();
+      await tx`select 2`;
+      return tx`select current_setting('outrider.test') as mine`;
+    });
+    expect(await other).toMatchObject([{ mine: "other" }]);
+    await usable();
+    expect(uncaught).toEqual([]);
+  });
+});
+
+test("a connection that is new asks for nothing whose loss nobody would hear of", async () => {
+  await requireSupportedVersion(db);
+  isCutAt = "pg_catalog.pg_type";
+  for (const socket of sockets) socket.destroy();
+  await vi.waitUntil(() => db`select ${["a"]}::text[] as list`.catch(() => undefined), patience);
+  expect(await db`select ${["a", "b"]}::text[] as list`).toMatchObject([{ list: ["a", "b"] }]);
+  expect(uncaught).toEqual([]);
+});
+
+/** Asked by another way, for this one is busy. */
+async function sleepers(name: string): Promise<number> {
+  const admin = openDb(inject("postgres"), { connections: 1 });
+  try {
+    const [row] = await admin<{ count: number }[]>`
+      select count(*)::int as count from pg_stat_activity where query like ${`select pg_sleep%${name}`} and state = 'active'`;
+    return row?.count ?? 0;
+  } finally {
+    await admin.end();
+  }
+}
