@@ -1,3 +1,5 @@
+import type { EventData } from "@outrider/contract/event";
+
 export interface OutputChunk {
   stream: "stdout" | "stderr";
   text: string;
@@ -17,7 +19,11 @@ export interface ExecResult {
   duration_ms: number;
   /** Where the whole output is kept, when it is. */
   artifact_id?: string;
+  /** What it changed in the workspace. */
+  changes?: FileChange[];
 }
+
+export type FileChange = EventData<"file.changed">;
 
 /**
  * What tools may do. The worker gives a sandbox. Paths are relative to the workspace. An error with a clear message is

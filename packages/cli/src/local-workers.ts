@@ -5,7 +5,7 @@ import { join } from "node:path";
 const AGAIN_MS = 1_000;
 const STOP_MS = 30_000;
 
-/** The workers that come with the server, each a process of its own. One that ends is started again. */
+/** The workers that come with the server, each a process of its own. One that dies is started again. */
 export function startLocalWorkers({
   count,
   origin,
@@ -37,9 +37,10 @@ export function startLocalWorkers({
       env: { ...process.env, OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
     });
     running.set(index, child);
-    child.once("exit", () => {
+    child.once("exit", (code) => {
       running.delete(index);
-      if (!isStopping) setTimeout(() => !isStopping && start(index), AGAIN_MS);
+      // One that was told to drain ends in peace.
+      if (!isStopping && code !== 0) setTimeout(() => !isStopping && start(index), AGAIN_MS);
     });
   }
 

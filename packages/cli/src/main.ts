@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { doctorCommand } from "./commands/doctor.ts";
 import { personCommand } from "./commands/person.ts";
 import { serveCommand } from "./commands/serve.ts";
 import { workerCommand } from "./commands/worker.ts";
@@ -7,7 +8,8 @@ const program = new Command("outrider")
   .description("Runs coding agents on request.")
   .addCommand(serveCommand)
   .addCommand(workerCommand)
-  .addCommand(personCommand);
+  .addCommand(personCommand)
+  .addCommand(doctorCommand);
 
 try {
   await program.parseAsync();

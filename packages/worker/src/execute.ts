@@ -1,13 +1,25 @@
 import { randomUUID } from "node:crypto";
+import { Failure } from "@outrider/agent/failure";
 import { runTurn } from "@outrider/agent/loop";
 import { scriptedModel } from "@outrider/agent/models/scripted";
 import { assembleInstructions } from "@outrider/agent/prompt";
-import type { RunEvent } from "@outrider/contract/event";
-import type { Assignment, DeliveredFollowup, Snapshot, TurnOutcome } from "@outrider/contract/worker";
+import type { NewEvent, RunEvent } from "@outrider/contract/event";
+import type { RunReceipt } from "@outrider/contract/run";
+import type {
+  Assignment,
+  DeliveredFollowup,
+  Snapshot,
+  TurnOutcome,
+  WorkerInfo,
+} from "@outrider/contract/worker";
+import type { BuildContext } from "./build.ts";
+import type { KeptSandboxes } from "./kept.ts";
 import type { Lease } from "./lease.ts";
 import type { KeptFile } from "./output-file.ts";
+import { prepareRun } from "./prepare.ts";
 import { Redactor, type StreamRedactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
+import type { Enforced } from "./sandboxes/limits.ts";
 import type { SandboxProvider } from "./sandboxes/sandbox.ts";
 import { LeaseLostError, type Server } from "./server.ts";
 import { RunWorkspace } from "./workspace.ts";
@@ -23,6 +35,9 @@ export interface ExecutionOptions {
   assignment: Assignment;
   server: Server;
   provider: SandboxProvider;
+  builds: BuildContext;
+  kept: KeptSandboxes;
+  worker: WorkerInfo;
   folder: string;
   lease: Lease;
   /** Aborts when the worker drains and will not wait longer. */
@@ -43,9 +58,12 @@ export class Execution {
   /** Follow-ups that the agent has. A word that was on its way when they came must not stop the step they began. */
   private readonly delivered = new Set<string>();
   private interrupts: string[] = [];
+  private lastStored: Snapshot | undefined;
   private lastSnapshot = performance.now();
   /** The end is told, or the run is handed back: nothing is left to close. */
   private isOver = false;
+  /** Of the files that the end told of; then the sandbox may be kept. */
+  private finalFiles: string | undefined;
 
   constructor(options: ExecutionOptions) {
     this.options = options;
@@ -65,7 +83,11 @@ export class Execution {
       folder,
       signal,
       deadline: () => lease.until,
+      networks: options.builds.networks,
+      notice: (data) => void this.reporter.emit({ type: "notice", data }).catch(() => {}),
+      opened: (enforced) => void this.keepReceipt(enforced).catch(() => {}),
       keep: (file, name) => this.keep(file, name),
+      lose: (reason) => lease.lose(reason),
     });
   }
 
@@ -117,6 +139,11 @@ export class Execution {
     const { assignment, reporter, lease } = this;
     let history: RunEvent[] = await this.wholeHistory();
     await this.tellWhatHasNoEffect();
+    const unprepared = await this.prepare();
+    if (unprepared) {
+      await this.finish(unprepared);
+      return;
+    }
     const { timeout_ms } = assignment.limits;
     const timeIsUp = AbortSignal.timeout(timeout_ms);
     const waitedEnough = AbortSignal.timeout(timeout_ms + WRAP_UP_MS);
@@ -158,12 +185,65 @@ export class Execution {
     }
   }
 
+  /** The environment stands before the agent begins. Answers how the turn ends where it cannot. */
+  private async prepare(): Promise<TurnOutcome | undefined> {
+    const { assignment, lease, options, workspace, reporter } = this;
+    const signal = AbortSignal.any([lease.signal, options.drain]);
+    this.lastStored = assignment.snapshot;
+    const kept = options.kept.take(assignment.run_id, assignment.snapshot?.sha256);
+    const emit = (event: NewEvent) => reporter.emit(event);
+    try {
+      workspace.prepared = await prepareRun(options.builds, {
+        assignment,
+        workerId: options.worker.worker_id,
+        emit,
+        signal,
+      });
+      await this.keepReceipt();
+      if (kept) workspace.adopt(kept);
+      if (workspace.prepared) await workspace.open();
+      reporter.phase = "working";
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return { type: "failed", error_code: error.code, message: error.message };
+    }
+  }
+
+  private async keepReceipt(enforced?: Enforced) {
+    const { assignment, workspace, options } = this;
+    const { environment, agent_config } = assignment;
+    const { prepared } = workspace;
+    const receipt: RunReceipt = {
+      worker: options.worker.name,
+      harness_version: options.worker.version,
+      model_id: agent_config.model_id ?? "scripted",
+      ...(environment
+        ? {
+            environment: {
+              environment_id: environment.environment_id,
+              version: environment.version,
+              ...(prepared ? { build_id: prepared.build.build_id } : {}),
+            },
+          }
+        : {}),
+      ...(prepared ? { repositories: prepared.repositories } : {}),
+      network: environment?.network ?? { mode: "none" },
+      ...(enforced ? { resources: enforced } : {}),
+    };
+    await this.reporter.flush({ receipt });
+  }
+
   /** The files are stored before the end is told: a follow-up that comes right after it must find them. */
   private async finish(outcome: TurnOutcome): Promise<boolean> {
     const snapshot = await this.snapshot(this.lease.signal);
-    const { ended, followups } = await this.reporter.finish(outcome, snapshot);
+    const keeps_minutes = this.workspace.isOpen
+      ? this.assignment.agent_config.idle_timeout_minutes
+      : undefined;
+    const { ended, followups } = await this.reporter.finish(outcome, { snapshot, keeps_minutes });
     this.note(followups);
     this.isOver = ended;
+    this.finalFiles = ended ? (snapshot ?? this.lastStored)?.sha256 : undefined;
     return ended;
   }
 
@@ -171,8 +251,9 @@ export class Execution {
     if (!this.workspace.isDirty) return undefined;
     await this.reporter.flush();
     const seq = this.reporter.lastSeq;
-    const sha256 = await this.workspace.store(signal);
-    return sha256 ? { sha256, seq } : undefined;
+    const stored = await this.workspace.store(signal);
+    this.lastStored = stored ? { ...stored, seq } : this.lastStored;
+    return stored ? this.lastStored : undefined;
   }
 
   private async takeMessages() {
@@ -242,19 +323,28 @@ export class Execution {
       const signal = AbortSignal.timeout(CLOSE_MS);
       // Nothing of the run works any more; only its files are read, for as long as nobody else may claim it.
       workspace.extendDeadline(process.hrtime.bigint() + BigInt(CLOSE_MS) * 1_000_000n);
-      const sha256 = workspace.isDirty ? await workspace.store(signal) : undefined;
-      const snapshot = sha256 ? { snapshot: { sha256, seq: reporter.lastSeq } } : {};
+      const stored = workspace.isDirty ? await workspace.store(signal) : undefined;
+      const snapshot = stored ? { snapshot: { ...stored, seq: reporter.lastSeq } } : {};
       const { execution_id, run_id } = assignment;
       await this.options.server.close(execution_id, { run_id, ...snapshot, usage: reporter.usage }, signal);
     } catch {
       // Somebody else has the run, or the server is away: what it last stored is what counts.
     } finally {
+      await this.keepSandbox();
       await workspace.close();
     }
   }
+
+  private async keepSandbox() {
+    const { finalFiles: sha256, assignment, workspace, options } = this;
+    const minutes = assignment.agent_config.idle_timeout_minutes ?? 0;
+    if (!sha256 || minutes === 0 || options.drain.aborted) return;
+    const open = await workspace.handOver();
+    if (open) options.kept.keep(assignment.run_id, { ...open, sha256, minutes });
+  }
 }
 
-function secretsOf({ secrets, agent_config }: Assignment): string[] {
+function secretsOf({ secrets, agent_config, environment }: Assignment): string[] {
   const servers = Object.values(agent_config.mcp_servers ?? {});
   const literals = servers.flatMap(({ env = {}, headers = {} }) => [
     ...Object.values(env),
@@ -262,6 +352,7 @@ function secretsOf({ secrets, agent_config }: Assignment): string[] {
   ]);
   return [
     ...Object.values(secrets),
+    ...Object.values(environment?.credentials ?? {}),
     ...literals.filter((value) => value.length >= 8 && !value.includes("${secrets.")),
   ];
 }

@@ -1,3 +1,6 @@
+import { Transform } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+
 const MASK = "***";
 /** `base64`, `xxd -p` and their like break lines, and none of them oftener than this. */
 const SHORTEST_LINE = 16;
@@ -19,11 +22,13 @@ interface Span {
  * alignments, in hex and URL-encoded.
  */
 export class Redactor {
+  readonly isAscii: boolean;
   private readonly forms: Form[];
   private readonly pattern: RegExp | undefined;
   private readonly reach: number;
 
   constructor(secrets: string[]) {
+    this.isAscii = secrets.every((secret) => /^[\x20-\x7e\s]*$/.test(secret));
     const all = secrets.filter((secret) => secret.length > 0).flatMap(formsOf);
     this.forms = [...new Map(all.map((form) => [`${form.text} ${form.wraps}`, form])).values()];
     this.forms.sort((a, b) => b.text.length - a.text.length);
@@ -79,6 +84,24 @@ export class Redactor {
       return beginning[0] === plain[0] && beginning.length < text.length && text.startsWith(beginning);
     });
   }
+}
+
+/**
+ * The same for bytes. Latin letters keep every byte as it is, whatever its encoding; only a secret of other letters
+ * has to be looked for in UTF-8.
+ */
+export function redacting(redactor: Redactor): Transform {
+  const decoder = new StringDecoder(redactor.isAscii ? "latin1" : "utf8");
+  const encoding = redactor.isAscii ? "latin1" : "utf8";
+  const clean = redactor.stream();
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      done(null, Buffer.from(clean.push(decoder.write(chunk)), encoding));
+    },
+    flush(done) {
+      done(null, Buffer.from(clean.push(decoder.end()) + clean.end(), encoding));
+    },
+  });
 }
 
 /** For text that comes in chunks: what may be the beginning of a secret is held back until more is known. */

@@ -1,6 +1,6 @@
 import type { NewArtifact } from "@outrider/contract/artifact";
 import type { NewEvent } from "@outrider/contract/event";
-import type { RunUsage } from "@outrider/contract/run";
+import type { RunReceipt, RunUsage } from "@outrider/contract/run";
 import type {
   Assignment,
   DeliveredFollowup,
@@ -24,6 +24,7 @@ const before = new Set<NewEvent["type"]>(["command.started", "tool.called"]);
 interface Extra {
   snapshot?: Snapshot;
   artifacts?: NewArtifact[];
+  receipt?: RunReceipt;
 }
 
 /** The one way from an execution to its run's log: numbered batches, one after the other, redacted. */
@@ -38,6 +39,8 @@ export class Reporter {
   private timer: NodeJS.Timeout | undefined;
   private lastAsked = performance.now();
   private failure: unknown;
+  /** What reports say that the run is at. */
+  phase: "preparing" | "working" = "preparing";
   lastSeq = 0;
   usage: RunUsage;
   /** Set by the worker's stream of signals. */
@@ -74,7 +77,10 @@ export class Reporter {
     return this.send({ deliver: true });
   }
 
-  async finish(outcome: TurnOutcome, snapshot?: Snapshot): Promise<FinishResponse> {
+  async finish(
+    outcome: TurnOutcome,
+    { snapshot, keeps_minutes }: { snapshot?: Snapshot | undefined; keeps_minutes?: number | undefined } = {},
+  ): Promise<FinishResponse> {
     return this.inTurn(async () => {
       await this.sendExcess();
       const events = this.take();
@@ -87,6 +93,7 @@ export class Reporter {
         usage: this.usage,
         outcome: this.redactor.all(outcome),
         ...(snapshot ? { snapshot } : {}),
+        ...(keeps_minutes ? { keeps_minutes } : {}),
       };
       return this.server.finish(execution_id, body as never, this.signal);
     });
@@ -94,8 +101,8 @@ export class Reporter {
 
   private send(options: Extra & { deliver: boolean }): Promise<DeliveredFollowup[]> {
     return this.inTurn(async () => {
-      const { deliver, snapshot, artifacts } = options;
-      if (this.pending.length === 0 && !deliver && !snapshot && !artifacts) return [];
+      const { deliver, ...extra } = options;
+      if (this.pending.length === 0 && !deliver && Object.keys(extra).length === 0) return [];
       await this.sendExcess();
       return this.sendOne(options);
     });
@@ -117,7 +124,7 @@ export class Reporter {
       batch: this.batch,
       events,
       usage: this.usage,
-      phase: "working" as const,
+      phase: this.phase,
       ...options,
     };
     const { last_seq, followups } = await this.server.report(execution_id, body as never, this.signal);

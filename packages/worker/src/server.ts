@@ -2,6 +2,8 @@ import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import type {
+  BuildFinishRequest,
+  BuildReportRequest,
   ClaimRequest,
   ClaimResponse,
   CloseRequest,
@@ -9,6 +11,8 @@ import type {
   FinishResponse,
   HeartbeatResponse,
   HistoryResponse,
+  PrepareRequest,
+  PrepareResponse,
   ReportRequest,
   ReportResponse,
   Signals,
@@ -33,6 +37,9 @@ export interface Server {
     signal: AbortSignal,
   ): Promise<HeartbeatResponse>;
   history(executionId: string, after: number, signal: AbortSignal): Promise<HistoryResponse>;
+  prepare(executionId: string, body: PrepareRequest, signal: AbortSignal): Promise<PrepareResponse>;
+  reportBuild(buildId: string, body: BuildReportRequest, signal: AbortSignal): Promise<void>;
+  finishBuild(buildId: string, body: BuildFinishRequest, signal: AbortSignal): Promise<void>;
   report(executionId: string, body: ReportRequest, signal: AbortSignal): Promise<ReportResponse>;
   delta(executionId: string, body: { run_id: string; text: string }, signal: AbortSignal): Promise<void>;
   finish(executionId: string, body: FinishRequest, signal: AbortSignal): Promise<FinishResponse>;
@@ -57,18 +64,14 @@ export function connect({ url, key }: { url: string; key: string }): Server {
     outgoing: Omit<Outgoing, "timeoutMs"> & { timeoutMs?: number; fresh?: () => Readable },
   ): Promise<Answer> {
     const { signal, timeoutMs = CALL_MS, fresh, ...rest } = outgoing;
-    for (let wait = BACK_OFF_MS.first; ; wait = Math.min(wait * 2, BACK_OFF_MS.last)) {
-      signal.throwIfAborted();
+    const answer = await insist(signal, async () => {
       const stream = fresh?.();
-      const answer = await http
+      const one = await http
         .send({ ...rest, signal, timeoutMs, ...(stream ? { stream } : {}) })
-        .catch((error) => {
-          signal.throwIfAborted();
-          return error as Error;
-        });
-      if (!(answer instanceof Error) && answer.status < 500 && answer.status !== 429) return judged(answer);
-      await pause(wait * (0.5 + Math.random()), undefined, { signal });
-    }
+        .catch(() => undefined);
+      return one && isForLater(one.status) ? undefined : one;
+    });
+    return judged(answer);
   }
 
   function judged(answer: Answer): Answer {
@@ -90,6 +93,9 @@ export function connect({ url, key }: { url: string; key: string }): Server {
       const path = `/executions/${executionId}/events?after=${after}`;
       return JSON.parse((await ask({ method: "GET", path, signal })).body.toString());
     },
+    prepare: (executionId, body, signal) => post(`/executions/${executionId}/prepare`, body, signal),
+    reportBuild: (buildId, body, signal) => post(`/builds/${buildId}/report`, body, signal),
+    finishBuild: (buildId, body, signal) => post(`/builds/${buildId}/finish`, body, signal),
     report: (executionId, body, signal) => post(`/executions/${executionId}/report`, body, signal),
     delta: (executionId, body, signal) => post(`/executions/${executionId}/delta`, body, signal),
     finish: (executionId, body, signal) => post(`/executions/${executionId}/finish`, body, signal),
@@ -104,14 +110,22 @@ export function connect({ url, key }: { url: string; key: string }): Server {
         fresh: () => createReadStream(file),
       });
     },
+    // Until it begins; a stream that breaks off later is its reader's concern.
     getBlob: (sha256, signal) =>
-      http.open({
-        method: "GET",
-        path: `/blobs/${sha256}`,
-        signal,
-        timeoutMs: 60_000,
-        accept: "application/octet-stream",
-      }),
+      insist(signal, () =>
+        http
+          .open({
+            method: "GET",
+            path: `/blobs/${sha256}`,
+            signal,
+            timeoutMs: 60_000,
+            accept: "application/octet-stream",
+          })
+          .catch((error) => {
+            if (error instanceof HttpStatusError && !isForLater(error.status)) throw error;
+            return undefined;
+          }),
+      ),
     async signals(workerId, heard, signal) {
       for (let wait = BACK_OFF_MS.first; !signal.aborted; ) {
         try {
@@ -134,6 +148,21 @@ export function connect({ url, key }: { url: string; key: string }): Server {
     },
     stop: () => http.close(),
   };
+}
+
+/** Tries, ever more rarely, until there is an answer. */
+async function insist<T>(signal: AbortSignal, attempt: () => Promise<T | undefined>): Promise<T> {
+  for (let wait = BACK_OFF_MS.first; ; wait = Math.min(wait * 2, BACK_OFF_MS.last)) {
+    signal.throwIfAborted();
+    const answer = await attempt();
+    if (answer !== undefined) return answer;
+    signal.throwIfAborted();
+    await pause(wait * (0.5 + Math.random()), undefined, { signal });
+  }
+}
+
+function isForLater(status: number): boolean {
+  return status >= 500 || status === 429;
 }
 
 function detailOf(body: Buffer): string {

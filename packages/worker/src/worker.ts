@@ -1,12 +1,23 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { Assignment, Signals, WorkerInfo } from "@outrider/contract/worker";
+import { fileURLToPath } from "node:url";
+import type { Assignment, BuildAssignment, Signals, WorkerInfo } from "@outrider/contract/worker";
+import { Bases } from "./bases.ts";
+import { type BuildContext, runBuild } from "./build.ts";
+import { parseExceptions } from "./egress/exceptions.ts";
+import { startHostProxy } from "./egress/host-proxy.ts";
 import { Execution } from "./execute.ts";
+import { KeptSandboxes } from "./kept.ts";
 import { Lease } from "./lease.ts";
+import { openNetworks } from "./networks.ts";
+import { openRepositories } from "./repositories/repositories.ts";
 import { openLocalProvider } from "./sandboxes/local.ts";
+import type { Mount } from "./sandboxes/sandbox.ts";
 import { connect } from "./server.ts";
 
 const CLAIM_WAIT_MS = 20_000;
+const GIVE_BACK_MS = 5_000;
+const CACHE_BYTES = 20 * 2 ** 30;
 
 export interface WorkerOptions {
   url: string;
@@ -16,8 +27,16 @@ export interface WorkerOptions {
   slots: number;
   /** Sandboxes and what waits to be sent; this worker's alone. */
   folder: string;
+  /** What of the host its sandboxes see besides programs. */
+  mounts?: Mount[];
   /** How long a draining worker lets its runs go on before it hands them back. */
   drainMs: number;
+  /** Addresses of the inner network that sandboxes and git may reach, as `10.0.0.0/8, git.internal:22`. */
+  allowedAddresses?: string;
+  /** Folders below which repositories may be taken from this machine's disk. */
+  repositoryPaths?: string[];
+  /** What prepared environments may take of the disk. */
+  cacheBytes?: number;
   log: Log;
 }
 
@@ -29,22 +48,45 @@ interface Log {
 
 export interface Worker {
   workerId: string;
+  /** Resolves when the server has told it to drain and nothing is left to do. */
+  drained: Promise<void>;
   /** Takes nothing new, finishes or hands back what it has, then stops. */
   drain(): Promise<void>;
 }
 
 /** Claims runs and executes them, as many at once as it has slots. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { url, key, name, version, slots, folder, drainMs, log } = options;
+  const { url, key, name, version, slots, folder, mounts = [], drainMs, log } = options;
+  const { allowedAddresses = "", repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
   const server = connect({ url, key });
-  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), log });
+  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, log });
   await provider.check();
   const removed = await provider.reap(() => false);
   if (removed.length > 0)
     log.info({ count: removed.length }, "removed sandboxes that an earlier worker left");
 
+  const exceptions = parseExceptions(allowedAddresses);
+  const proxy = await startHostProxy({ exceptions, log });
+  const builds: BuildContext = {
+    server,
+    provider,
+    networks: openNetworks({ exceptions, log }),
+    maxMirrorBytes: cacheBytes,
+    bases: new Bases({ provider, server, folder, maxBytes: cacheBytes, log }),
+    repositories: openRepositories({
+      folder: join(folder, "repositories"),
+      proxyUrl: proxy.url,
+      sshProxyCommand: `${process.execPath} ${fileURLToPath(new URL("egress/connect.ts", import.meta.url))} %h %p`,
+      ...(provider.group === undefined ? {} : { readers: provider.group }),
+      allowedPaths: repositoryPaths,
+      log,
+    }),
+  };
+
+  const kept = new KeptSandboxes({ most: slots });
   const worker: WorkerInfo = { worker_id: randomUUID(), name, version, slots };
   const active = new Map<string, { execution: Execution; done: Promise<void> }>();
+  const building = new Set<Promise<void>>();
   const stopping = new AbortController();
   const handingBack = new AbortController();
   const stopped = new AbortController();
@@ -67,6 +109,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       assignment,
       server,
       provider,
+      builds,
+      kept,
+      worker,
       folder,
       lease,
       drain: handingBack.signal,
@@ -95,25 +140,53 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     for (const one of executions) if (held.includes(one.execution_id)) begin(one, sentAt);
   }
 
+  /** It takes a slot like a run does. */
+  function beginBuild(lease: BuildAssignment) {
+    const done = runBuild(builds, { lease, environment: lease.environment, signal: stopping.signal })
+      .then(() => {})
+      .catch((error) => log.error({ error, build_id: lease.build_id }, "a build failed"))
+      .finally(() => {
+        building.delete(done);
+        freed.resolve();
+        freed = Promise.withResolvers();
+      });
+    building.add(done);
+  }
+
   async function claimLoop() {
     for (let request_id = randomUUID(); !stopping.signal.aborted; ) {
-      const free = slots - active.size;
+      const free = slots - active.size - building.size;
       if (free <= 0) {
         await Promise.race([freed.promise, aborted(stopping.signal)]);
         continue;
       }
       try {
         const sentAt = process.hrtime.bigint();
-        const { executions, draining } = await server.claim(
-          { request_id, worker, free, wait_ms: CLAIM_WAIT_MS },
-          stopping.signal,
-        );
+        const {
+          executions,
+          builds: waiting,
+          draining,
+        } = await server.claim({ request_id, worker, free, wait_ms: CLAIM_WAIT_MS }, stopping.signal);
         request_id = randomUUID();
         if (executions.length > 0) await beginAll(executions, sentAt);
+        for (const build of waiting) beginBuild(build);
         if (draining) stopping.abort();
       } catch (error) {
         if (!stopping.signal.aborted) log.warn({ error }, "cannot claim");
+        else await giveBack(request_id);
       }
+    }
+  }
+
+  /** A claim that was granted while we turned to go is asked for once more, without room for anything new, and released. */
+  async function giveBack(request_id: string) {
+    const signal = AbortSignal.timeout(GIVE_BACK_MS);
+    try {
+      const { executions } = await server.claim({ request_id, worker, free: 0, wait_ms: 0 }, signal);
+      for (const { execution_id, run_id } of executions)
+        await server.release(execution_id, { run_id }, signal);
+    } catch (error) {
+      log.warn({ error }, "cannot give back what a last claim may have brought");
     }
   }
 
@@ -171,18 +244,25 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const listening = server.signals(worker.worker_id, heard, stopped.signal);
   const claiming = claimLoop();
 
+  const idle = async () => {
+    await claiming;
+    await Promise.all([...[...active.values()].map(({ done }) => done), ...building]);
+  };
+
   return {
     workerId: worker.worker_id,
+    drained: idle(),
     async drain() {
       stopping.abort();
       const timer = setTimeout(() => handingBack.abort(), drainMs);
-      await claiming;
-      await Promise.all([...active.values()].map(({ done }) => done));
+      await idle();
       clearTimeout(timer);
       clearTimeout(ticker);
       stopped.abort();
       await listening;
+      await kept.closeAll();
       await provider.stop();
+      await proxy.close();
       server.stop();
     },
   };

@@ -1,22 +1,38 @@
-import { createHash } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { Transform } from "node:stream";
+import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
 import type { Workspace } from "@outrider/agent/workspace";
-import type { Assignment } from "@outrider/contract/worker";
+import type { ErrorCode } from "@outrider/contract/error";
+import type { Assignment, Snapshot } from "@outrider/contract/worker";
+import { mirrorInside, type ResolvedRepository } from "./build.ts";
+import { wholePatch } from "./changes.ts";
+import { Hashing } from "./hashing.ts";
+import type { OpenSandbox } from "./kept.ts";
+import type { Networks, Notice, Way } from "./networks.ts";
 import { type KeptFile, OutputFile } from "./output-file.ts";
 import { createPatch } from "./patch.ts";
-import type { Redactor } from "./redact.ts";
-import { DeadlinePassedError, type Sandbox, type SandboxProvider } from "./sandboxes/sandbox.ts";
+import type { Prepared } from "./prepare.ts";
+import { type Redactor, redacting } from "./redact.ts";
+import { updateScript } from "./repositories/update.ts";
+import { type Enforced, LimitNotEnforceableError } from "./sandboxes/limits.ts";
+import {
+  DeadlinePassedError,
+  type Happened,
+  type Sandbox,
+  type SandboxProvider,
+} from "./sandboxes/sandbox.ts";
 import type { Server } from "./server.ts";
+import { Steps } from "./steps/steps.ts";
 
 const RESTORE_TRIES = 5;
 const READ_BYTES = 256 * 1024;
+const BRING_FORWARD_MS = 10 * 60_000;
 
 interface WorkspaceOptions {
   assignment: Assignment;
@@ -26,8 +42,15 @@ interface WorkspaceOptions {
   /** Where snapshots wait to be sent. */
   folder: string;
   deadline(): bigint;
+  networks: Networks;
+  /** Tells of what happens to the sandbox beside what the agent does. */
+  notice(notice: Notice): void;
+  /** The sandbox stands: whether each of its limits holds. */
+  opened(enforced: Enforced): void;
   /** Stores a file as an artifact of the run; answers its id. */
   keep(file: KeptFile, name: string): Promise<string>;
+  /** Gives the attempt up: somebody ended what it ran, and nobody knows how far that had come. */
+  lose(reason: string): void;
   signal: AbortSignal;
 }
 
@@ -35,6 +58,12 @@ interface WorkspaceOptions {
 export class RunWorkspace implements Workspace {
   private readonly options: WorkspaceOptions;
   private sandbox: Promise<Sandbox> | undefined;
+  private way: Way | undefined;
+  private steps: Steps | undefined;
+  /** What the sandbox is opened on; set before its first use where the environment needs it. */
+  prepared: Prepared | undefined;
+  /** The same, from when it is open, though its files may still be on their way. */
+  private standing: Sandbox | undefined;
   /** Something may have changed since the last snapshot. */
   isDirty = false;
 
@@ -48,8 +77,9 @@ export class RunWorkspace implements Workspace {
 
   async exec(command: string, options: Parameters<Workspace["exec"]>[1]) {
     const sandbox = await this.open();
+    await this.steps?.catchUp(this.options);
     this.isDirty = true;
-    const { redactor, assignment, folder, keep } = this.options;
+    const { redactor, assignment, folder, keep, lose } = this.options;
     const ways = { stdout: cleanTexts(redactor), stderr: cleanTexts(redactor) };
     const whole = new OutputFile(folder);
     const pass = (stream: "stdout" | "stderr", text: string) => {
@@ -58,18 +88,25 @@ export class RunWorkspace implements Workspace {
       options.onOutput({ stream, text });
     };
     try {
+      const before = sandbox.happened();
       const result = await sandbox
         .exec(command, {
           signal: options.signal,
           timeoutMs: options.timeoutMs,
-          env: { ...assignment.variables, ...assignment.secrets },
+          env: { ...namesOf(assignment), ...assignment.variables, ...assignment.secrets },
           onOutput: ({ stream, data }) => pass(stream, ways[stream].push(data)),
         })
         .catch((error) => {
-          throw error instanceof DeadlinePassedError ? new Failure("sandbox_lost", error.message) : error;
+          if (error instanceof DeadlinePassedError) lose(error.message);
+          throw error;
         });
+      // The switch did it, a moment before the answer that renews the lease, or it died. The next attempt does it again.
+      const isOurs =
+        result.timedOut || options.signal.aborted || sandbox.happened().oom_kills > before.oom_kills;
+      if (result.exitCode === null && !isOurs) lose("The command was killed from outside.");
       pass("stdout", ways.stdout.end());
       pass("stderr", ways.stderr.end());
+      pass("stderr", limitsReached(sandbox, before));
       const file = whole.end();
       const artifact_id = file ? await keep(file, "output.log") : undefined;
       return {
@@ -77,6 +114,7 @@ export class RunWorkspace implements Workspace {
         timed_out: result.timedOut,
         duration_ms: result.durationMs,
         ...(artifact_id ? { artifact_id } : {}),
+        changes: (await this.steps?.tell(this.options)) ?? [],
       };
     } finally {
       whole.remove();
@@ -96,36 +134,48 @@ export class RunWorkspace implements Workspace {
     );
     await sandbox.write(path, Buffer.from(text));
     this.isDirty = true;
+    if (this.steps) this.steps.isBehind = true;
     return { created: before === undefined, patch: createPatch(path, before, text) };
   }
 
   extendDeadline(at: bigint) {
-    this.sandbox?.then((sandbox) => sandbox.extendDeadline(at)).catch(() => {});
+    this.standing?.extendDeadline(at);
   }
 
-  /** Stores the files at the server; answers their hash. Undefined where nothing was ever opened. */
-  async store(signal: AbortSignal): Promise<string | undefined> {
+  /** Stores the files at the server, and the patch of what the run has changed; nothing where nothing was ever opened. */
+  async store(signal: AbortSignal): Promise<Omit<Snapshot, "seq"> | undefined> {
     if (!this.sandbox) return undefined;
-    const { folder, assignment, server } = this.options;
     const sandbox = await this.sandbox;
-    const file = join(folder, `${assignment.execution_id}.tar.gz`);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const hash = createHash("sha256");
-    const tee = new Transform({
-      transform(chunk, _encoding, done) {
-        hash.update(chunk);
-        done(null, chunk);
-      },
-    });
     try {
       this.isDirty = false;
-      await pipeline(sandbox.snapshot(), tee, createWriteStream(file, { mode: 0o600 }), { signal });
-      const sha256 = hash.digest("hex");
-      await server.putBlob(file, sha256, signal);
-      return sha256;
+      const { sha256 } = await this.send([sandbox.snapshot()], signal);
+      const patch = wholePatch(sandbox, this.prepared?.repositories ?? [], { signal });
+      const diff = await this.send([patch, redacting(this.options.redactor)], signal).catch((error) => {
+        // A workspace whose git is broken is still worth keeping.
+        signal.throwIfAborted();
+        this.options.notice({ code: "no_diff", message: `What changed cannot be told: ${error.message}` });
+        return undefined;
+      });
+      return { sha256, ...(diff ? { diff } : {}) };
     } catch (error) {
       this.isDirty = true;
       throw error;
+    }
+  }
+
+  private async send(
+    content: [Readable, ...Transform[]],
+    signal: AbortSignal,
+  ): Promise<{ sha256: string; size_bytes: number }> {
+    const { folder, server } = this.options;
+    const file = join(folder, `${randomUUID()}.part`);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    try {
+      const hashing = new Hashing();
+      await pipeline([...content, hashing, createWriteStream(file, { mode: 0o600 })], { signal });
+      const stored = hashing.result();
+      await server.putBlob(file, stored.sha256, signal);
+      return stored;
     } finally {
       await rm(file, { force: true });
     }
@@ -137,6 +187,27 @@ export class RunWorkspace implements Workspace {
 
   async close() {
     await this.sandbox?.then((sandbox) => sandbox.close()).catch(() => {});
+    await this.way?.close();
+  }
+
+  /** Goes on in a sandbox that an earlier turn left. */
+  adopt({ sandbox, way, steps }: OpenSandbox) {
+    const { deadline, notice, opened } = this.options;
+    way.refused = notice;
+    sandbox.extendDeadline(deadline());
+    this.way = way;
+    this.steps = steps;
+    this.sandbox = Promise.resolve(sandbox);
+    this.standing = sandbox;
+    opened(sandbox.enforced);
+  }
+
+  /** Leaves the sandbox to whoever keeps it. Undefined where none was opened, or something in it may be half done. */
+  async handOver(): Promise<OpenSandbox | undefined> {
+    const sandbox = await this.sandbox?.catch(() => undefined);
+    if (!sandbox || !this.way || !this.steps || this.isDirty) return undefined;
+    this.sandbox = undefined;
+    return { sandbox, way: this.way, steps: this.steps };
   }
 
   /** A stream that breaks off is begun anew: unpacking again over what is there does no harm. */
@@ -152,23 +223,85 @@ export class RunWorkspace implements Workspace {
     }
   }
 
-  private open(): Promise<Sandbox> {
+  open(): Promise<Sandbox> {
     this.sandbox ??= this.make();
     return this.sandbox;
   }
 
   private async make(): Promise<Sandbox> {
-    const { provider, assignment, deadline, signal } = this.options;
-    const { execution_id: id, run_id, snapshot } = assignment;
+    const { provider, assignment, deadline, signal, networks, notice, opened } = this.options;
+    const { execution_id: id, run_id, snapshot, environment } = assignment;
+    const { base, moved = [] } = this.prepared ?? {};
+    this.way = networks.open(environment?.network ?? { mode: "none" }, notice);
     try {
-      const sandbox = await provider.open({ id, deadline: deadline(), label: { run_id } });
+      const sandbox = await provider.open({
+        id,
+        deadline: deadline(),
+        label: { run_id },
+        ...(base ? { base } : {}),
+        ...(environment?.resources ? { limits: environment.resources } : {}),
+        mounts: moved.map(({ mirror }, index) => ({ source: mirror, target: mirrorInside(index) })),
+        ...this.way.option,
+      });
+      this.standing = sandbox;
+      // The lease may have been renewed while it was opened.
+      sandbox.extendDeadline(deadline());
+      opened(sandbox.enforced);
       if (snapshot) await this.restore(sandbox, snapshot.sha256);
+      else
+        for (const [index, repository] of moved.entries())
+          await this.bringForward(sandbox, repository, index);
+      this.steps = new Steps({ sandbox, hasBase: base !== undefined });
+      this.steps.isBehind = snapshot !== undefined || moved.length > 0;
       return sandbox;
     } catch (error) {
       signal.throwIfAborted();
-      throw new Failure("sandbox_lost", `The sandbox cannot be opened: ${(error as Error).message}`);
+      const message = `The sandbox cannot be opened: ${(error as Error).message}`;
+      throw error instanceof Failure ? error : new Failure(codeOf(error), message);
     }
   }
+
+  /** The build is older than the branch: the newer commits are fetched from the mirror, inside. */
+  private async bringForward(sandbox: Sandbox, repository: ResolvedRepository, index: number): Promise<void> {
+    const { commit, path, ref, url } = repository;
+    let complaint = "";
+    const script = updateScript({ mirrorInside: mirrorInside(index), commit, path, ...(ref ? { ref } : {}) });
+    const { exitCode } = await sandbox.exec(script, {
+      signal: this.options.signal,
+      timeoutMs: BRING_FORWARD_MS,
+      onOutput: ({ data }) => {
+        complaint = (complaint + data.toString()).slice(-2_000);
+      },
+    });
+    if (exitCode === 0) return;
+    throw new Failure(
+      "environment_setup_failed",
+      `${url} cannot be brought forward to ${commit}: ${complaint.trim() || `exit code ${exitCode}`}`,
+    );
+  }
+}
+
+/** A command that a limit has hit rarely knows why it failed: we say so where it would have. */
+function limitsReached(sandbox: Sandbox, before: Happened): string {
+  const { memory, pids } = sandbox.enforced;
+  const now = sandbox.happened();
+  const limitOf = (control: typeof memory) => (control.enforced ? control.limit : undefined);
+  const killed = now.oom_kills > before.oom_kills;
+  const refused = now.forks_refused > before.forks_refused;
+  return (
+    (killed
+      ? `outrider: a process was killed at the sandbox's memory limit of ${limitOf(memory)} MB.\n`
+      : "") + (refused ? `outrider: the sandbox's limit of ${limitOf(pids)} processes was reached.\n` : "")
+  );
+}
+
+/** By which a command can name what it makes. */
+function namesOf({ run_id, execution_id }: Assignment): Record<string, string> {
+  return { OUTRIDER_RUN_ID: run_id, OUTRIDER_EXECUTION_ID: execution_id };
+}
+
+function codeOf(error: unknown): ErrorCode {
+  return error instanceof LimitNotEnforceableError ? "environment_setup_failed" : "sandbox_lost";
 }
 
 /** Bytes as text without secrets, over the borders of chunks. */

@@ -112,6 +112,20 @@ describe("a worker", () => {
     await gone(mark);
   });
 
+  test("whose commands are killed from outside does not take that for their end", async () => {
+    world = await startWorld(short);
+    const first = await world.workerProcess("first");
+    const { mark } = longSleep();
+    const run = await world.create([`RUN: sleep 3 ${mark.slice(3)}; echo done`]);
+    await vi.waitUntil(() => processesWith(mark.slice(3)).some((line) => /^\d+ sleep /.test(line)), patience);
+    // Nothing may run without a switch, so all that ran dies with it; the lease is held all the time.
+    process.kill(switchOf(first.pid), "SIGKILL");
+    expect(await world.until(run, "SUCCEEDED")).toMatchObject({ attempts: 2 });
+    const events = await world.events(run);
+    expect(outputOf(events)).toBe("done\n");
+    expect(events.filter(({ type }) => type === "command.finished")).toMatchObject([{ attempt: 2 }]);
+  });
+
   test("that is told to end finishes what is short and hands back what is long", async () => {
     world = await startWorld();
     const first = await world.workerProcess("first", "--drain-seconds", "2");
@@ -136,6 +150,38 @@ describe("a worker", () => {
     // Its files came along, those of the step that was broken off too.
     expect(outputOf(await world.events(long))).toBe("early\nlate\n");
     expect(sandboxesIn(first.folder)).toEqual([]);
+  });
+
+  test("that is told to go while it is being given a run hands it back, at no cost", async () => {
+    world = await startWorld();
+    const runs: string[] = [];
+    for (let round = 0; round < 8; round++) {
+      const leaving = await world.worker({ drainMs: 1 });
+      const asked = world.create(["SLEEP: 300", "SAY: done"]);
+      await Promise.all([leaving.drain(), asked]);
+      runs.push(await asked);
+    }
+    await world.worker();
+    for (const run of runs) {
+      expect(await world.until(run, "SUCCEEDED")).toMatchObject({ attempts: 1 });
+      const types = (await world.events(run)).map(({ type }) => type);
+      expect(types.filter((type) => type === "run.claimed").length - 1).toBe(
+        types.filter((type) => type === "run.recovering").length,
+      );
+    }
+  });
+
+  test("that an admin drains finishes what it has, takes nothing new, and ends by itself", async () => {
+    world = await startWorld();
+    const first = await world.workerProcess("first");
+    const run = await world.create(["RUN: sleep 1; echo done"]);
+    await world.event(run, started("sleep 1"));
+    const [worker] = (await world.call("GET", "/workers")).body.workers;
+    expect((await world.call("POST", `/workers/${worker.worker_id}/drain`)).status).toBe(200);
+    const later = await world.create(["SAY: later"]);
+    expect(await first.ended).toEqual({ code: 0, signal: null });
+    expect(await world.get(run)).toMatchObject({ state: "SUCCEEDED", attempts: 1 });
+    expect((await world.get(later)).state).toBe("QUEUED");
   });
 
   test("that has waited longer than a lease keeps the run that it then gets", async () => {

@@ -193,6 +193,26 @@ describe("a follow-up to a run at work", () => {
   });
 });
 
+describe("a sandbox that is kept", () => {
+  test("is where a follow-up goes on, with what lies outside of the workspace", async () => {
+    const run = await world.create(["RUN: echo kept > ~/notes; echo kept > /tmp/scratch"]);
+    await world.until(run, "SUCCEEDED");
+    await vi.waitFor(async () => expect((await world.get(run)).is_sandbox_running).toBe(true), patience);
+    await world.followUp(run, ["RUN: cat ~/notes /tmp/scratch"]);
+    await world.until(run, "SUCCEEDED");
+    expect(outputOf(await world.events(run))).toBe("kept\nkept\n");
+  });
+
+  test("is not, where the run asks for none", async () => {
+    const run = await world.create(["RUN: echo lost > ~/notes"], { config: { idle_timeout_minutes: 0 } });
+    await world.until(run, "SUCCEEDED");
+    expect((await world.get(run)).is_sandbox_running).toBe(false);
+    await world.followUp(run, ["RUN: ls ~"]);
+    await world.until(run, "SUCCEEDED");
+    expect(outputOf(await world.events(run))).toBe("");
+  });
+});
+
 describe("a cancelled run", () => {
   test("is answered at once, its processes die, and its files are kept", async () => {
     const { command, mark } = longSleep();
@@ -309,6 +329,29 @@ describe("a bad way to the server", () => {
       expect(proxy.lost).toBeGreaterThan(5);
       await other.followUp(run, ["RUN: wc -l < file"]);
       await vi.waitFor(async () => expect(outputOf(await other.events(run))).toMatch(/7\n8\n$/), patience);
+    } finally {
+      proxy.isLost = () => false;
+      await other.stop();
+      await proxy.stop();
+    }
+  });
+
+  test("that is broken while a run's files are fetched does not make the run fail", async () => {
+    // The lease is shorter than the fetching takes, and renewed meanwhile.
+    const other = await startWorld({ OUTRIDER_LEASE_SECONDS: "2" });
+    const proxy = await startProxy(other.origin);
+    let left = 6;
+    proxy.isLost = (request) => /^GET .*\/blobs\//.test(request) && left-- > 0;
+    try {
+      await other.worker({ url: proxy.url });
+      // Nothing is kept, so that the files have to be fetched.
+      const run = await other.create(["RUN: echo kept > file"], { config: { idle_timeout_minutes: 0 } });
+      await other.until(run, "SUCCEEDED");
+      await other.followUp(run, ["RUN: cat file"]);
+      await other.event(run, ({ type, turn }) => turn === 2 && /^run\.(succeeded|failed)$/.test(type));
+      expect(await other.get(run)).toMatchObject({ state: "SUCCEEDED", turns: 2 });
+      expect(outputOf(await other.events(run))).toBe("kept\n");
+      expect(proxy.lost).toBe(6);
     } finally {
       proxy.isLost = () => false;
       await other.stop();

@@ -1,15 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isFinal } from "@outrider/contract/run";
 import { readConfig } from "@outrider/server/config";
 import { startServer } from "@outrider/server/main";
 import { type Db, openDb } from "@outrider/server/store/db";
 import { expect, vi } from "vitest";
 import { type Running, run as spawnOutrider } from "../../../e2e/process.ts";
 import { testDatabase } from "../../server/test/server.ts";
-import { startWorker, type Worker } from "../src/worker.ts";
+import { startWorker, type Worker, type WorkerOptions } from "../src/worker.ts";
 
 /** The real service with real workers, in process or beside it. */
 
@@ -114,22 +115,25 @@ export async function startWorld(environment: Record<string, string> = {}) {
       return reply.body;
     },
 
-    /** Waits until the run is in the state, and answers it. */
-    until: (run: string, state: string) =>
-      vi.waitFor(async () => {
-        const item = await get(run);
-        expect({ state: item.state, status_message: item.status_message }).toMatchObject({ state });
-        return item;
-      }, patience),
+    /** Waits until the run is in the state, and answers it. One that has ended otherwise is not waited for. */
+    async until(run: string, state: string) {
+      const item = await vi.waitUntil(async () => {
+        const now = await get(run);
+        return now.state === state || isFinal(now.state) ? now : undefined;
+      }, patience);
+      expect(`${item.state} ${item.status_message?.message ?? ""}`).toMatch(new RegExp(`^${state} `));
+      return item;
+    },
 
     /** Waits for an event, and answers it. */
     event: (run: string, isIt: (event: Event) => boolean) =>
       vi.waitUntil(async () => (await events(run)).find(isIt), patience),
 
-    async worker(options: { slots?: number; drainMs?: number; url?: string } = {}): Promise<Worker> {
+    async worker(options: Partial<WorkerOptions> = {}): Promise<Worker> {
       const { slots = 8, drainMs = 20_000, url = origin } = options;
       const identity = { key: workerKey, name: `worker-${workers.length + 1}`, version: "0" };
       const worker = await startWorker({
+        ...options,
         ...identity,
         url,
         slots,
@@ -149,6 +153,15 @@ export async function startWorld(environment: Record<string, string> = {}) {
       processes.push(running);
       await running.says("ready for runs");
       return { ...running, folder: own };
+    },
+
+    /** The builds that lie on the workers' disks. */
+    bases(): string[] {
+      const own = join(folder, "workers");
+      const all = readdirSync(own).map((worker) => join(own, worker, "sandboxes", ".bases"));
+      return all.flatMap((path) =>
+        existsSync(path) ? readdirSync(path).filter((name) => !name.startsWith(".")) : [],
+      );
     },
 
     /** On the same port and the same database. */

@@ -32,12 +32,8 @@ export const runCommand = defineTool({
     const output = new CommandOutput((chunk) =>
       emit({ type: "command.output", data: { command_id, ...chunk } }),
     );
-    const { exit_code, timed_out, duration_ms, artifact_id } = await exec(
-      command,
-      timeout_ms,
-      output,
-      context,
-    );
+    const result = await exec(command, timeout_ms, output, context);
+    const { exit_code, timed_out, duration_ms, artifact_id, changes = [] } = result;
     const omitted_bytes = await output.end();
     await emit({
       type: "command.finished",
@@ -50,6 +46,7 @@ export const runCommand = defineTool({
         ...(artifact_id === undefined ? {} : { artifact_id }),
       },
     });
+    for (const change of changes) await emit({ type: "file.changed", data: change });
     return { output: "" };
   },
 });

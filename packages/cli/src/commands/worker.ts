@@ -12,6 +12,9 @@ interface WorkerFlags {
   slots: string;
   dataDir: string;
   drainSeconds: string;
+  allowAddresses: string;
+  repositoryPaths: string;
+  cacheGb: string;
 }
 
 /** Its key comes from the environment: argument lists are for everybody to read. */
@@ -26,7 +29,23 @@ export const workerCommand = new Command("worker")
     "how long runs may go on after SIGTERM before they are handed back",
     "20",
   )
-  .action(async ({ server, name, slots, dataDir, drainSeconds }: WorkerFlags) => {
+  .option(
+    "--allow-addresses <list>",
+    "of the inner network, what sandboxes and git may reach, as in 10.0.0.0/8, git.internal:22 (OUTRIDER_ALLOW_ADDRESSES)",
+    process.env.OUTRIDER_ALLOW_ADDRESSES ?? "",
+  )
+  .option(
+    "--repository-paths <list>",
+    "folders of this machine below which file:/// repositories may lie, separated by colons (OUTRIDER_REPOSITORY_PATHS)",
+    process.env.OUTRIDER_REPOSITORY_PATHS ?? "",
+  )
+  .option(
+    "--cache-gb <number>",
+    "disk for prepared environments; the least recently used go first (OUTRIDER_CACHE_GB)",
+    process.env.OUTRIDER_CACHE_GB ?? "20",
+  )
+  .action(async (flags: WorkerFlags) => {
+    const { server, name, slots, dataDir, drainSeconds } = flags;
     const key = process.env.OUTRIDER_WORKER_KEY;
     if (!key) throw new Error("OUTRIDER_WORKER_KEY is not set. An admin makes a worker key with POST /keys.");
     const folder = resolve(dataDir);
@@ -40,13 +59,21 @@ export const workerCommand = new Command("worker")
       slots: wholeNumber("--slots", slots),
       folder,
       drainMs: wholeNumber("--drain-seconds", drainSeconds) * 1_000,
+      allowedAddresses: flags.allowAddresses,
+      repositoryPaths: flags.repositoryPaths.split(":").filter(Boolean),
+      cacheBytes: wholeNumber("--cache-gb", flags.cacheGb) * 2 ** 30,
       log,
     });
     log.info({ worker_id: worker.workerId, server }, "ready for runs");
+    let isLeaving = false;
     const leave = async () => {
+      if (isLeaving) return;
+      isLeaving = true;
       await worker.drain();
+      log.info({ worker_id: worker.workerId }, "drained");
       process.exit(0);
     };
+    void worker.drained.then(leave);
     process.once("SIGTERM", leave);
     process.once("SIGINT", leave);
     // Started by `serve`: it goes when the server goes. One that was killed takes no more reports: its next start has a
