@@ -5,7 +5,7 @@ export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench full clean setup setup-test
+.PHONY: help run test check format bench torture full clean setup setup-test
 
 help: ## show these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,6 +27,9 @@ format: setup ## format, sort imports and apply the safe fixes
 
 bench: setup ## measure each promise about speed
 	@node bench/main.ts $(ARGS)
+
+torture: setup ## break everything in a hundred ways and prove that no promise is broken (ARGS="7 12" for some seeds)
+	@node e2e/torture/main.ts $(ARGS)
 
 full: ## check, the tests with their longer rounds, bench
 	@$(MAKE) check
