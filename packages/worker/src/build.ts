@@ -6,6 +6,7 @@ import type { BuildOutcome, EnvironmentWork } from "@outrider/contract/worker";
 import type { Bases } from "./bases.ts";
 import { type BuildLease, BuildLog } from "./build-log.ts";
 import type { Networks } from "./networks.ts";
+import { quoted } from "./quoted.ts";
 import { Redactor } from "./redact.ts";
 import { checkoutScript } from "./repositories/checkout.ts";
 import { RepositoryError } from "./repositories/error.ts";
@@ -137,8 +138,6 @@ async function makeBuild(
 }
 
 export const mirrorInside = (index: number) => `/run/outrider/mirrors/${index}.git`;
-
-const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
 
 function outcomeOf(error: unknown): BuildOutcome {
   if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };

@@ -1,6 +1,7 @@
 import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { CheckedOut } from "@outrider/contract/run";
+import { quoted } from "./quoted.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 
 /**
@@ -73,8 +74,4 @@ async function patchInto(
   const [{ exitCode }] = await Promise.all([git.ended, pipeline(git.stdout, out, { end: false })]);
   if (exitCode !== 0) throw new Error(complaint.trim() || `git ended with exit code ${exitCode ?? "none"}.`);
   out.end();
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,3 +1,4 @@
+import { distance } from "@outrider/contract/distance";
 import type { z } from "zod";
 import { type Fault, Refusal } from "../engine/refusal.ts";
 
@@ -97,27 +98,16 @@ function unknownMember(key: string, issue: RawIssue): string {
   return nearest ? `is not known (did you mean \`${nearest}\`?)` : "is not known";
 }
 
+/** Nobody mistypes a name into something so long. */
+const LONGEST_SLIP = 64;
+
 /** The known name with the fewest edits, if it is near enough to be a slip. */
 export function nearestName(name: string, known: string[]): string | undefined {
   const ranked = known.map((candidate) => ({
     candidate,
-    edits: editDistance(name.toLowerCase(), candidate),
+    edits: name.length > LONGEST_SLIP ? name.length : distance(name.toLowerCase(), candidate),
   }));
   ranked.sort((a, b) => a.edits - b.edits);
   const best = ranked[0];
   return best && best.edits <= Math.max(2, Math.floor(name.length / 3)) ? best.candidate : undefined;
-}
-
-function editDistance(a: string, b: string): number {
-  if (a.length > 64) return a.length;
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { quoted } from "../quoted.ts";
 import type { Address } from "./address.ts";
 import { authenticationRequired } from "./error.ts";
 
@@ -111,10 +112,6 @@ function sshCommand({ credential, seenHosts, knownHosts, sshProxyCommand }: Acce
   const words = ["ssh", "-F", "/dev/null", ...settings.flatMap((setting) => ["-o", setting])];
   // ssh closes what it inherits, so it reads the key through git, which is the parent of the shell around it.
   return `${words.map(quoted).join(" ")}${credential ? ` -i /proc/$PPID/fd/${keyFd}` : ""}`;
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 function isPrivateKey(credential: string): boolean {

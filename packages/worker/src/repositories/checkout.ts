@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { quoted } from "../quoted.ts";
 
 export interface CheckoutOptions {
   /** Where the mirror is bound, read-only. */
@@ -70,8 +71,4 @@ git symbolic-ref HEAD ${quoted(branch)}`
 git -c advice.detachedHead=false -c checkout.workers=0 reset --quiet --hard
 rm -rf .git/FETCH_HEAD .git/ORIG_HEAD .git/logs # the log tells of the mirror, and of nothing that the agent did
 `;
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,3 +1,4 @@
+import { quoted } from "../quoted.ts";
 import type { CheckoutOptions } from "./checkout.ts";
 
 /**
@@ -18,8 +19,4 @@ ${branch ? `git update-ref ${quoted(`refs/remotes/origin/${branch}`)} ${commit}`
 git checkout --quiet --no-track ${target} 2> /dev/null || git checkout --quiet --force --no-track ${target}
 rm -f .git/FETCH_HEAD
 `;
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }
