@@ -50,6 +50,8 @@ const fakes = {
     *pip*) ;;
     esac`,
   chromium: "",
+  curl: "",
+  sshd: "",
 };
 
 /** A checkout of its own on a machine where only the fakes above are installed. */
@@ -300,6 +302,12 @@ describe("set-up says in one sentence", () => {
       { goal: "test" },
       { ...asSomebody, chromium: null },
       "no browser for the tests: install Chromium or Google Chrome, so that chromium or google-chrome is on PATH.",
+    ],
+    [
+      "that there is no curl",
+      { goal: "test" },
+      { ...asSomebody, curl: null },
+      "curl is missing, by which the tests try the proxy: install curl.",
     ],
     ["how it is called", { goal: "tests" }, {}, "usage: scripts/setup [test]"],
   ])("%s", (_, { goal }: { goal?: string }, changes, sentence) => {
