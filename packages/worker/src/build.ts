@@ -8,6 +8,7 @@ import { type BuildLease, BuildLog } from "./build-log.ts";
 import type { Networks } from "./networks.ts";
 import { quoted } from "./quoted.ts";
 import { Redactor } from "./redact.ts";
+import { secretsOfCredential } from "./repositories/access.ts";
 import { checkoutScript } from "./repositories/checkout.ts";
 import { RepositoryError } from "./repositories/error.ts";
 import type { Repositories, Resolved } from "./repositories/repositories.ts";
@@ -154,7 +155,7 @@ class StepRunner {
   constructor(sandbox: Sandbox, options: BuildOptions) {
     this.sandbox = sandbox;
     this.options = options;
-    this.redactor = new Redactor(Object.values(options.environment.credentials));
+    this.redactor = new Redactor(Object.values(options.environment.credentials).flatMap(secretsOfCredential));
   }
 
   async run(name: string, command: string): Promise<void> {
@@ -210,7 +211,7 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
   const log = new BuildLog({
     server,
     lease,
-    redactor: new Redactor(Object.values(environment.credentials)),
+    redactor: new Redactor(Object.values(environment.credentials).flatMap(secretsOfCredential)),
     signal,
     extended(until) {
       deadline = until;

@@ -19,6 +19,7 @@ import type { KeptFile } from "./output-file.ts";
 import { prepareRun } from "./prepare.ts";
 import { Redactor, type StreamRedactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
+import { secretsOfCredential } from "./repositories/access.ts";
 import type { Enforced } from "./sandboxes/limits.ts";
 import type { SandboxProvider } from "./sandboxes/sandbox.ts";
 import { LeaseLostError, type Server } from "./server.ts";
@@ -89,6 +90,11 @@ export class Execution {
       keep: (file, name) => this.keep(file, name),
       lose: (reason) => lease.lose(reason),
     });
+  }
+
+  /** What may be said of an error outside of the run: it can quote what the run made up. */
+  reason(error: unknown): string {
+    return this.redactor.text(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
   }
 
   extendDeadline(at: bigint) {
@@ -352,7 +358,7 @@ function secretsOf({ secrets, agent_config, environment }: Assignment): string[]
   ]);
   return [
     ...Object.values(secrets),
-    ...Object.values(environment?.credentials ?? {}),
+    ...Object.values(environment?.credentials ?? {}).flatMap(secretsOfCredential),
     ...literals.filter((value) => value.length >= 8 && !value.includes("${secrets.")),
   ];
 }

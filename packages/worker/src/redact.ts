@@ -1,16 +1,8 @@
 import { Transform } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
+import { ABSENT, endOf, type Form, formsOf, longestOf, lowerCodeAt, OPEN } from "./secret-forms.ts";
 
 const MASK = "***";
-/** `base64`, `xxd -p` and their like break lines, and none of them oftener than this. */
-const SHORTEST_LINE = 16;
-
-interface Form {
-  /** In lower case: what encodes bytes in letters of either case is told apart by nobody. */
-  text: string;
-  /** Whether lines may be broken within it. */
-  wraps: boolean;
-}
 
 interface Span {
   from: number;
@@ -23,29 +15,29 @@ interface Span {
  */
 export class Redactor {
   readonly isAscii: boolean;
-  private readonly forms: Form[];
-  private readonly pattern: RegExp | undefined;
+  /** By the letter that they begin with. */
+  private readonly forms = new Map<number, Form[]>();
   private readonly reach: number;
 
   constructor(secrets: string[]) {
     this.isAscii = secrets.every((secret) => /^[\x20-\x7e\s]*$/.test(secret));
-    const all = secrets.filter((secret) => secret.length > 0).flatMap(formsOf);
-    this.forms = [...new Map(all.map((form) => [`${form.text} ${form.wraps}`, form])).values()];
-    this.forms.sort((a, b) => b.text.length - a.text.length);
-    this.reach = Math.max(0, ...this.forms.map(longestOf));
-    // Looking ahead finds what begins inside of another, too.
-    if (all.length > 0) this.pattern = new RegExp(`(?=(${this.forms.map(patternOf).join("|")}))`, "gi");
+    const all = secrets.flatMap(formsOf);
+    for (const form of all) {
+      const first = form.text.charCodeAt(0);
+      this.forms.set(first, [...(this.forms.get(first) ?? []), form]);
+    }
+    this.reach = Math.max(0, ...all.map(longestOf));
   }
 
   text(text: string): string {
-    if (!this.pattern) return text;
+    if (this.forms.size === 0) return text;
     const stream = this.stream();
     return stream.push(text) + stream.end();
   }
 
   /** Every text in a value, wherever it stands. */
   all<T>(value: T): T {
-    if (!this.pattern) return value;
+    if (this.forms.size === 0) return value;
     return JSON.parse(JSON.stringify(value), (_, inner) =>
       typeof inner === "string" ? this.text(inner) : inner,
     ) as T;
@@ -58,11 +50,12 @@ export class Redactor {
   /** Where secrets stand. Those that overlap count as one. */
   spansOf(text: string): Span[] {
     const spans: Span[] = [];
-    for (const { index, 1: found = "" } of this.pattern ? text.matchAll(this.pattern) : []) {
+    for (let from = 0; from < text.length; from++) {
+      const to = this.endAt(text, from);
+      if (to === ABSENT) continue;
       const last = spans.at(-1);
-      const to = index + found.length;
-      if (last && index < last.to) last.to = Math.max(last.to, to);
-      else spans.push({ from: index, to });
+      if (last && from < last.to) last.to = Math.max(last.to, to);
+      else spans.push({ from, to });
     }
     return spans;
   }
@@ -70,21 +63,24 @@ export class Redactor {
   /** From where on a text may be the beginning of a secret, of which more is to come. */
   openEndOf(text: string): number {
     for (let at = Math.max(0, text.length - this.reach); at < text.length; at++) {
-      // A glance at a few letters spares most places the whole comparison.
-      if (this.mayBegin(text.slice(at, at + 8)) && this.mayBegin(text.slice(at))) return at;
+      const forms = this.forms.get(lowerCodeAt(text, at));
+      if (forms?.some((form) => endOf(form, text, at) === OPEN)) return at;
     }
     return text.length;
   }
 
-  private mayBegin(part: string): boolean {
-    const plain = part.toLowerCase();
-    const joined = plain.replace(/\r?\n|\r$/g, "");
-    return this.forms.some(({ text, wraps }) => {
-      const beginning = wraps ? joined : plain;
-      return beginning[0] === plain[0] && beginning.length < text.length && text.startsWith(beginning);
-    });
+  /** Of the longest that begins there. */
+  private endAt(text: string, at: number): number {
+    let longest = ABSENT;
+    for (const form of this.forms.get(lowerCodeAt(text, at)) ?? none) {
+      const end = endOf(form, text, at);
+      if (end !== OPEN && end > longest) longest = end;
+    }
+    return longest;
   }
 }
+
+const none: Form[] = [];
 
 /**
  * The same for bytes. Latin letters keep every byte as it is, whatever its encoding; only a secret of other letters
@@ -137,39 +133,4 @@ export class StreamRedactor {
     this.masked = Math.max(0, at - end);
     return out + text.slice(at, Math.max(at, end));
   }
-}
-
-function formsOf(secret: string): Form[] {
-  const bytes = Buffer.from(secret);
-  const plain = [secret, encodeURIComponent(secret), new URLSearchParams([["", secret]]).toString().slice(1)];
-  return [
-    ...plain.map((text) => ({ text: text.toLowerCase(), wraps: false })),
-    ...[bytes.toString("hex"), ...base64Forms(bytes)].map((text) => ({
-      text: text.toLowerCase(),
-      wraps: true,
-    })),
-  ];
-}
-
-/** What stands in the middle of a longer base64 text, whatever comes before and after. */
-function base64Forms(bytes: Buffer): string[] {
-  return [0, 1, 2].flatMap((offset) => {
-    const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
-    const first = Math.ceil((offset * 8) / 6);
-    const last = Math.floor((padded.length * 8) / 6);
-    const form = padded.toString("base64").slice(first, last);
-    return form.length >= 6 ? [form, form.replaceAll("+", "-").replaceAll("/", "_")] : [];
-  });
-}
-
-function patternOf({ text, wraps }: Form): string {
-  return wraps ? [...text].map(escaped).join("(?:\\r?\\n)?") : escaped(text);
-}
-
-function longestOf({ text, wraps }: Form): number {
-  return text.length + (wraps ? 2 * Math.ceil(text.length / SHORTEST_LINE) : 0);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

@@ -118,7 +118,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     });
     const done = execution
       .run()
-      .catch((error) => log.error({ error, run_id: assignment.run_id }, "an execution failed"))
+      .catch((error) =>
+        log.error({ reason: execution.reason(error), run_id: assignment.run_id }, "an execution failed"),
+      )
       .finally(() => {
         active.delete(assignment.execution_id);
         freed.resolve();

@@ -50,7 +50,11 @@ export const workerCommand = new Command("worker")
     if (!key) throw new Error("OUTRIDER_WORKER_KEY is not set. An admin makes a worker key with POST /keys.");
     const folder = resolve(dataDir);
     mkdirSync(folder, { recursive: true, mode: 0o711 });
-    const log = pino({ base: { worker: name, pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime });
+    const log = pino({
+      base: { worker: name, pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { error: pino.stdSerializers.err },
+    });
     const worker = await startWorker({
       url: server,
       key,

@@ -114,6 +114,12 @@ function sshCommand({ credential, seenHosts, knownHosts, sshProxyCommand }: Acce
   return `${words.map(quoted).join(" ")}${credential ? ` -i /proc/$PPID/fd/${keyFd}` : ""}`;
 }
 
+/** The token of `user:token` is a secret by itself. */
+export function secretsOfCredential(credential: string): string[] {
+  const token = isPrivateKey(credential) ? "" : credential.slice(credential.indexOf(":") + 1).trim();
+  return [credential, ...(token.length >= 8 ? [token] : [])];
+}
+
 function isPrivateKey(credential: string): boolean {
   return /^-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(credential);
 }

@@ -7,6 +7,7 @@ import { type Layers, makeLayers } from "./layers.ts";
 import { chooseLimits, enforcedWith, type Limits } from "./limits.ts";
 import { LocalSandbox } from "./local-sandbox.ts";
 import { closeNetwork, type Network, type NetworkKind } from "./networks.ts";
+import { Pipes } from "./pipes.ts";
 import { proxyEnvironment } from "./proxy.ts";
 import type { OpenOptions } from "./sandbox.ts";
 
@@ -16,12 +17,13 @@ export async function assemble(
   options: OpenOptions & { onClosed(): void },
 ): Promise<LocalSandbox> {
   const { id, label, mounts = [], network: serve, onClosed } = options;
-  const { root, identity, etc, filter, log, pipes } = host;
+  const { root, identity, etc, filter, log, fifos } = host;
   const limits = chooseLimits(options.limits ?? {}, host.capabilities);
   const folder = makeFolder({ root, id, label, identity });
   const held = new AsyncDisposableStack();
   try {
     const cgroup = held.adopt(host.cgroups.make(id, limits), (group) => group.remove());
+    const pipes = held.adopt(new Pipes(fifos), (own) => own.close());
     const network = oneNetwork(host, serve ? "listening" : "quiet", held);
     const connected = serve ? network() : undefined;
     connected?.catch(() => {}); // told when it is waited for

@@ -64,7 +64,11 @@ export class Bases {
     try {
       mkdirSync(folder, { mode: 0o711 });
       await fill(folder);
-      const { stdout } = await run("du", ["-sB1", "--", folder], options);
+      // A folder that its owner closed to itself is not counted, and is no reason to have no base.
+      const counting = run("du", ["-sB1", "--", folder], options);
+      const { stdout } = await counting.catch((error: { stdout?: string }) => ({
+        stdout: error.stdout || "0",
+      }));
       writeFileSync(join(folder, "base.json"), JSON.stringify({ bytes: Number.parseInt(stdout, 10) }));
       await run("sync", ["-f", "--", folder], options);
       if (!existsSync(join(this.#folder, name))) renameSync(folder, join(this.#folder, name));

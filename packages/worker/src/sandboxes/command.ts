@@ -8,7 +8,7 @@ import { join, prepareToJoin } from "./cgroup-join.ts";
 import { type Entrance, launcher, launcherFiles } from "./entrance.ts";
 import { mark } from "./mark.ts";
 import { firstBytes } from "./output.ts";
-import type { Pipe, Pipes } from "./pipes.ts";
+import { endSoon, type Pipe, type Pipes } from "./pipes.ts";
 import { gateFd, prelude } from "./prelude.ts";
 import { endProcess, type ProcessId, readProcess, untilGone } from "./processes.ts";
 import type { Switch } from "./switch.ts";
@@ -88,7 +88,10 @@ export class Command {
     this.started = this.#start(options);
     this.started.catch(() => {}); // whoever only kills waits for the end alone
     this.ended = this.#end();
-    void this.ended.then(release);
+    void this.ended.then(() => {
+      output.map(endSoon);
+      release();
+    });
   }
 
   get stdin(): Writable {
@@ -123,7 +126,9 @@ export class Command {
     const limitProcesses = entrance.identity !== undefined && procs.length === 0;
     const first = prelude({ limitProcesses, script });
     // The walls travel by a pipe, since the list of processes is public, here and inside.
-    launch.push("--args", "3", "--info-fd", "4", "--", "/bin/bash", "-c", first, mark, ...args);
+    // --norc: where stdin is a socket, as Node's is, bash takes us for a remote login and runs ~/.bashrc, which a
+    // command can have written, ahead of everything.
+    launch.push("--args", "3", "--info-fd", "4", "--", "/bin/bash", "--norc", "-c", first, mark, ...args);
     const child = spawn(program, launch, {
       stdio: [
         ...[stdin, output[0].writer, output[1].writer],

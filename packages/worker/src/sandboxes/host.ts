@@ -8,7 +8,7 @@ import { Grounds } from "./grounds.ts";
 import { type Identity, rememberIdentity } from "./identity.ts";
 import type { Capabilities } from "./limits.ts";
 import { type Network, type NetworkKind, openNetworks } from "./networks.ts";
-import { Pipes } from "./pipes.ts";
+import { Fifos } from "./pipes.ts";
 import type { Log } from "./sandbox.ts";
 import type { Spares } from "./spares.ts";
 import { Switch } from "./switch.ts";
@@ -25,7 +25,7 @@ export interface Host {
   bases: Bases;
   networks: Spares<NetworkKind, Network>;
   grounds: Grounds;
-  pipes: Pipes;
+  fifos: Fifos;
   switch: Switch;
   capabilities: Capabilities;
 }
@@ -43,7 +43,7 @@ export async function openHost(options: { root: string; log: Log; onSwitchDeath(
     bases: new Bases(root, identity),
     networks: openNetworks(),
     grounds: new Grounds({ root, identity, disks }),
-    pipes: new Pipes(root),
+    fifos: new Fifos(root),
     switch: new Switch({ log, onDeath: options.onSwitchDeath }),
     capabilities: {
       ...cgroups.capabilities,

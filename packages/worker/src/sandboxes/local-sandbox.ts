@@ -54,7 +54,7 @@ type Mounts = WallsOptions["mounts"];
 type LaunchOptions = Pick<CommandOptions, "script" | "args" | "env" | "stdin"> & { walls?: string[] };
 
 function bash(command: string): string[] {
-  if (Buffer.byteLength(command) < longestArgument) return ["/bin/bash", "-c", command];
+  if (Buffer.byteLength(command) < longestArgument) return ["/bin/bash", "--norc", "-c", command];
   throw new Error("The command is longer than 128 KiB, the longest that Linux starts: run it from a file.");
 }
 

@@ -129,6 +129,6 @@ class LocalProvider implements SandboxProvider {
     await this.#host.switch.stop();
     await this.#host.networks.close();
     await this.#host.grounds.close();
-    this.#host.pipes.close();
+    this.#host.fifos.close();
   }
 }
