@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { Redactor } from "../src/redact.ts";
 
@@ -66,6 +67,50 @@ describe("a secret is masked", () => {
         expect(streamed(redactor, lines, [cut])).toBe(redactor.text(lines));
       }
     }
+  });
+
+  test("in a patch, where each line of it begins with a mark", () => {
+    const key = `-----BEGIN KEY-----\n${"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC+/\n".repeat(3)}end==\n-----END KEY-----\n`;
+    const token = `${"github_pat_11ABCDEFG0".repeat(5)}`;
+    const redactor = new Redactor([key, token]);
+    const inPatch = (text: string, mark: string) => text.replaceAll(/^/gm, mark);
+    const wrapped = (encoding: "base64" | "hex") =>
+      Buffer.from(token).toString(encoding).replace(/.{60}/g, "$&\n");
+    for (const mark of ["+", "-", " "]) {
+      for (const text of [key.trim(), wrapped("base64"), wrapped("hex")].map((each) => inPatch(each, mark))) {
+        expect(redactor.text(text).slice(1)).toMatch(/^\*\*\*.?=*$/);
+        for (let cut = 0; cut <= text.length; cut++) {
+          expect(streamed(redactor, text, [cut])).toBe(redactor.text(text));
+        }
+      }
+    }
+  });
+
+  test("however long it is, without delay", () => {
+    const key = `-----BEGIN KEY-----\n${randomBytes(48_000).toString("base64")}\n-----END KEY-----\n`;
+    const began = performance.now();
+    const redactor = new Redactor([key]);
+    for (const encoding of ["base64", "hex", "utf8"] as const) {
+      expect(redactor.text(around(Buffer.from(key).toString(encoding)))).toMatch(
+        /^before \*\*\*.?.?=* ?after$/,
+      );
+    }
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  test("line by line, where only some of its lines are shown or they are indented", () => {
+    const key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKgwggSkAgEAAoIB\n-----END KEY-----";
+    const redactor = new Redactor([key]);
+    expect(redactor.text(key.split("\n")[2] as string)).toBe("***");
+    expect(redactor.text(key.replaceAll("\n", "\n    "))).toMatch(
+      /^-----BEGIN KEY-----\s+\*\*\*\s+\*\*\*\s+-----END KEY-----$/,
+    );
+  });
+
+  test("without the line break at its end with which it was stored", () => {
+    const redactor = new Redactor(["token-with-an-end\n"]);
+    expect(redactor.text("<token-with-an-end>")).toBe("<***>");
+    expect(redactor.text(`<${Buffer.from("token-with-an-end").toString("hex")}>`)).toBe("<***>");
   });
 
   test("as often as it stands there", () => {
