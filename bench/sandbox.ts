@@ -2,20 +2,26 @@ import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import type { Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
+import { parseExceptions } from "../packages/worker/src/egress/exceptions.ts";
+import { type Egress, serveEgress } from "../packages/worker/src/egress/proxy.ts";
 import { openLocalProvider } from "../packages/worker/src/sandboxes/local.ts";
-import type { Sandbox, SandboxProvider } from "../packages/worker/src/sandboxes/sandbox.ts";
+import type { OpenOptions, Sandbox, SandboxProvider } from "../packages/worker/src/sandboxes/sandbox.ts";
 import { compare, median, type Sample, type Verdict } from "./rounds.ts";
 
 /**
  * What it costs to be safe: a sandbox with everything on (base, filter of system calls, control group, bounded disk,
  * network), opened, a file read and git asked, each by a command with walls of its own. Its anchor is one plain
- * bubblewrap over one plain overlay that does the same.
+ * bubblewrap over one plain overlay that does the same. Each sample on either side begins after a pause, as a run comes to a
+ * worker that has nothing else under way; many at once are told beside.
  */
 
 const PER_ROUND = 12;
+const SETTLE_MS = 200;
 const AT_ONCE = 50;
 const IN_A_ROW = 100;
 const TRACKED = "7/7";
@@ -54,10 +60,20 @@ export async function benchSandbox(): Promise<Verdict[]> {
   return [verdict];
 }
 
-const open = (provider: SandboxProvider, base?: string): Promise<Sandbox> =>
+const exceptions = parseExceptions("");
+const serve = (listener: Server) =>
+  serveEgress({
+    listener,
+    policy: { mode: "allowlist", allow: ["example.com"] },
+    exceptions,
+    refused: () => {},
+    log: console,
+  });
+
+const open = (provider: SandboxProvider, more: Partial<OpenOptions> = {}): Promise<Sandbox> =>
   provider.open({
     ...{ id: randomUUID(), label: {}, deadline: process.hrtime.bigint() + 600_000_000_000n },
-    ...(base === undefined ? {} : { base, network: () => {} }),
+    ...more,
   });
 
 async function ask(sandbox: Sandbox, command: string): Promise<string> {
@@ -76,12 +92,17 @@ async function ask(sandbox: Sandbox, command: string): Promise<string> {
 /** Milliseconds until git has answered; closing comes after. */
 async function useOne(provider: SandboxProvider): Promise<number> {
   const began = performance.now();
-  const sandbox = await open(provider, "base");
+  let egress: Egress | undefined;
+  const network = (listener: Server) => {
+    egress = serve(listener);
+  };
+  const sandbox = await open(provider, { base: "base", network });
   const file = await sandbox.read(TRACKED, 1000);
   const head = await ask(sandbox, "git rev-parse HEAD");
   const took = performance.now() - began;
   if (file.toString() !== "7\n" || !/^[0-9a-f]{40}\n$/.test(head)) throw new Error(`wrong: ${file} ${head}`);
   await sandbox.close();
+  await egress?.close();
   return took;
 }
 
@@ -107,7 +128,10 @@ async function useAnchor(folder: string, lower: string): Promise<number> {
 
 async function sample(use: () => Promise<number>): Promise<Sample> {
   const times: number[] = [];
-  for (let n = 0; n < PER_ROUND; n++) times.push(await use());
+  for (let n = 0; n < PER_ROUND; n++) {
+    await pause(SETTLE_MS);
+    times.push(await use());
+  }
   const p50 = median(times);
   return { perSecond: 1000 / p50, latency: { p50, p99: Math.max(...times) } };
 }
