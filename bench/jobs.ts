@@ -31,7 +31,9 @@ answerParent<Jobs>(async ({ connection, does, count, callers }) => {
   let begun = 0;
   const caller = async () => {
     while (does === "take" ? times.size < count : begun++ < count) await one();
-    wake(); // Nobody sleeps on for a job that will not come: the end would seem later than it was.
+    // Nobody sleeps on for a job that will not come, nor falls asleep for it: the end would seem later than it was.
+    isCalled = true;
+    wake();
   };
   await Promise.all(Array.from({ length: callers }, caller));
   return times;

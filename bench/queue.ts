@@ -7,9 +7,12 @@ import { createWorkerKey, type Outrider, startOutrider } from "./outrider.ts";
 import { compare, rateOf, type Verdict } from "./rounds.ts";
 
 /**
- * How soon an accepted run is at its worker, against the plainest queue on the same PostgreSQL (see jobs.ts). Both
- * sides have one process that makes work and one that takes it, measured by the machine's one clock. The next is made only
- * when the last is done and the taker waits again. Times stand as rates: half the rate is twice the time.
+ * How soon an accepted run is at its worker, against the plainest queue on the same PostgreSQL (see jobs.ts). The time
+ * begins when who made it is answered. A job is then committed, and its taker is told by NOTIFY and takes it with one
+ * statement. A run that finds a claim waiting at its server is claimed in the transaction that creates it, which its
+ * creator waits for: what is left is the way of two answers. Both sides have one process that makes work and one that
+ * takes it, measured by the machine's one clock. The next is made only when the last is done and the taker waits again.
+ * Times stand as rates: half the rate is twice the time.
  */
 
 const SAMPLES = 200;

@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { createApp } from "../packages/server/src/api/app.ts";
 import type { Services } from "../packages/server/src/api/call.ts";
 import { openBlobs } from "../packages/server/src/engine/blobs.ts";
+import { Claimants } from "../packages/server/src/engine/claimants.ts";
 import { openDeltas } from "../packages/server/src/engine/deltas.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
@@ -59,6 +60,7 @@ export async function recordRequests(
   const services: Services = {
     db,
     claims: db,
+    claimants: new Claimants(),
     vault,
     rules: defaultRules,
     watch,

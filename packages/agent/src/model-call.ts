@@ -6,6 +6,7 @@ import {
   streamText,
   type ToolSet,
   tool,
+  zodSchema,
 } from "ai";
 import { Failure, messageOf } from "./failure.ts";
 import type { Tool } from "./tools/tool.ts";
@@ -105,10 +106,17 @@ async function receive(call: ModelCall): Promise<Answer> {
   return { ...answer, calls, warnings, usage };
 }
 
+const toolSets = new WeakMap<readonly Tool[], ToolSet>();
+
+/** Made once for each list of tools: to write their schemas anew takes longer than all else about a short answer. */
 function toolSet(tools: readonly Tool[]): ToolSet {
-  return Object.fromEntries(
-    tools.map(({ name, description, input }) => [name, tool({ description, inputSchema: input })]),
+  const known = toolSets.get(tools);
+  if (known) return known;
+  const made: ToolSet = Object.fromEntries(
+    tools.map(({ name, description, input }) => [name, tool({ description, inputSchema: zodSchema(input) })]),
   );
+  toolSets.set(tools, made);
+  return made;
 }
 
 /** Providers take only objects as input, also in what they are told they once sent. */

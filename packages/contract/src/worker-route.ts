@@ -24,7 +24,7 @@ import {
 
 /** Workers' own calls, with worker keys. They are no part of the public API and may change with the server. */
 export interface WorkerRoute extends Omit<Route, "scope" | "tag" | "summary" | "errors"> {
-  /** The handler makes its own transactions: it waits in between. */
+  /** The handler makes its own transactions: it waits in between, or one statement is most often all. */
   waits?: true;
 }
 
@@ -90,6 +90,7 @@ export const workerRoutes = {
     path: "/worker/executions/{executionId}/report",
     params: executionId,
     body: ReportRequest,
+    waits: true,
     answers: { 200: { description: "Written.", schema: ReportResponse } },
   }),
   delta: route({
@@ -97,6 +98,7 @@ export const workerRoutes = {
     path: "/worker/executions/{executionId}/delta",
     params: executionId,
     body: DeltaRequest,
+    waits: true,
     answers: done,
   }),
   finish: route({
@@ -104,6 +106,7 @@ export const workerRoutes = {
     path: "/worker/executions/{executionId}/finish",
     params: executionId,
     body: FinishRequest,
+    waits: true,
     answers: { 200: { description: "Whether the turn has ended.", schema: FinishResponse } },
   }),
   close: route({

@@ -133,13 +133,14 @@ export const DeliveredFollowup = z.object({
 });
 export type DeliveredFollowup = z.infer<typeof DeliveredFollowup>;
 
+const phase = RunPhase.extract(["preparing", "working", "closing"]);
 const batch = z.int().min(1).meta({ description: "1, 2, 3 … within the execution." });
 
 export const ReportRequest = z.strictObject({
   run_id: Uuid,
   batch,
   events: z.array(WorkerEvent).max(1_000),
-  phase: RunPhase.extract(["preparing", "working", "closing"]).optional(),
+  phase: phase.optional(),
   usage: RunUsage.optional(),
   snapshot: Snapshot.optional(),
   artifacts: z.array(NewArtifact).max(100).optional(),
@@ -166,9 +167,11 @@ export const FinishRequest = z.strictObject({
   run_id: Uuid,
   batch,
   events: z.array(WorkerEvent).max(1_000),
+  phase: phase.optional(),
   usage: RunUsage,
   outcome: TurnOutcome,
   snapshot: Snapshot.optional(),
+  receipt: RunReceipt.optional(),
   keeps_minutes: z
     .int()
     .min(0)

@@ -6,6 +6,7 @@ import { type Logger, pino } from "pino";
 import { createApp } from "./api/app.ts";
 import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
+import { Claimants } from "./engine/claimants.ts";
 import { openDeltas } from "./engine/deltas.ts";
 import { startJanitor } from "./engine/janitor.ts";
 import { startReaper } from "./engine/leases.ts";
@@ -14,7 +15,6 @@ import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
 import { renewLocalWorkerKey, requireSameMasterKey, welcomeFirstPerson } from "./engine/welcome.ts";
-import { settingsOfClaims } from "./store/claims.ts";
 import { type Db, openDb, requireSupportedVersion } from "./store/db.ts";
 import { startEmbedded } from "./store/embedded.ts";
 import { migrate } from "./store/migrate.ts";
@@ -48,7 +48,7 @@ export async function startServer(config: Config): Promise<Server> {
     const database = config.databaseUrl ?? (embedded as NonNullable<typeof embedded>).connection;
     const db = openDb(database, { connections: CONNECTIONS });
     stops.push(() => db.end({ timeout: 5 }));
-    const claims = openDb(database, { connections: 1, settings: settingsOfClaims });
+    const claims = openDb(database, { connections: 1 });
     stops.push(() => claims.end({ timeout: 5 }));
     await prepareDatabase(db, log);
 
@@ -74,6 +74,7 @@ export async function startServer(config: Config): Promise<Server> {
     const services = {
       db,
       claims,
+      claimants: new Claimants(),
       vault,
       rules,
       gitHost: config.gitHost,

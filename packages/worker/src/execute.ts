@@ -17,18 +17,17 @@ import type { KeptSandboxes } from "./kept.ts";
 import type { Lease } from "./lease.ts";
 import type { KeptFile } from "./output-file.ts";
 import { prepareRun } from "./prepare.ts";
-import { Redactor, type StreamRedactor } from "./redact.ts";
+import { Redactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
 import { secretsOfCredential } from "./repositories/access.ts";
 import type { Enforced } from "./sandboxes/limits.ts";
 import type { SandboxProvider } from "./sandboxes/sandbox.ts";
 import { LeaseLostError, type Server } from "./server.ts";
+import { Speech } from "./speech.ts";
 import { RunWorkspace } from "./workspace.ts";
 
 const SNAPSHOT_EVERY_MS = 60_000;
 const CLOSE_MS = 50_000;
-/** The most that one delta may hold. */
-const DELTA_CHARACTERS = 6_000;
 /** An agent whose time is up may take so long for its last words; less than the server waits. */
 const WRAP_UP_MS = 20_000;
 
@@ -53,8 +52,7 @@ export class Execution {
   private readonly reporter: Reporter;
   private readonly workspace: RunWorkspace;
   private readonly redactor: Redactor;
-  /** What the agent is just saying, up to its next event. */
-  private words: StreamRedactor;
+  private readonly speech: Speech;
   private interrupting = new AbortController();
   /** Follow-ups that the agent has. A word that was on its way when they came must not stop the step they began. */
   private readonly delivered = new Set<string>();
@@ -73,8 +71,10 @@ export class Execution {
     const { assignment, server, provider, folder, lease } = options;
     const redactor = new Redactor(secretsOf(assignment));
     this.redactor = redactor;
-    this.words = redactor.stream();
     const { signal } = lease;
+    const { execution_id, run_id } = assignment;
+    const tell = (text: string) => void server.delta(execution_id, { run_id, text }, signal).catch(() => {});
+    this.speech = new Speech({ redactor, tell });
     this.reporter = new Reporter({ server, assignment, redactor, signal });
     this.workspace = new RunWorkspace({
       assignment,
@@ -86,7 +86,7 @@ export class Execution {
       deadline: () => lease.until,
       networks: options.builds.networks,
       notice: (data) => void this.reporter.emit({ type: "notice", data }).catch(() => {}),
-      opened: (enforced) => void this.keepReceipt(enforced).catch(() => {}),
+      opened: (enforced) => this.keepReceipt(enforced),
       keep: (file, name) => this.keep(file, name),
       lose: (reason) => lease.lose(reason),
     });
@@ -163,11 +163,11 @@ export class Execution {
         history,
         workspace: this.workspace,
         emit: async (event) => {
-          this.words = this.redactor.stream();
+          this.speech.end();
           await reporter.emit(event);
           await this.keepFiles();
         },
-        delta: (text) => this.say(text),
+        delta: (text) => this.speech.say(text),
         takeMessages: () => this.takeMessages(),
         interrupt: () => this.interrupting.signal,
         timeIsUp,
@@ -205,7 +205,9 @@ export class Execution {
         emit,
         signal,
       });
-      await this.keepReceipt();
+      this.keepReceipt();
+      // Where the run's repositories begin must stand before the agent changes them.
+      if (workspace.prepared) await reporter.flush();
       if (kept) workspace.adopt(kept);
       if (workspace.prepared) await workspace.open();
       reporter.phase = "working";
@@ -216,7 +218,7 @@ export class Execution {
     }
   }
 
-  private async keepReceipt(enforced?: Enforced) {
+  private keepReceipt(enforced?: Enforced) {
     const { assignment, workspace, options } = this;
     const { environment, agent_config } = assignment;
     const { prepared } = workspace;
@@ -237,7 +239,7 @@ export class Execution {
       network: environment?.network ?? { mode: "none" },
       ...(enforced ? { resources: enforced } : {}),
     };
-    await this.reporter.flush({ receipt });
+    this.reporter.keepReceipt(receipt);
   }
 
   /** The files are stored before the end is told: a follow-up that comes right after it must find them. */
@@ -272,8 +274,9 @@ export class Execution {
     for (const { followup_id } of followups) this.delivered.add(followup_id);
     if (!this.interrupting.signal.aborted) return;
     this.interrupting = new AbortController();
-    // One that came after these were taken still wants to be heard; one that did not come was withdrawn.
-    this.interrupts = followups.length > 0 ? this.interrupts.filter((id) => !this.delivered.has(id)) : [];
+    // One that was heard of after these were asked for still wants to be taken; one that did not come was withdrawn.
+    const isAsked = followups.length === 0 && !this.reporter.waiting;
+    this.interrupts = isAsked ? [] : this.interrupts.filter((id) => !this.delivered.has(id));
     if (this.interrupts.length > 0) this.interrupting.abort();
   }
 
@@ -287,15 +290,6 @@ export class Execution {
       events.push(...page.events);
       if (!page.has_next_page) return events;
       after = events.at(-1)?.seq as number;
-    }
-  }
-
-  private say(text: string) {
-    const { execution_id, run_id } = this.assignment;
-    const clean = this.words.push(text);
-    for (let at = 0; at < clean.length; at += DELTA_CHARACTERS) {
-      const part = clean.slice(at, at + DELTA_CHARACTERS);
-      this.options.server.delta(execution_id, { run_id, text: part }, this.lease.signal).catch(() => {});
     }
   }
 
@@ -323,6 +317,7 @@ export class Execution {
   /** Processes die first, then the files are stored, then all is removed. */
   private async leave() {
     const { workspace, reporter, assignment, isOver } = this;
+    this.speech.end();
     await workspace.kill();
     try {
       if (isOver) return;

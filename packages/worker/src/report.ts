@@ -24,7 +24,6 @@ const before = new Set<NewEvent["type"]>(["command.started", "tool.called"]);
 interface Extra {
   snapshot?: Snapshot;
   artifacts?: NewArtifact[];
-  receipt?: RunReceipt;
 }
 
 /** The one way from an execution to its run's log: numbered batches, one after the other, redacted. */
@@ -34,6 +33,7 @@ export class Reporter {
   private readonly redactor: Redactor;
   private readonly signal: AbortSignal;
   private pending: NewEvent[] = [];
+  private receipt: RunReceipt | undefined;
   private batch = 0;
   private sending: Promise<unknown> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
@@ -60,6 +60,16 @@ export class Reporter {
     if (event.type === "usage.updated") this.usage = event.data;
     this.pending.push(this.redactor.all(event));
     if (before.has(event.type) || this.pending.length >= BATCH_EVENTS) return this.flush();
+    this.flushSoon();
+  }
+
+  /** It travels with the next batch, be that the end. */
+  keepReceipt(receipt: RunReceipt) {
+    this.receipt = receipt;
+    this.flushSoon();
+  }
+
+  private flushSoon() {
     this.timer ??= setTimeout(() => {
       this.flush().catch(() => {});
     }, FLUSH_MS);
@@ -83,13 +93,14 @@ export class Reporter {
   ): Promise<FinishResponse> {
     return this.inTurn(async () => {
       await this.sendExcess();
-      const events = this.take();
+      const taken = this.take();
       this.batch += 1;
       const { run_id, execution_id } = this.assignment;
       const body = {
         run_id,
         batch: this.batch,
-        events,
+        ...taken,
+        phase: this.phase,
         usage: this.usage,
         outcome: this.redactor.all(outcome),
         ...(snapshot ? { snapshot } : {}),
@@ -102,7 +113,8 @@ export class Reporter {
   private send(options: Extra & { deliver: boolean }): Promise<DeliveredFollowup[]> {
     return this.inTurn(async () => {
       const { deliver, ...extra } = options;
-      if (this.pending.length === 0 && !deliver && Object.keys(extra).length === 0) return [];
+      const isEmpty = this.pending.length === 0 && this.receipt === undefined;
+      if (isEmpty && !deliver && Object.keys(extra).length === 0) return [];
       await this.sendExcess();
       return this.sendOne(options);
     });
@@ -116,13 +128,13 @@ export class Reporter {
   }
 
   private async sendOne(options: Extra & { deliver: boolean }): Promise<DeliveredFollowup[]> {
-    const events = this.take();
+    const taken = this.take();
     this.batch += 1;
     const { run_id, execution_id } = this.assignment;
     const body = {
       run_id,
       batch: this.batch,
-      events,
+      ...taken,
       usage: this.usage,
       phase: this.phase,
       ...options,
@@ -144,7 +156,7 @@ export class Reporter {
     return result;
   }
 
-  private take(): NewEvent[] {
+  private take(): { events: NewEvent[]; receipt?: RunReceipt } {
     clearTimeout(this.timer);
     this.timer = undefined;
     let bytes = 0;
@@ -154,7 +166,9 @@ export class Reporter {
       if (count > 0 && bytes > BATCH_BYTES) break;
       count += 1;
     }
-    return this.pending.splice(0, count);
+    const { receipt } = this;
+    this.receipt = undefined;
+    return { events: this.pending.splice(0, count), ...(receipt ? { receipt } : {}) };
   }
 }
 

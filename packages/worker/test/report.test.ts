@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { NewEvent } from "@outrider/contract/event";
 import type { Assignment } from "@outrider/contract/worker";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Redactor } from "../src/redact.ts";
 import { Reporter } from "../src/report.ts";
 import { connect, LeaseLostError, type Server } from "../src/server.ts";
@@ -82,6 +82,24 @@ describe("a reporter", () => {
       "message.agent",
       "command.started",
     ]);
+  });
+
+  test("tells the receipt with what it tells next, be that the end, or soon by itself", async () => {
+    const receipt = {
+      worker: "test",
+      harness_version: "0",
+      model_id: "scripted",
+      network: { mode: "none" as const },
+    };
+    const [first, last, alone] = [await reporting(), await reporting(), await reporting()];
+    for (const { reporter } of [first, last, alone]) reporter.keepReceipt(receipt);
+    await first.reporter.emit(begins("true"));
+    await last.reporter.finish(done);
+    await vi.waitUntil(async () => (await world.get(alone.run)).receipt, { timeout: 5_000 });
+    for (const { run } of [first, last, alone]) {
+      expect((await world.get(run)).receipt).toMatchObject(receipt);
+      expect(await batchesOf(run)).toBe(1);
+    }
   });
 
   test("takes secrets out of all that it tells, the end included", async () => {

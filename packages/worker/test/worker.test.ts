@@ -180,6 +180,28 @@ describe("a follow-up to a run at work", () => {
     expect(outputOf(events)).toBe("begun\n");
   });
 
+  test("that interrupts does so whenever it comes", async () => {
+    const { command, mark } = longSleep();
+    const delays = [0, 30, 60, 100, 150, 220, 300];
+    const runs = await Promise.all(
+      delays.map(async (ms) => {
+        const run = await world.create([...Array(6).fill("RUN: true"), `RUN: ${command}`]);
+        await world.event(run, ({ type }) => type === "run.started");
+        const since = performance.now();
+        await vi.waitUntil(() => performance.now() - since >= ms, { ...patience, interval: 5 });
+        await world.followUp(run, ["SAY: enough"], { mode: "interrupt" });
+        return run;
+      }),
+    );
+    // The long command may begin after the message; then it is not what was interrupted.
+    for (const run of runs) {
+      const last = await world.event(run, userSays);
+      expect(last.data.text).toBe("SAY: enough");
+      await world.call("POST", `/agent/runs/${run}/cancel`);
+    }
+    await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+  });
+
   test("that queues waits for the end of what is being done, and is done before the run ends", async () => {
     const run = await world.create(["RUN: sleep 1", "RUN: echo second", "SAY: finished"]);
     await world.event(run, started("sleep 1"));

@@ -161,6 +161,7 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
     const raw = bodyOf(request);
     const json = raw.length > 0 ? readJson(raw) : undefined;
     const said = new Set<string>();
+    const over: ((isCommitted: boolean) => void)[] = [];
     const work = async (sql: Services["db"] | Tx): Promise<Result | typeof STREAMED> => {
       const call: Call<never> = {
         services,
@@ -173,10 +174,15 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
         request,
         reply,
         say: (topic) => said.add(topic),
+        afterwards: (tell) => over.push(tell),
       };
       return handler(call);
     };
-    const outcome = await carryOut();
+    const outcome = await carryOut().catch((error) => {
+      for (const tell of over) tell(false);
+      throw error;
+    });
+    for (const tell of over) tell(true);
     for (const topic of said) services.wake.say(topic);
     return outcome && send(reply, outcome);
 

@@ -3,7 +3,7 @@ import { hashKey } from "../engine/keys.ts";
 import { type Principal, principalOf } from "../engine/principal.ts";
 import { Refusal } from "../engine/refusal.ts";
 import type { Db } from "../store/db.ts";
-import { findKeyOwner, noteKeyUse } from "../store/keys.ts";
+import { findKeyOwner, type KeyOwner, noteKeyUse } from "../store/keys.ts";
 
 const NOTE_USE_MS = 10_000;
 
@@ -22,6 +22,20 @@ export function createAuthenticator(db: Db): Authenticator {
     if (keyIds.length > 0) await noteKeyUse(db, keyIds).catch(() => {});
   };
   const ticker = setInterval(flush, NOTE_USE_MS);
+  // Requests that are read in the same moment share one question, which is asked after all of them have come.
+  const asking = new Map<string, Promise<KeyOwner | undefined>>();
+  const ownerOf = (hash: Buffer): Promise<KeyOwner | undefined> => {
+    const name = hash.toString("base64");
+    const asked = asking.get(name);
+    if (asked) return asked;
+    const moment = new Promise<void>((resolve) => setImmediate(resolve));
+    const owner = moment.then(() => {
+      asking.delete(name);
+      return findKeyOwner(db, hash);
+    });
+    asking.set(name, owner);
+    return owner;
+  };
   return {
     async authenticate(request) {
       const [authorization, ...more] = request.raw.headersDistinct.authorization ?? [];
@@ -35,7 +49,7 @@ export function createAuthenticator(db: Db): Authenticator {
           "authentication_required",
           "The key is malformed: cut, mistyped, or no key at all.",
         );
-      const owner = await findKeyOwner(db, hash);
+      const owner = await ownerOf(hash);
       if (!owner) throw new Refusal("authentication_required", "The key is unknown, expired or revoked.");
       used.add(owner.key_id);
       return principalOf(owner);

@@ -3,6 +3,7 @@ import type { WorkerOperationId, WorkerRoutes } from "@outrider/contract/worker-
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Blobs } from "../engine/blobs.ts";
+import type { Claimants } from "../engine/claimants.ts";
 import type { Deltas } from "../engine/deltas.ts";
 import type { Principal } from "../engine/principal.ts";
 import type { Rules } from "../engine/rules.ts";
@@ -16,6 +17,7 @@ export interface Services {
   db: Db;
   /** One connection for all claims of this server: they go one after the other anyway, and must not use up the others. */
   claims: Db;
+  claimants: Claimants;
   vault: Vault;
   rules: Rules;
   watch: Watch;
@@ -49,6 +51,8 @@ export interface Call<R> {
   reply: FastifyReply;
   /** Wakes who waits for the topic, once the transaction has committed. */
   say(topic: string): void;
+  /** Calls back when the transaction is over, before anybody is woken. */
+  afterwards(tell: (isCommitted: boolean) => void): void;
 }
 
 export interface Result {

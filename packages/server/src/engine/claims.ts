@@ -3,7 +3,7 @@ import type { RunEvent } from "@outrider/contract/event";
 import { noUsage } from "@outrider/contract/run";
 import type { Assignment, ClaimRequest } from "@outrider/contract/worker";
 import { claimWork, type Work } from "../store/claims.ts";
-import type { Sql } from "../store/db.ts";
+import type { Sql, Tx } from "../store/db.ts";
 import { listSealedSecrets } from "../store/secrets.ts";
 import { environmentOfRun } from "./builds.ts";
 import type { Rules } from "./rules.ts";
@@ -26,9 +26,18 @@ export interface Claimed {
 /** As many runs as the worker can take and the limits allow, in one statement, and what their worker needs for them. */
 export async function claim(sql: Sql, services: ClaimServices, request: ClaimRequest): Promise<Claimed> {
   const { work, draining } = await claimWork(sql, request, { ...services.rules, history: HISTORY + 1 });
+  return { executions: await assignAll(sql, services, work), draining };
+}
+
+/** For a claim that waits: the run that this transaction creates, if it would be next. */
+export async function claimNew(tx: Tx, rules: Rules, request: ClaimRequest, runId: string): Promise<Work[]> {
+  return (await claimWork(tx, request, { ...rules, history: HISTORY + 1 }, runId)).work;
+}
+
+export async function assignAll(sql: Sql, services: ClaimServices, work: Work[]): Promise<Assignment[]> {
   const executions: Assignment[] = [];
   for (const one of work) executions.push(await assign(sql, services, one));
-  return { executions, draining };
+  return executions;
 }
 
 async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<Assignment> {

@@ -11,17 +11,19 @@ import type {
 } from "@outrider/contract/worker";
 import { insertArtifact } from "../store/artifacts.ts";
 import type { Sql, Tx } from "../store/db.ts";
-import { appendEvents } from "../store/events.ts";
+import { appendEvents, appendReport } from "../store/events.ts";
 import { endExecution, findExecution } from "../store/executions.ts";
 import { deliverFollowups, listDelivered } from "../store/followups.ts";
 import { endClosing, type Head, lockHead } from "../store/heads.ts";
 import { abandonLease, keepReceipt, keepSandbox, keepSnapshot, keepUsage } from "../store/leases.ts";
+import { within } from "../store/transaction.ts";
 import { notFound, Refusal } from "./refusal.ts";
-import { endTurn } from "./runs.ts";
+import { endTurn, endTurnAtOnce } from "./runs.ts";
 
 /**
  * What the holder of a lease may do. Each call begins with the run's lock and the token on that row; a call that is
- * repeated, because its answer was lost, gets the first answer and writes nothing.
+ * repeated, because its answer was lost, gets the first answer and writes nothing. A report and an end as they mostly are
+ * take one statement; what it does not cover, or does not find as expected, takes the way through a transaction.
  */
 
 type Standing = "next" | "repeated" | "ended";
@@ -56,7 +58,17 @@ export async function requireExecution(sql: Sql, executionId: string): Promise<s
   return execution.run_id;
 }
 
-export async function report(tx: Tx, executionId: string, request: ReportRequest): Promise<ReportResponse> {
+export async function report(sql: Sql, executionId: string, request: ReportRequest): Promise<ReportResponse> {
+  const { run_id, events, snapshot, artifacts = [], deliver } = request;
+  if (!snapshot && artifacts.length === 0) {
+    const batch = { ...request, runId: run_id, executionId, events: events as NewEvent[] };
+    const written = await appendReport(sql, batch, { deliver });
+    if (written) return written;
+  }
+  return within(sql, (tx) => reportAll(tx, executionId, request));
+}
+
+async function reportAll(tx: Tx, executionId: string, request: ReportRequest): Promise<ReportResponse> {
   const { run_id, batch, events, phase, usage, snapshot, artifacts = [], receipt, deliver } = request;
   const { head, standing } = await lockExecution(tx, executionId, run_id, batch);
   if (standing === "ended") throw lost(head);
@@ -78,15 +90,26 @@ function announce({ artifact_id, name, mime_type, size_bytes }: NewArtifact): Ne
 }
 
 /** The end is written only where nothing is undelivered; otherwise the turn goes on with what came in between. */
-export async function finish(tx: Tx, executionId: string, request: FinishRequest): Promise<FinishResponse> {
-  const { run_id, batch, events, usage, outcome, snapshot, keeps_minutes } = request;
+export async function finish(sql: Sql, executionId: string, request: FinishRequest): Promise<FinishResponse> {
+  const { run_id, events, outcome, snapshot, keeps_minutes } = request;
+  if (!snapshot && outcome.type !== "failed") {
+    const report = { ...request, runId: run_id, executionId, events: events as NewEvent[] };
+    const ended = await endTurnAtOnce(sql, report, { outcome, keepsMinutes: keeps_minutes });
+    if (ended) return { ended, followups: [] };
+  }
+  return within(sql, (tx) => finishAll(tx, executionId, request));
+}
+
+async function finishAll(tx: Tx, executionId: string, request: FinishRequest): Promise<FinishResponse> {
+  const { run_id, batch, events, phase, usage, outcome, snapshot, receipt, keeps_minutes } = request;
   const { head, standing } = await lockExecution(tx, executionId, run_id, batch);
   if (standing === "ended") return { ended: true, followups: [] };
   if (standing === "repeated") {
     return { ended: false, followups: await listDelivered(tx, { executionId, batch }) };
   }
-  await appendEvents(tx, run_id, events as NewEvent[], { batch, usage });
+  await appendEvents(tx, run_id, events as NewEvent[], { batch, phase, usage });
   if (snapshot) await keepSnapshot(tx, run_id, snapshot);
+  if (receipt) await keepReceipt(tx, run_id, receipt);
   const followups: DeliveredFollowup[] =
     outcome.type === "failed"
       ? []

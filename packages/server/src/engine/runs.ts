@@ -14,9 +14,10 @@ import {
 import type { TurnOutcome } from "@outrider/contract/worker";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql, Tx } from "../store/db.ts";
+import type { Report } from "../store/events.ts";
 import { endExecution } from "../store/executions.ts";
 import { findQueuedFollowup, withdrawFollowups } from "../store/followups.ts";
-import { type Change, changeState, type Head, lockHead } from "../store/heads.ts";
+import { type Change, changeState, endAtOnce, type Head, lockHead } from "../store/heads.ts";
 import {
   deleteRun,
   findRun,
@@ -44,11 +45,13 @@ export interface Origin {
   traceId: string;
 }
 
+/** `alongside` is what else the transaction does once the run is there. */
 export async function createRun(
   tx: Tx,
   vault: Vault,
   origin: Origin,
   request: RunAgentRequest,
+  alongside?: (runId: string) => Promise<void>,
 ): Promise<RunAgentResponse> {
   const { principal, source, traceId } = origin;
   const { config, unmasked } = await resolveConfig(tx, principal, request.config);
@@ -61,7 +64,7 @@ export async function createRun(
     output_schema,
     priority = 0,
   } = request;
-  await insertRun(tx, {
+  const inserted = insertRun(tx, {
     run_id,
     title,
     prompt,
@@ -76,8 +79,12 @@ export async function createRun(
     priority,
     trace_id: traceId,
   });
-  if (request.attachments) await insertAttachments(tx, { run_id }, request.attachments);
-  const { is_exceeded } = await findCapacity(tx, ALIVE_MS);
+  if (request.attachments) {
+    await inserted;
+    await insertAttachments(tx, { run_id }, request.attachments);
+  }
+  // The transaction's connection takes them one after the other, without our waiting in between.
+  const [{ is_exceeded }] = await Promise.all([findCapacity(tx, ALIVE_MS), alongside?.(run_id), inserted]);
   return { run_id, state: "QUEUED", at_capacity: is_exceeded };
 }
 
@@ -166,18 +173,30 @@ export async function reopenRun(tx: Tx, head: Head, reason: EventData<"run.reope
 /** The agent has ended its turn; the caller holds the lock and has seen that nothing is undelivered. */
 export async function endTurn(tx: Tx, head: Head, outcome: TurnOutcome, finalBatch: number): Promise<void> {
   if (outcome.type === "failed") return failRun(tx, head, outcome, finalBatch);
-  if (outcome.type === "blocked") {
-    const { question } = outcome;
-    const event = { type: "run.blocked" as const, data: { question } };
-    return move(
-      tx,
-      head,
-      { to: "BLOCKED", phase: "blocked", status_message: { message: question }, event },
-      finalBatch,
-    );
+  await move(tx, head, changeOf(outcome), finalBatch);
+}
+
+type GoodOutcome = Exclude<TurnOutcome, { type: "failed" }>;
+
+function changeOf(
+  outcome: GoodOutcome,
+): Change<EventType> & { to: (typeof transitions)["INPROGRESS"][number] } {
+  if (outcome.type === "succeeded") {
+    const event = { type: "run.succeeded" as const, data: { text: outcome.text } };
+    return { to: "SUCCEEDED", phase: "done", event };
   }
-  const event = { type: "run.succeeded" as const, data: { text: outcome.text } };
-  await move(tx, head, { to: "SUCCEEDED", phase: "done", event }, finalBatch);
+  const { question } = outcome;
+  const event = { type: "run.blocked" as const, data: { question } };
+  return { to: "BLOCKED", phase: "blocked", status_message: { message: question }, event };
+}
+
+/** The usual end, in one statement. False where something stands in its way: then nothing is written. */
+export async function endTurnAtOnce(
+  sql: Sql,
+  report: Report,
+  { outcome, keepsMinutes }: { outcome: GoodOutcome; keepsMinutes?: number | undefined },
+): Promise<boolean> {
+  return endAtOnce(sql, report, changeOf(outcome), keepsMinutes || undefined);
 }
 
 /** A run that fails with messages undelivered takes them up in a new turn: an accepted follow-up is never lost. */

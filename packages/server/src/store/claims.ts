@@ -4,12 +4,6 @@ import type { RunLimits, RunReceipt, RunUsage } from "@outrider/contract/run";
 import type { ClaimRequest, Snapshot } from "@outrider/contract/worker";
 import type { Sql } from "./db.ts";
 
-/**
- * For the connection that claims: each way that it reads has an index, and the plan that was made first stays good. The
- * database would otherwise plan anew, from how large it takes the tables to be, and take longer for it than for the work.
- */
-export const settingsOfClaims = { plan_cache_mode: "force_generic_plan", enable_seqscan: "off" };
-
 /** What a worker must know of a run to execute it. */
 export interface Work {
   run_id: string;
@@ -39,15 +33,19 @@ export interface Bounds {
   maxConcurrentRuns?: number;
 }
 
-/** The whole claim in one statement, which is its own transaction; see the migration that makes the function. */
+/**
+ * The whole claim in one statement, which is its own transaction, or with `onlyRun` the end of the one that creates this run;
+ * see the migration that makes the function.
+ */
 export async function claimWork(
   sql: Sql,
   { worker, request_id, free }: Omit<ClaimRequest, "wait_ms">,
   { leaseMs, turnMs, maxConcurrentRuns, history }: Bounds & { history: number },
+  onlyRun?: string,
 ): Promise<{ work: Work[]; draining: boolean }> {
   const rows = await sql<({ draining: boolean } & (Work | { run_id: null }))[]>`
     select * from outrider_claim(${worker.worker_id}, ${worker.name}, ${worker.version}, ${worker.slots}, ${request_id},
-      ${free}, ${leaseMs}, ${turnMs}, ${maxConcurrentRuns ?? null}, ${history})`;
+      ${free}, ${leaseMs}, ${turnMs}, ${maxConcurrentRuns ?? null}, ${history}, ${onlyRun ?? null})`;
   const work = rows.filter((row) => row.run_id !== null);
   return { work, draining: rows[0]?.draining ?? false };
 }

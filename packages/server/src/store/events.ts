@@ -1,5 +1,6 @@
 import type { NewEvent, RunEvent } from "@outrider/contract/event";
-import type { RunPhase, RunUsage } from "@outrider/contract/run";
+import type { RunPhase, RunReceipt, RunUsage } from "@outrider/contract/run";
+import type { DeliveredFollowup } from "@outrider/contract/worker";
 import type { Sql, Tx } from "./db.ts";
 
 export async function listEvents(
@@ -22,6 +23,33 @@ export interface Progress {
 /** The first of these is the first sign of a turn's work. */
 const output = new Set<NewEvent["type"]>(["message.agent", "reasoning", "command.started", "tool.called"]);
 
+export function showsWork(events: NewEvent[]): boolean {
+  return events.some(({ type }) => output.has(type));
+}
+
+/** One batch of an execution. */
+export interface Report extends Required<Pick<Progress, "batch">> {
+  runId: string;
+  executionId: string;
+  events: NewEvent[];
+  phase?: RunPhase | undefined;
+  usage?: RunUsage | undefined;
+  receipt?: RunReceipt | undefined;
+}
+
+/** A report in one statement; undefined where the batch is not the next of who holds the lease: then nothing is written. */
+export async function appendReport(
+  sql: Sql,
+  { runId, executionId, batch, events, phase, usage, receipt }: Report,
+  { deliver }: { deliver: boolean },
+): Promise<{ last_seq: number; followups: DeliveredFollowup[] } | undefined> {
+  const [row] = await sql<{ last_seq: number; followups: DeliveredFollowup[] | null }[]>`
+    select * from outrider_report(${runId}, ${executionId}, ${batch as number}, ${sql.json(events as never)},
+      ${phase ?? null}, ${usage ? sql.json(usage) : null}, ${receipt ? sql.json(receipt as never) : null},
+      ${showsWork(events)}, ${deliver})`;
+  return row && { last_seq: row.last_seq, followups: row.followups ?? [] };
+}
+
 /** Numbers events and writes them, in one statement, under the run's lock, which the caller holds. Answers the last number. */
 export async function appendEvents(
   tx: Tx,
@@ -30,7 +58,7 @@ export async function appendEvents(
   { batch, phase, usage }: Progress = {},
 ): Promise<number> {
   const rows = events.map(({ type, data }, index) => ({ type, data, place: index + 1 }));
-  const shows = events.some(({ type }) => output.has(type));
+  const shows = showsWork(events);
   const [head] = await tx<{ last_seq: number }[]>`
     with head as (
       update run_heads

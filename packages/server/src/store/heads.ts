@@ -1,6 +1,7 @@
 import type { EventData, EventType } from "@outrider/contract/event";
 import type { RunPhase, RunState, RunStatusMessage } from "@outrider/contract/run";
 import type { Sql, Tx } from "./db.ts";
+import { type Report, showsWork } from "./events.ts";
 
 export interface Head {
   run_id: string;
@@ -82,6 +83,24 @@ export async function changeState<T extends EventType>(
     select run_id, last_seq, ${event.type}, now, turn, attempt,
       ${tx.json(event.data as Parameters<typeof tx.json>[0])}::jsonb
     from head, at`;
+}
+
+/**
+ * The end of a turn in one statement, with the execution's last report; false where the lease is lost, the batch is not the
+ * next or a message waits: then nothing is written.
+ */
+export async function endAtOnce<T extends EventType>(
+  sql: Sql,
+  { runId, executionId, batch, events, phase, usage, receipt }: Report,
+  { to, phase: toPhase, status_message, event }: Change<T>,
+  keptMinutes?: number,
+): Promise<boolean> {
+  const [row] = await sql<{ ended: boolean }[]>`
+    select outrider_end(${runId}, ${executionId}, ${batch as number}, ${sql.json([...events, event] as never)},
+      ${phase ?? null}, ${usage ? sql.json(usage) : null}, ${receipt ? sql.json(receipt as never) : null},
+      ${showsWork(events)}, ${to}, ${toPhase}, ${status_message ? sql.json(status_message) : null},
+      ${keptMinutes ?? null}) as ended`;
+  return row?.ended ?? false;
 }
 
 /** Says in lists and streams of hints that something about the run has changed. */

@@ -30,6 +30,14 @@ export function guardTransactions(db: postgres.Sql): postgres.Sql {
   return Object.assign(db, { begin: guarded });
 }
 
+/** In the transaction that the caller has, or in one of its own. */
+export async function within<T>(
+  sql: postgres.Sql | postgres.TransactionSql,
+  work: (tx: postgres.TransactionSql) => Promise<T>,
+): Promise<T> {
+  return "begin" in sql ? ((await sql.begin(work)) as T) : work(sql);
+}
+
 function speakingWhile(tx: postgres.TransactionSql, mayStill: () => boolean): postgres.TransactionSql {
   return new Proxy(tx, {
     apply(target, self, args) {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { assemble } from "./assemble.ts";
+import { explain } from "./bubblewrap.ts";
 import { listFolders, removeFolder } from "./folders.ts";
 import { type Host, openHost } from "./host.ts";
 import type { Capabilities } from "./limits.ts";
@@ -25,7 +26,11 @@ export async function openLocalProvider(options: {
   const onSwitchDeath = () => {
     for (const sandbox of sandboxes.values()) sandbox.killNow();
   };
-  const host = await openHost({ root: realpathSync(options.root), log: options.log, onSwitchDeath });
+  const host = await openHost({ root: realpathSync(options.root), log: options.log, onSwitchDeath }).catch(
+    (error: Error) => {
+      throw new Error(explain(error.message), { cause: error });
+    },
+  );
   const provider = new LocalProvider({ host, sandboxes, mounts: options.mounts ?? [] });
   try {
     await provider.check();

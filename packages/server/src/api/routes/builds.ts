@@ -73,9 +73,10 @@ export const buildHandlers: Pick<Handlers, "listBuilds" | "createBuild" | "getBu
   async listBuildEvents({ sql, services, principal, params, query, request, reply }) {
     const build = await requireBuild(sql, params);
     const { buildId } = params;
+    const lastSeen = lastEventId(request);
     if (asksForStream(request)) {
       if (query.limit !== undefined) throw badMember("limit", "goes with pages; a stream has none");
-      const after = lastEventId(request) ?? query.after ?? 0;
+      const after = lastSeen ?? query.after ?? 0;
       const [next] = await listBuildEvents(sql, { buildId, after, limit: 1 });
       if (isFinished(build) && !next) return gone;
       await follow({ services, reply, place: params, keyId: principal.key.key_id, after });

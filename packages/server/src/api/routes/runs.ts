@@ -3,11 +3,13 @@ import type { ListRunsQuery } from "@outrider/contract/query";
 import type { Routes } from "@outrider/contract/route";
 import type { ListRunsResponse, RunSourceType } from "@outrider/contract/run";
 import { visibleTo } from "../../engine/access.ts";
+import { claimNew } from "../../engine/claims.ts";
 import type { Principal } from "../../engine/principal.ts";
 import { queueOf } from "../../engine/queue.ts";
 import { badMember } from "../../engine/refusal.ts";
 import { cancelRun, createRun, getRun, removeRun, withLink } from "../../engine/runs.ts";
 import { topics } from "../../engine/wake.ts";
+import type { Work } from "../../store/claims.ts";
 import type { Sql } from "../../store/db.ts";
 import { findPersonByEmail } from "../../store/people.ts";
 import { listRuns, type RunFilter, type RunSort } from "../../store/runs.ts";
@@ -33,10 +35,23 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   traceId,
   request,
   say,
+  afterwards,
 }) => {
   const source = sourceOf(request.headers["x-outrider-client"]);
-  const run = await createRun(sql, services.vault, { principal, source, traceId }, body);
-  say(topics.queue);
+  const claimant = services.claimants.take();
+  let work: Work[] = [];
+  if (claimant) afterwards((isCommitted) => claimant.settle(isCommitted ? work : []));
+  const run = await createRun(
+    sql,
+    services.vault,
+    { principal, source, traceId },
+    body,
+    claimant &&
+      (async (runId) => {
+        work = await claimNew(sql, services.rules, claimant.request, runId);
+      }),
+  );
+  if (work.length === 0) say(topics.queue);
   say(topics.run(run.run_id));
   return { status: 200, body: run, headers: { location: `/api/v1/agent/runs/${run.run_id}` } };
 };

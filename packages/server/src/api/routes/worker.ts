@@ -1,6 +1,6 @@
 import { limits } from "@outrider/contract/limits";
 import { finishBuild, prepare, reportBuild, takeQueuedBuild } from "../../engine/builds.ts";
-import { claim } from "../../engine/claims.ts";
+import { assignAll, claim } from "../../engine/claims.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/executions.ts";
 import { topics } from "../../engine/wake.ts";
 import { listEvents } from "../../store/events.ts";
@@ -14,7 +14,7 @@ const LOOK_AGAIN_MS = 1_000;
 
 export const workerHandlers: WorkerHandlers = {
   async claim({ services, body, reply, say }) {
-    const { db, claims, rules, wake, stopping } = services;
+    const { db, claims, claimants, rules, wake, stopping } = services;
     const gaveUp = new AbortController();
     reply.raw.once("close", () => gaveUp.abort());
     const signal = AbortSignal.any([stopping, gaveUp.signal]);
@@ -31,7 +31,13 @@ export const workerHandlers: WorkerHandlers = {
         for (const { run_id } of claimed.executions) say(topics.run(run_id));
         return ok({ ...claimed, builds: build ? [build] : [] });
       }
-      await heard;
+      const offer = body.free > 0 ? claimants.offer(body) : undefined;
+      await Promise.race([heard, ...(offer ? [offer.settled] : [])]);
+      const work = (await offer?.end()) ?? [];
+      if (work.length > 0) {
+        for (const { run_id } of work) say(topics.run(run_id));
+        return ok({ executions: await assignAll(claims, services, work), draining: false, builds: [] });
+      }
     }
   },
 

@@ -57,6 +57,82 @@ returns table (followup_id uuid, message text, mode text, seq integer) language 
   returning f.followup_id, f.message, f.mode, f.seq
 $$;
 
+-- A worker's report in its usual form, and the usual end of a turn, are one statement each as well. Both lock the run's row
+-- by its token, and what they read after that is what stands. Where anything is out of the ordinary (a repetition, another
+-- batch, a lost lease, for an end also a message that waits), they write nothing, and the caller looks what it is.
+
+create function outrider_report(
+  of_run uuid, by_execution uuid, in_batch integer, its_events jsonb, its_phase text, its_usage jsonb,
+  its_receipt jsonb, shows boolean, takes_messages boolean)
+returns table (last_seq integer, followups json) language plpgsql as $$
+declare
+  now timestamptz := outrider_now();
+  count integer := jsonb_array_length(its_events);
+  its_turn integer;
+  its_attempt integer;
+begin
+  update run_heads h
+  set last_seq = h.last_seq + count, report_batch = in_batch, phase = coalesce(its_phase, h.phase),
+    usage = coalesce(its_usage, h.usage),
+    working_at = case when its_phase = 'working' then coalesce(h.working_at, now) else h.working_at end,
+    first_output_at = case when shows then coalesce(h.first_output_at, now) else h.first_output_at end
+  where h.run_id = of_run and h.execution_id = by_execution and h.state = 'INPROGRESS' and h.report_batch = in_batch - 1
+  returning h.last_seq, h.turn, h.attempt into outrider_report.last_seq, its_turn, its_attempt;
+  if not found then
+    return;
+  end if;
+  insert into events (run_id, seq, type, created_at, turn, attempt, data)
+  select of_run, outrider_report.last_seq - count + e.place::int, e.event ->> 'type', now, its_turn, its_attempt,
+    e.event -> 'data'
+  from jsonb_array_elements(its_events) with ordinality e(event, place);
+  if its_receipt is not null then
+    update runs r set receipt = its_receipt where r.run_id = of_run;
+  end if;
+  if takes_messages and exists (
+    select 1 from followups f where f.run_id = of_run and f.delivery = 'queued' and f.mode <> 'queue') then
+    select json_agg(d order by d.seq), max(d.seq) into followups, outrider_report.last_seq
+    from outrider_deliver(of_run, by_execution, in_batch, true) d;
+  end if;
+  return next;
+end
+$$;
+
+create function outrider_end(
+  of_run uuid, by_execution uuid, in_batch integer, its_events jsonb, its_phase text, its_usage jsonb,
+  its_receipt jsonb, shows boolean, to_state text, to_phase text, its_message jsonb, kept_minutes integer)
+returns boolean language plpgsql as $$
+declare
+  now timestamptz := outrider_now();
+  count integer := jsonb_array_length(its_events);
+  head record;
+begin
+  select h.last_seq, h.turn, h.attempt into head from run_heads h
+  where h.run_id = of_run and h.execution_id = by_execution and h.state = 'INPROGRESS' and h.report_batch = in_batch - 1
+  for update;
+  if not found or exists (select 1 from followups f where f.run_id = of_run and f.delivery = 'queued') then
+    return false;
+  end if;
+  update run_heads h
+  set state = to_state, phase = to_phase, last_seq = h.last_seq + count, report_batch = in_batch, usage = its_usage,
+    working_at = case when its_phase = 'working' then coalesce(h.working_at, now) else h.working_at end,
+    first_output_at = case when shows then coalesce(h.first_output_at, now) else h.first_output_at end,
+    execution_id = null, worker_id = null, lease_expires_at = null,
+    blocked_at = case when to_state = 'BLOCKED' then now end,
+    kept_worker_id = case when kept_minutes is null then h.kept_worker_id else h.worker_id end,
+    kept_until = case when kept_minutes is null then h.kept_until else now + kept_minutes * interval '1 minute' end
+  where h.run_id = of_run;
+  update runs r
+  set state = to_state, updated_at = now, finished_at = case when to_phase = 'done' then now end,
+    status_message = its_message, receipt = coalesce(its_receipt, r.receipt)
+  where r.run_id = of_run;
+  update executions e set ended_at = now, outcome = to_state, final_batch = in_batch where e.execution_id = by_execution;
+  insert into events (run_id, seq, type, created_at, turn, attempt, data)
+  select of_run, head.last_seq + e.place::int, e.event ->> 'type', now, head.turn, head.attempt, e.event -> 'data'
+  from jsonb_array_elements(its_events) with ordinality e(event, place);
+  return true;
+end
+$$;
+
 -- The runs that a worker with so much room gets next: what another worker lost, then by priority, then whose owner is
 -- served least, then by age, never past a limit. The caller holds the lock of claims.
 create function outrider_next(for_worker uuid, free integer, max_total integer) returns uuid[] language plpgsql as $$
@@ -142,15 +218,21 @@ begin
 end
 $$;
 
--- The whole claim. One row for each run, or one without a run, which says whether the worker is to drain.
+-- The whole claim. One row for each run, or one without a run, which says whether the worker is to drain. With `only_run`
+-- it is part of the transaction that creates this run, and must not make it wait: it takes the run if it is free to, and
+-- the run's turn has come, and otherwise nothing.
 create function outrider_claim(
   for_worker uuid, its_name text, its_version text, its_slots integer, for_request uuid, free integer,
-  lease_ms integer, turn_ms bigint, max_total integer, history_size integer)
+  lease_ms integer, turn_ms bigint, max_total integer, history_size integer, only_run uuid)
 returns table (
   draining boolean, run_id uuid, execution_id uuid, turn integer, attempt integer, usage jsonb, turn_left_ms float,
   agent_config jsonb, sealed_config bytea, limits jsonb, environment_secrets jsonb, environment_variables jsonb,
   has_environment boolean, has_output_schema boolean, has_attachments boolean, receipt jsonb, snapshot jsonb, history json)
-language plpgsql as $$
+language plpgsql
+-- Each way that it reads has an index, and the plan that was made first stays good. The database would otherwise plan
+-- anew, from how large it takes the tables to be, and take longer for it than for the work.
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+as $$
 #variable_conflict use_column
 declare
   taken uuid[];
@@ -174,12 +256,20 @@ begin
   is_open := is_open and not is_draining;
   if is_open then
     -- Claims run one after the other in the whole installation, so that no limit is ever exceeded.
-    perform pg_advisory_xact_lock(7286011433);
+    if only_run is null then
+      perform pg_advisory_xact_lock(7286011433);
+    else
+      is_open := pg_try_advisory_xact_lock(7286011433);
+    end if;
   end if;
   -- A claim whose answer was lost is repeated: what it took is given again, and nothing more.
   taken := array(select e.run_id from executions e where e.request_id = for_request and e.ended_at is null);
   if taken = '{}' and is_open then
     taken := outrider_next(for_worker, free, max_total);
+    -- Others may be locked by somebody who takes his time.
+    if only_run is not null and taken <> array[only_run] then
+      taken := '{}';
+    end if;
     -- Who was cancelled meanwhile is not among those that this finds.
     with at as materialized (select outrider_now() as now),
     head as (
