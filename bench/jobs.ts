@@ -7,7 +7,8 @@ import { answerParent } from "./child.ts";
  */
 export interface Jobs {
   connection: PostgresConnection;
-  does: "make" | "take";
+  /** Who does jobs takes them and then marks them done, as one must who may fail in between. */
+  does: "make" | "take" | "do";
   count: number;
   /** How many make or take at once. */
   callers: number;
@@ -27,10 +28,10 @@ let isCalled = false;
 answerParent<Jobs>(async ({ connection, does, count, callers }) => {
   db ??= await open(connection, does);
   const times: Times = new Map();
-  const one = does === "make" ? () => make(db as Db, times) : () => take(db as Db, times);
+  const one = does === "make" ? () => make(db as Db, times) : () => take(db as Db, { times, does });
   let begun = 0;
   const caller = async () => {
-    while (does === "take" ? times.size < count : begun++ < count) await one();
+    while (does === "make" ? begun++ < count : times.size < count) await one();
     // Nobody sleeps on for a job that will not come, nor falls asleep for it: the end would seem later than it was.
     isCalled = true;
     wake();
@@ -41,7 +42,7 @@ answerParent<Jobs>(async ({ connection, does, count, callers }) => {
 
 async function open(connection: PostgresConnection, does: Jobs["does"]): Promise<Db> {
   const opened = openDb(connection, { connections: 8, applicationName: "outrider-bench-anchor" });
-  if (does === "take") {
+  if (does !== "make") {
     await opened.listen("bench_jobs", () => {
       isCalled = true;
       wake();
@@ -62,14 +63,16 @@ async function make(db: Db, times: Times) {
   times.set(id, process.hrtime.bigint());
 }
 
-async function take(db: Db, times: Times) {
+async function take(db: Db, { times, does }: { times: Times; does: Jobs["does"] }) {
   isCalled = false;
   const [row] = await db<{ id: string }[]>`
     update bench_jobs set taken_at = now() where id = (
       select id from bench_jobs where taken_at is null order by id limit 1 for update skip locked)
     returning id, payload`;
-  if (row) times.set(row.id, process.hrtime.bigint());
-  else if (!isCalled) {
+  if (row) {
+    if (does === "do") await db`update bench_jobs set done_at = now() where id = ${row.id}`;
+    times.set(row.id, process.hrtime.bigint());
+  } else if (!isCalled) {
     await new Promise<void>((resolve) => {
       const awake = () => {
         clearTimeout(timer);

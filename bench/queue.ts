@@ -107,7 +107,8 @@ export async function createJobs(connection: PostgresConnection) {
   const db = openDb(connection, { connections: 1, applicationName: "outrider-bench" });
   await db`
     create table bench_jobs (
-      id bigint generated always as identity primary key, payload jsonb not null, taken_at timestamptz)`;
+      id bigint generated always as identity primary key, payload jsonb not null, taken_at timestamptz,
+      done_at timestamptz)`;
   await db`create index bench_jobs_open on bench_jobs (id) where taken_at is null`;
   await db.end();
 }

@@ -57,9 +57,12 @@ export async function startServer(config: Config): Promise<Server> {
     const keyFile = join(config.dataDir, "key");
     const isFirstStart = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
 
-    const wake = await openWake(db, log);
+    // What servers tell each other may be lost, so none of it waits for the disk.
+    const words = openDb(database, { connections: 2, settings: { synchronous_commit: "off" } });
+    stops.push(() => words.end({ timeout: 5 }));
+    const wake = await openWake(words, log);
     stops.push(() => wake.close());
-    const deltas = await openDeltas(db, log);
+    const deltas = await openDeltas(words, log);
     stops.push(() => deltas.close());
     const watch = openWatch(db, wake, log);
     stops.push(() => watch.close());
@@ -118,12 +121,14 @@ async function prepareDatabase(db: Db, log: Logger) {
 
 /** Lines never hold a key, a secret or a prompt: errors of the database are cut to what cannot quote a row. */
 function createLogger({ logLevel }: Config): Logger {
-  return pino({
+  const settings = {
     level: logLevel,
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { error: describeError },
-  });
+  };
+  // A reader of the log who is slow must not hold up requests.
+  return pino(settings, pino.destination({ sync: false }));
 }
 
 function describeError(error: unknown) {

@@ -5,7 +5,7 @@ import type { Db } from "../store/db.ts";
 const CHANNEL = "outrider";
 /** Who waits here goes first; the other servers hear of it when the hurry is over. */
 const LEAD_MS = 2;
-const BATCH_MS = 5;
+const BATCH_MS = 10;
 /** A notification may hold 8,000 bytes. */
 const BATCH_BYTES = 7_000;
 
