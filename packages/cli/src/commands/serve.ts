@@ -13,6 +13,10 @@ export const serveCommand = new Command("serve")
   .option("--database-url <url>", "a PostgreSQL of yours, 15 or later (DATABASE_URL)")
   .option("--workers <number>", "local worker processes (OUTRIDER_WORKERS, 1)")
   .option("--log-level <level>", "trace, debug, info, warn, error, silent (OUTRIDER_LOG_LEVEL, info)")
+  .option(
+    "--git-host <url>",
+    "where repositories named by owner and name are (OUTRIDER_GIT_HOST, https://github.com)",
+  )
   .action(async (flags: Flags) => {
     const config = readConfig(flags);
     const say = (line: string) => process.stderr.write(`${line}\n`);

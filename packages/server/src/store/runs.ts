@@ -40,14 +40,18 @@ export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
       insert into runs (
         run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
         config_name, model_id, environment_id, skill_spec, agent_config, sealed_config,
-        metadata, limits, output_schema, priority, trace_id, search)
+        metadata, limits, output_schema, priority, trace_id)
       select
         ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
         ${run.key_id}, ${config.name ?? null}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
         ${config.skill_spec ?? null}, ${sql.json(config)}, ${run.sealed_config ?? null}::bytea,
         ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
-        ${run.priority}, ${run.trace_id}, array_to_tsvector(${words}::text[])
+        ${run.priority}, ${run.trace_id}
       from at
+    ),
+    words as (
+      insert into run_words (run_id, title, search, metadata)
+      values (${run.run_id}, ${run.title}, array_to_tsvector(${words}::text[]), ${json(sql, run.metadata)}::jsonb)
     ),
     head as (
       insert into run_heads (run_id, state, phase, last_seq, owner_uid, key_id, environment_id, priority, queued_at)
@@ -189,7 +193,11 @@ function conditionsOf(sql: Sql, filter: RunFilter) {
   if (filter.created_after) conditions.push(sql`r.created_at >= ${filter.created_after}`);
   if (filter.created_before) conditions.push(sql`r.created_at < ${filter.created_before}`);
   if (filter.updated_after) conditions.push(sql`r.updated_at >= ${filter.updated_after}`);
-  if (filter.metadata) conditions.push(sql`r.metadata @> ${sql.json(filter.metadata)}`);
+  if (filter.metadata) {
+    conditions.push(
+      sql`exists (select 1 from run_words w where w.run_id = r.run_id and w.metadata @> ${sql.json(filter.metadata)})`,
+    );
+  }
   if (filter.q !== undefined) conditions.push(searchCondition(sql, filter.q));
   return conditions;
 }
@@ -197,6 +205,7 @@ function conditionsOf(sql: Sql, filter: RunFilter) {
 export async function deleteRun(tx: Tx, runId: string): Promise<void> {
   await tx`delete from events where run_id = ${runId}`;
   await tx`delete from executions where run_id = ${runId}`;
+  await tx`delete from run_words where run_id = ${runId}`;
   await tx`delete from runs where run_id = ${runId}`;
 }
 

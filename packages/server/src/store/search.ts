@@ -27,9 +27,10 @@ export function searchWords(text: string): string[] {
 /** Every word must begin a word of title, prompt or skill, or be like one of the title. */
 export function searchCondition(sql: Sql, query: string) {
   const conditions = searchWords(query).map((word) => {
-    const found = sql`r.search @@ ${`'${word}':*`}::tsquery`;
-    return [...word].length < FORGIVING_FROM ? found : sql`(${found} or r.title %>> ${word})`;
+    const found = sql`w.search @@ ${`'${word}':*`}::tsquery`;
+    return [...word].length < FORGIVING_FROM ? found : sql`(${found} or w.title %>> ${word})`;
   });
   if (conditions.length === 0) return sql`false`;
-  return conditions.reduce((all, one) => sql`${all} and ${one}`);
+  const all = conditions.reduce((before, one) => sql`${before} and ${one}`);
+  return sql`exists (select 1 from run_words w where w.run_id = r.run_id and ${all})`;
 }

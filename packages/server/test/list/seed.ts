@@ -131,18 +131,22 @@ async function writeRuns(server: TestServer, team: Team, runs: SeededRun[]) {
     await tx`
       insert into runs (
         run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
-        config_name, model_id, environment_id, skill_spec, agent_config, metadata, trace_id, search)
+        config_name, model_id, environment_id, skill_spec, agent_config, metadata, trace_id)
       select run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
-        config_name, model_id, environment_id, skill_spec, jsonb_build_object('model_id', model_id), metadata, 'seed',
-        array_to_tsvector(array(select jsonb_array_elements_text(words)))
+        config_name, model_id, environment_id, skill_spec, jsonb_build_object('model_id', model_id), metadata, 'seed'
       from jsonb_to_recordset(${tx.json(rows as Parameters<typeof tx.json>[0])}) as row (
         run_id uuid, title text, prompt text, state text, created_at timestamptz, updated_at timestamptz,
         source text, creator_type text, creator_uid uuid, key_id uuid, config_name text, model_id text,
-        environment_id uuid, skill_spec text, metadata jsonb, words jsonb)`;
+        environment_id uuid, skill_spec text, metadata jsonb)`;
+    await tx`
+      insert into run_words (run_id, title, search, metadata)
+      select run_id, title, array_to_tsvector(array(select jsonb_array_elements_text(words))), metadata
+      from jsonb_to_recordset(${tx.json(rows as Parameters<typeof tx.json>[0])}) as row (
+        run_id uuid, title text, metadata jsonb, words jsonb)`;
     await tx`
       insert into run_heads (run_id, state, phase, owner_uid, key_id)
       select run_id, state, 'done', creator_uid, key_id from runs`;
-    await tx`analyze runs`;
+    await tx`analyze runs, run_words`;
   });
 }
 
