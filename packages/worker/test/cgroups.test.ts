@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { Cgroup } from "../src/sandboxes/cgroup.ts";
-import { readHierarchies } from "../src/sandboxes/cgroup-hierarchies.ts";
-import { findPlace } from "../src/sandboxes/cgroup-places.ts";
-import { type Capabilities, type Cgroups, openCgroups } from "../src/sandboxes/cgroups.ts";
+import { Cgroup } from "../src/sandboxes/cgroups/cgroup.ts";
+import { type Capabilities, type Cgroups, openCgroups } from "../src/sandboxes/cgroups/cgroups.ts";
+import { readHierarchies } from "../src/sandboxes/cgroups/hierarchies.ts";
+import { findPlace } from "../src/sandboxes/cgroups/places.ts";
 import { isRoot, until } from "./sandbox-support.ts";
 
 const name = `test ${randomUUID()}`;

@@ -5,7 +5,7 @@ import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openCgroups } from "../src/sandboxes/cgroups.ts";
+import { openCgroups } from "../src/sandboxes/cgroups/cgroups.ts";
 import { openLocalProvider } from "../src/sandboxes/local.ts";
 import { DeadlinePassedError, type SandboxProvider } from "../src/sandboxes/sandbox.ts";
 import {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import { seccompFilter } from "../src/sandboxes/seccomp.ts";
+import { seccompFilter } from "../src/sandboxes/seccomp/seccomp.ts";
 import { answerOf } from "./bpf-machine.ts";
 
 const program = fileURLToPath(new URL("seccomp-probe.py", import.meta.url));

@@ -4,14 +4,14 @@ import { closeSync } from "node:fs";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { explain } from "./bubblewrap.ts";
-import { join, prepareToJoin } from "./cgroup-join.ts";
+import { join, prepareToJoin } from "./cgroups/join.ts";
 import { type Entrance, launcher, launcherFiles } from "./entrance.ts";
 import { mark } from "./mark.ts";
 import { firstBytes } from "./output.ts";
 import { endSoon, type Pipe, type Pipes } from "./pipes.ts";
 import { gateFd, prelude } from "./prelude.ts";
 import { endProcess, type ProcessId, readProcess, untilGone } from "./processes.ts";
-import type { Switch } from "./switch.ts";
+import type { Switch } from "./switch/switch.ts";
 
 const startTimeoutMs = 60_000;
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { mkdtemp, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Capability } from "./cgroups.ts";
+import type { Capability } from "./cgroups/cgroups.ts";
 import { makeSkeleton } from "./folders.ts";
 import type { Identity } from "./identity.ts";
 

@@ -1,17 +1,17 @@
 import { join } from "node:path";
 import { Bases } from "./bases.ts";
-import { type Cgroups, openCgroups } from "./cgroups.ts";
+import { type Cgroups, openCgroups } from "./cgroups/cgroups.ts";
 import { openDisks } from "./disk.ts";
 import { makeEtc } from "./etc.ts";
-import { Filter } from "./filter.ts";
 import { Grounds } from "./grounds.ts";
 import { type Identity, rememberIdentity } from "./identity.ts";
 import type { Capabilities } from "./limits.ts";
 import { type Network, type NetworkKind, openNetworks } from "./networks.ts";
 import { Fifos } from "./pipes.ts";
 import type { Log } from "./sandbox.ts";
+import { Filter } from "./seccomp/filter.ts";
 import type { Spares } from "./spares.ts";
-import { Switch } from "./switch.ts";
+import { Switch } from "./switch/switch.ts";
 
 /** What all sandboxes of one worker share. */
 export interface Host {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pack, unpack } from "./archive.ts";
 import { type WallsOptions, walls } from "./bubblewrap.ts";
-import type { Cgroup } from "./cgroup.ts";
+import type { Cgroup } from "./cgroups/cgroup.ts";
 import { Command, type CommandOptions } from "./command.ts";
 import { keptPlace, layerPlaces } from "./difference.ts";
 import { type RunScript, readFileInside, writeFileInside } from "./files.ts";
@@ -23,7 +23,7 @@ import {
   type Spawned,
   type SpawnOptions,
 } from "./sandbox.ts";
-import type { Switch } from "./switch.ts";
+import type { Switch } from "./switch/switch.ts";
 
 const longestTimer = 2 ** 31 - 1;
 const longestArgument = 128 * 2 ** 10;

@@ -1,6 +1,6 @@
 import { endianness } from "node:os";
 import { compile, type Decision, toBytes } from "./bpf.ts";
-import { absent, allow, rules } from "./seccomp-rules.ts";
+import { absent, allow, rules } from "./rules.ts";
 
 /** Where struct seccomp_data has them. */
 const nr = 0;

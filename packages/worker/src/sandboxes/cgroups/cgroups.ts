@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Cgroup, type Part } from "./cgroup.ts";
-import { type Hierarchy, readHierarchies } from "./cgroup-hierarchies.ts";
-import { applyLimits, type Limits } from "./cgroup-limits.ts";
-import { findPlace, type Place } from "./cgroup-places.ts";
+import { type Hierarchy, readHierarchies } from "./hierarchies.ts";
+import { applyLimits, type Limits } from "./limits.ts";
+import { findPlace, type Place } from "./places.ts";
 
 export type Capability = { enforced: true; by: string } | { enforced: false; reason: string };
 export type Capabilities = Record<"memory" | "cpus" | "pids" | "freeze", Capability>;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, openSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Capability } from "./limits.ts";
+import type { Capability } from "../limits.ts";
 import { seccompFilter } from "./seccomp.ts";
 
 /** The filter of system calls as a file, since each bubblewrap reads it from its beginning. */

@@ -1,4 +1,4 @@
-import type { ProcessId } from "./processes.ts";
+import type { ProcessId } from "../processes.ts";
 
 /** What a worker tells its switch, one JSON object a line. Deadlines are decimal nanoseconds: JSON has no bigint. */
 export type ToSwitch =

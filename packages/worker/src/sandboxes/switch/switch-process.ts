@@ -5,9 +5,9 @@
  */
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { processesWith } from "./mark.ts";
-import { endProcess, type ProcessId } from "./processes.ts";
-import { type FromSwitch, type ToSwitch, toLine } from "./switch-messages.ts";
+import { processesWith } from "../mark.ts";
+import { endProcess, type ProcessId } from "../processes.ts";
+import { type FromSwitch, type ToSwitch, toLine } from "./messages.ts";
 
 interface Watched {
   deadline: bigint;

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { mark } from "./mark.ts";
-import type { ProcessId } from "./processes.ts";
-import { DeadlinePassedError, type Log } from "./sandbox.ts";
-import { type FromSwitch, type ToSwitch, toLine } from "./switch-messages.ts";
+import { mark } from "../mark.ts";
+import type { ProcessId } from "../processes.ts";
+import { DeadlinePassedError, type Log } from "../sandbox.ts";
+import { type FromSwitch, type ToSwitch, toLine } from "./messages.ts";
 
 const program = fileURLToPath(new URL("switch-process.ts", import.meta.url));
 const stopTimeoutMs = 2000;

@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
+import { readProcess } from "../processes.ts";
 import { Cgroup } from "./cgroup.ts";
-import type { Hierarchy } from "./cgroup-hierarchies.ts";
-import { applyLimits, type Limits } from "./cgroup-limits.ts";
-import { readProcess } from "./processes.ts";
+import type { Hierarchy } from "./hierarchies.ts";
+import { applyLimits, type Limits } from "./limits.ts";
 
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { type ProcessId, readProcess } from "./processes.ts";
+import { type ProcessId, readProcess } from "../processes.ts";
 
 /** Higher than any pid can be. */
 const nobody = String(2 ** 31 - 1);
