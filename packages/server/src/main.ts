@@ -121,14 +121,12 @@ async function prepareDatabase(db: Db, log: Logger) {
 
 /** Lines never hold a key, a secret or a prompt: errors of the database are cut to what cannot quote a row. */
 function createLogger({ logLevel }: Config): Logger {
-  const settings = {
+  return pino({
     level: logLevel,
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { error: describeError },
-  };
-  // A reader of the log who is slow must not hold up requests.
-  return pino(settings, pino.destination({ sync: false }));
+  });
 }
 
 function describeError(error: unknown) {
