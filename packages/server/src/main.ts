@@ -58,7 +58,11 @@ export async function startServer(config: Config): Promise<Server> {
     const isFirstStart = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
 
     // What servers tell each other may be lost, so none of it waits for the disk.
-    const words = openDb(database, { connections: 2, settings: { synchronous_commit: "off" } });
+    const words = openDb(database, {
+      connections: 2,
+      applicationName: "outrider words",
+      settings: { synchronous_commit: "off" },
+    });
     stops.push(() => words.end({ timeout: 5 }));
     const wake = await openWake(words, log);
     stops.push(() => wake.close());
