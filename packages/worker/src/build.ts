@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { StringDecoder } from "node:string_decoder";
 import { Failure } from "@outrider/agent/failure";
 import type { CheckedOut } from "@outrider/contract/run";
 import type { BuildOutcome, EnvironmentWork } from "@outrider/contract/worker";
@@ -7,7 +6,7 @@ import type { Bases } from "./bases.ts";
 import { type BuildLease, BuildLog } from "./build-log.ts";
 import type { Networks } from "./networks.ts";
 import { quoted } from "./quoted.ts";
-import { Redactor } from "./redact.ts";
+import { cleanTexts, Redactor } from "./redact.ts";
 import { secretsOfCredential } from "./repositories/access.ts";
 import { checkoutScript } from "./repositories/checkout.ts";
 import { RepositoryError } from "./repositories/error.ts";
@@ -82,6 +81,7 @@ interface BuildOptions {
   environment: EnvironmentWork;
   repositories: ResolvedRepository[];
   log: BuildLog;
+  redactor: Redactor;
   deadline(): bigint;
   /** The sandbox lives as long as the lease is extended. */
   opened(sandbox: Sandbox): void;
@@ -123,6 +123,7 @@ async function makeBuild(
     log.write({ type: "step", data: { name: "store", state: "started" } });
     const stored = await bases.store(sandbox, build_id, log.signal);
     sandbox = undefined;
+    log.write({ type: "step", data: { name: "store", state: "finished" } });
     return {
       type: "ready",
       key: keyOf(environment, repositories),
@@ -150,12 +151,10 @@ function outcomeOf(error: unknown): BuildOutcome {
 class StepRunner {
   private readonly sandbox: Sandbox;
   private readonly options: BuildOptions;
-  private readonly redactor: Redactor;
 
   constructor(sandbox: Sandbox, options: BuildOptions) {
     this.sandbox = sandbox;
     this.options = options;
-    this.redactor = new Redactor(Object.values(options.environment.credentials).flatMap(secretsOfCredential));
   }
 
   async run(name: string, command: string): Promise<void> {
@@ -163,8 +162,8 @@ class StepRunner {
     log.write({ type: "step", data: { name, state: "started" } });
     step(name, "started");
     let tail = "";
-    const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
-    const clean = { stdout: this.redactor.stream(), stderr: this.redactor.stream() };
+    const { redactor } = this.options;
+    const clean = { stdout: cleanTexts(redactor), stderr: cleanTexts(redactor) };
     const pass = (stream: "stdout" | "stderr", text: string) => {
       if (text === "") return;
       tail = (tail + text).slice(-LAST_CHARACTERS);
@@ -173,11 +172,9 @@ class StepRunner {
     const { exitCode, timedOut, durationMs } = await this.sandbox.exec(command, {
       signal: log.signal,
       timeoutMs: COMMAND_MS,
-      onOutput: ({ stream, data }) => pass(stream, clean[stream].push(decoders[stream].write(data))),
+      onOutput: ({ stream, data }) => pass(stream, clean[stream].push(data)),
     });
-    for (const stream of ["stdout", "stderr"] as const) {
-      pass(stream, clean[stream].push(decoders[stream].end()) + clean[stream].end());
-    }
+    for (const stream of ["stdout", "stderr"] as const) pass(stream, clean[stream].end());
     log.signal.throwIfAborted();
     const failed = exitCode !== 0;
     const ending = { ...(exitCode === null ? {} : { exit_code: exitCode }), duration_ms: durationMs };
@@ -208,10 +205,11 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
   const { server, repositories: all } = context;
   let sandbox: Sandbox | undefined;
   let deadline = process.hrtime.bigint() + BigInt(lease.lease_ms) * 1_000_000n;
+  const redactor = new Redactor(Object.values(environment.credentials).flatMap(secretsOfCredential));
   const log = new BuildLog({
     server,
     lease,
-    redactor: new Redactor(Object.values(environment.credentials).flatMap(secretsOfCredential)),
+    redactor,
     signal,
     extended(until) {
       deadline = until;
@@ -227,6 +225,7 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
       environment,
       repositories,
       log,
+      redactor,
       deadline: () => deadline,
       opened: (one) => {
         sandbox = one;

@@ -146,6 +146,7 @@ export class Execution {
     let history: RunEvent[] = await this.wholeHistory();
     await this.tellWhatHasNoEffect();
     const unprepared = await this.prepare();
+    if (unprepared === "draining") return this.handBack();
     if (unprepared) {
       await this.finish(unprepared);
       return;
@@ -192,7 +193,7 @@ export class Execution {
   }
 
   /** The environment stands before the agent begins. Answers how the turn ends where it cannot. */
-  private async prepare(): Promise<TurnOutcome | undefined> {
+  private async prepare(): Promise<TurnOutcome | "draining" | undefined> {
     const { assignment, lease, options, workspace, reporter } = this;
     const signal = AbortSignal.any([lease.signal, options.drain]);
     this.lastStored = assignment.snapshot;
@@ -213,6 +214,7 @@ export class Execution {
       reporter.phase = "working";
       return undefined;
     } catch (error) {
+      if (options.drain.aborted && !lease.signal.aborted) return "draining";
       if (!(error instanceof Failure)) throw error;
       return { type: "failed", error_code: error.code, message: error.message };
     }

@@ -100,6 +100,16 @@ export function redacting(redactor: Redactor): Transform {
   });
 }
 
+/** Bytes as text without secrets, over the borders of chunks. */
+export function cleanTexts(redactor: Redactor) {
+  const decoder = new StringDecoder("utf8");
+  const clean = redactor.stream();
+  return {
+    push: (data: Buffer) => clean.push(decoder.write(data)),
+    end: () => clean.push(decoder.end()) + clean.end(),
+  };
+}
+
 /** For text that comes in chunks: what may be the beginning of a secret is held back until more is known. */
 export class StreamRedactor {
   private held = "";

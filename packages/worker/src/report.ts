@@ -93,20 +93,13 @@ export class Reporter {
   ): Promise<FinishResponse> {
     return this.inTurn(async () => {
       await this.sendExcess();
-      const taken = this.take();
-      this.batch += 1;
-      const { run_id, execution_id } = this.assignment;
       const body = {
-        run_id,
-        batch: this.batch,
-        ...taken,
-        phase: this.phase,
-        usage: this.usage,
+        ...this.nextBatch(),
         outcome: this.redactor.all(outcome),
         ...(snapshot ? { snapshot } : {}),
         ...(keeps_minutes ? { keeps_minutes } : {}),
       };
-      return this.server.finish(execution_id, body as never, this.signal);
+      return this.server.finish(this.assignment.execution_id, body as never, this.signal);
     });
   }
 
@@ -128,17 +121,8 @@ export class Reporter {
   }
 
   private async sendOne(options: Extra & { deliver: boolean }): Promise<DeliveredFollowup[]> {
-    const taken = this.take();
-    this.batch += 1;
-    const { run_id, execution_id } = this.assignment;
-    const body = {
-      run_id,
-      batch: this.batch,
-      ...taken,
-      usage: this.usage,
-      phase: this.phase,
-      ...options,
-    };
+    const body = { ...this.nextBatch(), ...options };
+    const { execution_id } = this.assignment;
     const { last_seq, followups } = await this.server.report(execution_id, body as never, this.signal);
     this.lastSeq = last_seq;
     return followups;
@@ -154,6 +138,12 @@ export class Reporter {
       this.failure = error;
     });
     return result;
+  }
+
+  private nextBatch() {
+    this.batch += 1;
+    const { run_id } = this.assignment;
+    return { run_id, batch: this.batch, ...this.take(), usage: this.usage, phase: this.phase };
   }
 
   private take(): { events: NewEvent[]; receipt?: RunReceipt } {

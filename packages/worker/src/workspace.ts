@@ -4,7 +4,6 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { StringDecoder } from "node:string_decoder";
 import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
 import type { Workspace } from "@outrider/agent/workspace";
@@ -18,7 +17,7 @@ import type { Networks, Notice, Way } from "./networks.ts";
 import { type KeptFile, OutputFile } from "./output-file.ts";
 import { createPatch } from "./patch.ts";
 import type { Prepared } from "./prepare.ts";
-import { type Redactor, redacting } from "./redact.ts";
+import { cleanTexts, type Redactor, redacting } from "./redact.ts";
 import { updateScript } from "./repositories/update.ts";
 import { type Enforced, LimitNotEnforceableError } from "./sandboxes/limits.ts";
 import {
@@ -58,12 +57,12 @@ interface WorkspaceOptions {
 export class RunWorkspace implements Workspace {
   private readonly options: WorkspaceOptions;
   private sandbox: Promise<Sandbox> | undefined;
+  /** The same, from when it is open, though its files may still be on their way. */
+  private standing: Sandbox | undefined;
   private way: Way | undefined;
   private steps: Steps | undefined;
   /** What the sandbox is opened on; set before its first use where the environment needs it. */
   prepared: Prepared | undefined;
-  /** The same, from when it is open, though its files may still be on their way. */
-  private standing: Sandbox | undefined;
   /** Something may have changed since the last snapshot. */
   isDirty = false;
 
@@ -302,14 +301,4 @@ function namesOf({ run_id, execution_id }: Assignment): Record<string, string> {
 
 function codeOf(error: unknown): ErrorCode {
   return error instanceof LimitNotEnforceableError ? "environment_setup_failed" : "sandbox_lost";
-}
-
-/** Bytes as text without secrets, over the borders of chunks. */
-function cleanTexts(redactor: Redactor) {
-  const decoder = new StringDecoder("utf8");
-  const clean = redactor.stream();
-  return {
-    push: (data: Buffer) => clean.push(decoder.write(data)),
-    end: () => clean.push(decoder.end()) + clean.end(),
-  };
 }

@@ -280,6 +280,26 @@ describe("the network of an environment", () => {
   });
 });
 
+describe("a worker that is told to go while it makes a build", () => {
+  test("hands run and build back, and another makes both at no cost", async () => {
+    const other = await startWorld();
+    try {
+      const leaving = await other.worker({ ...settings(), drainMs: 1 });
+      const { body } = await other.call("POST", "/agent/environments", {
+        body: { name: "slow", setup_commands: ["sleep 2; echo made > made"] },
+      });
+      const run = await other.create(["RUN: cat made"], { config: { environment_id: body.environment_id } });
+      await other.event(run, ({ type }) => type === "environment.step");
+      await leaving.drain();
+      await other.worker(settings());
+      expect(await other.until(run, "SUCCEEDED")).toMatchObject({ attempts: 1 });
+      expect(outputOf(await other.events(run))).toBe("made\n");
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
 describe("a follow-up on another machine", () => {
   let elsewhere: World;
   afterEach(() => elsewhere?.stop());
