@@ -1,25 +1,29 @@
 import type { FollowupMode } from "@outrider/contract/followup";
+import type { ModelPrices } from "@outrider/contract/model";
 import type { RunUsage } from "@outrider/contract/run";
 import type { TurnOutcome } from "@outrider/contract/worker";
 import type { LanguageModel } from "ai";
 import { Conversation } from "./conversation.ts";
 import { type AgentEvent, type LogEvent, storable } from "./event.ts";
 import { Failure, failedCall, messageOf } from "./failure.ts";
+import type { RunFiles } from "./files.ts";
 import { type Answer, callModel, type ToolCall } from "./model-call.ts";
 import type { LimitCode } from "./notes.ts";
-import { builtinTools } from "./tools/builtin.ts";
-import { limitEnd, limitReached, type Prices, withCall } from "./usage.ts";
+import type { Image, Tool, ToolResult } from "./tools/tool.ts";
+import { limitEnd, limitReached, withCall } from "./usage.ts";
 import type { Workspace } from "./workspace.ts";
 
 export interface TurnContext {
   model: LanguageModel;
   model_id: string;
-  prices?: Prices | undefined;
+  prices?: ModelPrices | undefined;
+  tools: readonly Tool[];
   /** The assembled whole; see prompt.ts. */
   instructions: string;
   /** The run's whole log so far. Nothing else is remembered from one turn, attempt or call of `runTurn` to the next. */
   history: readonly LogEvent[];
   workspace: Workspace;
+  files: RunFiles;
   /** Resolves when the event is accepted for writing. Rejects when the lease is lost: the turn stops at once. */
   emit(event: AgentEvent): Promise<void>;
   /** What the model is just saying. Best effort, never stored: the whole follows as an event. */
@@ -138,12 +142,11 @@ class Turn {
     interrupt: AbortSignal,
     { mayCallTools }: { mayCallTools: boolean },
   ): Promise<Answer | TurnOutcome | "interrupted"> {
-    const { model, instructions } = this.context;
+    const { model, instructions, tools } = this.context;
     const delta = (text: string) => this.context.delta(text);
     const messages = this.conversation.read();
     if (messages.length === 0) throw new Failure("harness_failed", "There is no message to work on.");
     const signal = AbortSignal.any([this.halt, interrupt]);
-    const tools = builtinTools;
     const call = await callModel({ model, instructions, messages, tools, mayCallTools, signal, delta });
     this.halt.throwIfAborted();
     if (call.type === "answer") return this.record(mayCallTools ? call : { ...call, calls: [] });
@@ -184,7 +187,7 @@ class Turn {
   private async act({ tool: name, input, error }: ToolCall, interrupt: AbortSignal) {
     this.halt.throwIfAborted();
     const call_id = this.conversation.nextCallId();
-    const tool = builtinTools.find((one) => one.name === name);
+    const tool = this.context.tools.find((one) => one.name === name);
     const { workspace } = this.context;
     const signal = AbortSignal.any([this.halt, interrupt]);
     const context = { call_id, workspace, signal, emit: (event: AgentEvent) => this.emit(event) };
@@ -196,7 +199,7 @@ class Turn {
       return;
     }
     await this.emit({ type: "tool.called", data: { call_id, tool: name, input } });
-    const result =
+    const result: ToolResult =
       tool && refusal === undefined
         ? await tool.run(input, context).catch((reason: unknown) => {
             this.halt.throwIfAborted();
@@ -204,7 +207,16 @@ class Turn {
             return { output: messageOf(reason), is_error: true as const };
           })
         : { output: refusal ?? `There is no tool ${name}.`, is_error: true as const };
-    await this.emit({ type: "tool.returned", data: { call_id, tool: name, ...result } });
+    const { images = [], ...said } = result;
+    const kept = await Promise.all(
+      images.map((image, index) => this.keepImage(image, `${call_id}-${index + 1}`)),
+    );
+    const shown = kept.length > 0 ? { images: kept } : {};
+    await this.emit({ type: "tool.returned", data: { call_id, tool: name, ...said, ...shown } });
+  }
+
+  private async keepImage({ mime_type, data }: Image, name: string) {
+    return { artifact_id: await this.held(this.context.files.keep({ name, mime_type, data })), mime_type };
   }
 
   private async emit(event: AgentEvent) {

@@ -1,5 +1,6 @@
 import {
   type FinishReason,
+  jsonSchema,
   type LanguageModel,
   type LanguageModelUsage,
   type ModelMessage,
@@ -113,7 +114,10 @@ function toolSet(tools: readonly Tool[]): ToolSet {
   const known = toolSets.get(tools);
   if (known) return known;
   const made: ToolSet = Object.fromEntries(
-    tools.map(({ name, description, input }) => [name, tool({ description, inputSchema: zodSchema(input) })]),
+    tools.map(({ name, description, input }) => {
+      const inputSchema = "jsonSchema" in input ? jsonSchema(input.jsonSchema) : zodSchema(input);
+      return [name, tool({ description, inputSchema })];
+    }),
   );
   toolSets.set(tools, made);
   return made;

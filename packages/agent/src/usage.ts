@@ -1,10 +1,8 @@
-import type { Model } from "@outrider/contract/model";
+import type { ModelPrices as Prices } from "@outrider/contract/model";
 import type { RunLimits, RunUsage } from "@outrider/contract/run";
 import type { TurnOutcome } from "@outrider/contract/worker";
 import type { LanguageModelUsage } from "ai";
 import type { LimitCode } from "./notes.ts";
-
-export type Prices = NonNullable<Model["prices"]>;
 
 const MILLION = 1_000_000;
 

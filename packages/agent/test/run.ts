@@ -4,8 +4,10 @@ import { noUsage } from "@outrider/contract/run";
 import type { LanguageModel } from "ai";
 import { onTestFinished } from "vitest";
 import type { AgentEvent, LogEvent } from "../src/event.ts";
+import type { RunFiles } from "../src/files.ts";
 import { runTurn, type TurnContext, type TurnEnd } from "../src/loop.ts";
 import { scriptedModel } from "../src/models/scripted.ts";
+import { builtinTools } from "../src/tools/builtin.ts";
 import { type Folder, makeFolder } from "./folder.ts";
 
 export const creator = { type: "user", uid: "somebody", display_name: "Somebody" } as const;
@@ -21,6 +23,17 @@ type Options = Partial<
 export class TestRun {
   readonly log: LogEvent[] = [];
   readonly folder: Folder;
+  readonly kept = new Map<string, { name: string; mime_type: string; data: Uint8Array }>();
+  readonly attachments = new Map<string, Uint8Array>();
+  private readonly files: RunFiles = {
+    keep: async (file) => {
+      const id = `artifact-${this.kept.size + 1}`;
+      this.kept.set(id, file);
+      return id;
+    },
+    artifact: async (id) => this.kept.get(id)?.data as Uint8Array,
+    attachment: async (id) => this.attachments.get(id) as Uint8Array,
+  };
   readonly cancel = new AbortController();
   model: LanguageModel = scriptedModel();
   said = "";
@@ -69,9 +82,11 @@ export class TestRun {
     return runTurn({
       model: this.model,
       model_id: "scripted",
+      tools: builtinTools,
       instructions: "Be brief.",
       history: [...this.log],
       workspace: this.folder,
+      files: this.files,
       emit: async (event: AgentEvent) => this.write(event),
       delta: (text) => {
         this.said += text;

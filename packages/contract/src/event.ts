@@ -3,6 +3,12 @@ import { FollowupMode } from "./followup.ts";
 import { PageInfo, RunCreatorInfo, RunSourceType, RunStatusMessage, RunUsage } from "./run.ts";
 import { Timestamp, Uuid } from "./text.ts";
 
+/** A file that came with a message. */
+export const SentFile = z
+  .object({ attachment_id: Uuid, file_name: z.string(), mime_type: z.string(), size_bytes: z.int() })
+  .meta({ id: "SentFile" });
+export type SentFile = z.infer<typeof SentFile>;
+
 const Text = z.object({ text: z.string() });
 
 /** What each type of event says. The union is closed: every fact about a run is one of these. */
@@ -12,6 +18,7 @@ const data = {
     prompt: z.string(),
     source: RunSourceType,
     creator: RunCreatorInfo,
+    attachments: z.array(SentFile).optional(),
   }),
   "run.claimed": z.object({ execution_id: Uuid, worker: z.string() }),
   "run.started": z.object({
@@ -23,7 +30,12 @@ const data = {
     restored_seq: z.int().optional().meta({ description: "File effects of later events are lost." }),
   }),
   "run.blocked": z.object({ question: z.string() }),
-  "run.succeeded": Text.meta({ description: "The agent's last words." }),
+  "run.succeeded": z
+    .object({
+      text: z.string(),
+      output: z.unknown().optional().meta({ description: "The answer that `output_schema` asked for." }),
+    })
+    .meta({ description: "The agent's last words." }),
   "run.failed": z.object({ status_message: RunStatusMessage }),
   "run.cancelled": z.object({ by: RunCreatorInfo }),
   "run.reopened": z.object({ followup_id: Uuid, mode: FollowupMode, by: RunCreatorInfo.optional() }),
@@ -33,7 +45,12 @@ const data = {
     detail: z.string().optional(),
     build_id: Uuid.optional().meta({ description: "The build whose log tells more." }),
   }),
-  "message.user": z.object({ text: z.string(), followup_id: Uuid, mode: FollowupMode }),
+  "message.user": z.object({
+    text: z.string(),
+    followup_id: Uuid,
+    mode: FollowupMode,
+    attachments: z.array(SentFile).optional(),
+  }),
   "message.agent": Text,
   reasoning: Text,
   "command.started": z.object({ command_id: z.string(), command: z.string() }),
@@ -61,6 +78,10 @@ const data = {
     tool: z.string(),
     output: z.string(),
     is_error: z.literal(true).optional(),
+    images: z
+      .array(z.object({ artifact_id: Uuid, mime_type: z.string() }))
+      .optional()
+      .meta({ description: "What it returned besides text, kept as artifacts." }),
   }),
   "plan.updated": z.object({
     steps: z.array(z.object({ text: z.string(), state: z.enum(["pending", "active", "done"]) })),

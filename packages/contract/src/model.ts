@@ -1,15 +1,22 @@
 import { z } from "zod";
 
+export const ModelPrices = z
+  .object({
+    input_usd_per_mtok: z.number(),
+    cached_input_usd_per_mtok: z.number().optional().meta({ description: "Of input read from a cache." }),
+    cache_write_usd_per_mtok: z.number().optional().meta({ description: "Of input put into a cache." }),
+    output_usd_per_mtok: z.number(),
+  })
+  .meta({ id: "ModelPrices", description: "US dollars for a million tokens. Absent where unknown." });
+export type ModelPrices = z.infer<typeof ModelPrices>;
+
 export const Model = z
   .object({
     model_id: z.string(),
     provider: z.string(),
     description: z.string().optional(),
     context_tokens: z.int(),
-    prices: z
-      .object({ input_usd_per_mtok: z.number(), output_usd_per_mtok: z.number() })
-      .optional()
-      .meta({ description: "US dollars for a million tokens. Absent where unknown." }),
+    prices: ModelPrices.optional(),
     available: z.boolean(),
     reason: z.string().optional().meta({ description: "Why it is not available." }),
   })

@@ -226,6 +226,25 @@ export const RunReceipt = z
       .optional()
       .meta({ description: "Absent where the run began in an empty workspace." }),
     repositories: z.array(CheckedOut).optional(),
+    skill: z
+      .object({
+        skill_spec: z.string(),
+        name: z.string(),
+        repository: z.string().meta({ description: "The address it was read from." }),
+        commit: z.string(),
+        path: z.string().meta({ description: "Of its SKILL.md in the repository." }),
+      })
+      .optional(),
+    mcp_servers: z
+      .array(
+        z.object({
+          name: z.string(),
+          transport: z.enum(["stdio", "http", "sse"]),
+          server: z.string().optional().meta({ description: "What it calls itself, with its version." }),
+          tools: z.array(z.string()),
+        }),
+      )
+      .optional(),
     network: z.object({ mode: z.enum(["open", "allowlist", "none"]), allow: z.array(z.string()).optional() }),
     resources: z
       .record(z.string(), Enforced)
@@ -283,6 +302,10 @@ export const RunItem = z
       .record(z.string(), z.unknown())
       .optional()
       .meta({ description: "As sent. Not in lists." }),
+    output: z
+      .unknown()
+      .optional()
+      .meta({ description: "The answer that `output_schema` asked for. Not in lists." }),
     artifacts: z
       .array(
         z.object({

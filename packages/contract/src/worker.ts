@@ -4,8 +4,9 @@ import { NewArtifact } from "./artifact.ts";
 import { NewBuildEvent } from "./build.ts";
 import { Network, Resources } from "./environment.ts";
 import { ErrorCodeName } from "./error.ts";
-import { RunEvent, WorkerEvent } from "./event.ts";
+import { RunEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
+import { ModelPrices } from "./model.ts";
 import { CheckedOut, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
 import { Timestamp, text, Uuid } from "./text.ts";
 
@@ -47,6 +48,25 @@ export const Snapshot = z.strictObject({
 });
 export type Snapshot = z.infer<typeof Snapshot>;
 
+/** A model as a worker calls it. */
+export const ModelWork = z.object({
+  model_id: z.string().meta({ description: "As it stands on the run." }),
+  provider: z.enum(["scripted", "anthropic", "openai", "google", "openai-compatible"]),
+  name: z.string().meta({ description: "By which the provider knows it." }),
+  api: z
+    .enum(["responses", "chat"])
+    .optional()
+    .meta({ description: "Which of OpenAI's; responses if absent." }),
+  base_url: z.string().optional().meta({ description: "Where it is not the provider's own." }),
+  api_key: z.string().optional().meta({ description: "In memory only; never in a sandbox." }),
+  headers: z.record(z.string(), z.string()).optional().meta({ description: "As secret as the key." }),
+  context_tokens: z.int(),
+  max_output_tokens: z.int().optional(),
+  sees_images: z.boolean(),
+  prices: ModelPrices.optional(),
+});
+export type ModelWork = z.infer<typeof ModelWork>;
+
 /** An environment as a worker needs it. */
 export const EnvironmentWork = z.object({
   environment_id: Uuid,
@@ -80,6 +100,9 @@ export const Assignment = z.object({
   attempt: z.int(),
   lease_ms: z.int(),
   agent_config: AmbientAgentConfig,
+  model: ModelWork,
+  git_host: z.string().meta({ description: "Where a repository is that is named by owner and name alone." }),
+  output_schema: z.record(z.string(), z.unknown()).optional(),
   limits: z.object({ max_steps: z.int(), max_cost_usd: z.number().optional(), timeout_ms: z.int() }),
   usage: RunUsage,
   environment: EnvironmentWork.optional(),
@@ -129,6 +152,7 @@ export const DeliveredFollowup = z.object({
   followup_id: Uuid,
   message: z.string(),
   mode: FollowupMode,
+  attachments: z.array(SentFile).optional(),
   seq: z.int(),
 });
 export type DeliveredFollowup = z.infer<typeof DeliveredFollowup>;
@@ -157,7 +181,11 @@ export const ReportResponse = z.object({
 export type ReportResponse = z.infer<typeof ReportResponse>;
 
 export const TurnOutcome = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("succeeded"), text: z.string() }),
+  z.strictObject({
+    type: z.literal("succeeded"),
+    text: z.string(),
+    output: z.unknown().optional().meta({ description: "What `output_schema` asked for." }),
+  }),
   z.strictObject({ type: z.literal("blocked"), question: z.string() }),
   z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
 ]);

@@ -1,8 +1,5 @@
-import { randomUUID } from "node:crypto";
 import { Failure } from "@outrider/agent/failure";
 import { runTurn } from "@outrider/agent/loop";
-import { scriptedModel } from "@outrider/agent/models/scripted";
-import { assembleInstructions } from "@outrider/agent/prompt";
 import type { NewEvent, RunEvent } from "@outrider/contract/event";
 import type { RunReceipt } from "@outrider/contract/run";
 import type {
@@ -13,9 +10,10 @@ import type {
   WorkerInfo,
 } from "@outrider/contract/worker";
 import type { BuildContext } from "./build.ts";
+import { Files } from "./files.ts";
+import { type Harness, openHarness } from "./harness.ts";
 import type { KeptSandboxes } from "./kept.ts";
 import type { Lease } from "./lease.ts";
-import type { KeptFile } from "./output-file.ts";
 import { prepareRun } from "./prepare.ts";
 import { Redactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
@@ -51,12 +49,15 @@ export class Execution {
   private readonly options: ExecutionOptions;
   private readonly reporter: Reporter;
   private readonly workspace: RunWorkspace;
+  private readonly files: Files;
   private readonly redactor: Redactor;
   private readonly speech: Speech;
   private interrupting = new AbortController();
   /** Follow-ups that the agent has. A word that was on its way when they came must not stop the step they began. */
   private readonly delivered = new Set<string>();
   private interrupts: string[] = [];
+  private enforced: Enforced | undefined;
+  private harness: Harness | undefined;
   private lastStored: Snapshot | undefined;
   private lastSnapshot = performance.now();
   /** The end is told, or the run is handed back: nothing is left to close. */
@@ -76,6 +77,7 @@ export class Execution {
     const tell = (text: string) => void server.delta(execution_id, { run_id, text }, signal).catch(() => {});
     this.speech = new Speech({ redactor, tell });
     this.reporter = new Reporter({ server, assignment, redactor, signal });
+    this.files = new Files({ server, reporter: this.reporter, folder, signal });
     this.workspace = new RunWorkspace({
       assignment,
       provider,
@@ -86,8 +88,11 @@ export class Execution {
       deadline: () => lease.until,
       networks: options.builds.networks,
       notice: (data) => void this.reporter.emit({ type: "notice", data }).catch(() => {}),
-      opened: (enforced) => this.keepReceipt(enforced),
-      keep: (file, name) => this.keep(file, name),
+      opened: (enforced) => {
+        this.enforced = enforced;
+        this.keepReceipt();
+      },
+      keep: (file, name) => this.files.keepFile(file, { name, mime_type: "text/plain" }),
       lose: (reason) => lease.lose(reason),
     });
   }
@@ -106,21 +111,6 @@ export class Execution {
     if (without_effect.length === 0 || turn > 1 || attempt > 1) return;
     const message = `This version of Outrider does not act on these yet: ${without_effect.join(", ")}.`;
     await this.reporter.emit({ type: "notice", data: { code: "without_effect", message } });
-  }
-
-  private async keep({ path, sha256, size_bytes }: KeptFile, name: string): Promise<string> {
-    await this.options.server.putBlob(path, sha256, this.lease.signal);
-    const artifact_id = randomUUID();
-    const artifact = {
-      artifact_id,
-      type: "FILE" as const,
-      name,
-      mime_type: "text/plain",
-      size_bytes,
-      sha256,
-    };
-    await this.reporter.flush({ artifacts: [artifact] });
-    return artifact_id;
   }
 
   /** Follow-ups wait at the server. */
@@ -145,10 +135,10 @@ export class Execution {
     const { assignment, reporter, lease } = this;
     let history: RunEvent[] = await this.wholeHistory();
     await this.tellWhatHasNoEffect();
-    const unprepared = await this.prepare();
-    if (unprepared === "draining") return this.handBack();
-    if (unprepared) {
-      await this.finish(unprepared);
+    const harness = await this.prepare();
+    if (harness === "draining") return this.handBack();
+    if ("type" in harness) {
+      await this.finish(harness);
       return;
     }
     const { timeout_ms } = assignment.limits;
@@ -156,13 +146,11 @@ export class Execution {
     const waitedEnough = AbortSignal.timeout(timeout_ms + WRAP_UP_MS);
     for (;;) {
       const signal = AbortSignal.any([lease.signal, this.options.drain, waitedEnough]);
-      const { model_id = "scripted" } = assignment.agent_config;
       const end = await runTurn({
-        model: scriptedModel(),
-        model_id,
-        instructions: assembleInstructions({ ...assignment.agent_config, model_id }),
+        ...harness.agent,
         history,
         workspace: this.workspace,
+        files: this.files,
         emit: async (event) => {
           this.speech.end();
           await reporter.emit(event);
@@ -193,7 +181,7 @@ export class Execution {
   }
 
   /** The environment stands before the agent begins. Answers how the turn ends where it cannot. */
-  private async prepare(): Promise<TurnOutcome | "draining" | undefined> {
+  private async prepare(): Promise<Harness | TurnOutcome | "draining"> {
     const { assignment, lease, options, workspace, reporter } = this;
     const signal = AbortSignal.any([lease.signal, options.drain]);
     this.lastStored = assignment.snapshot;
@@ -211,8 +199,10 @@ export class Execution {
       if (workspace.prepared) await reporter.flush();
       if (kept) workspace.adopt(kept);
       if (workspace.prepared) await workspace.open();
+      this.harness = await openHarness({ assignment });
+      this.keepReceipt();
       reporter.phase = "working";
-      return undefined;
+      return this.harness;
     } catch (error) {
       if (options.drain.aborted && !lease.signal.aborted) return "draining";
       if (!(error instanceof Failure)) throw error;
@@ -220,14 +210,14 @@ export class Execution {
     }
   }
 
-  private keepReceipt(enforced?: Enforced) {
+  private keepReceipt() {
     const { assignment, workspace, options } = this;
-    const { environment, agent_config } = assignment;
+    const { environment } = assignment;
     const { prepared } = workspace;
     const receipt: RunReceipt = {
       worker: options.worker.name,
       harness_version: options.worker.version,
-      model_id: agent_config.model_id ?? "scripted",
+      model_id: assignment.model.model_id,
       ...(environment
         ? {
             environment: {
@@ -238,8 +228,9 @@ export class Execution {
           }
         : {}),
       ...(prepared ? { repositories: prepared.repositories } : {}),
+      ...this.harness?.receipt,
       network: environment?.network ?? { mode: "none" },
-      ...(enforced ? { resources: enforced } : {}),
+      ...(this.enforced ? { resources: this.enforced } : {}),
     };
     this.reporter.keepReceipt(receipt);
   }
@@ -320,6 +311,7 @@ export class Execution {
   private async leave() {
     const { workspace, reporter, assignment, isOver } = this;
     this.speech.end();
+    await this.harness?.close();
     await workspace.kill();
     try {
       if (isOver) return;

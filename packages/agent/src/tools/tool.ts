@@ -10,17 +10,29 @@ export interface ToolContext {
   signal: AbortSignal;
 }
 
+export interface Image {
+  mime_type: string;
+  data: Uint8Array;
+}
+
 /** What the model reads. An error is for it to deal with, and the turn goes on. */
 export interface ToolResult {
   output: string;
   is_error?: true;
+  /** Kept as artifacts, and shown to models that can see. */
+  images?: Image[];
+}
+
+/** What a tool takes, where others than we have written it down. */
+export interface ForeignInput {
+  jsonSchema: Record<string, unknown>;
 }
 
 export interface Tool {
   name: string;
   /** For the model. */
   description: string;
-  input: z.ZodType;
+  input: z.ZodType | ForeignInput;
   /** Set where the tool writes its call and result as events of its own; else the loop records both. */
   recordsItself?: true;
   run(input: unknown, context: ToolContext): Promise<ToolResult>;

@@ -6,6 +6,7 @@ import { claimWork, type Work } from "../store/claims.ts";
 import type { Sql, Tx } from "../store/db.ts";
 import { listSealedSecrets } from "../store/secrets.ts";
 import { environmentOfRun } from "./builds.ts";
+import { modelOfRun } from "./models.ts";
 import type { Rules } from "./rules.ts";
 import type { Vault } from "./vault.ts";
 
@@ -51,6 +52,8 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
     attempt,
     lease_ms: rules.leaseMs,
     agent_config: unmasked(work, vault),
+    model: modelOfRun(work.agent_config.model_id),
+    git_host: services.gitHost,
     limits: {
       max_steps: limits?.max_steps ?? rules.maxSteps,
       ...(limits?.max_cost_usd === undefined ? {} : { max_cost_usd: limits.max_cost_usd }),

@@ -1,4 +1,5 @@
 import type { ListModelsResponse } from "@outrider/contract/model";
+import type { ModelWork } from "@outrider/contract/worker";
 import { badMember } from "./refusal.ts";
 
 /** Without a configured provider the scripted model serves, so that everything runs offline. */
@@ -15,6 +16,11 @@ export const models: ListModelsResponse = {
     },
   ],
 };
+
+/** As the worker of a run is to call it. */
+export function modelOfRun(model_id = models.default_model_id): ModelWork {
+  return { model_id, provider: "scripted", name: model_id, context_tokens: 1_000_000, sees_images: false };
+}
 
 export function requireModel(modelId: string, pointer: string) {
   const model = models.models.find((known) => known.model_id === modelId);

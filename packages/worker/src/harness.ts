@@ -1,0 +1,28 @@
+import type { TurnContext } from "@outrider/agent/loop";
+import { openModel } from "@outrider/agent/models/open";
+import { assembleInstructions } from "@outrider/agent/prompt";
+import { builtinTools } from "@outrider/agent/tools/builtin";
+import type { RunReceipt } from "@outrider/contract/run";
+import type { Assignment } from "@outrider/contract/worker";
+
+/** What the agent of one execution works with, made ready before its first turn. */
+export interface Harness {
+  /** What stays the same from turn to turn. */
+  agent: Pick<TurnContext, "model" | "model_id" | "prices" | "tools" | "instructions">;
+  receipt: Pick<RunReceipt, "skill" | "mcp_servers">;
+  close(): Promise<void>;
+}
+
+/** Rejects with a Failure where something that the run asks for cannot be had. */
+export async function openHarness({ assignment }: { assignment: Assignment }): Promise<Harness> {
+  const { model, agent_config } = assignment;
+  const { model_id, prices } = model;
+  const agent = {
+    model: openModel(model),
+    model_id,
+    prices,
+    tools: builtinTools,
+    instructions: assembleInstructions({ ...agent_config, model_id }),
+  };
+  return { agent, receipt: {}, async close() {} };
+}
