@@ -18,7 +18,7 @@ export async function openHarness({ assignment }: { assignment: Assignment }): P
   const { model, agent_config } = assignment;
   const { model_id, prices } = model;
   const agent = {
-    model: openModel(model),
+    model: openModel(model, { cacheKey: assignment.run_id }),
     model_id,
     prices,
     tools: builtinTools,
