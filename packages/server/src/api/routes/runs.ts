@@ -43,7 +43,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   if (claimant) afterwards((isCommitted) => claimant.settle(isCommitted ? work : []));
   const run = await createRun(
     sql,
-    services.vault,
+    services,
     { principal, source, traceId },
     body,
     claimant &&
