@@ -2,19 +2,19 @@ import type { FollowupMode } from "@outrider/contract/followup";
 import type { ModelPrices } from "@outrider/contract/model";
 import type { RunUsage } from "@outrider/contract/run";
 import type { TurnOutcome } from "@outrider/contract/worker";
-import type { LanguageModel } from "ai";
 import { Conversation } from "./conversation.ts";
 import { type AgentEvent, type LogEvent, storable } from "./event.ts";
 import { Failure, failedCall, messageOf } from "./failure.ts";
 import type { RunFiles } from "./files.ts";
 import { type Answer, callModel, type Retry, type ToolCall } from "./model-call.ts";
+import type { ProviderModel } from "./models/provider.ts";
 import type { LimitCode } from "./notes.ts";
 import type { Image, Tool, ToolResult } from "./tools/tool.ts";
 import { limitEnd, limitReached, withCall } from "./usage.ts";
 import type { Workspace } from "./workspace.ts";
 
 export interface TurnContext {
-  model: LanguageModel;
+  model: ProviderModel;
   model_id: string;
   prices?: ModelPrices | undefined;
   tools: readonly Tool[];
