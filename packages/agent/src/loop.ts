@@ -7,7 +7,7 @@ import { Conversation } from "./conversation.ts";
 import { type AgentEvent, type LogEvent, storable } from "./event.ts";
 import { Failure, failedCall, messageOf } from "./failure.ts";
 import type { RunFiles } from "./files.ts";
-import { type Answer, callModel, type ToolCall } from "./model-call.ts";
+import { type Answer, callModel, type Retry, type ToolCall } from "./model-call.ts";
 import type { LimitCode } from "./notes.ts";
 import type { Image, Tool, ToolResult } from "./tools/tool.ts";
 import { limitEnd, limitReached, withCall } from "./usage.ts";
@@ -147,15 +147,36 @@ class Turn {
     const messages = this.conversation.read();
     if (messages.length === 0) throw new Failure("harness_failed", "There is no message to work on.");
     const signal = AbortSignal.any([this.halt, interrupt]);
-    const call = await callModel({ model, instructions, messages, tools, mayCallTools, signal, delta });
+    const onRetry = (retry: Retry) => this.retry(retry);
+    const call = await callModel({
+      model,
+      instructions,
+      messages,
+      tools,
+      mayCallTools,
+      signal,
+      delta,
+      onRetry,
+    });
     this.halt.throwIfAborted();
-    if (call.type === "answer") return this.record(mayCallTools ? call : { ...call, calls: [] });
-    await this.count();
+    if (call.type === "answer") return this.record(call);
+    await this.count(call.type === "failed" ? call.usage : undefined);
     if (call.type === "failed") return failedCall(call.error);
+    if (call.type === "overflow") return failedCall(new Failure("model_error", call.reason));
     if (!this.context.timeIsUp.aborted) {
       await this.emit({ type: "notice", data: { code: "interrupted", message: interruptMessage } });
     }
     return "interrupted";
+  }
+
+  /**
+   * The notice tells who reads along that what was said since the last event is void. The usage is told with that of the
+   * next try: where it stands in the log says what belongs to one step.
+   */
+  private async retry({ attempt, reason, delay_ms, usage }: Retry) {
+    if (usage) this.usage = { ...withCall(this.usage, usage, this.context.prices), steps: this.usage.steps };
+    const message = `The model's provider failed (try ${attempt}): ${reason} The next try comes in ${Math.ceil(delay_ms / 1000)} s.`;
+    await this.emit({ type: "notice", data: { code: "model_retry", message } });
   }
 
   /** The order of these events means something: see conversation.ts. */

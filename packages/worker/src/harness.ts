@@ -22,7 +22,7 @@ export async function openHarness({ assignment }: { assignment: Assignment }): P
     throw new Failure("model_not_available", `${model_id} cannot be used any more: ${unavailable}.`);
   }
   const agent = {
-    model: openModel(model),
+    model: openModel(model, { cacheKey: assignment.run_id }),
     model_id,
     prices,
     tools: builtinTools,

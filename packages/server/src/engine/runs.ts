@@ -42,13 +42,13 @@ export interface Origin {
   traceId: string;
 }
 
-/** `alongside` is what else the transaction does once the run is there. */
+/** `claim` takes the run for a worker that waits, if it would be next, and answers whether it did. */
 export async function createRun(
   tx: Tx,
   { vault, models }: { vault: Vault; models: Models },
   origin: Origin,
   request: RunAgentRequest,
-  alongside?: (runId: string) => Promise<void>,
+  claim?: (runId: string) => Promise<boolean>,
 ): Promise<RunAgentResponse> {
   const { principal, source, traceId } = origin;
   const { config, unmasked } = await resolveConfig(tx, models, principal, request.config);
@@ -85,8 +85,13 @@ export async function createRun(
     await insertAttachments(tx, { run_id }, attachments);
   }
   // The transaction's connection takes them one after the other, without our waiting in between.
-  const [{ is_exceeded }] = await Promise.all([findCapacity(tx, ALIVE_MS), alongside?.(run_id), inserted]);
-  return { run_id, state: "QUEUED", at_capacity: is_exceeded };
+  const isExceeded = async () => (await findCapacity(tx, ALIVE_MS)).is_exceeded;
+  const [isClaimed, isFull] = await Promise.all([
+    claim?.(run_id),
+    claim ? undefined : isExceeded(),
+    inserted,
+  ]);
+  return { run_id, state: "QUEUED", at_capacity: isFull ?? (!isClaimed && (await isExceeded())) };
 }
 
 /** The prompt's first line that says something, cut at a readable length. */

@@ -49,6 +49,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
     claimant &&
       (async (runId) => {
         work = await claimNew(sql, services.rules, claimant.request, runId);
+        return work.length > 0;
       }),
   );
   if (work.length === 0) say(topics.queue);
