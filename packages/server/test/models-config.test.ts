@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { readConfig } from "../src/config.ts";
 
@@ -88,6 +88,7 @@ describe("a provider's key", () => {
     expect(keyOf(provider({ api_key_env: "MY_KEY" }), { MY_KEY: "k-1" })).toMatchObject({ value: "k-1" });
     const file = write("k-2\n");
     expect(keyOf(provider({ api_key_file: file }))).toMatchObject({ value: "k-2", name: file });
+    expect(keyOf(provider({ api_key_file: basename(file) }))).toMatchObject({ value: "k-2" });
   });
 
   test("that cannot be found leaves the provider without one, and says why", () => {
