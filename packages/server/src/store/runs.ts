@@ -12,6 +12,7 @@ import {
 import type postgres from "postgres";
 import type { Sql, Tx } from "./db.ts";
 import { searchCondition, searchWords } from "./search.ts";
+import { slots } from "./workers.ts";
 
 export interface NewRun {
   run_id: string;
@@ -30,13 +31,16 @@ export interface NewRun {
   trace_id: string;
 }
 
-/** Writes the run, its head and its first event in one statement. */
-export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
+/**
+ * Writes the run, its head and its first event in one statement, and answers whether as many runs wait already as workers
+ * have room for.
+ */
+export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise<boolean> {
   const { creator, agent_config: config, attachments } = run;
   const files = attachments.length > 0 ? { attachments } : {};
   const created = { title: run.title, prompt: run.prompt, source: run.source, creator, ...files };
   const words = searchWords(`${run.title}\n${run.prompt}\n${config.skill_spec ?? ""}`);
-  await sql`
+  const [row] = await sql<{ is_full: boolean }[]>`
     with at as materialized (select outrider_now() as now),
     run as (
       insert into runs (
@@ -60,9 +64,16 @@ export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
       select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.key_id}, ${config.environment_id ?? null}::uuid,
         ${run.priority}, now
       from at
-    )
-    insert into events (run_id, seq, type, created_at, turn, attempt, data)
-    select ${run.run_id}, 1, 'run.created', now, 1, 0, ${sql.json(created)} from at`;
+    ),
+    event as (
+      insert into events (run_id, seq, type, created_at, turn, attempt, data)
+      select ${run.run_id}, 1, 'run.created', now, 1, 0, ${sql.json(created)} from at
+    ),
+    ${slots(sql, aliveMs)}
+    select free = (
+      select count(*) from (select 1 from run_heads where state = 'QUEUED' limit (select free from slots)) waiting
+    ) as is_full from slots`;
+  return row?.is_full ?? true;
 }
 
 /** What only one run shows: its whole prompt, the files sent with it, the schema of its answer. */
