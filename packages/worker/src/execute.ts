@@ -10,10 +10,12 @@ import type {
   WorkerInfo,
 } from "@outrider/contract/worker";
 import type { BuildContext } from "./build.ts";
+import type { Exceptions } from "./egress/exceptions.ts";
 import { Files } from "./files.ts";
 import { type Harness, openHarness } from "./harness.ts";
 import type { KeptSandboxes } from "./kept.ts";
 import type { Lease } from "./lease.ts";
+import { literalSecrets } from "./mcp/secrets.ts";
 import { prepareRun } from "./prepare.ts";
 import { Redactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
@@ -34,6 +36,7 @@ export interface ExecutionOptions {
   server: Server;
   provider: SandboxProvider;
   builds: BuildContext;
+  exceptions: Exceptions;
   kept: KeptSandboxes;
   worker: WorkerInfo;
   folder: string;
@@ -199,7 +202,10 @@ export class Execution {
       if (workspace.prepared) await reporter.flush();
       if (kept) workspace.adopt(kept);
       if (workspace.prepared) await workspace.open();
-      this.harness = await openHarness({ assignment });
+      this.harness = await openHarness({
+        ...{ assignment, workspace, signal, exceptions: options.exceptions, redactor: this.redactor },
+        notice: (data) => void reporter.emit({ type: "notice", data }).catch(() => {}),
+      });
       this.keepReceipt();
       reporter.phase = "working";
       return this.harness;
@@ -340,14 +346,9 @@ export class Execution {
 }
 
 function secretsOf({ secrets, agent_config, environment }: Assignment): string[] {
-  const servers = Object.values(agent_config.mcp_servers ?? {});
-  const literals = servers.flatMap(({ env = {}, headers = {} }) => [
-    ...Object.values(env),
-    ...Object.values(headers),
-  ]);
   return [
     ...Object.values(secrets),
     ...Object.values(environment?.credentials ?? {}).flatMap(secretsOfCredential),
-    ...literals.filter((value) => value.length >= 8 && !value.includes("${secrets.")),
+    ...literalSecrets(agent_config.mcp_servers),
   ];
 }
