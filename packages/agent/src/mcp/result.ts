@@ -5,6 +5,8 @@ import type { Image, ToolResult } from "../tools/tool.ts";
 
 const IMAGE_BYTES = 5 * 1024 * 1024;
 const IMAGES = 10;
+/** Of data that is longer, nobody looks whether a text says it too. */
+const LEAVES = 100;
 const SHOWN_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 const Resource = z.looseObject({
@@ -34,7 +36,7 @@ export function toolResult(returned: CallToolResult, clean: (text: string) => st
   const texts = content.map((part) => textOf(part, images));
   const { structuredContent, toolResult: older } = returned as Record<string, unknown>;
   for (const value of [structuredContent, older]) {
-    if (value !== undefined && !texts.some((text) => isSame(text, value))) texts.push(JSON.stringify(value));
+    if (value !== undefined && !isTold(value, texts)) texts.push(JSON.stringify(value));
   }
   const text = texts.join("\n");
   return {
@@ -85,11 +87,23 @@ function bytesOf(base64: string): number {
   return Buffer.byteLength(base64, "base64");
 }
 
-/** Servers are asked to write what they return as data into a text as well. */
+/** Servers are asked to write what they return as data into a text as well; many write just what matters of it. */
+function isTold(value: unknown, texts: string[]): boolean {
+  if (texts.some((text) => isSame(text, value))) return true;
+  const leaves = leavesOf(value);
+  const told = texts.join("\n");
+  return leaves.length <= LEAVES && told !== "" && leaves.every((leaf) => told.includes(leaf));
+}
+
 function isSame(text: string, value: unknown): boolean {
   try {
     return JSON.stringify(JSON.parse(text)) === JSON.stringify(value);
   } catch {
     return false;
   }
+}
+
+function leavesOf(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [String(value)];
+  return Object.values(value).flatMap(leavesOf);
 }
