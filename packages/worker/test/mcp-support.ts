@@ -62,7 +62,7 @@ export async function startEverything(transport: "streamableHttp" | "sse") {
     url: `http://127.0.0.1:${port}/${path}`,
     said: () => said,
     async stop() {
-      if (child.exitCode !== null) return;
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill("SIGKILL");
       await once(child, "exit");
     },

@@ -320,15 +320,15 @@ describe("a run that is cancelled", () => {
   });
 
   test("in the middle of a call over HTTP tells the server", async () => {
-    const run = await world.create(["CALL: web__say"], {
-      config: { mcp_servers: { web: { url: hanging.url } } },
-    });
-    await vi.waitFor(
-      () => expect(hanging.heard.some(({ body }) => body.includes("tools/call"))).toBe(true),
-      patience,
-    );
+    const mcp_servers = { web: { url: hanging.url } };
+    const run = await world.create(["CALL: web__say"], { config: { mcp_servers } });
+    const heard = (method: string) => hanging.heard.find(({ body }) => body.includes(method));
+    await vi.waitFor(() => expect(heard("tools/call")).toBeDefined(), patience);
     await cancel(run);
     await world.until(run, "CANCELLED");
+    await vi.waitFor(() => expect(heard("notifications/cancelled")).toBeDefined(), patience);
+    const { id } = JSON.parse(heard("tools/call")?.body ?? "");
+    expect(JSON.parse(heard("notifications/cancelled")?.body ?? "").params.requestId).toBe(id);
   });
 });
 

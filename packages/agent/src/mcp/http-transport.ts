@@ -23,7 +23,9 @@ import {
 
 const RESUMPTIONS = 5;
 const RESUME_MS = 1_000;
-const FAREWELL_MS = 2_000;
+const FAREWELL_MS = 1_000;
+
+const posting = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
 export interface HttpTransportOptions {
   url: URL;
@@ -48,6 +50,7 @@ export class HttpTransport implements Transport {
   private session: string | undefined;
   private readonly options: HttpTransportOptions;
   private readonly closing = new AbortController();
+  private cancelling: Promise<void> = Promise.resolve();
 
   constructor(options: HttpTransportOptions) {
     this.options = options;
@@ -66,7 +69,7 @@ export class HttpTransport implements Transport {
       const answer = await this.ask({
         method: "POST",
         body: JSON.stringify(message),
-        headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+        headers: posting,
         ...(signal ? { signal } : {}),
       });
       if (isInitialize) this.session = answer.header("mcp-session-id");
@@ -74,10 +77,8 @@ export class HttpTransport implements Transport {
       if (isRequest(message)) await this.receive(answer, message.id, signal);
       else answer.body.destroy();
     } catch (error) {
-      if (isRequest(message) && signal?.aborted && !isInitialize)
-        void this.send(cancellation(message.id), { signal: AbortSignal.timeout(FAREWELL_MS) }).catch(
-          () => {},
-        );
+      // By the protocol, the beginning is the one thing that cannot be cancelled.
+      if (isRequest(message) && signal?.aborted && !isInitialize) this.cancel(message.id);
       throw error;
     }
   }
@@ -85,6 +86,7 @@ export class HttpTransport implements Transport {
   async close() {
     if (this.closing.signal.aborted) return;
     this.closing.abort();
+    await this.cancelling;
     if (this.session !== undefined) {
       const { url, send } = this.options;
       const signal = AbortSignal.timeout(FAREWELL_MS);
@@ -92,6 +94,20 @@ export class HttpTransport implements Transport {
       await goodbye.then(({ body }) => body.destroy()).catch(() => {});
     }
     this.onclose?.();
+  }
+
+  private cancel(id: string | number) {
+    const { url, send } = this.options;
+    this.cancelling = sendWithin(send, {
+      method: "POST",
+      url,
+      body: JSON.stringify(cancellation(id)),
+      headers: { ...this.headers(), ...posting },
+      signal: AbortSignal.timeout(FAREWELL_MS),
+    }).then(
+      ({ body }) => void body.destroy(),
+      () => {},
+    );
   }
 
   private async refusal(answer: HttpAnswer): Promise<Error> {

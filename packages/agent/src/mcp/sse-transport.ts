@@ -12,7 +12,7 @@ import {
 } from "./transport.ts";
 import { Waiting } from "./waiting.ts";
 
-const FAREWELL_MS = 2_000;
+const FAREWELL_MS = 1_000;
 
 /** The older transport: one stream of events brings all answers, and its first event says where questions go. */
 export class SseTransport implements Transport {
@@ -26,6 +26,7 @@ export class SseTransport implements Transport {
   private readonly closing = new AbortController();
   private readonly waiting = new Waiting();
   private isClosed = false;
+  private cancelling: Promise<void> = Promise.resolve();
 
   constructor(options: HttpTransportOptions) {
     this.options = options;
@@ -61,30 +62,36 @@ export class SseTransport implements Transport {
   }
 
   async send(message: Message, { signal }: { signal?: AbortSignal } = {}) {
-    const { send, headers } = this.options;
-    if (!this.endpoint || this.isClosed) throw new Error("The server is gone.");
+    if (this.isClosed) throw new Error("The server is gone.");
     if (isRequest(message) && signal) this.waiting.add(message.id, signal, () => this.cancel(message.id));
-    const answer = await sendWithin(send, {
-      method: "POST",
-      url: this.endpoint,
-      body: JSON.stringify(message),
-      headers: { ...headers, "content-type": "application/json" },
-      signal: signal ? AbortSignal.any([this.closing.signal, signal]) : this.closing.signal,
-    });
-    if (!isOk(answer)) throw await refusalOf(answer);
-    answer.body.resume();
+    await this.post(message, signal ? AbortSignal.any([this.closing.signal, signal]) : this.closing.signal);
   }
 
   async close() {
     if (this.isClosed) return;
     this.isClosed = true;
     this.waiting.clear();
+    await this.cancelling;
     this.closing.abort();
     this.onclose?.();
   }
 
   private cancel(id: string | number) {
-    void this.send(cancellation(id), { signal: AbortSignal.timeout(FAREWELL_MS) }).catch(() => {});
+    this.cancelling = this.post(cancellation(id), AbortSignal.timeout(FAREWELL_MS)).catch(() => {});
+  }
+
+  private async post(message: Message, signal: AbortSignal) {
+    const { send, headers } = this.options;
+    if (!this.endpoint) throw new Error("The server has not said where to send messages.");
+    const answer = await sendWithin(send, {
+      method: "POST",
+      url: this.endpoint,
+      body: JSON.stringify(message),
+      headers: { ...headers, "content-type": "application/json" },
+      signal,
+    });
+    if (!isOk(answer)) throw await refusalOf(answer);
+    answer.body.resume();
   }
 
   private async listen(events: AsyncGenerator<{ event: string; data: string }>) {

@@ -89,6 +89,12 @@ function targetOfOptions({ host, port }: RequestOptions): Target {
   return { host: hostOf(String(host).replace(/^\[|\]$/g, "")) ?? "", port: Number(port) };
 }
 
+/** Between two requests a connection has no listener of its own, and an error that nobody hears ends the worker. */
+async function dialQuietly(dial: Dial, target: Target): Promise<Socket> {
+  const socket = await dial(target);
+  return socket.on("error", () => {});
+}
+
 class PlainAgent extends HttpAgent {
   private readonly dial: Dial;
   private readonly exceptions: Exceptions;
@@ -107,7 +113,7 @@ class PlainAgent extends HttpAgent {
   }
 
   private async open(target: Target): Promise<Socket> {
-    const socket = await this.dial(target);
+    const socket = await dialQuietly(this.dial, target);
     const address = hostOf(socket.remoteAddress ?? "") ?? "";
     if (this.exceptions.covers({ ...target, address })) return socket;
     socket.destroy();
@@ -134,7 +140,7 @@ class TlsAgent extends HttpsAgent {
   }
 
   private async open(target: Target): Promise<Socket> {
-    const socket = await this.dial(target);
+    const socket = await dialQuietly(this.dial, target);
     const { host } = target;
     const name = isIP(host) ? {} : { servername: host };
     const secure = tlsConnect({ socket, host, ...name, ALPNProtocols: ["http/1.1"] });
@@ -143,10 +149,7 @@ class TlsAgent extends HttpsAgent {
       () => secure.destroy(new UnreachableError(504, "no connection in time")),
       CONNECT_MS,
     );
-    secure.once("error", reject).once("secureConnect", () => {
-      secure.off("error", reject);
-      resolve(secure);
-    });
+    secure.on("error", reject).once("secureConnect", () => resolve(secure));
     return await promise.finally(() => clearTimeout(timer));
   }
 }
