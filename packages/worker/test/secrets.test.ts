@@ -2,12 +2,14 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { makeFolder, Origin, type SshServer, serveSsh } from "./git-server.ts";
+import { speakMcp, startHttp } from "./mcp-support.ts";
 import { found, foundBelow, startListener, startService } from "./secrets-support.ts";
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 let service: Awaited<ReturnType<typeof startService>>;
 let listener: Awaited<ReturnType<typeof startListener>>;
+let mcp: Awaited<ReturnType<typeof startHttp>>;
 let ssh: SshServer;
 let place: ReturnType<typeof makeFolder>;
 let site: Origin;
@@ -58,7 +60,8 @@ beforeAll(async () => {
   place = makeFolder();
   ssh = await serveSsh(place.folder);
   listener = await startListener();
-  service = await startService([`127.0.0.1:${ssh.port}`]);
+  mcp = await startHttp((heard, response) => void speakMcp(heard, response, () => "fine"));
+  service = await startService([`127.0.0.1:${ssh.port}`, `127.0.0.1:${mcp.port}`]);
   site = new Origin(place.folder, "site");
   const needles = Object.values(ours()).map((secret) => [...secret].reverse().join(""));
   site.push("main", { "search.pl": search, needles: `${needles.join("\n")}\n`, "README.md": "hello\n" });
@@ -72,6 +75,7 @@ afterAll(async () => {
   await service?.stop();
   await ssh?.stop();
   listener?.close();
+  mcp?.stop();
   place?.remove();
 });
 
@@ -88,7 +92,7 @@ async function environment(network: object): Promise<string> {
 }
 
 async function finished(script: string[], config: object = { environment_id }) {
-  const mcp_servers = { tools: { url: "https://mcp.example.com", headers: { Authorization: header } } };
+  const mcp_servers = { tools: { url: mcp.url, headers: { Authorization: header } } };
   const made = await service.api("POST", "/agent/run", {
     prompt: script.join("\n"),
     config: { mcp_servers, ...config },
@@ -111,7 +115,8 @@ async function finished(script: string[], config: object = { environment_id }) {
 
 describe("keys of ours, of git and of MCP servers", () => {
   test("are nowhere in a sandbox: not in its memory, environment, arguments or files", async () => {
-    const { item, events } = await finished(["RUN: perl site/search.pl; echo done"]);
+    const { item, events } = await finished(["CALL: tools__say", "RUN: perl site/search.pl; echo done"]);
+    expect(mcp.heard.map(({ headers }) => headers.authorization)).toContain(header);
     expect(`${item.state} ${item.status_message?.message ?? ""}`).toMatch(/^SUCCEEDED/);
     const text = events.map(({ data }: { data: { text?: string } }) => data.text ?? "").join("");
     const hits = text.split("\n").filter((line: string) => /^\d/.test(line));

@@ -9,7 +9,7 @@ import { createDial, type Dial } from "../egress/dial.ts";
 import type { Exceptions } from "../egress/exceptions.ts";
 import { RefusedError, UnreachableError } from "../egress/failures.ts";
 import { hostOf, type Target, targetOf } from "../egress/host.ts";
-import { fairLookup, type Lookup } from "../egress/lookup.ts";
+import { fairLookup } from "../egress/lookup.ts";
 
 const CONNECT_MS = 10_000;
 
@@ -23,16 +23,18 @@ export interface Remote {
  * HTTP from this worker to a server that a run's owner named. It reaches public addresses and what the operator allows;
  * over plain http, which anyone on the way can read and change, only the latter.
  */
-export function openRemote({ exceptions, lookup }: { exceptions: Exceptions; lookup?: Lookup }): Remote {
+export function openRemote({ exceptions, dial }: { exceptions: Exceptions; dial?: Dial }): Remote {
   const closing = new AbortController();
-  const dial = createDial({
-    policy: { mode: "open", allow: [] },
-    exceptions,
-    lookup: lookup ?? fairLookup(),
-    timeoutMs: CONNECT_MS,
-    signal: closing.signal,
-  });
-  const agents = { "http:": new PlainAgent(dial, exceptions), "https:": new TlsAgent(dial) };
+  const reach =
+    dial ??
+    createDial({
+      policy: { mode: "open", allow: [] },
+      exceptions,
+      lookup: fairLookup(),
+      timeoutMs: CONNECT_MS,
+      signal: closing.signal,
+    });
+  const agents = { "http:": new PlainAgent(reach, exceptions), "https:": new TlsAgent(reach) };
   return {
     async send(request) {
       const { protocol, host } = request.url;
