@@ -11,10 +11,12 @@ import type {
 } from "@outrider/contract/worker";
 import { Attachments } from "./attachments.ts";
 import type { BuildContext } from "./build.ts";
+import type { Exceptions } from "./egress/exceptions.ts";
 import { Files } from "./files.ts";
 import { type Harness, openHarness } from "./harness.ts";
 import type { KeptSandboxes } from "./kept.ts";
 import type { Lease } from "./lease.ts";
+import { literalSecrets } from "./mcp/secrets.ts";
 import { prepareRun } from "./prepare.ts";
 import { Redactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
@@ -35,6 +37,7 @@ export interface ExecutionOptions {
   server: Server;
   provider: SandboxProvider;
   builds: BuildContext;
+  exceptions: Exceptions;
   kept: KeptSandboxes;
   worker: WorkerInfo;
   folder: string;
@@ -203,7 +206,10 @@ export class Execution {
       if (kept) workspace.adopt(kept);
       if (workspace.prepared) await workspace.open();
       await this.attachments.placeAll(history);
-      this.harness = await openHarness({ assignment });
+      this.harness = await openHarness({
+        ...{ assignment, workspace, signal, exceptions: options.exceptions, redactor: this.redactor },
+        notice: (data) => void reporter.emit({ type: "notice", data }).catch(() => {}),
+      });
       this.keepReceipt();
       reporter.phase = "working";
       return this.harness;
@@ -346,17 +352,12 @@ export class Execution {
 }
 
 function secretsOf({ secrets, agent_config, environment, model }: Assignment): string[] {
-  const servers = Object.values(agent_config.mcp_servers ?? {});
-  const literals = servers.flatMap(({ env = {}, headers = {} }) => [
-    ...Object.values(env),
-    ...Object.values(headers),
-  ]);
   // Local models often have a key that is none, like their own name.
   const ofModel = [model.api_key ?? "", ...Object.values(model.headers ?? {})];
   return [
     ...ofModel.filter((value) => value.length >= 8),
     ...Object.values(secrets),
     ...Object.values(environment?.credentials ?? {}).flatMap(secretsOfCredential),
-    ...literals.filter((value) => value.length >= 8 && !value.includes("${secrets.")),
+    ...literalSecrets(agent_config.mcp_servers),
   ];
 }

@@ -6,7 +6,7 @@ import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
-import type { Workspace } from "@outrider/agent/workspace";
+import type { FileChange, Workspace } from "@outrider/agent/workspace";
 import type { ErrorCode } from "@outrider/contract/error";
 import type { Assignment, Snapshot } from "@outrider/contract/worker";
 import { mirrorInside, type ResolvedRepository } from "./build.ts";
@@ -25,6 +25,8 @@ import {
   type Happened,
   type Sandbox,
   type SandboxProvider,
+  type Spawned,
+  type SpawnOptions,
 } from "./sandboxes/sandbox.ts";
 import type { Server } from "./server.ts";
 import { Steps } from "./steps/steps.ts";
@@ -135,6 +137,19 @@ export class RunWorkspace implements Workspace {
     this.isDirty = true;
     if (this.steps) this.steps.isBehind = true;
     return { created: before === undefined, patch: createPatch(path, before, text) };
+  }
+
+  /** A process that goes on beside the agent's commands; what it changes is for `changesBeside` to tell. */
+  async spawnBeside(command: string, options: SpawnOptions): Promise<Spawned> {
+    const sandbox = await this.open();
+    this.isDirty = true;
+    if (this.steps) this.steps.isBehind = true;
+    return await sandbox.spawn(command, options);
+  }
+
+  async changesBeside(): Promise<FileChange[]> {
+    this.isDirty = true;
+    return (await this.steps?.tell(this.options)) ?? [];
   }
 
   extendDeadline(at: bigint) {

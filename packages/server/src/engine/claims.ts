@@ -80,7 +80,7 @@ function timed(event: RunEvent): RunEvent {
 
 /** What a run asks for and workers do not act on yet. It stands in the transcript: nothing is ignored in silence. */
 function withoutEffect({ agent_config }: Work): string[] {
-  return (["skill_spec", "mcp_servers"] as const)
+  return (["skill_spec"] as const)
     .filter((member) => agent_config[member] !== undefined)
     .map((member) => `config.${member}`);
 }
