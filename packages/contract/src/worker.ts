@@ -8,6 +8,7 @@ import { RunEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
 import { ModelPrices } from "./model.ts";
 import { CheckedOut, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
+import { FoundSkill } from "./skill.ts";
 import { Timestamp, text, Uuid } from "./text.ts";
 
 /**
@@ -261,6 +262,7 @@ export const BuildOutcome = z.discriminatedUnion("type", [
     sha256: Sha256,
     size_bytes: z.int().min(0),
     repositories: z.array(CheckedOut).max(20),
+    skills: z.array(FoundSkill).max(500).optional(),
   }),
   z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
   z

@@ -14,6 +14,7 @@ import { Files } from "./files.ts";
 import { type Harness, openHarness } from "./harness.ts";
 import type { KeptSandboxes } from "./kept.ts";
 import type { Lease } from "./lease.ts";
+import type { Notice } from "./networks.ts";
 import { prepareRun } from "./prepare.ts";
 import { Redactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
@@ -199,7 +200,9 @@ export class Execution {
       if (workspace.prepared) await reporter.flush();
       if (kept) workspace.adopt(kept);
       if (workspace.prepared) await workspace.open();
-      this.harness = await openHarness({ assignment });
+      const { repositories } = options.builds;
+      const notice = (data: Notice) => void emit({ type: "notice", data }).catch(() => {});
+      this.harness = await openHarness({ assignment, workspace, repositories, notice, signal });
       this.keepReceipt();
       reporter.phase = "working";
       return this.harness;
@@ -228,7 +231,8 @@ export class Execution {
           }
         : {}),
       ...(prepared ? { repositories: prepared.repositories } : {}),
-      ...this.harness?.receipt,
+      // Until it is read again, the skill is what it was: who goes on with the run must know its commit.
+      ...(this.harness?.receipt ?? skillOf(assignment.receipt)),
       network: environment?.network ?? { mode: "none" },
       ...(this.enforced ? { resources: this.enforced } : {}),
     };
@@ -337,6 +341,10 @@ export class Execution {
     const open = await workspace.handOver();
     if (open) options.kept.keep(assignment.run_id, { ...open, sha256, minutes });
   }
+}
+
+function skillOf(receipt: RunReceipt | undefined): Pick<RunReceipt, "skill"> {
+  return receipt?.skill ? { skill: receipt.skill } : {};
 }
 
 function secretsOf({ secrets, agent_config, environment }: Assignment): string[] {

@@ -1,9 +1,17 @@
+import { messageOf } from "@outrider/agent/failure";
 import type { TurnContext } from "@outrider/agent/loop";
 import { openModel } from "@outrider/agent/models/open";
 import { assembleInstructions } from "@outrider/agent/prompt";
 import { builtinTools } from "@outrider/agent/tools/builtin";
 import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
+import { lookAround, placeOf, type Surroundings } from "./instructions.ts";
+import type { Notice } from "./networks.ts";
+import type { Repositories } from "./repositories/repositories.ts";
+import { putSkill } from "./skills/put.ts";
+import { type RunSkill, readSkill } from "./skills/read.ts";
+import { resolveSource } from "./skills/resolve.ts";
+import type { RunWorkspace } from "./workspace.ts";
 
 /** What the agent of one execution works with, made ready before its first turn. */
 export interface Harness {
@@ -13,16 +21,66 @@ export interface Harness {
   close(): Promise<void>;
 }
 
+export interface HarnessOptions {
+  assignment: Assignment;
+  workspace: RunWorkspace;
+  repositories: Repositories;
+  notice(notice: Notice): void;
+  signal: AbortSignal;
+}
+
 /** Rejects with a Failure where something that the run asks for cannot be had. */
-export async function openHarness({ assignment }: { assignment: Assignment }): Promise<Harness> {
-  const { model, agent_config } = assignment;
+export async function openHarness(options: HarnessOptions): Promise<Harness> {
+  const { model } = options.assignment;
   const { model_id, prices } = model;
+  const skill = await openSkill(options);
   const agent = {
     model: openModel(model),
     model_id,
     prices,
     tools: builtinTools,
-    instructions: assembleInstructions({ ...agent_config, model_id }),
+    instructions: await instructionsOf(options, skill),
   };
-  return { agent, receipt: {}, async close() {} };
+  const receipt = skill ? { skill: skill.receipt } : {};
+  return { agent, receipt, async close() {} };
+}
+
+async function openSkill({
+  assignment,
+  workspace,
+  repositories,
+  signal,
+}: HarnessOptions): Promise<RunSkill | undefined> {
+  const { skill_spec } = assignment.agent_config;
+  if (skill_spec === undefined) return undefined;
+  const checkedOut = workspace.prepared?.repositories ?? [];
+  const source = await resolveSource(skill_spec, { assignment, checkedOut, repositories, signal });
+  const skill = await readSkill(source, signal);
+  const { files, text } = skill;
+  if (files) await workspace.furnish((sandbox) => putSkill(sandbox, { folder: text.folder, files, signal }));
+  return skill;
+}
+
+/** Only a run that has something prepared is looked at from inside: for any other that would open a sandbox. */
+async function instructionsOf(options: HarnessOptions, skill: RunSkill | undefined): Promise<string> {
+  const { assignment, workspace, signal, notice } = options;
+  const { model, agent_config } = assignment;
+  const { prepared } = workspace;
+  const repositories = prepared?.repositories ?? [];
+  let seen: Partial<Surroundings> = {};
+  if (prepared) {
+    seen = await lookAround(await workspace.open(), { repositories, signal }).catch((error: unknown) => {
+      signal.throwIfAborted();
+      const message = `What the repositories tell agents cannot be read: ${messageOf(error)}`;
+      notice({ code: "no_guides", message });
+      return {};
+    });
+  }
+  return assembleInstructions({
+    model_id: model.model_id,
+    base_prompt: agent_config.base_prompt,
+    skill: skill?.text,
+    place: placeOf(assignment, { ...seen, repositories }),
+    guides: seen.guides,
+  });
 }

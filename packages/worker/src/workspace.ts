@@ -61,6 +61,7 @@ export class RunWorkspace implements Workspace {
   private standing: Sandbox | undefined;
   private way: Way | undefined;
   private steps: Steps | undefined;
+  private readonly furnishings: ((sandbox: Sandbox) => Promise<void>)[] = [];
   /** What the sandbox is opened on; set before its first use where the environment needs it. */
   prepared: Prepared | undefined;
   /** Something may have changed since the last snapshot. */
@@ -135,6 +136,12 @@ export class RunWorkspace implements Workspace {
     this.isDirty = true;
     if (this.steps) this.steps.isBehind = true;
     return { created: before === undefined, patch: createPatch(path, before, text) };
+  }
+
+  /** Has something put into the sandbox before anybody uses it: now where it is open, else when it is opened. */
+  async furnish(put: (sandbox: Sandbox) => Promise<void>): Promise<void> {
+    this.furnishings.push(put);
+    if (this.sandbox) await put(await this.sandbox);
   }
 
   extendDeadline(at: bigint) {
@@ -250,6 +257,7 @@ export class RunWorkspace implements Workspace {
       else
         for (const [index, repository] of moved.entries())
           await this.bringForward(sandbox, repository, index);
+      for (const put of this.furnishings) await put(sandbox);
       this.steps = new Steps({ sandbox, hasBase: base !== undefined });
       this.steps.isBehind = snapshot !== undefined || moved.length > 0;
       return sandbox;

@@ -78,9 +78,7 @@ function timed(event: RunEvent): RunEvent {
 
 /** What a run asks for and workers do not act on yet. It stands in the transcript: nothing is ignored in silence. */
 function withoutEffect({ agent_config, has_output_schema, has_attachments }: Work): string[] {
-  const ofConfig = (["skill_spec", "mcp_servers"] as const).filter(
-    (member) => agent_config[member] !== undefined,
-  );
+  const ofConfig = (["mcp_servers"] as const).filter((member) => agent_config[member] !== undefined);
   return [
     ...ofConfig.map((member) => `config.${member}`),
     ...(has_output_schema ? ["output_schema"] : []),

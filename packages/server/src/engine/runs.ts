@@ -54,7 +54,7 @@ export async function createRun(
   alongside?: (runId: string) => Promise<void>,
 ): Promise<RunAgentResponse> {
   const { principal, source, traceId } = origin;
-  const { config, unmasked } = await resolveConfig(tx, principal, request.config);
+  const { config, unmasked, namedBySkill } = await resolveConfig(tx, principal, request.config);
   const run_id = uuidv7();
   const {
     prompt,
@@ -72,6 +72,7 @@ export async function createRun(
     creator: principal.creator,
     key_id: principal.key.key_id,
     agent_config: config,
+    named_by_skill: namedBySkill,
     ...(unmasked ? { sealed_config: vault.seal(JSON.stringify(unmasked), `run ${run_id}`) } : {}),
     ...(metadata ? { metadata } : {}),
     ...(runLimits ? { limits: runLimits } : {}),
