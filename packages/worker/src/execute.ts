@@ -200,9 +200,8 @@ export class Execution {
       if (workspace.prepared) await reporter.flush();
       if (kept) workspace.adopt(kept);
       if (workspace.prepared) await workspace.open();
-      const { repositories } = options.builds;
       const notice = (data: Notice) => void emit({ type: "notice", data }).catch(() => {});
-      this.harness = await openHarness({ assignment, workspace, repositories, notice, signal });
+      this.harness = await openHarness({ assignment, workspace, builds: options.builds, notice, signal });
       this.keepReceipt();
       reporter.phase = "working";
       return this.harness;

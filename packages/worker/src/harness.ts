@@ -5,9 +5,9 @@ import { assembleInstructions } from "@outrider/agent/prompt";
 import { builtinTools } from "@outrider/agent/tools/builtin";
 import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
+import type { BuildContext } from "./build.ts";
 import { lookAround, placeOf, type Surroundings } from "./instructions.ts";
 import type { Notice } from "./networks.ts";
-import type { Repositories } from "./repositories/repositories.ts";
 import { putSkill } from "./skills/put.ts";
 import { type RunSkill, readSkill } from "./skills/read.ts";
 import { resolveSource } from "./skills/resolve.ts";
@@ -24,7 +24,7 @@ export interface Harness {
 export interface HarnessOptions {
   assignment: Assignment;
   workspace: RunWorkspace;
-  repositories: Repositories;
+  builds: Pick<BuildContext, "repositories" | "maxMirrorBytes">;
   notice(notice: Notice): void;
   signal: AbortSignal;
 }
@@ -48,16 +48,20 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
 async function openSkill({
   assignment,
   workspace,
-  repositories,
+  builds,
   signal,
 }: HarnessOptions): Promise<RunSkill | undefined> {
   const { skill_spec } = assignment.agent_config;
   if (skill_spec === undefined) return undefined;
+  const { repositories, maxMirrorBytes } = builds;
   const checkedOut = workspace.prepared?.repositories ?? [];
   const source = await resolveSource(skill_spec, { assignment, checkedOut, repositories, signal });
   const skill = await readSkill(source, signal);
   const { files, text } = skill;
-  if (files) await workspace.furnish((sandbox) => putSkill(sandbox, { folder: text.folder, files, signal }));
+  if (!files) return skill;
+  // Anybody's repository may have been fetched for it.
+  void repositories.prune({ keep: [], maxBytes: maxMirrorBytes }).catch(() => {});
+  await workspace.furnish((sandbox) => putSkill(sandbox, { folder: text.folder, files, signal }));
   return skill;
 }
 
