@@ -112,13 +112,6 @@ export class Execution {
     this.workspace.extendDeadline(at);
   }
 
-  private async tellWhatHasNoEffect() {
-    const { without_effect, turn, attempt } = this.assignment;
-    if (without_effect.length === 0 || turn > 1 || attempt > 1) return;
-    const message = `This version of Outrider does not act on these yet: ${without_effect.join(", ")}.`;
-    await this.reporter.emit({ type: "notice", data: { code: "without_effect", message } });
-  }
-
   /** Follow-ups wait at the server. */
   heard({ waiting, interrupts }: { waiting: boolean; interrupts: string[] }) {
     this.reporter.waiting ||= waiting;
@@ -140,7 +133,6 @@ export class Execution {
   private async work(): Promise<void> {
     const { assignment, reporter, lease } = this;
     let history: RunEvent[] = await this.wholeHistory();
-    await this.tellWhatHasNoEffect();
     const harness = await this.prepare(history);
     if (harness === "draining") return this.handBack();
     if ("type" in harness) {
@@ -207,8 +199,9 @@ export class Execution {
       if (workspace.prepared) await workspace.open();
       await this.attachments.placeAll(history);
       this.harness = await openHarness({
-        ...{ assignment, workspace, signal, exceptions: options.exceptions, redactor: this.redactor },
-        notice: (data) => void reporter.emit({ type: "notice", data }).catch(() => {}),
+        ...{ assignment, workspace, signal, builds: options.builds, redactor: this.redactor },
+        exceptions: options.exceptions,
+        notice: (data) => void emit({ type: "notice", data }).catch(() => {}),
       });
       this.keepReceipt();
       reporter.phase = "working";
@@ -238,7 +231,8 @@ export class Execution {
           }
         : {}),
       ...(prepared ? { repositories: prepared.repositories } : {}),
-      ...this.harness?.receipt,
+      // Until it is read again, the skill is what it was: who goes on with the run must know its commit.
+      ...(this.harness?.receipt ?? skillOf(assignment.receipt)),
       network: environment?.network ?? { mode: "none" },
       ...(this.enforced ? { resources: this.enforced } : {}),
     };
@@ -349,6 +343,10 @@ export class Execution {
     const open = await workspace.handOver();
     if (open) options.kept.keep(assignment.run_id, { ...open, sha256, minutes });
   }
+}
+
+function skillOf(receipt: RunReceipt | undefined): Pick<RunReceipt, "skill"> {
+  return receipt?.skill ? { skill: receipt.skill } : {};
 }
 
 function secretsOf({ secrets, agent_config, environment, model }: Assignment): string[] {

@@ -63,6 +63,7 @@ export class RunWorkspace implements Workspace {
   private standing: Sandbox | undefined;
   private way: Way | undefined;
   private steps: Steps | undefined;
+  private readonly furnishings: ((sandbox: Sandbox) => Promise<void>)[] = [];
   /** What the sandbox is opened on; set before its first use where the environment needs it. */
   prepared: Prepared | undefined;
   /** Something may have changed since the last snapshot. */
@@ -150,6 +151,12 @@ export class RunWorkspace implements Workspace {
   async changesBeside(): Promise<FileChange[]> {
     this.isDirty = true;
     return (await this.steps?.tell(this.options)) ?? [];
+  }
+
+  /** Has something put into the sandbox before anybody uses it: now where it is open, else when it is opened. */
+  async furnish(put: (sandbox: Sandbox) => Promise<void>): Promise<void> {
+    this.furnishings.push(put);
+    if (this.sandbox) await put(await this.sandbox);
   }
 
   extendDeadline(at: bigint) {
@@ -265,6 +272,7 @@ export class RunWorkspace implements Workspace {
       else
         for (const [index, repository] of moved.entries())
           await this.bringForward(sandbox, repository, index);
+      for (const put of this.furnishings) await put(sandbox);
       this.steps = new Steps({ sandbox, hasBase: base !== undefined });
       this.steps.isBehind = snapshot !== undefined || moved.length > 0;
       return sandbox;
