@@ -92,7 +92,7 @@ export class Execution {
         this.enforced = enforced;
         this.keepReceipt();
       },
-      keep: (file, name) => this.files.keepFile(file, { name, mime_type: "text/plain" }),
+      keep: (file, as) => this.files.keepFile(file, as),
       lose: (reason) => lease.lose(reason),
     });
   }
@@ -134,6 +134,7 @@ export class Execution {
   private async work(): Promise<void> {
     const { assignment, reporter, lease } = this;
     let history: RunEvent[] = await this.wholeHistory();
+    this.workspace.kept.count(history);
     await this.tellWhatHasNoEffect();
     const harness = await this.prepare();
     if (harness === "draining") return this.handBack();
@@ -152,7 +153,8 @@ export class Execution {
         workspace: this.workspace,
         files: this.files,
         emit: async (event) => {
-          this.speech.end();
+          // What commands do in the background says nothing about the agent's words.
+          if (!/^(command|file)\./.test(event.type)) this.speech.end();
           await reporter.emit(event);
           await this.keepFiles();
         },
