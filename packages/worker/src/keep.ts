@@ -16,6 +16,7 @@ import type { Sandbox } from "./sandboxes/sandbox.ts";
 const script = `
 [[ -e $1 ]] || exit 44
 [[ -f $1 ]] || exit 45
+(($(stat -Lc %s -- "$1") < $2)) || exit 46
 exec head -c "$2" -- "$1"
 `;
 
@@ -57,9 +58,7 @@ export async function keepFile(
   try {
     const { hashing, scan } = await fetch(path, { ...options, file: plain, redactor });
     const original = hashing.result();
-    if (original.size_bytes > max_bytes) {
-      throw new Error(`${path} is larger than ${max_bytes} bytes, the most that can be kept.`);
-    }
+    if (original.size_bytes > max_bytes) throw tooLarge(path, max_bytes);
     if (scan.hasSecret && scan.isBinary) {
       throw new Error(`${path} is a binary file with a secret in it, which cannot be masked there.`);
     }
@@ -98,8 +97,13 @@ async function fetch(
   ]);
   if (exitCode === 44) throw new Error(`${path} does not exist.`);
   if (exitCode === 45) throw new Error(`${path} is not a file.`);
+  if (exitCode === 46) throw tooLarge(path, max_bytes);
   if (exitCode !== 0) throw new Error(complaint.toString().trim() || `${path} cannot be read.`);
   return { hashing, scan };
+}
+
+function tooLarge(path: string, max_bytes: number): Error {
+  return new Error(`${path} is larger than ${max_bytes} bytes, the most that can be kept.`);
 }
 
 /** Lets bytes through; then it knows whether they are binary, and whether a secret stands among them. */

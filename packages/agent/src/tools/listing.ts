@@ -13,7 +13,7 @@ shopt -u patsub_replacement 2> /dev/null
 known() { git ls-files -z -co --exclude-standard; }
 # Repositories within one: those that git knows nothing of, and its submodules.
 nested() {
-  known | grep -z "/$" | sed -z "s#/$##"
+  known | grep -z "/$" | sed -z 's,/$,,'
   git ls-files -sz | grep -z "^160000 " | cut -z -f 2-
 }
 list() {

@@ -23,6 +23,7 @@ if [[ -d $1 ]]; then
   find -H "$1" -mindepth 1 -maxdepth 1 -printf "%y %f\\0" | sort -z -k 1.3 | head -z -n ${FOLDER_ENTRIES + 1}
   exit
 fi
+if [[ -L $1 && ! -e $1 ]]; then printf "link\\n%s\\0" "$(readlink -- "$1")"; exit; fi
 if [[ ! -e $1 ]]; then
   printf "missing\\n"
   folder=$1
@@ -95,6 +96,8 @@ function answer(path: string, reading: Reading): ToolResult {
       return { output: reading.workspace.redacted(folder(path, names(content))) };
     case "missing":
       throw new Error(reading.workspace.redacted(missing(path, names(content))));
+    case "link":
+      throw new Error(`${path} is a link to ${names(content)[0]}, which does not exist.`);
     case "special":
       throw new Error(`${path} is neither a file nor a folder.`);
     case "unreadable":
