@@ -141,8 +141,8 @@ before your work was cut off and taken up again, is gone: start it anew if you s
       });
       await this.tellChanges(command);
       command.end = howItEnded({ exit_code, duration_ms, isLate });
-    } catch {
-      command.end = "lost";
+    } catch (error) {
+      command.end = `ended, but how is not known: ${messageOf(error)}`;
     }
   }
 

@@ -11,12 +11,9 @@ export function omission(bytes: number): string {
 
 /** The first and last 32 KiB of a text. */
 export function ends(text: string): string {
-  const bytes = Buffer.from(text);
-  if (bytes.length <= 2 * KEPT_BYTES) return text;
-  const head = firstBytes(text, KEPT_BYTES);
-  const tail = lastBytes(text, KEPT_BYTES);
-  const omitted = bytes.length - Buffer.byteLength(head) - Buffer.byteLength(tail);
-  return `${head}${omission(omitted)}${tail}`;
+  const recent = new RecentOutput();
+  recent.push(text);
+  return recent.take();
 }
 
 const isInsideCharacter = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;

@@ -3,8 +3,8 @@ import { createTwoFilesPatch } from "diff";
 const PATCH_CHARACTERS = 64 * 1024;
 /** Larger files are not compared. */
 export const COMPARED_BYTES = 8 * 1024 * 1024;
-/** Two files with nothing in common take longer to compare than anybody waits. */
-const COMPARE_MS = 1_000;
+/** Two files with nothing in common take long to compare, and the whole worker waits meanwhile. */
+const COMPARE_MS = 250;
 
 /** What one write changed, as a unified diff; a long one is cut. */
 export function createPatch(path: string, before: Buffer | undefined, after: Buffer): string {

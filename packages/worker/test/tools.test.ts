@@ -299,3 +299,18 @@ test("a picture reaches the transcript as an artifact", async () => {
   const { artifacts } = await world.get(run);
   expect(images).toEqual([{ artifact_id: artifacts[0].artifact_id, mime_type: "image/png" }]);
 });
+
+test("a run that has kept a gibibyte keeps only the ends of its outputs, and says so", async () => {
+  const { run } = await finished(["RUN: seq 1 40000"]);
+  await world.db`update events set data = data || '{"size_bytes": 1073741824}'
+    where run_id = ${run} and type = 'artifact.added'`;
+  await world.followUp(run, ["RUN: seq 1 40000 | tee a", call("keep_artifact", { path: "a" })]);
+  await world.until(run, "SUCCEEDED");
+  const events = (await world.events(run)).filter(({ turn }) => turn === 2);
+  expect(ofType(events, "artifact.added")).toEqual([]);
+  expect(ofType(events, "command.finished")[0]?.data).not.toHaveProperty("artifact_id");
+  expect(outputOf(events, "call-2")).toContain("bytes left out");
+  expect(answers(events)[0]).toContain("has kept as much as it may");
+  const notices = ofType(events, "notice").map(({ data }) => data.code);
+  expect(notices.filter((code) => code === "output_not_kept")).toHaveLength(1);
+});

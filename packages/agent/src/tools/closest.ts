@@ -7,7 +7,10 @@ const LIKENED_LINES = 5_000;
 const SHOWN_LINES = 30;
 
 /** Why an old text does not stand in a file, and what stands there that comes nearest. */
-export function whyNotFound(oldText: string, text: string): string {
+export function whyNotFound(
+  oldText: string,
+  { text, redacted }: { text: string; redacted(text: string): string },
+): string {
   const wanted = linesOf(oldText);
   const lines = linesOf(text);
   if (wanted.every((line) => /^\s*\d+\t/.test(line))) {
@@ -16,6 +19,10 @@ export function whyNotFound(oldText: string, text: string): string {
   const hint = oldText.includes("***")
     ? " Where read_file shows ***, a secret is masked: edit around it."
     : "";
+  const show = (from: number) => {
+    const passage = lines.slice(from, from + Math.min(wanted.length, SHOWN_LINES));
+    return numbered(redacted(passage.join("\n")).split("\n"), from);
+  };
   const squeezed = wanted.map(squeeze);
   const spaced = windows(lines, wanted.length).find((at) =>
     squeezed.every((line, index) => line === squeeze(lines[at + index] ?? "")),
@@ -23,12 +30,11 @@ export function whyNotFound(oldText: string, text: string): string {
   if (spaced !== undefined) {
     const passage = lines.slice(spaced, spaced + wanted.length);
     const what = difference(wanted, passage);
-    return `old_text stands in the file only with other whitespace${what}:\n${numbered(passage, spaced)}`;
+    return `old_text stands in the file only with other whitespace${what}:\n${show(spaced)}`;
   }
   const near = closest(squeezed, lines);
   if (near === undefined) return `old_text does not stand in the file, nor anything like it.${hint}`;
-  const passage = lines.slice(near, near + Math.min(wanted.length, SHOWN_LINES));
-  return `old_text does not stand in the file.${hint} What comes nearest:\n${numbered(passage, near)}`;
+  return `old_text does not stand in the file.${hint} What comes nearest:\n${show(near)}`;
 }
 
 function linesOf(text: string): string[] {
@@ -89,8 +95,5 @@ function closest(wanted: string[], lines: string[]): number | undefined {
 }
 
 function numbered(lines: string[], from: number): string {
-  return lines
-    .slice(0, SHOWN_LINES)
-    .map((line, index) => `${from + index + 1}\t${line.slice(0, 500)}`)
-    .join("\n");
+  return lines.map((line, index) => `${from + index + 1}\t${line.slice(0, 500)}`).join("\n");
 }

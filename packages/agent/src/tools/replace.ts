@@ -27,7 +27,8 @@ export function replaceAll(before: Buffer, { edits, redacted }: ReplaceOptions):
     if (edit.old_text === edit.new_text) return { problem: `${which}old_text and new_text are the same.` };
     const { oldText, newText } = inBytes(edit, text);
     const places = placesOf(oldText, text);
-    if (places.length === 0) return { problem: which + whyNotFound(edit.old_text, redacted(asText(text))) };
+    if (places.length === 0)
+      return { problem: which + whyNotFound(edit.old_text, { text: asText(text), redacted }) };
     if (places.length > 1 && !edit.replace_all) return { problem: which + notUnique(places, text) };
     count += places.length;
     first = Math.min(first, lineAt(places[0] as number, text));

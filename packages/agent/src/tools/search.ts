@@ -59,6 +59,7 @@ export const searchFiles = defineTool({
       throw new Error(complaint || "The search took too long: narrow it.");
     }
     const lines = readLines(looked.output.toString());
+    if (lines.length === 0 && complaint !== "") throw new Error(complaint);
     if (lines.length === 0) return { output: `Nothing in ${path} fits ${pattern}.` };
     const { text, found, isCut } = show(lines, max);
     const more = isCut || looked.is_cut ? `\n[${found} lines shown, there are more: narrow the search]` : "";
