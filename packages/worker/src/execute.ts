@@ -97,7 +97,7 @@ export class Execution {
         this.enforced = enforced;
         this.keepReceipt();
       },
-      keep: (file, name) => this.files.keepFile(file, { name, mime_type: "text/plain" }),
+      keep: (file, as) => this.files.keepFile(file, as),
       lose: (reason) => lease.lose(reason),
     });
     this.attachments = new Attachments({ files: this.files, open: () => this.workspace.open() });
@@ -133,6 +133,7 @@ export class Execution {
   private async work(): Promise<void> {
     const { assignment, reporter, lease } = this;
     let history: RunEvent[] = await this.wholeHistory();
+    this.workspace.kept.count(history);
     const harness = await this.prepare(history);
     if (harness === "draining") return this.handBack();
     if ("type" in harness) {
@@ -150,7 +151,8 @@ export class Execution {
         workspace: this.workspace,
         files: this.files,
         emit: async (event) => {
-          this.speech.end();
+          // What commands do in the background says nothing about the agent's words.
+          if (!/^(command|file)\./.test(event.type)) this.speech.end();
           await reporter.emit(event);
           await this.keepFiles();
         },

@@ -9,7 +9,6 @@ import type { Assignment } from "@outrider/contract/worker";
 import type { BuildContext } from "./build.ts";
 import { lookAround, placeOf, type Surroundings } from "./instructions.ts";
 import { type McpOptions, openMcpServers } from "./mcp/servers.ts";
-import type { Notice } from "./networks.ts";
 import { putSkill } from "./skills/put.ts";
 import { type RunSkill, readSkill } from "./skills/read.ts";
 import { resolveSource } from "./skills/resolve.ts";
