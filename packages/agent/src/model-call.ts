@@ -45,7 +45,7 @@ export interface ModelCall {
 /** One model call, nothing hidden behind it: no further steps, no tool carried out. Retries with back-off belong here. */
 export async function callModel(
   call: ModelCall,
-): Promise<Answer | { type: "aborted" } | { type: "failed"; error: unknown }> {
+): Promise<Answer | { type: "aborted" } | { type: "overflow" } | { type: "failed"; error: unknown }> {
   try {
     const answer = await receive(call);
     return call.signal.aborted ? { type: "aborted" } : answer;

@@ -8,21 +8,26 @@ import type { Assignment } from "@outrider/contract/worker";
 /** What the agent of one execution works with, made ready before its first turn. */
 export interface Harness {
   /** What stays the same from turn to turn. */
-  agent: Pick<TurnContext, "model" | "model_id" | "prices" | "tools" | "instructions">;
+  agent: Pick<
+    TurnContext,
+    "model" | "model_id" | "model_facts" | "prices" | "tools" | "instructions" | "output_schema"
+  >;
   receipt: Pick<RunReceipt, "skill" | "mcp_servers">;
   close(): Promise<void>;
 }
 
 /** Rejects with a Failure where something that the run asks for cannot be had. */
 export async function openHarness({ assignment }: { assignment: Assignment }): Promise<Harness> {
-  const { model, agent_config } = assignment;
+  const { model, agent_config, output_schema } = assignment;
   const { model_id, prices } = model;
   const agent = {
     model: openModel(model),
     model_id,
+    model_facts: model,
     prices,
     tools: builtinTools,
     instructions: assembleInstructions({ ...agent_config, model_id }),
+    output_schema,
   };
   return { agent, receipt: {}, async close() {} };
 }
