@@ -1,43 +1,63 @@
-import { Worker } from "node:worker_threads";
-import { Failure } from "./failure.ts";
+import { createContext, runInContext } from "node:vm";
+import { Ajv } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { Failure, messageOf } from "./failure.ts";
 
-/** A schema's patterns are the caller's, and a pattern can take for ever. */
-const CHECK_MS = 5_000;
+/** A schema's patterns are the caller's, and a pattern can take for ever, while nobody else's run goes on. */
+const CHECK_MS = 1_000;
+/** So much is enough for a model to mend, and no answer makes the transcript endless. */
+const MOST = 10;
 
-export interface AnswerToCheck {
-  schema: Record<string, unknown>;
-  answer: unknown;
+/** What an answer has wrong, by paths; nothing where it fits. */
+export type AnswerCheck = (answer: unknown) => string[];
+
+/** Fails where nothing can be checked by the schema. */
+export function answerCheck({ $schema, ...schema }: Record<string, unknown>): AnswerCheck {
+  const isOld = typeof $schema === "string" && /draft-0[4-7]/.test($schema);
+  const ajv = new (isOld ? Ajv : Ajv2020)({ allErrors: true, strict: false });
+  formats.default(ajv);
+  const fits = compiled(() => ajv.compile(schema));
+  return (answer) => {
+    try {
+      if (inTime(() => fits(answer))) return [];
+    } catch (error) {
+      if (!isTimeout(error)) throw error;
+      return [`it could not be checked within ${CHECK_MS / 1000} second`];
+    }
+    const errors = fits.errors ?? [];
+    const named = errors.slice(0, MOST).map(sentence);
+    return errors.length > MOST ? [...named, `and ${errors.length - MOST} more`] : named;
+  };
 }
 
-/** What is wrong with the schema, or with the answer: nothing, where it fits. */
-export type CheckResult = { unusable: string } | { wrong: string[] };
-
-/** What an answer has wrong, by paths. Works on a thread of its own, which can be stopped. */
-export async function checkAnswer({
-  signal,
-  ...workerData
-}: AnswerToCheck & { signal: AbortSignal }): Promise<string[]> {
-  signal.throwIfAborted();
-  const thread = new Worker(new URL("./answer-thread.ts", import.meta.url), {
-    workerData,
-    resourceLimits: { maxOldGenerationSizeMb: 128 },
-  });
-  const patience = AbortSignal.any([signal, AbortSignal.timeout(CHECK_MS)]);
+function compiled<T>(compile: () => T): T {
   try {
-    const result = await new Promise<CheckResult>((resolve, reject) => {
-      thread.once("message", resolve);
-      thread.once("error", reject);
-      patience.addEventListener("abort", () => reject(patience.reason), { once: true });
-    });
-    if ("unusable" in result) {
-      throw new Failure("output_invalid", `The run's output_schema cannot be used: ${result.unusable}`);
-    }
-    return result.wrong;
+    return inTime(compile);
   } catch (error) {
-    signal.throwIfAborted();
-    if (patience.aborted) return [`it could not be checked within ${CHECK_MS / 1000} seconds`];
-    throw error;
-  } finally {
-    void thread.terminate();
+    throw new Failure("output_invalid", `The run's output_schema cannot be used: ${messageOf(error)}`);
   }
+}
+
+/** Of all that runs on this thread only what is called from such a context can be stopped in its midst. */
+function inTime<T>(work: () => T): T {
+  return runInContext("work()", createContext({ work }), { timeout: CHECK_MS }) as T;
+}
+
+function isTimeout(error: unknown): boolean {
+  return (error as { code?: string }).code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
+}
+
+function sentence({
+  instancePath,
+  message = "is wrong",
+  params,
+}: {
+  instancePath: string;
+  message?: string;
+  params: Record<string, unknown>;
+}): string {
+  const { additionalProperty, allowedValues, allowedValue } = params;
+  const detail = additionalProperty ?? allowedValues ?? allowedValue;
+  return `${instancePath || "the whole"} ${message}${detail === undefined ? "" : ` (${JSON.stringify(detail)})`}`;
 }

@@ -94,8 +94,8 @@ export async function runTurn(context: TurnContext): Promise<TurnEnd> {
     if (halt.aborted) stop();
     else halt.addEventListener("abort", stop, { once: true });
   });
-  const turn = new Turn(context, halt, (error) => lost.abort(error));
-  const ended = turn.run().catch((error: unknown): TurnEnd => {
+  const work = async () => new Turn(context, halt, (error) => lost.abort(error)).run();
+  const ended = work().catch((error: unknown): TurnEnd => {
     if (halt.aborted) return { type: "stopped", reason: halt.reason };
     if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };
     throw error;

@@ -1,4 +1,4 @@
-import { checkAnswer } from "../answer-check.ts";
+import { answerCheck } from "../answer-check.ts";
 import type { Tool } from "./tool.ts";
 
 export const FINISH = "finish";
@@ -16,16 +16,17 @@ export interface AnswerForm {
   answerOf(input: unknown): unknown;
 }
 
-/** The tools that an agent has for an answer of this form. */
+/** Fails where the schema cannot be used. */
 export function answerForm(schema: Record<string, unknown>): AnswerForm {
+  const check = answerCheck(schema);
   const isWrapped = mustBeWrapped(schema);
   const answerOf = (input: unknown) => (isWrapped ? (input as { answer?: unknown } | null)?.answer : input);
   const tool: Tool = {
     name: FINISH,
     description,
     input: { jsonSchema: isWrapped ? wrapped(schema) : schema },
-    async run(input, { signal }) {
-      const wrong = await checkAnswer({ schema, answer: answerOf(input), signal });
+    async run(input) {
+      const wrong = check(answerOf(input));
       if (wrong.length > 0) return { output: `${UNFIT}${wrong.join("; ")}`, is_error: true };
       return { output: "The answer fits." };
     },
