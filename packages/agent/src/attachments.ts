@@ -1,21 +1,30 @@
-/** Where attachments lie in a run's sandbox: beside the workspace, so that they are no part of what it changes. */
+/** Where a run's attachments lie in its sandbox: outside of the workspace, whose changes are the agent's. */
 export const ATTACHMENTS_FOLDER = "~/attachments";
 
-/** Gives each attachment of a run its path, in the order in which they came. */
+/**
+ * Which path each gets, in the order in which they were sent. A name that an earlier one has taken gets a number before its
+ * extension. Letters of either case count as the same: some file systems see no difference, and people overlook it.
+ */
 export class AttachmentPaths {
   private readonly taken = new Set<string>();
 
-  place(fileName: string): string {
-    return `${ATTACHMENTS_FOLDER}/${this.nameFor(fileName)}`;
+  place(file_name: string): string {
+    let name = fitting(file_name);
+    for (let number = 2; this.taken.has(name.toLowerCase()); number++)
+      name = fitting(file_name, `-${number}`);
+    this.taken.add(name.toLowerCase());
+    return `${ATTACHMENTS_FOLDER}/${name}`;
   }
+}
 
-  /** The second of a name gets `-2` before its extension. */
-  private nameFor(fileName: string): string {
-    const dot = fileName.lastIndexOf(".");
-    const [stem, extension] = dot > 0 ? [fileName.slice(0, dot), fileName.slice(dot)] : [fileName, ""];
-    let name = fileName;
-    for (let count = 2; this.taken.has(name); count += 1) name = `${stem}-${count}${extension}`;
-    this.taken.add(name);
-    return name;
-  }
+/** What a file system takes for one name, in bytes. */
+const NAME_BYTES = 255;
+
+/** The mark goes before the extension; what is too long loses the end of its stem. */
+function fitting(name: string, mark = ""): string {
+  const dot = name.lastIndexOf(".");
+  const extension = dot > 0 && Buffer.byteLength(name.slice(dot)) <= 32 ? name.slice(dot) : "";
+  const stem = [...name.slice(0, name.length - extension.length)];
+  while (Buffer.byteLength(stem.join("") + mark + extension) > NAME_BYTES) stem.pop();
+  return stem.join("") + mark + extension;
 }

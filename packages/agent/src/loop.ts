@@ -10,7 +10,7 @@ import { ANSWER_MISSING, Conversation } from "./conversation.ts";
 import { type AgentEvent, type LogEvent, storable } from "./event.ts";
 import { Failure, failedCall, messageOf } from "./failure.ts";
 import type { RunFiles } from "./files.ts";
-import { type Answer, callModel, type ToolCall } from "./model-call.ts";
+import { type Answer, callModel, type Retry, type ToolCall } from "./model-call.ts";
 import type { LimitCode } from "./notes.ts";
 import { Pictures } from "./pictures.ts";
 import { tokensIn } from "./tokens.ts";
@@ -26,6 +26,7 @@ import {
   type Spent,
   spentBy,
   withCall,
+  withTokens,
 } from "./usage.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -248,6 +249,7 @@ class Turn {
       mayCallTools: false,
       signal: AbortSignal.any([this.halt, interrupt]),
       delta: () => {},
+      onRetry: (retry) => this.retry(retry),
     });
     this.halt.throwIfAborted();
     switch (call.type) {
@@ -257,9 +259,12 @@ class Turn {
       case "aborted":
         await this.count({ ...nothingSpent, input: tokensIn(content) });
         return "interrupted";
-      default:
+      case "failed":
+        await this.count(spentBy(call.usage));
+        return "failed";
+      case "overflow":
         await this.count(nothingSpent);
-        return call.type;
+        return "overflow";
     }
   }
 
@@ -281,7 +286,12 @@ class Turn {
     const signal = AbortSignal.any([this.halt, interrupt]);
     // The answer that was asked for may still be given when nothing else may be done.
     const mayCallTools = !limit || form !== undefined;
-    const call = await callModel({ model, instructions, messages, tools, mayCallTools, signal, delta });
+    const onRetry = (retry: Retry) => {
+      said = "";
+      return this.retry(retry);
+    };
+    const question = { model, instructions, messages, tools, mayCallTools, signal, delta };
+    const call = await callModel({ ...question, onRetry });
     this.halt.throwIfAborted();
     switch (call.type) {
       case "answer": {
@@ -301,7 +311,7 @@ class Turn {
         await this.makeRoom(interrupt, limit);
         return "again";
       case "failed":
-        await this.count(nothingSpent);
+        await this.count(spentBy(call.usage));
         return failedCall(call.error);
       case "aborted":
         // The provider said nothing about the half that came, but it charges for what it read and wrote.
@@ -311,6 +321,16 @@ class Turn {
         }
         return "again";
     }
+  }
+
+  /**
+   * The notice tells who reads along that what was said since the last event is void. The usage is told with that of the
+   * next try: where it stands in the log says what belongs to one step.
+   */
+  private async retry({ attempt, reason, delay_ms, usage }: Retry) {
+    this.usage = withTokens(this.usage, spentBy(usage), this.context.prices);
+    const message = `The model's provider failed (try ${attempt}): ${reason} The next try comes in ${Math.ceil(delay_ms / 1000)} s.`;
+    await this.emit({ type: "notice", data: { code: "model_retry", message } });
   }
 
   /** The order of these events means something: see conversation.ts. */

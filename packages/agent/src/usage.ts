@@ -16,7 +16,8 @@ export interface Spent {
 
 export const nothingSpent: Spent = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 };
 
-export function spentBy(usage: LanguageModelUsage): Spent {
+export function spentBy(usage: LanguageModelUsage | undefined): Spent {
+  if (!usage) return nothingSpent;
   return {
     input: usage.inputTokens ?? 0,
     cacheRead: usage.inputTokenDetails.cacheReadTokens ?? 0,

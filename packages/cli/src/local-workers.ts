@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { modelKeyVariables } from "@outrider/server/config/models";
 
 const AGAIN_MS = 1_000;
 const STOP_MS = 30_000;
@@ -34,7 +35,8 @@ export function startLocalWorkers({
       // The terminal's Ctrl-C is the server's to pass on; stdin closes when the server is gone.
       detached: true,
       stdio: ["pipe", "inherit", "inherit"],
-      env: { ...process.env, OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
+      // Keys of models come to a worker with each run; the server's own are none of its business.
+      env: { ...withoutModelKeys(process.env), OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
     });
     running.set(index, child);
     child.once("exit", (code) => {
@@ -61,4 +63,10 @@ export function startLocalWorkers({
       );
     },
   };
+}
+
+function withoutModelKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !modelKeyVariables.includes(name)),
+  );
 }

@@ -64,6 +64,10 @@ export const ModelWork = z.object({
   max_output_tokens: z.int().optional(),
   sees_images: z.boolean(),
   prices: ModelPrices.optional(),
+  unavailable: z
+    .string()
+    .optional()
+    .meta({ description: "Why it cannot be called any more; the turn then ends as `model_not_available`." }),
 });
 export type ModelWork = z.infer<typeof ModelWork>;
 

@@ -9,6 +9,7 @@ import type {
   TurnOutcome,
   WorkerInfo,
 } from "@outrider/contract/worker";
+import { Attachments } from "./attachments.ts";
 import type { BuildContext } from "./build.ts";
 import { Files } from "./files.ts";
 import { type Harness, openHarness } from "./harness.ts";
@@ -50,6 +51,7 @@ export class Execution {
   private readonly reporter: Reporter;
   private readonly workspace: RunWorkspace;
   private readonly files: Files;
+  private readonly attachments: Attachments;
   private readonly redactor: Redactor;
   private readonly speech: Speech;
   private interrupting = new AbortController();
@@ -77,7 +79,7 @@ export class Execution {
     const tell = (text: string) => void server.delta(execution_id, { run_id, text }, signal).catch(() => {});
     this.speech = new Speech({ redactor, tell });
     this.reporter = new Reporter({ server, assignment, redactor, signal });
-    this.files = new Files({ server, reporter: this.reporter, folder, signal });
+    this.files = new Files({ server, reporter: this.reporter, folder, signal, executionId: execution_id });
     this.workspace = new RunWorkspace({
       assignment,
       provider,
@@ -95,6 +97,7 @@ export class Execution {
       keep: (file, name) => this.files.keepFile(file, { name, mime_type: "text/plain" }),
       lose: (reason) => lease.lose(reason),
     });
+    this.attachments = new Attachments({ files: this.files, open: () => this.workspace.open() });
   }
 
   /** What may be said of an error outside of the run: it can quote what the run made up. */
@@ -135,7 +138,7 @@ export class Execution {
     const { assignment, reporter, lease } = this;
     let history: RunEvent[] = await this.wholeHistory();
     await this.tellWhatHasNoEffect();
-    const harness = await this.prepare();
+    const harness = await this.prepare(history);
     if (harness === "draining") return this.handBack();
     if ("type" in harness) {
       await this.finish(harness);
@@ -181,7 +184,7 @@ export class Execution {
   }
 
   /** The environment stands before the agent begins. Answers how the turn ends where it cannot. */
-  private async prepare(): Promise<Harness | TurnOutcome | "draining"> {
+  private async prepare(history: RunEvent[]): Promise<Harness | TurnOutcome | "draining"> {
     const { assignment, lease, options, workspace, reporter } = this;
     const signal = AbortSignal.any([lease.signal, options.drain]);
     this.lastStored = assignment.snapshot;
@@ -199,6 +202,7 @@ export class Execution {
       if (workspace.prepared) await reporter.flush();
       if (kept) workspace.adopt(kept);
       if (workspace.prepared) await workspace.open();
+      await this.attachments.placeAll(history);
       this.harness = await openHarness({ assignment });
       this.keepReceipt();
       reporter.phase = "working";
@@ -243,6 +247,7 @@ export class Execution {
       : undefined;
     const { ended, followups } = await this.reporter.finish(outcome, { snapshot, keeps_minutes });
     this.note(followups);
+    await this.attachments.placeNew(followups);
     this.isOver = ended;
     this.finalFiles = ended ? (snapshot ?? this.lastStored)?.sha256 : undefined;
     return ended;
@@ -260,6 +265,7 @@ export class Execution {
   private async takeMessages() {
     const followups = await this.reporter.takeFollowups();
     this.note(followups);
+    await this.attachments.placeNew(followups);
     return followups;
   }
 
@@ -339,13 +345,16 @@ export class Execution {
   }
 }
 
-function secretsOf({ secrets, agent_config, environment }: Assignment): string[] {
+function secretsOf({ secrets, agent_config, environment, model }: Assignment): string[] {
   const servers = Object.values(agent_config.mcp_servers ?? {});
   const literals = servers.flatMap(({ env = {}, headers = {} }) => [
     ...Object.values(env),
     ...Object.values(headers),
   ]);
+  // Local models often have a key that is none, like their own name.
+  const ofModel = [model.api_key ?? "", ...Object.values(model.headers ?? {})];
   return [
+    ...ofModel.filter((value) => value.length >= 8),
     ...Object.values(secrets),
     ...Object.values(environment?.credentials ?? {}).flatMap(secretsOfCredential),
     ...literals.filter((value) => value.length >= 8 && !value.includes("${secrets.")),

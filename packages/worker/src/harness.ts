@@ -1,3 +1,4 @@
+import { Failure } from "@outrider/agent/failure";
 import type { TurnContext } from "@outrider/agent/loop";
 import { openModel } from "@outrider/agent/models/open";
 import { assembleInstructions } from "@outrider/agent/prompt";
@@ -19,9 +20,12 @@ export interface Harness {
 /** Rejects with a Failure where something that the run asks for cannot be had. */
 export async function openHarness({ assignment }: { assignment: Assignment }): Promise<Harness> {
   const { model, agent_config, output_schema } = assignment;
-  const { model_id, prices } = model;
+  const { model_id, prices, unavailable } = model;
+  if (unavailable) {
+    throw new Failure("model_not_available", `${model_id} cannot be used any more: ${unavailable}.`);
+  }
   const agent = {
-    model: openModel(model),
+    model: openModel(model, { cacheKey: assignment.run_id }),
     model_id,
     model_facts: model,
     prices,

@@ -9,7 +9,7 @@ import {
 import type { CloudEnvironment } from "@outrider/contract/environment";
 import type { Sql } from "../store/db.ts";
 import { findEnvironment } from "../store/environments.ts";
-import { models, requireModel } from "./models.ts";
+import type { Models } from "./models.ts";
 import type { Principal } from "./principal.ts";
 import { badMember, Refusal } from "./refusal.ts";
 
@@ -25,12 +25,14 @@ export interface Resolved {
 /** What a run will use: the caller's configuration, then the cloud agent's, then the installation's. */
 export async function resolveConfig(
   sql: Sql,
+  models: Models,
   principal: Principal,
   sent: AgentConfigInput = {},
 ): Promise<Resolved> {
   const { mcp_servers, ...members } = sent;
-  const model_id = members.model_id ?? principal.defaults.model_id ?? models.default_model_id;
-  requireModel(model_id, "/config/model_id");
+  const asked = members.model_id ?? principal.defaults.model_id ?? models.list.default_model_id;
+  // An alias may mean another model tomorrow; the run stays with the one that it began with.
+  const { model_id } = models.require(asked, "/config/model_id");
   const environment_id = members.environment_id ?? principal.defaults.environment_id;
   const environment = environment_id ? await usableEnvironment(sql, principal, environment_id) : undefined;
   const servers = mcp_servers && serversByName(mcp_servers);

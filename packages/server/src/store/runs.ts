@@ -1,8 +1,8 @@
 import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
+import type { SentFile } from "@outrider/contract/event";
 import { limits } from "@outrider/contract/limits";
 import {
   noUsage,
-  type RunAgentRequest,
   type RunCreatorInfo,
   type RunItem,
   type RunLimits,
@@ -25,14 +25,16 @@ export interface NewRun {
   metadata?: Record<string, string>;
   limits?: RunLimits;
   output_schema?: Record<string, unknown>;
+  attachments: SentFile[];
   priority: number;
   trace_id: string;
 }
 
 /** Writes the run, its head and its first event in one statement. */
 export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
-  const { creator, agent_config: config } = run;
-  const created = { title: run.title, prompt: run.prompt, source: run.source, creator };
+  const { creator, agent_config: config, attachments } = run;
+  const files = attachments.length > 0 ? { attachments } : {};
+  const created = { title: run.title, prompt: run.prompt, source: run.source, creator, ...files };
   const words = searchWords(`${run.title}\n${run.prompt}\n${config.skill_spec ?? ""}`);
   await sql`
     with at as materialized (select outrider_now() as now),
@@ -63,25 +65,10 @@ export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
     select ${run.run_id}, 1, 'run.created', now, 1, 0, ${sql.json(created)} from at`;
 }
 
-type Attachments = NonNullable<RunAgentRequest["attachments"]>;
-
-export async function insertAttachments(
-  sql: Sql,
-  owner: { run_id: string; followup_id?: string },
-  attachments: Attachments,
-): Promise<void> {
-  for (const [position, { file_name, mime_type, data }] of attachments.entries()) {
-    await sql`
-      insert into attachments (run_id, followup_id, position, file_name, mime_type, data)
-      values (${owner.run_id}, ${owner.followup_id ?? null}, ${position}, ${file_name}, ${mime_type},
-        ${Buffer.from(data, "base64")})`;
-  }
-}
-
 /** What only one run shows: its whole prompt, the files sent with it, the schema of its answer. */
 export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefined> {
   const [row] = await sql`
-    select ${columns(sql)}, r.prompt, r.output_schema, r.receipt,
+    select ${columns(sql)}, r.prompt, r.output_schema, r.output, r.receipt,
       jsonb_strip_nulls(jsonb_build_object(
         'queued', ${milliseconds(sql, "h.queued_at", "coalesce(r.started_at, r.finished_at, outrider_now())")},
         'preparing', ${milliseconds(sql, "r.started_at", "coalesce(h.working_at, r.finished_at, outrider_now())")},
@@ -111,6 +98,11 @@ export async function findRunCreator(sql: Sql, runId: string): Promise<RunCreato
   const [row] = await sql<RunCreator[]>`
     select creator_type as type, creator_uid as uid from runs where run_id = ${runId}`;
   return row;
+}
+
+export async function findModelOfRun(sql: Sql, runId: string): Promise<string | undefined> {
+  const [row] = await sql<{ model_id: string }[]>`select model_id from runs where run_id = ${runId}`;
+  return row?.model_id;
 }
 
 export interface RunFilter {
