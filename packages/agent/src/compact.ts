@@ -1,5 +1,5 @@
 import type { EventData } from "@outrider/contract/event";
-import { type Done, type DoneCall, type Entry, type Heard, tokensOf } from "./entry.ts";
+import { type Done, type DoneCall, type Entry, type Heard, IMAGE_TOKENS, tokensOf } from "./entry.ts";
 import { compactedNote } from "./notes.ts";
 import { ends } from "./output.ts";
 import { bytesIn, tokensIn } from "./tokens.ts";
@@ -44,7 +44,7 @@ export function pruned(entries: readonly Entry[], kept: number): Entry[] {
   const last = entries.length - 1;
   let left = kept;
   const prunedCall = (call: DoneCall, mayVanish: boolean): DoneCall => {
-    const size = tokensIn(call.output);
+    const size = tokensIn(call.output) + call.images.length * IMAGE_TOKENS;
     const room = Math.max(0, left);
     left -= size;
     if (size <= room) return call;

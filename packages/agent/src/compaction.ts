@@ -14,6 +14,8 @@ const ANSWER_TOKENS = 8_192;
 const FULL = 0.8;
 /** Old outputs alone are left out where this little of the room is taken then; else it would be full again at once. */
 const ROOMY = 0.5;
+/** How much of the room the newest outputs may keep then. */
+const OUTPUTS = 0.25;
 /** A conversation of this part of the room or less is left as it is. */
 const LEAST = 0.25;
 const MOST_KEPT = 16_000;
@@ -58,11 +60,12 @@ function usable({ context_tokens, max_output_tokens = ANSWER_TOKENS }: Capacity)
 export async function compaction(crowd: Crowd): Promise<EventData<"compacted"> | "interrupted"> {
   const { entries, capacity, tokens, squeezes } = crowd;
   const room = usable(capacity);
+  const outputs = Math.ceil(OUTPUTS * room);
+  const freed = sizeOf(entries) - sizeOf(pruned(entries, outputs));
+  if (squeezes === 0 && tokens - freed <= ROOMY * room) return { summary: "", kept_tokens: outputs };
   const kept_tokens = Math.ceil(Math.min(MOST_KEPT, room / 8) / 4 ** squeezes);
   const before = summarised(entries, kept_tokens);
-  const freed = sizeOf(entries) - sizeOf(pruned(entries, kept_tokens));
-  const isEnough = squeezes === 0 && tokens - freed <= ROOMY * room;
-  if (isEnough || before.length === 0) return { summary: "", kept_tokens };
+  if (before.length === 0) return { summary: "", kept_tokens };
   const summary = await written(crowd, before, room);
   if (summary === "interrupted") return summary;
   const rest = `No summary could be made. This is left of it:\n\n${transcript(before, kept_tokens)}`;

@@ -41,7 +41,7 @@ export interface Done {
 export type Entry = Heard | Done;
 
 /** What an image costs is each provider's secret; this is what most of them charge for a large one. */
-const IMAGE_TOKENS = 1_600;
+export const IMAGE_TOKENS = 1_600;
 
 const sizes = new WeakMap<Entry, number>();
 
