@@ -15,7 +15,17 @@ export const creator = { type: "user", uid: "somebody", display_name: "Somebody"
 type Options = Partial<
   Pick<
     TurnContext,
-    "prices" | "limits" | "usage" | "emit" | "instructions" | "signal" | "takeMessages" | "timeIsUp"
+    | "prices"
+    | "limits"
+    | "usage"
+    | "emit"
+    | "instructions"
+    | "signal"
+    | "takeMessages"
+    | "timeIsUp"
+    | "model_facts"
+    | "output_schema"
+    | "tools"
   >
 >;
 
@@ -82,6 +92,7 @@ export class TestRun {
     return runTurn({
       model: this.model,
       model_id: "scripted",
+      model_facts: { context_tokens: 200_000, sees_images: true },
       tools: builtinTools,
       instructions: "Be brief.",
       history: [...this.log],

@@ -17,7 +17,10 @@ import type { RunWorkspace } from "./workspace.ts";
 /** What the agent of one execution works with, made ready before its first turn. */
 export interface Harness {
   /** What stays the same from turn to turn. */
-  agent: Pick<TurnContext, "model" | "model_id" | "prices" | "tools" | "instructions">;
+  agent: Pick<
+    TurnContext,
+    "model" | "model_id" | "model_facts" | "prices" | "tools" | "instructions" | "output_schema"
+  >;
   receipt: Pick<RunReceipt, "skill" | "mcp_servers">;
   close(): Promise<void>;
 }
@@ -31,7 +34,7 @@ export interface HarnessOptions extends McpOptions {
 /** Rejects with a Failure where something that the run asks for cannot be had. */
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const { assignment } = options;
-  const { model, agent_config } = assignment;
+  const { model, agent_config, output_schema } = assignment;
   const { model_id, prices, unavailable } = model;
   if (unavailable) {
     throw new Failure("model_not_available", `${model_id} cannot be used any more: ${unavailable}.`);
@@ -43,9 +46,11 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const agent = {
     model: openModel(model, { cacheKey: assignment.run_id }),
     model_id,
+    model_facts: model,
     prices,
     tools: mcp ? [...builtinTools, ...mcp.tools] : builtinTools,
     instructions: mcp ? `${instructions}\n\n${MCP_NOTE}` : instructions,
+    output_schema,
   };
   return {
     agent,
