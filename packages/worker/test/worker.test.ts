@@ -323,13 +323,13 @@ test("output that events cannot hold is kept whole as an artifact", async () => 
 });
 
 test("what a run asks for and nobody acts on yet stands in its transcript", async () => {
-  const config = { skill_spec: "acme/skills:notes", mcp_servers: { files: { command: "mcp-files" } } };
+  const config = { mcp_servers: { files: { command: "mcp-files" } } };
   const run = await world.create(["SAY: done"], { config, output_schema: { type: "object" } });
   await world.until(run, "SUCCEEDED");
   const notices = (await world.events(run)).filter(({ type }) => type === "notice");
   expect(notices.map(({ data }) => data)).toContainEqual({
     code: "without_effect",
-    message: expect.stringMatching(/: config\.skill_spec, config\.mcp_servers, output_schema\.$/),
+    message: expect.stringMatching(/: config\.mcp_servers, output_schema\.$/),
   });
 });
 
