@@ -322,17 +322,6 @@ test("output that events cannot hold is kept whole as an artifact", async () => 
   expect((await world.call("GET", `/agent/artifacts/${artifact_id}/content`)).text).toBe(whole);
 });
 
-test("what a run asks for and nobody acts on yet stands in its transcript", async () => {
-  const config = { mcp_servers: { files: { command: "mcp-files" } } };
-  const run = await world.create(["SAY: done"], { config, output_schema: { type: "object" } });
-  await world.until(run, "SUCCEEDED");
-  const notices = (await world.events(run)).filter(({ type }) => type === "notice");
-  expect(notices.map(({ data }) => data)).toContainEqual({
-    code: "without_effect",
-    message: expect.stringMatching(/: config\.mcp_servers, output_schema\.$/),
-  });
-});
-
 describe("a bad way to the server", () => {
   test("that loses every third answer costs no event and doubles none", async () => {
     const other = await startWorld();
