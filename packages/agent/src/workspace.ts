@@ -77,6 +77,8 @@ export interface KeptArtifact {
  * told to the model, which goes on; a `Failure` ends the turn, as when the sandbox is gone.
  */
 export interface Workspace {
+  /** What `~` stands for in a shell. */
+  readonly home: string;
   exec(command: string, options: ExecOptions): Promise<ExecResult>;
   /** The same for a command that nobody waits for. */
   spawn(command: string, options: SpawnOptions): Promise<Spawned>;

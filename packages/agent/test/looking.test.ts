@@ -173,7 +173,8 @@ describe("find_files", () => {
 
   it("leaves out what is deleted, names what is not committed, and looks into submodules", async () => {
     const question = await ask("find_files", { pattern: "*.ts", path: "repo" }, tree);
-    const commit = "git -c advice.addEmbeddedRepo=false add -A . 2> /dev/null && git -c user.name=x -c user.email=x@example.com commit -qm x";
+    const commit =
+      "git -c advice.addEmbeddedRepo=false add -A . 2> /dev/null && git -c user.name=x -c user.email=x@example.com commit -qm x";
     const repo = join(question.folder, "repo");
     execFileSync("bash", ["-c", commit], { cwd: join(repo, "inner") });
     execFileSync("bash", ["-c", `${commit} && rm src/a.ts && touch '&new.ts'`], { cwd: repo });

@@ -32,6 +32,7 @@ import type { Prepared } from "./prepare.ts";
 import { Recording, type RecordingOptions } from "./recording.ts";
 import { type Redactor, redacting } from "./redact.ts";
 import { updateScript } from "./repositories/update.ts";
+import { own } from "./sandboxes/bubblewrap.ts";
 import { type Enforced, LimitNotEnforceableError } from "./sandboxes/limits.ts";
 import { DeadlinePassedError, type Sandbox, type SandboxProvider } from "./sandboxes/sandbox.ts";
 import type { Server } from "./server.ts";
@@ -62,6 +63,7 @@ interface WorkspaceOptions {
 
 /** The agent's view of a run's sandbox, which is opened when it is first needed and not before. */
 export class RunWorkspace implements Workspace {
+  readonly home = own.home;
   private readonly options: WorkspaceOptions;
   private sandbox: Promise<Sandbox> | undefined;
   /** The same, from when it is open, though its files may still be on their way. */
