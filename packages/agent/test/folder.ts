@@ -10,8 +10,8 @@ import type {
   KeepOptions,
   Looked,
   LookOptions,
-  Spawned,
-  SpawnOptions,
+  Started,
+  StartOptions,
   Workspace,
 } from "../src/workspace.ts";
 
@@ -42,7 +42,7 @@ export async function makeFolder(): Promise<Folder> {
     home: join(path, "home"),
     kept,
     exec: (command, options) => exec(command, path, options),
-    spawn: async (command, options) => inBackground(command, path, options),
+    start: async (command, options) => inBackground(command, path, options),
     look: (script, options) => look(script, path, options),
     read: async (name) => (await read(name, Number.POSITIVE_INFINITY)).toString(),
     write: async (name, text) => void (await write(name, Buffer.from(text))),
@@ -111,7 +111,7 @@ async function exec(
   }
 }
 
-function inBackground(command: string, cwd: string, { signal, onOutput }: SpawnOptions): Spawned {
+function inBackground(command: string, cwd: string, { signal, onOutput }: StartOptions): Started {
   const began = performance.now();
   const child = bash(cwd, command);
   pass(child, onOutput);
