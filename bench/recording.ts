@@ -6,6 +6,7 @@ import type { Services } from "../packages/server/src/api/call.ts";
 import { openBlobs } from "../packages/server/src/engine/blobs.ts";
 import { Claimants } from "../packages/server/src/engine/claimants.ts";
 import { openDeltas } from "../packages/server/src/engine/deltas.ts";
+import { openModels } from "../packages/server/src/engine/models.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
 import { openWake } from "../packages/server/src/engine/wake.ts";
@@ -62,6 +63,7 @@ export async function recordRequests(
     claims: db,
     claimants: new Claimants(),
     vault,
+    models: openModels({ providers: {}, aliases: {} }),
     rules: defaultRules,
     watch,
     wake,

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hashKey } from "../packages/server/src/engine/keys.ts";
+import { openModels } from "../packages/server/src/engine/models.ts";
 import { principalOf } from "../packages/server/src/engine/principal.ts";
 import { createRun } from "../packages/server/src/engine/runs.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
@@ -25,11 +26,11 @@ export async function seedRuns(db: Db, { key, count }: { key: string; count: num
     source: "API",
     traceId: randomBytes(16).toString("hex"),
   } as const;
-  const vault = openVault(randomBytes(32));
+  const services = { vault: openVault(randomBytes(32)), models: openModels({ providers: {}, aliases: {} }) };
   for (let start = 0; start < count; start += BATCH) {
     const numbers = Array.from({ length: Math.min(BATCH, count - start) }, (_, index) => start + index);
     await db.begin((tx) =>
-      Promise.all(numbers.map((number) => createRun(tx, vault, origin, { prompt: promptOf(number) }))),
+      Promise.all(numbers.map((number) => createRun(tx, services, origin, { prompt: promptOf(number) }))),
     );
   }
   await db`

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync 
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { modelKeyVariables } from "@outrider/server/config/models";
 import { clusterName } from "@outrider/server/store/embedded/leftovers";
 import { findProcesses } from "@outrider/server/store/embedded/processes";
 import { expect, vi } from "vitest";
@@ -61,7 +62,7 @@ type Environment = Record<string, string>;
 /** The machine's environment without what would configure us. */
 function environmentWith(own: Environment): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith("OUTRIDER_") && name !== "DATABASE_URL",
+    ([name]) => !/^OUTRIDER_|^DATABASE_URL$/.test(name) && !modelKeyVariables.includes(name),
   );
   return { ...Object.fromEntries(inherited), ...own };
 }

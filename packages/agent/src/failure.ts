@@ -1,6 +1,5 @@
 import type { ErrorCode } from "@outrider/contract/error";
 import type { TurnOutcome } from "@outrider/contract/worker";
-import { APICallError } from "ai";
 
 /** An error that ends the turn, under a code of the error table. */
 export class Failure extends Error {
@@ -17,12 +16,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What a failed model call means for the run. */
-export function failedCall(error: unknown): TurnOutcome {
-  return { type: "failed", error_code: codeOf(error), message: messageOf(error) };
-}
-
-function codeOf(error: unknown): ErrorCode {
-  if (error instanceof Failure) return error.code;
-  return APICallError.isInstance(error) && error.statusCode === 429 ? "model_rate_limited" : "model_error";
+/** What a model call that was given up means for the run. */
+export function failedCall({ code, message }: Failure): TurnOutcome {
+  return { type: "failed", error_code: code, message };
 }

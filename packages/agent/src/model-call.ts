@@ -1,164 +1,136 @@
-import {
-  type FinishReason,
-  jsonSchema,
-  type LanguageModel,
-  type LanguageModelUsage,
-  type ModelMessage,
-  streamText,
-  type ToolSet,
-  tool,
-  zodSchema,
-} from "ai";
-import { Failure, messageOf } from "./failure.ts";
-import type { Tool } from "./tools/tool.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LanguageModelUsage } from "ai";
+import { Failure } from "./failure.ts";
+import { type Answer, type Question, Reception } from "./model-answer.ts";
+import { delayBefore, type Patience, usualPatience } from "./models/patience.ts";
+import { BrokenAnswer, type Trouble, troubleOf } from "./models/trouble.ts";
 
-// What a provider warns of goes to the transcript, not to the worker's console.
-globalThis.AI_SDK_LOG_WARNINGS = false;
+export type { Answer, ToolCall } from "./model-answer.ts";
 
-export interface ToolCall {
-  tool: string;
-  input: unknown;
-  /** Why it cannot be carried out: there is no such tool, or it takes no such input. */
-  error?: string;
+/** A try that failed and is followed by another. */
+export interface Retry {
+  /** How many tries there were. */
+  attempt: number;
+  reason: string;
+  delay_ms: number;
+  /** What the try has used, where that is known. */
+  usage: LanguageModelUsage | undefined;
 }
 
-export interface Answer {
-  type: "answer";
-  text: string;
-  reasoning: string;
-  calls: ToolCall[];
-  isCut: boolean;
-  warnings: string[];
-  usage: LanguageModelUsage;
+export interface ModelCall extends Question {
+  /** All that the failed try said through `delta` is void when this is called; waited for before the next try. */
+  onRetry?(retry: Retry): void | Promise<void>;
+  patience?: Patience;
 }
 
-export interface ModelCall {
-  model: LanguageModel;
-  instructions: string;
-  messages: ModelMessage[];
-  tools: readonly Tool[];
-  mayCallTools: boolean;
-  signal: AbortSignal;
-  delta(text: string): void;
-}
+export type ModelResult =
+  | Answer
+  | { type: "aborted" }
+  /** The conversation is too long for the model. */
+  | { type: "overflow"; reason: string }
+  | { type: "failed"; error: Failure; usage: LanguageModelUsage | undefined };
 
-/** One model call, nothing hidden behind it: no further steps, no tool carried out. Retries with back-off belong here. */
-export async function callModel(
-  call: ModelCall,
-): Promise<Answer | { type: "aborted" } | { type: "failed"; error: unknown }> {
-  try {
-    const answer = await receive(call);
-    return call.signal.aborted ? { type: "aborted" } : answer;
-  } catch (error) {
-    return call.signal.aborted ? { type: "aborted" } : { type: "failed", error };
-  }
-}
-
-/** The whole answer, or an error. */
-async function receive(call: ModelCall): Promise<Answer> {
-  const { model, instructions, messages, tools, mayCallTools, signal } = call;
-  const { stream } = streamText({
-    model,
-    instructions,
-    messages,
-    tools: toolSet(tools),
-    // Some providers refuse a conversation with tool calls in it when no tools are declared.
-    toolChoice: mayCallTools ? "auto" : "none",
-    abortSignal: signal,
-    maxRetries: 0,
-    onError: () => {},
-  });
-  const answer = { type: "answer" as const, text: "", reasoning: "", isCut: false };
-  const calls: ToolCall[] = [];
-  let warnings: string[] = [];
-  let usage: LanguageModelUsage | undefined;
-  const say = (text: string) => {
-    answer.text += text;
-    call.delta(text);
-  };
-  for await (const part of stream) {
-    signal.throwIfAborted();
-    switch (part.type) {
-      case "start-step":
-        warnings = part.warnings.map(warningText);
-        break;
-      case "text-start":
-        if (answer.text !== "") say("\n\n");
-        break;
-      case "text-delta":
-        say(part.text);
-        break;
-      case "reasoning-delta":
-        answer.reasoning += part.text;
-        break;
-      case "tool-call":
-        calls.push(toolCall(part));
-        break;
-      case "finish-step":
-        refuseHalf(part);
-        answer.isCut = part.finishReason === "length";
-        usage = part.usage;
-        break;
-      case "error":
-        throw part.error;
+/**
+ * One model call, nothing hidden behind it but its repetition: no further steps, no tool carried out. It is tried again
+ * where the trouble may pass. Never throws, but for what `onRetry` throws.
+ */
+export async function callModel(call: ModelCall): Promise<ModelResult> {
+  const { signal, patience = usualPatience } = call;
+  const began = performance.now();
+  for (let attempt = 1; ; attempt += 1) {
+    const { result, usage } = await tryOnce(call, patience);
+    if (signal.aborted) return { type: "aborted" };
+    if (result.type === "answer" || result.type === "overflow") return result;
+    if (result.type === "fatal") return { type: "failed", error: result.failure, usage };
+    const delay_ms = delayBefore(attempt, patience, result.afterMs);
+    const isTooLate = performance.now() - began + delay_ms > patience.totalMs;
+    if (attempt >= patience.tries || isTooLate) {
+      return { type: "failed", error: givenUp(result, attempt), usage };
     }
+    await call.onRetry?.({ attempt, reason: result.reason, delay_ms, usage });
+    await sleep(delay_ms, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return { type: "aborted" };
   }
-  if (!usage) throw brokenOff();
-  return { ...answer, calls, warnings, usage };
 }
 
-const toolSets = new WeakMap<readonly Tool[], ToolSet>();
+/** How long a try that failed may still tell what it has used. */
+const LAST_WORDS_MS = 500;
 
-/** Made once for each list of tools: to write their schemas anew takes longer than all else about a short answer. */
-function toolSet(tools: readonly Tool[]): ToolSet {
-  const known = toolSets.get(tools);
-  if (known) return known;
-  const made: ToolSet = Object.fromEntries(
-    tools.map(({ name, description, input }) => {
-      const inputSchema = "jsonSchema" in input ? jsonSchema(input.jsonSchema) : zodSchema(input);
-      return [name, tool({ description, inputSchema })];
-    }),
-  );
-  toolSets.set(tools, made);
-  return made;
+interface Try {
+  result: Answer | Trouble;
+  usage: LanguageModelUsage | undefined;
 }
 
-/** Providers take only objects as input, also in what they are told they once sent. */
-function toolCall(part: {
-  toolName: string;
-  input: unknown;
-  invalid?: boolean | undefined;
-  error?: unknown;
-}): ToolCall {
-  const isObject = typeof part.input === "object" && part.input !== null && !Array.isArray(part.input);
-  const input = isObject ? part.input : { unreadable: part.input };
-  return { tool: part.toolName, input, ...(part.invalid ? { error: messageOf(part.error) } : {}) };
+/** Ends at once when the call is aborted, and when nothing comes for too long, whatever the provider's side does. */
+async function tryOnce(call: ModelCall, { firstMs, idleMs }: Patience): Promise<Try> {
+  const own = new AbortController();
+  const signal = AbortSignal.any([call.signal, own.signal]);
+  const delta = (text: string) => {
+    if (!signal.aborted) call.delta(text);
+  };
+  const reception = new Reception({ ...call, signal, delta });
+  const giveUp = (ms: number) => own.abort(new BrokenAnswer(`nothing came for ${ms / 1000} s`));
+  const timer = new IdleTimer(giveUp);
+  timer.start(firstMs);
+  try {
+    const aborted = rejectedBy(signal);
+    const answer = reception.receive(() => {
+      if (reception.error !== undefined) timer.start(LAST_WORDS_MS);
+      else timer.start(reception.hasBegun ? idleMs : firstMs);
+    });
+    return { result: await Promise.race([answer, aborted]), usage: reception.usage };
+  } catch (error) {
+    const reason = reception.error ?? (own.signal.aborted ? own.signal.reason : error);
+    return { result: troubleOf(reason, call.model.modelId), usage: known(reception.usage) };
+  } finally {
+    timer.stop();
+    // What is still on its way is nobody's any more.
+    own.abort();
+  }
 }
 
-/** A connection that broke looks to the AI SDK like an answer that ended for no reason. */
-function refuseHalf({
-  finishReason,
-  rawFinishReason,
-}: {
-  finishReason: FinishReason;
-  rawFinishReason: string | undefined;
-}) {
-  if (finishReason === "content-filter")
-    throw new Failure("model_error", "The provider's filter stopped the answer.");
-  const isHalf = finishReason === "other" && rawFinishReason === undefined;
-  if (isHalf || finishReason === "error" || finishReason === "interrupted") throw brokenOff();
+/** A provider that was cut off may have told nothing. */
+function known(usage: LanguageModelUsage | undefined): LanguageModelUsage | undefined {
+  return usage?.inputTokens === undefined && usage?.outputTokens === undefined ? undefined : usage;
 }
 
-function brokenOff(): Failure {
-  return new Failure("model_error", "The model's answer broke off.");
+/** One timer for all pieces of a stream: to set one for each would cost more than the piece. */
+class IdleTimer {
+  private readonly giveUp: (ms: number) => void;
+  private timer: NodeJS.Timeout | undefined;
+  private ms = 0;
+
+  constructor(giveUp: (ms: number) => void) {
+    this.giveUp = giveUp;
+  }
+
+  start(ms: number) {
+    if (ms === this.ms) {
+      this.timer?.refresh();
+      return;
+    }
+    this.stop();
+    this.ms = ms;
+    this.timer = setTimeout(() => this.giveUp(ms), ms);
+  }
+
+  stop() {
+    clearTimeout(this.timer);
+  }
 }
 
-function warningText(warning: {
-  type: string;
-  message?: string;
-  feature?: string;
-  details?: string;
-}): string {
-  const { type, message, feature, details } = warning;
-  return message ?? [`${type}: ${feature ?? "a setting"}`, details].filter(Boolean).join(". ");
+function rejectedBy(signal: AbortSignal): Promise<never> {
+  const rejected = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  // The answer may come first, and then nobody waits for this.
+  rejected.catch(() => {});
+  return rejected;
+}
+
+function givenUp({ reason, isRateLimit }: Trouble & { type: "retry" }, tries: number): Failure {
+  const code = isRateLimit ? "model_rate_limited" : "model_error";
+  const often = tries === 1 ? "once" : `${tries} times`;
+  return new Failure(code, `The model's provider failed ${often}; the last time ${reason}`);
 }

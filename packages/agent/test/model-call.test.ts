@@ -1,4 +1,3 @@
-import { APICallError } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { describe, expect, it } from "vitest";
 import type { Prompt, StreamPart } from "../src/models/provider.ts";
@@ -55,27 +54,27 @@ describe("a model call that fails", () => {
     expect(run.all("usage.updated")).toMatchObject([{ steps: 1, input_tokens: 0 }]);
   });
 
-  it("because there were too many says so", async () => {
-    const error = new APICallError({
-      message: "Slow down.",
-      url: "",
-      requestBodyValues: {},
-      statusCode: 429,
-    });
-    const run = await answering(error);
-    expect(await run.turn()).toMatchObject({ type: "failed", error_code: "model_rate_limited" });
-  });
-
-  it.each<[string, StreamPart[]]>([
-    ["an error in the stream", [{ type: "error", error: new Error("cut") }, finish("stop")]],
-    ["a stream that just ends", []],
-    ["a stream that broke off", [finish("interrupted")]],
-    ["a filter", [finish("content-filter")]],
-  ])("by %s applies nothing of what came before", async (_, rest) => {
+  it.each<[string, StreamPart[], string[]]>([
+    ["an error in the stream", [{ type: "error", error: new Error("cut") }, finish("stop")], []],
+    ["a stream that just ends", [], ["notice"]],
+    ["a stream that broke off", [finish("interrupted")], ["notice"]],
+    ["a filter", [finish("content-filter")], []],
+  ])("by %s applies nothing of what came before", async (_, rest, notices) => {
     const run = await answering([...words("I will"), call("write_file", { path: "a", text: "b" }), ...rest]);
     expect(await run.turn()).toMatchObject({ type: "failed", error_code: "model_error" });
-    expect(run.types.slice(2)).toEqual(["run.started", "usage.updated"]);
+    expect(run.types.slice(2)).toEqual(["run.started", ...notices, "usage.updated"]);
     await expect(run.folder.read("a")).rejects.toThrow("ENOENT");
+  });
+
+  it("for a moment is tried again: the notice voids what was said, and its usage counts with the next", async () => {
+    const run = await answering(
+      [...words("I will"), finish("interrupted")],
+      [...words("Yes."), finish("stop")],
+    );
+    expect(await run.turn()).toEqual({ type: "succeeded", text: "Yes." });
+    expect(run.types.slice(2)).toEqual(["run.started", "notice", "usage.updated", "message.agent"]);
+    expect(run.all("notice")).toMatchObject([{ code: "model_retry" }]);
+    expect(run.all("usage.updated")).toMatchObject([{ input_tokens: 20, output_tokens: 10, steps: 1 }]);
   });
 });
 
@@ -164,10 +163,15 @@ describe("an answer", () => {
   });
 
   it("to the order to wrap up carries out nothing, even if it tries to", async () => {
-    const write = (path: string) => [call("write_file", { path, text: "" }), finish("tool-calls")];
+    const write = (path: string) => [
+      ...words(`I write ${path}.`),
+      call("write_file", { path, text: "" }),
+      finish("tool-calls"),
+    ];
     const run = await answering(write("a"), write("b"));
     const end = await run.turn({ limits: { max_steps: 1 } });
     expect(end).toMatchObject({ type: "failed", error_code: "step_limit_exceeded" });
+    expect(run.all("message.agent").at(-1)).toEqual({ text: "I write b." });
     await expect(run.folder.read("b")).rejects.toThrow("ENOENT");
   });
 });

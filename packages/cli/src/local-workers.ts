@@ -34,7 +34,7 @@ export function startLocalWorkers({
       // The terminal's Ctrl-C is the server's to pass on; stdin closes when the server is gone.
       detached: true,
       stdio: ["pipe", "inherit", "inherit"],
-      env: { ...process.env, OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
+      env: { ...workersOwn(process.env), OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
     });
     running.set(index, child);
     child.once("exit", (code) => {
@@ -61,4 +61,13 @@ export function startLocalWorkers({
       );
     },
   };
+}
+
+/** A worker's settings, and what any program needs. */
+const passed =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|REPOSITORY_PATHS|CACHE_GB))$/i;
+
+/** Master key, database and keys of models are the server's alone; what a run needs of them comes with the run. */
+function workersOwn(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => passed.test(name)));
 }

@@ -53,7 +53,14 @@ const data = {
   }),
   "message.agent": Text,
   reasoning: Text,
-  "command.started": z.object({ command_id: z.string(), command: z.string() }),
+  "command.started": z.object({
+    command_id: z.string(),
+    command: z.string(),
+    background: z
+      .literal(true)
+      .optional()
+      .meta({ description: "The agent does not wait for its end; it is stopped at the end of the turn." }),
+  }),
   "command.output": z.object({
     command_id: z.string(),
     stream: z.enum(["stdout", "stderr"]),
@@ -93,7 +100,15 @@ const data = {
     mime_type: z.string(),
     size_bytes: z.int(),
   }),
-  compacted: z.object({ summary: z.string() }),
+  compacted: z
+    .object({
+      summary: z.string().meta({ description: "Empty where only old outputs were left out." }),
+      kept_tokens: z
+        .int()
+        .optional()
+        .meta({ description: "About how much of what came last stands beside the summary." }),
+    })
+    .meta({ description: "The conversation had grown too long: this replaces its beginning." }),
   notice: z.object({ message: z.string(), code: z.string().optional() }),
 } as const;
 

@@ -2,10 +2,18 @@ import { z } from "zod";
 
 export const ModelPrices = z
   .object({
-    input_usd_per_mtok: z.number(),
-    cached_input_usd_per_mtok: z.number().optional().meta({ description: "Of input read from a cache." }),
-    cache_write_usd_per_mtok: z.number().optional().meta({ description: "Of input put into a cache." }),
-    output_usd_per_mtok: z.number(),
+    input_usd_per_mtok: z.number().min(0),
+    cached_input_usd_per_mtok: z
+      .number()
+      .min(0)
+      .optional()
+      .meta({ description: "Of input read from a cache." }),
+    cache_write_usd_per_mtok: z
+      .number()
+      .min(0)
+      .optional()
+      .meta({ description: "Of input put into a cache." }),
+    output_usd_per_mtok: z.number().min(0),
   })
   .meta({ id: "ModelPrices", description: "US dollars for a million tokens. Absent where unknown." });
 export type ModelPrices = z.infer<typeof ModelPrices>;
@@ -14,8 +22,14 @@ export const Model = z
   .object({
     model_id: z.string(),
     provider: z.string(),
+    alias_of: z
+      .string()
+      .optional()
+      .meta({ description: "The model that this name of the operator's means." }),
     description: z.string().optional(),
     context_tokens: z.int(),
+    max_output_tokens: z.int().optional(),
+    sees_images: z.boolean(),
     prices: ModelPrices.optional(),
     available: z.boolean(),
     reason: z.string().optional().meta({ description: "Why it is not available." }),

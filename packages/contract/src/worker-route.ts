@@ -32,6 +32,7 @@ const route = <const R extends WorkerRoute>(definition: R) => definition;
 
 const executionId = z.object({ executionId: Uuid });
 const buildId = z.object({ buildId: Uuid });
+const bytes = { 200: { description: "Its bytes.", media: ["application/octet-stream"] } };
 const done = { 204: { description: "Done." } };
 
 export const workerRoutes = {
@@ -63,6 +64,18 @@ export const workerRoutes = {
     params: executionId,
     query: ListEventsQuery,
     answers: { 200: { description: "The run's log.", schema: HistoryResponse } },
+  }),
+  attachment: route({
+    method: "GET",
+    path: "/worker/executions/{executionId}/attachments/{attachmentId}",
+    params: executionId.extend({ attachmentId: Uuid }),
+    answers: bytes,
+  }),
+  artifact: route({
+    method: "GET",
+    path: "/worker/executions/{executionId}/artifacts/{artifactId}",
+    params: executionId.extend({ artifactId: Uuid }),
+    answers: bytes,
   }),
   prepare: route({
     method: "POST",

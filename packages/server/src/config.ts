@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { z } from "zod";
+import { type ModelSettings, readModels } from "./config/models.ts";
 
 export interface Config {
   host: string;
@@ -15,6 +16,8 @@ export interface Config {
   gitHost: string;
   /** Worker processes on this machine. */
   workers: number;
+  /** Read when it is called: who only asks for the data folder need not mend a file of models first. */
+  models(): ModelSettings;
   /** Bounds on runs that differ from the engine's own. */
   rules: Partial<Record<keyof typeof rules, number>>;
 }
@@ -22,7 +25,16 @@ export interface Config {
 /** Flags of the command line, by the same names. They win over the environment. */
 export type Flags = Partial<
   Record<
-    "host" | "port" | "dataDir" | "publicUrl" | "databaseUrl" | "logLevel" | "gitHost" | "workers",
+    | "host"
+    | "port"
+    | "dataDir"
+    | "publicUrl"
+    | "databaseUrl"
+    | "logLevel"
+    | "gitHost"
+    | "workers"
+    | "models"
+    | "defaultModel",
     string
   >
 >;
@@ -56,7 +68,7 @@ const schema = z.object({
     .refine((key) => key.length === 32, "must be 32 bytes in base64; `openssl rand -base64 32` makes one")
     .optional(),
   gitHost: z
-    .url({ protocol: /^https$/, error: "must be an https address" })
+    .url({ protocol: /^(https|file)$/, error: "must be an https address, or a folder as file:///folder" })
     .transform((url) => url.replace(/\/+$/, ""))
     .default("https://github.com"),
   workers: z.coerce
@@ -118,7 +130,11 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
   ]);
   const bounds = Object.entries(rules).map(([name, [variable, type]]) => [name, read(variable, type)]);
   const given = Object.fromEntries(bounds.filter(([, value]) => value !== undefined));
-  return { ...Object.fromEntries(settings), rules: given } as Config;
+  const config = { ...Object.fromEntries(settings), rules: given } as Omit<Config, "models">;
+  const variable = (name: string) =>
+    (name === "OUTRIDER_DEFAULT_MODEL" && flags.defaultModel) || environment[name] || undefined;
+  const file = flags.models ?? (environment.OUTRIDER_MODELS || undefined);
+  return { ...config, models: () => readModels({ file, dataDir: config.dataDir, variable }) };
 }
 
 function isLoopback(host: string): boolean {

@@ -10,6 +10,8 @@ import { Claimants } from "./engine/claimants.ts";
 import { openDeltas } from "./engine/deltas.ts";
 import { startJanitor } from "./engine/janitor.ts";
 import { startReaper } from "./engine/leases.ts";
+import { settleProviders } from "./engine/model-keys.ts";
+import { openModels } from "./engine/models.ts";
 import { defaultRules } from "./engine/rules.ts";
 import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
@@ -27,6 +29,8 @@ export interface Server {
   /** Where the first key was written, if this start made it. */
   firstKey?: string;
   database: string;
+  /** Which model serves where none is named, and whose there are. */
+  models: string;
   /** A fresh key for the workers that are started with the server; the one before is revoked. */
   localWorkerKey(): Promise<string>;
   /** Finishes requests, ends streams, then stops everything that it started. */
@@ -36,6 +40,7 @@ export interface Server {
 /** The composition root: everything is made here, from the bottom up, and stopped from the top down. */
 export async function startServer(config: Config): Promise<Server> {
   const log = createLogger(config);
+  const settings = config.models();
   const stops: (() => Promise<unknown>)[] = [];
   const stop = once(async () => {
     for (const step of stops.reverse())
@@ -54,6 +59,11 @@ export async function startServer(config: Config): Promise<Server> {
 
     const vault = openVault(config.masterKey ?? (await ownMasterKey(config.dataDir)));
     await requireSameMasterKey(db, vault);
+    const providers = await settleProviders(db, vault, log, settings);
+    const models = openModels({ ...settings, providers });
+    const { default_model_id } = models.list;
+    const inUse = Object.keys(providers).filter((name) => providers[name]?.reason === undefined);
+    log.info({ providers: inUse, default_model_id }, "models");
     const keyFile = join(config.dataDir, "key");
     const isFirstStart = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
 
@@ -83,6 +93,7 @@ export async function startServer(config: Config): Promise<Server> {
       claims,
       claimants: new Claimants(),
       vault,
+      models,
       rules,
       gitHost: config.gitHost,
       watch,
@@ -107,6 +118,10 @@ export async function startServer(config: Config): Promise<Server> {
     return {
       origin: listening,
       database: embedded ? `PostgreSQL 18 in ${config.dataDir}` : "PostgreSQL of DATABASE_URL",
+      models:
+        inUse.length > 0
+          ? `${default_model_id} if a run names none; providers: ${inUse.join(", ")}`
+          : "scripted, which is not an LLM; docs/models.md says how to configure one",
       localWorkerKey: () => renewLocalWorkerKey(db),
       ...(isFirstStart ? { firstKey: keyFile } : {}),
       stop,

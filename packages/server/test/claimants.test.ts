@@ -21,7 +21,7 @@ describe("a run that takes a waiting claim along", () => {
   function createFor(claim: ClaimRequest, { spoil = false } = {}): Promise<Work[]> {
     const origin = { principal: engine.admin, source: "API" as const, traceId: "test" };
     return engine.tx(async (tx) => {
-      const { run_id } = await createRun(tx, engine.vault, origin, { prompt: "SAY: hello" });
+      const { run_id } = await createRun(tx, engine, origin, { prompt: "SAY: hello" });
       const work = await claimNew(tx, engine.rules, claim, run_id);
       if (spoil) throw new Error("spoilt");
       return work;

@@ -6,6 +6,7 @@ import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
 import { claim } from "../src/engine/claims.ts";
 import { createKey, hashKey } from "../src/engine/keys.ts";
 import { reap } from "../src/engine/leases.ts";
+import { type Models, openModels } from "../src/engine/models.ts";
 import { type Principal, principalOf } from "../src/engine/principal.ts";
 import { Refusal } from "../src/engine/refusal.ts";
 import { defaultRules, type Rules } from "../src/engine/rules.ts";
@@ -33,6 +34,7 @@ export interface TestEngine {
   url: string;
   db: Db;
   vault: Vault;
+  models: Models;
   rules: Rules;
   admin: Principal;
   person(email: string): Promise<Principal>;
@@ -50,12 +52,13 @@ export interface TestEngine {
 
 /** The engine on a database of its own and without a server: nothing happens but what the test does. */
 export async function testEngine(
-  options: { connections?: number; rules?: Partial<Rules> } = {},
+  options: { connections?: number; rules?: Partial<Rules>; models?: Models } = {},
 ): Promise<TestEngine> {
   const database = await testDatabase();
   const db = openDb(database.url, { connections: options.connections ?? 8 });
   await migrate(db);
   const vault = openVault(randomBytes(32));
+  const models = options.models ?? openModels({ providers: {}, aliases: {} });
   const rules: Rules = { ...defaultRules, ...options.rules };
   const principal = async (raw: string) =>
     principalOf((await findKeyOwner(db, hashKey(raw) as Buffer)) as KeyOwner);
@@ -64,6 +67,7 @@ export async function testEngine(
     url: database.url,
     db,
     vault,
+    models,
     rules,
     admin,
     person: async (email) => principal(await addPerson(db, { email, display_name: email, role: "member" })),
@@ -71,14 +75,14 @@ export async function testEngine(
     async create(request, who = admin) {
       const origin = { principal: who, source: "API" as const, traceId: "test" };
       const made = await engine.tx((tx) =>
-        createRun(tx, vault, origin, { prompt: "SAY: hello", ...request }),
+        createRun(tx, engine, origin, { prompt: "SAY: hello", ...request }),
       );
       return made.run_id;
     },
     async claim({ worker = anyWorker, free = 100, request_id = randomUUID() } = {}) {
       const { executions } = await claim(
         db,
-        { vault, rules, gitHost: "https://git.test" },
+        { vault, models: engine.models, rules, gitHost: "https://git.test" },
         { request_id, worker, free, wait_ms: 0 },
       );
       return executions;

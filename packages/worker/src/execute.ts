@@ -9,6 +9,7 @@ import type {
   TurnOutcome,
   WorkerInfo,
 } from "@outrider/contract/worker";
+import { Attachments } from "./attachments.ts";
 import type { BuildContext } from "./build.ts";
 import type { Exceptions } from "./egress/exceptions.ts";
 import { Files } from "./files.ts";
@@ -53,6 +54,7 @@ export class Execution {
   private readonly reporter: Reporter;
   private readonly workspace: RunWorkspace;
   private readonly files: Files;
+  private readonly attachments: Attachments;
   private readonly redactor: Redactor;
   private readonly speech: Speech;
   private interrupting = new AbortController();
@@ -80,7 +82,7 @@ export class Execution {
     const tell = (text: string) => void server.delta(execution_id, { run_id, text }, signal).catch(() => {});
     this.speech = new Speech({ redactor, tell });
     this.reporter = new Reporter({ server, assignment, redactor, signal });
-    this.files = new Files({ server, reporter: this.reporter, folder, signal });
+    this.files = new Files({ server, reporter: this.reporter, folder, signal, executionId: execution_id });
     this.workspace = new RunWorkspace({
       assignment,
       provider,
@@ -95,9 +97,10 @@ export class Execution {
         this.enforced = enforced;
         this.keepReceipt();
       },
-      keep: (file, name) => this.files.keepFile(file, { name, mime_type: "text/plain" }),
+      keep: (file, as) => this.files.keepFile(file, as),
       lose: (reason) => lease.lose(reason),
     });
+    this.attachments = new Attachments({ files: this.files, open: () => this.workspace.open() });
   }
 
   /** What may be said of an error outside of the run: it can quote what the run made up. */
@@ -107,13 +110,6 @@ export class Execution {
 
   extendDeadline(at: bigint) {
     this.workspace.extendDeadline(at);
-  }
-
-  private async tellWhatHasNoEffect() {
-    const { without_effect, turn, attempt } = this.assignment;
-    if (without_effect.length === 0 || turn > 1 || attempt > 1) return;
-    const message = `This version of Outrider does not act on these yet: ${without_effect.join(", ")}.`;
-    await this.reporter.emit({ type: "notice", data: { code: "without_effect", message } });
   }
 
   /** Follow-ups wait at the server. */
@@ -137,8 +133,8 @@ export class Execution {
   private async work(): Promise<void> {
     const { assignment, reporter, lease } = this;
     let history: RunEvent[] = await this.wholeHistory();
-    await this.tellWhatHasNoEffect();
-    const harness = await this.prepare();
+    this.workspace.kept.count(history);
+    const harness = await this.prepare(history);
     if (harness === "draining") return this.handBack();
     if ("type" in harness) {
       await this.finish(harness);
@@ -155,7 +151,8 @@ export class Execution {
         workspace: this.workspace,
         files: this.files,
         emit: async (event) => {
-          this.speech.end();
+          // What commands do in the background says nothing about the agent's words.
+          if (!/^(command|file)\./.test(event.type)) this.speech.end();
           await reporter.emit(event);
           await this.keepFiles();
         },
@@ -184,7 +181,7 @@ export class Execution {
   }
 
   /** The environment stands before the agent begins. Answers how the turn ends where it cannot. */
-  private async prepare(): Promise<Harness | TurnOutcome | "draining"> {
+  private async prepare(history: RunEvent[]): Promise<Harness | TurnOutcome | "draining"> {
     const { assignment, lease, options, workspace, reporter } = this;
     const signal = AbortSignal.any([lease.signal, options.drain]);
     this.lastStored = assignment.snapshot;
@@ -202,9 +199,11 @@ export class Execution {
       if (workspace.prepared) await reporter.flush();
       if (kept) workspace.adopt(kept);
       if (workspace.prepared) await workspace.open();
+      await this.attachments.placeAll(history);
       this.harness = await openHarness({
-        ...{ assignment, workspace, signal, exceptions: options.exceptions, redactor: this.redactor },
-        notice: (data) => void reporter.emit({ type: "notice", data }).catch(() => {}),
+        ...{ assignment, workspace, signal, builds: options.builds, redactor: this.redactor },
+        exceptions: options.exceptions,
+        notice: (data) => void emit({ type: "notice", data }).catch(() => {}),
       });
       this.keepReceipt();
       reporter.phase = "working";
@@ -234,7 +233,8 @@ export class Execution {
           }
         : {}),
       ...(prepared ? { repositories: prepared.repositories } : {}),
-      ...this.harness?.receipt,
+      // Until it is read again, the skill is what it was: who goes on with the run must know its commit.
+      ...(this.harness?.receipt ?? skillOf(assignment.receipt)),
       network: environment?.network ?? { mode: "none" },
       ...(this.enforced ? { resources: this.enforced } : {}),
     };
@@ -249,6 +249,7 @@ export class Execution {
       : undefined;
     const { ended, followups } = await this.reporter.finish(outcome, { snapshot, keeps_minutes });
     this.note(followups);
+    await this.attachments.placeNew(followups);
     this.isOver = ended;
     this.finalFiles = ended ? (snapshot ?? this.lastStored)?.sha256 : undefined;
     return ended;
@@ -266,6 +267,7 @@ export class Execution {
   private async takeMessages() {
     const followups = await this.reporter.takeFollowups();
     this.note(followups);
+    await this.attachments.placeNew(followups);
     return followups;
   }
 
@@ -345,8 +347,15 @@ export class Execution {
   }
 }
 
-function secretsOf({ secrets, agent_config, environment }: Assignment): string[] {
+function skillOf(receipt: RunReceipt | undefined): Pick<RunReceipt, "skill"> {
+  return receipt?.skill ? { skill: receipt.skill } : {};
+}
+
+function secretsOf({ secrets, agent_config, environment, model }: Assignment): string[] {
+  // Local models often have a key that is none, like their own name.
+  const ofModel = [model.api_key ?? "", ...Object.values(model.headers ?? {})];
   return [
+    ...ofModel.filter((value) => value.length >= 8),
     ...Object.values(secrets),
     ...Object.values(environment?.credentials ?? {}).flatMap(secretsOfCredential),
     ...literalSecrets(agent_config.mcp_servers),

@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Failure } from "@outrider/agent/failure";
 import type { RunFiles } from "@outrider/agent/files";
 import type { KeptFile } from "./output-file.ts";
 import type { Reporter } from "./report.ts";
@@ -13,6 +12,7 @@ interface FilesOptions {
   /** Where a file waits to be sent. */
   folder: string;
   signal: AbortSignal;
+  executionId: string;
 }
 
 /** What an execution stores beside its workspace, and reads again. */
@@ -50,10 +50,12 @@ export class Files implements RunFiles {
   }
 
   async artifact(artifact_id: string): Promise<Uint8Array> {
-    throw new Failure("harness_failed", `The artifact ${artifact_id} cannot be read back.`);
+    const { server, executionId, signal } = this.options;
+    return server.file(executionId, `artifacts/${artifact_id}`, signal);
   }
 
   async attachment(attachment_id: string): Promise<Uint8Array> {
-    throw new Failure("harness_failed", `The attachment ${attachment_id} cannot be read.`);
+    const { server, executionId, signal } = this.options;
+    return server.file(executionId, `attachments/${attachment_id}`, signal);
   }
 }

@@ -49,6 +49,8 @@ export interface Server {
     body: { run_id: string; snapshot?: Snapshot },
     signal: AbortSignal,
   ): Promise<void>;
+  /** An attachment or artifact of the run. Rejects where it has none of the name. */
+  file(executionId: string, path: string, signal: AbortSignal): Promise<Buffer>;
   putBlob(file: string, sha256: string, signal: AbortSignal): Promise<void>;
   getBlob(sha256: string, signal: AbortSignal): Promise<Readable>;
   /** One stream for the worker, which comes back by itself. */
@@ -71,13 +73,15 @@ export function connect({ url, key }: { url: string; key: string }): Server {
         .catch(() => undefined);
       return one && isForLater(one.status) ? undefined : one;
     });
-    return judged(answer);
+    return judged(answer, rest.path);
   }
 
-  function judged(answer: Answer): Answer {
+  function judged(answer: Answer, path: string): Answer {
     if (answer.status < 300) return answer;
     const detail = detailOf(answer.body);
-    if (answer.status === 409 || answer.status === 404) throw new LeaseLostError(detail);
+    // One file that is not there does not mean that the run is gone.
+    const isMissing = answer.status === 404 && !/\/(artifacts|attachments)\//.test(path);
+    if (answer.status === 409 || isMissing) throw new LeaseLostError(detail);
     throw new HttpStatusError(answer.status, detail);
   }
 
@@ -101,6 +105,10 @@ export function connect({ url, key }: { url: string; key: string }): Server {
     finish: (executionId, body, signal) => post(`/executions/${executionId}/finish`, body, signal),
     close: (executionId, body, signal) => post(`/executions/${executionId}/close`, body, signal),
     release: (executionId, body, signal) => post(`/executions/${executionId}/release`, body, signal),
+    async file(executionId, path, signal) {
+      const place = `/executions/${executionId}/${path}`;
+      return (await ask({ method: "GET", path: place, signal, timeoutMs: 60_000 })).body;
+    },
     async putBlob(file, sha256, signal) {
       await ask({
         method: "PUT",

@@ -1,10 +1,24 @@
 import type { ModelWork } from "@outrider/contract/worker";
-import type { LanguageModel } from "ai";
-import { Failure } from "../failure.ts";
+import { anthropicModel } from "./anthropic.ts";
+import { compatibleModel } from "./compatible.ts";
+import type { OpenOptions } from "./connection.ts";
+import { googleModel } from "./google.ts";
+import { openaiModel } from "./openai.ts";
+import type { ProviderModel } from "./provider.ts";
 import { scriptedModel } from "./scripted.ts";
 
 /** The model that a run is to be worked by, at its provider. */
-export function openModel({ provider, model_id }: ModelWork): LanguageModel {
-  if (provider === "scripted") return scriptedModel();
-  throw new Failure("model_not_available", `This worker cannot call ${model_id}, a model of ${provider}.`);
+export function openModel(work: ModelWork, options: OpenOptions = {}): ProviderModel {
+  switch (work.provider) {
+    case "scripted":
+      return scriptedModel();
+    case "anthropic":
+      return anthropicModel(work);
+    case "openai":
+      return openaiModel(work, options);
+    case "google":
+      return googleModel(work);
+    case "openai-compatible":
+      return compatibleModel(work);
+  }
 }

@@ -11,6 +11,8 @@ export const serveCommand = new Command("serve")
   .option("--data-dir <path>", "where keys and the own database lie (OUTRIDER_DATA_DIR, .outrider)")
   .option("--public-url <url>", "how clients reach it (OUTRIDER_PUBLIC_URL)")
   .option("--database-url <url>", "a PostgreSQL of yours, 15 or later (DATABASE_URL)")
+  .option("--models <file>", "providers, keys, aliases (OUTRIDER_MODELS, models.json in the data folder)")
+  .option("--default-model <id>", "for runs that name none (OUTRIDER_DEFAULT_MODEL)")
   .option("--workers <number>", "local worker processes (OUTRIDER_WORKERS, 1)")
   .option("--log-level <level>", "trace, debug, info, warn, error, silent (OUTRIDER_LOG_LEVEL, info)")
   .option(
@@ -42,6 +44,7 @@ export const serveCommand = new Command("serve")
     say(
       `  key        ${existsSync(keyFile) ? keyFile : elsewhere}${server.firstKey ? " (the first one, made just now)" : ""}`,
     );
+    say(`  models     ${server.models}`);
     say(`  reference  ${server.origin}/docs`);
     const { workers: count, dataDir } = config;
     say(`  workers    ${count === 0 ? "none on this machine" : `${count} on this machine`}`);

@@ -5,6 +5,7 @@ import type { z } from "zod";
 import type { Blobs } from "../engine/blobs.ts";
 import type { Claimants } from "../engine/claimants.ts";
 import type { Deltas } from "../engine/deltas.ts";
+import type { Models } from "../engine/models.ts";
 import type { Principal } from "../engine/principal.ts";
 import type { Rules } from "../engine/rules.ts";
 import type { Vault } from "../engine/vault.ts";
@@ -19,6 +20,7 @@ export interface Services {
   claims: Db;
   claimants: Claimants;
   vault: Vault;
+  models: Models;
   rules: Rules;
   watch: Watch;
   wake: Wake;

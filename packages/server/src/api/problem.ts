@@ -1,5 +1,6 @@
 import { type ErrorCode, errorEntry, type Problem } from "@outrider/contract/error";
-import { type Fault, Refusal } from "../engine/refusal.ts";
+import type { Fault } from "@outrider/contract/fault";
+import { Refusal } from "../engine/refusal.ts";
 import { isLockTimeout, isUnreachable } from "../store/db.ts";
 
 export interface ProblemAnswer {

@@ -6,7 +6,7 @@ import { claimWork, type Work } from "../store/claims.ts";
 import type { Sql, Tx } from "../store/db.ts";
 import { listSealedSecrets } from "../store/secrets.ts";
 import { environmentOfRun } from "./builds.ts";
-import { modelOfRun } from "./models.ts";
+import type { Models } from "./models.ts";
 import type { Rules } from "./rules.ts";
 import type { Vault } from "./vault.ts";
 
@@ -15,6 +15,7 @@ const HISTORY = 200;
 
 interface ClaimServices {
   vault: Vault;
+  models: Models;
   rules: Rules;
   gitHost: string;
 }
@@ -42,9 +43,9 @@ export async function assignAll(sql: Sql, services: ClaimServices, work: Work[])
 }
 
 async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<Assignment> {
-  const { vault, rules } = services;
+  const { vault, models, rules } = services;
   const { run_id, execution_id, turn, attempt, limits, usage, turn_left_ms, history } = work;
-  const { snapshot, receipt } = work;
+  const { snapshot, receipt, output_schema } = work;
   return {
     execution_id,
     run_id,
@@ -52,7 +53,7 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
     attempt,
     lease_ms: rules.leaseMs,
     agent_config: unmasked(work, vault),
-    model: modelOfRun(work.agent_config.model_id),
+    model: models.work(work.agent_config.model_id ?? models.list.default_model_id),
     git_host: services.gitHost,
     limits: {
       max_steps: limits?.max_steps ?? rules.maxSteps,
@@ -61,9 +62,9 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
     },
     usage: usage ?? noUsage,
     ...(work.has_environment ? await environmentOfRun(sql, services, run_id) : {}),
+    ...(output_schema ? { output_schema } : {}),
     ...(receipt ? { receipt } : {}),
     ...(snapshot ? { snapshot } : {}),
-    without_effect: withoutEffect(work),
     variables: work.environment_variables,
     secrets: await secretsOf(sql, vault, work),
     history: history.slice(0, HISTORY).map(timed),
@@ -74,16 +75,6 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
 /** Inside JSON, the database writes times in a way of its own. */
 function timed(event: RunEvent): RunEvent {
   return { ...event, created_at: new Date(event.created_at).toISOString() };
-}
-
-/** What a run asks for and workers do not act on yet. It stands in the transcript: nothing is ignored in silence. */
-function withoutEffect({ agent_config, has_output_schema, has_attachments }: Work): string[] {
-  const ofConfig = (["skill_spec"] as const).filter((member) => agent_config[member] !== undefined);
-  return [
-    ...ofConfig.map((member) => `config.${member}`),
-    ...(has_output_schema ? ["output_schema"] : []),
-    ...(has_attachments ? ["attachments"] : []),
-  ];
 }
 
 function unmasked({ run_id, agent_config, sealed_config }: Work, vault: Vault): Assignment["agent_config"] {

@@ -4,9 +4,10 @@ import type {
   FollowupOutcome,
   RunFollowupRequest,
 } from "@outrider/contract/followup";
-import { isFinal, type RunState } from "@outrider/contract/run";
+import { isFinal, type RunLimits, type RunState } from "@outrider/contract/run";
 import { v7 as uuidv7 } from "uuid";
-import type { Tx } from "../store/db.ts";
+import { insertAttachments } from "../store/attachments.ts";
+import type { Sql, Tx } from "../store/db.ts";
 import {
   countQueuedFollowups,
   findFollowup,
@@ -15,16 +16,30 @@ import {
   withdrawFollowups,
 } from "../store/followups.ts";
 import { type Head, touchRun } from "../store/heads.ts";
-import { changeLimits, insertAttachments } from "../store/runs.ts";
+import { changeLimits, findModelOfRun } from "../store/runs.ts";
+import { withIds } from "./attachments.ts";
+import { type Models, requirePrice } from "./models.ts";
 import type { Principal } from "./principal.ts";
 import { notFound, Refusal } from "./refusal.ts";
-import { lockRun, reopenRun } from "./runs.ts";
+import { lockRun, reopenRun, requireRun } from "./runs.ts";
 
 export interface SentFollowup {
   followup_id: string;
   run_id: string;
   state: RunState;
   outcome: FollowupOutcome;
+}
+
+/** Refuses a limit that the run's model cannot be held to. Which model that is never changes. */
+export async function requireLimits(
+  sql: Sql,
+  { models, principal, runId }: { models: Models; principal: Principal; runId: string },
+  limits: RunLimits = {},
+): Promise<void> {
+  if (limits.max_cost_usd === undefined) return;
+  await requireRun(sql, principal, runId);
+  const modelId = await findModelOfRun(sql, runId);
+  if (modelId) requirePrice(models, modelId, "/limits/max_cost_usd");
 }
 
 /** Stored under the run's lock, so that no end of the run can pass it by. */
@@ -39,7 +54,7 @@ export async function sendFollowup(
   const followup_id = uuidv7();
   await insertFollowup(tx, { followup_id, run_id: runId, message, mode });
   if (limits) await changeLimits(tx, runId, limits);
-  if (attachments) await insertAttachments(tx, { run_id: runId, followup_id }, attachments);
+  if (attachments) await insertAttachments(tx, { run_id: runId, followup_id }, withIds(attachments));
   const outcome = outcomeIn(head.state);
   if (outcome === "new_turn") await reopenRun(tx, head, { followup_id, mode, by: principal.creator });
   else await touchRun(tx, runId);

@@ -1,10 +1,5 @@
 import type { ErrorCode } from "@outrider/contract/error";
-
-export interface Fault {
-  /** A JSON pointer into the body, or the name of a parameter. */
-  pointer: string;
-  message: string;
-}
+import type { Fault } from "@outrider/contract/fault";
 
 /** A call that is refused, by a code of the contract's table. It undoes the transaction that it ends. */
 export class Refusal extends Error {

@@ -9,7 +9,7 @@ import {
 import type { CloudEnvironment } from "@outrider/contract/environment";
 import type { Sql } from "../store/db.ts";
 import { findEnvironment } from "../store/environments.ts";
-import { models, requireModel } from "./models.ts";
+import type { Models } from "./models.ts";
 import type { Principal } from "./principal.ts";
 import { badMember, Refusal } from "./refusal.ts";
 
@@ -20,17 +20,21 @@ export interface Resolved {
   config: AmbientAgentConfig & { model_id: string };
   /** The MCP servers as they were sent, where masking hid something; to be encrypted. */
   unmasked?: Record<string, MCPServerConfig>;
+  /** The caller gave no name, so the skill gives it: as its spec has it now, as it calls itself once it is read. */
+  namedBySkill: boolean;
 }
 
 /** What a run will use: the caller's configuration, then the cloud agent's, then the installation's. */
 export async function resolveConfig(
   sql: Sql,
+  models: Models,
   principal: Principal,
   sent: AgentConfigInput = {},
 ): Promise<Resolved> {
   const { mcp_servers, ...members } = sent;
-  const model_id = members.model_id ?? principal.defaults.model_id ?? models.default_model_id;
-  requireModel(model_id, "/config/model_id");
+  const asked = members.model_id ?? principal.defaults.model_id ?? models.list.default_model_id;
+  // An alias may mean another model tomorrow; the run stays with the one that it began with.
+  const { model_id } = models.require(asked, "/config/model_id");
   const environment_id = members.environment_id ?? principal.defaults.environment_id;
   const environment = environment_id ? await usableEnvironment(sql, principal, environment_id) : undefined;
   const servers = mcp_servers && serversByName(mcp_servers);
@@ -46,7 +50,8 @@ export async function resolveConfig(
     idle_timeout_minutes: members.idle_timeout_minutes ?? DEFAULT_IDLE_TIMEOUT_MINUTES,
   };
   const hidden = servers && JSON.stringify(servers) !== JSON.stringify(masked);
-  return { config, ...(hidden ? { unmasked: servers } : {}) };
+  const namedBySkill = members.name === undefined && members.skill_spec !== undefined;
+  return { config, namedBySkill, ...(hidden ? { unmasked: servers } : {}) };
 }
 
 async function usableEnvironment(

@@ -13,21 +13,18 @@ import {
 } from "@outrider/contract/run";
 import type { TurnOutcome } from "@outrider/contract/worker";
 import { v7 as uuidv7 } from "uuid";
+import { insertAttachments } from "../store/attachments.ts";
 import type { Sql, Tx } from "../store/db.ts";
 import type { Report } from "../store/events.ts";
 import { endExecution } from "../store/executions.ts";
 import { findQueuedFollowup, withdrawFollowups } from "../store/followups.ts";
 import { type Change, changeState, endAtOnce, type Head, lockHead } from "../store/heads.ts";
-import {
-  deleteRun,
-  findRun,
-  findRunCreator,
-  insertAttachments,
-  insertRun,
-  type RunCreator,
-} from "../store/runs.ts";
-import { findCapacity } from "../store/workers.ts";
+import { deleteRun, findRun, findRunCreator, insertRun, type RunCreator } from "../store/runs.ts";
+import { within } from "../store/transaction.ts";
 import { requireSteering, requireVisible } from "./access.ts";
+import { withIds } from "./attachments.ts";
+import { type Models, requirePrice } from "./models.ts";
+import { requireSchema } from "./output-schema.ts";
 import type { Principal } from "./principal.ts";
 import { notFound, Refusal } from "./refusal.ts";
 import { resolveConfig } from "./resolve.ts";
@@ -45,47 +42,51 @@ export interface Origin {
   traceId: string;
 }
 
-/** `alongside` is what else the transaction does once the run is there. */
+/**
+ * Where nothing else belongs to it, a creation is one statement and needs no transaction. `claim` takes the run for a
+ * worker that waits, if it would be next, and answers whether it did.
+ */
 export async function createRun(
-  tx: Tx,
-  vault: Vault,
+  sql: Sql,
+  { vault, models }: { vault: Vault; models: Models },
   origin: Origin,
   request: RunAgentRequest,
-  alongside?: (runId: string) => Promise<void>,
+  claim?: (tx: Tx, runId: string) => Promise<boolean>,
 ): Promise<RunAgentResponse> {
   const { principal, source, traceId } = origin;
-  const { config, unmasked } = await resolveConfig(tx, principal, request.config);
+  const { config, unmasked, namedBySkill } = await resolveConfig(sql, models, principal, request.config);
+  const { prompt, metadata, limits: runLimits, output_schema } = request;
+  if (runLimits?.max_cost_usd !== undefined) requirePrice(models, config.model_id, "/limits/max_cost_usd");
+  if (output_schema) requireSchema(output_schema, "/output_schema");
+  const attachments = withIds(request.attachments);
   const run_id = uuidv7();
-  const {
-    prompt,
-    title = titleOf(prompt),
-    metadata,
-    limits: runLimits,
-    output_schema,
-    priority = 0,
-  } = request;
-  const inserted = insertRun(tx, {
+  const run = {
     run_id,
-    title,
+    title: request.title ?? titleOf(prompt),
     prompt,
     source,
     creator: principal.creator,
     key_id: principal.key.key_id,
     agent_config: config,
+    named_by_skill: namedBySkill,
     ...(unmasked ? { sealed_config: vault.seal(JSON.stringify(unmasked), `run ${run_id}`) } : {}),
     ...(metadata ? { metadata } : {}),
     ...(runLimits ? { limits: runLimits } : {}),
     ...(output_schema ? { output_schema } : {}),
-    priority,
+    attachments: attachments.map(({ sent }) => sent),
+    priority: request.priority ?? 0,
     trace_id: traceId,
-  });
-  if (request.attachments) {
-    await inserted;
-    await insertAttachments(tx, { run_id }, request.attachments);
-  }
-  // The transaction's connection takes them one after the other, without our waiting in between.
-  const [{ is_exceeded }] = await Promise.all([findCapacity(tx, ALIVE_MS), alongside?.(run_id), inserted]);
-  return { run_id, state: "QUEUED", at_capacity: is_exceeded };
+  };
+  const isAlone = attachments.length === 0 && !claim;
+  const at_capacity = isAlone
+    ? await insertRun(sql, run, ALIVE_MS)
+    : await within(sql, async (tx) => {
+        // The transaction's connection takes them one after the other, without our waiting in between.
+        const [isFull, isClaimed] = await Promise.all([insertRun(tx, run, ALIVE_MS), claim?.(tx, run_id)]);
+        await insertAttachments(tx, { run_id }, attachments);
+        return isFull && !isClaimed;
+      });
+  return { run_id, state: "QUEUED", at_capacity };
 }
 
 /** The prompt's first line that says something, cut at a readable length. */
@@ -182,7 +183,9 @@ function changeOf(
   outcome: GoodOutcome,
 ): Change<EventType> & { to: (typeof transitions)["INPROGRESS"][number] } {
   if (outcome.type === "succeeded") {
-    const event = { type: "run.succeeded" as const, data: { text: outcome.text } };
+    const { text, output } = outcome;
+    const data = { text, ...(output === undefined ? {} : { output }) };
+    const event = { type: "run.succeeded" as const, data };
     return { to: "SUCCEEDED", phase: "done", event };
   }
   const { question } = outcome;

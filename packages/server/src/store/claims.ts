@@ -19,8 +19,7 @@ export interface Work {
   environment_secrets: string[];
   environment_variables: Record<string, string>;
   has_environment: boolean;
-  has_output_schema: boolean;
-  has_attachments: boolean;
+  output_schema: Record<string, unknown> | null;
   receipt: RunReceipt | null;
   snapshot: Snapshot | null;
   /** The log's beginning. */

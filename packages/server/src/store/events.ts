@@ -2,6 +2,7 @@ import type { NewEvent, RunEvent } from "@outrider/contract/event";
 import type { RunPhase, RunReceipt, RunUsage } from "@outrider/contract/run";
 import type { DeliveredFollowup } from "@outrider/contract/worker";
 import type { Sql, Tx } from "./db.ts";
+import { present } from "./runs.ts";
 
 export async function listEvents(
   sql: Sql,
@@ -47,7 +48,7 @@ export async function appendReport(
     select * from outrider_report(${runId}, ${executionId}, ${batch as number}, ${sql.json(events as never)},
       ${phase ?? null}, ${usage ? sql.json(usage) : null}, ${receipt ? sql.json(receipt as never) : null},
       ${showsWork(events)}, ${deliver})`;
-  return row && { last_seq: row.last_seq, followups: row.followups ?? [] };
+  return row && { last_seq: row.last_seq, followups: (row.followups ?? []).map(present) };
 }
 
 /** Numbers events and writes them, in one statement, under the run's lock, which the caller holds. Answers the last number. */

@@ -88,8 +88,9 @@ export async function deliverFollowups(
   tx: Tx,
   { runId, executionId, batch, steering }: Delivery,
 ): Promise<DeliveredFollowup[]> {
-  return tx<DeliveredFollowup[]>`
+  const rows = await tx<DeliveredFollowup[]>`
     select * from outrider_deliver(${runId}, ${executionId}, ${batch}, ${steering}) order by seq`;
+  return rows.map(present);
 }
 
 /** What one report of an execution was given. */
@@ -97,7 +98,8 @@ export async function listDelivered(
   sql: Sql,
   { executionId, batch }: { executionId: string; batch: number },
 ): Promise<DeliveredFollowup[]> {
-  return sql<DeliveredFollowup[]>`
-    select followup_id, message, mode, seq from followups
+  const rows = await sql<DeliveredFollowup[]>`
+    select followup_id, message, mode, seq, outrider_attachments(run_id, followup_id) as attachments from followups
     where execution_id = ${executionId} and batch = ${batch} order by position`;
+  return rows.map(present);
 }

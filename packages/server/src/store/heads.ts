@@ -54,6 +54,7 @@ export async function changeState<T extends EventType>(
   change: Change<T>,
 ): Promise<void> {
   const { to, phase, newTurn = false, closingMs = null, status_message, event } = change;
+  const { output } = event.data as { output?: Parameters<typeof tx.json>[0] };
   await tx`
     with at as materialized (select outrider_now() as now),
     head as (
@@ -76,7 +77,8 @@ export async function changeState<T extends EventType>(
       set state = ${to}, updated_at = now,
         finished_at = case when ${phase === "done"} then now end,
         started_at = case when ${newTurn} then null else started_at end,
-        status_message = ${status_message ? tx.json(status_message) : null}::jsonb
+        status_message = ${status_message ? tx.json(status_message) : null}::jsonb,
+        output = case when ${newTurn} then null when ${to === "SUCCEEDED"} then ${output === undefined ? null : tx.json(output)}::jsonb else output end
       from at where run_id = ${runId}
     )
     insert into events (run_id, seq, type, created_at, turn, attempt, data)

@@ -1,8 +1,8 @@
 import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
+import type { SentFile } from "@outrider/contract/event";
 import { limits } from "@outrider/contract/limits";
 import {
   noUsage,
-  type RunAgentRequest,
   type RunCreatorInfo,
   type RunItem,
   type RunLimits,
@@ -12,6 +12,7 @@ import {
 import type postgres from "postgres";
 import type { Sql, Tx } from "./db.ts";
 import { searchCondition, searchWords } from "./search.ts";
+import { slots } from "./workers.ts";
 
 export interface NewRun {
   run_id: string;
@@ -21,29 +22,35 @@ export interface NewRun {
   creator: RunCreatorInfo;
   key_id: string;
   agent_config: AmbientAgentConfig & { model_id: string };
+  named_by_skill: boolean;
   sealed_config?: Buffer;
   metadata?: Record<string, string>;
   limits?: RunLimits;
   output_schema?: Record<string, unknown>;
+  attachments: SentFile[];
   priority: number;
   trace_id: string;
 }
 
-/** Writes the run, its head and its first event in one statement. */
-export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
-  const { creator, agent_config: config } = run;
-  const created = { title: run.title, prompt: run.prompt, source: run.source, creator };
+/**
+ * Writes the run, its head and its first event in one statement, and answers whether as many runs wait already as workers
+ * have room for.
+ */
+export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise<boolean> {
+  const { creator, agent_config: config, attachments } = run;
+  const files = attachments.length > 0 ? { attachments } : {};
+  const created = { title: run.title, prompt: run.prompt, source: run.source, creator, ...files };
   const words = searchWords(`${run.title}\n${run.prompt}\n${config.skill_spec ?? ""}`);
-  await sql`
+  const [row] = await sql<{ is_full: boolean }[]>`
     with at as materialized (select outrider_now() as now),
     run as (
       insert into runs (
         run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
-        config_name, model_id, environment_id, skill_spec, agent_config, sealed_config,
+        config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, sealed_config,
         metadata, limits, output_schema, priority, trace_id)
       select
         ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
-        ${run.key_id}, ${config.name ?? null}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
+        ${run.key_id}, ${config.name ?? null}, ${run.named_by_skill}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
         ${config.skill_spec ?? null}, ${sql.json(config)}, ${run.sealed_config ?? null}::bytea,
         ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
         ${run.priority}, ${run.trace_id}
@@ -58,30 +65,22 @@ export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
       select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.key_id}, ${config.environment_id ?? null}::uuid,
         ${run.priority}, now
       from at
-    )
-    insert into events (run_id, seq, type, created_at, turn, attempt, data)
-    select ${run.run_id}, 1, 'run.created', now, 1, 0, ${sql.json(created)} from at`;
-}
-
-type Attachments = NonNullable<RunAgentRequest["attachments"]>;
-
-export async function insertAttachments(
-  sql: Sql,
-  owner: { run_id: string; followup_id?: string },
-  attachments: Attachments,
-): Promise<void> {
-  for (const [position, { file_name, mime_type, data }] of attachments.entries()) {
-    await sql`
-      insert into attachments (run_id, followup_id, position, file_name, mime_type, data)
-      values (${owner.run_id}, ${owner.followup_id ?? null}, ${position}, ${file_name}, ${mime_type},
-        ${Buffer.from(data, "base64")})`;
-  }
+    ),
+    event as (
+      insert into events (run_id, seq, type, created_at, turn, attempt, data)
+      select ${run.run_id}, 1, 'run.created', now, 1, 0, ${sql.json(created)} from at
+    ),
+    ${slots(sql, aliveMs)}
+    select free = (
+      select count(*) from (select 1 from run_heads where state = 'QUEUED' limit (select free from slots)) waiting
+    ) as is_full from slots`;
+  return row?.is_full ?? true;
 }
 
 /** What only one run shows: its whole prompt, the files sent with it, the schema of its answer. */
 export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefined> {
   const [row] = await sql`
-    select ${columns(sql)}, r.prompt, r.output_schema, r.receipt,
+    select ${columns(sql)}, r.prompt, r.output_schema, r.output, r.receipt,
       jsonb_strip_nulls(jsonb_build_object(
         'queued', ${milliseconds(sql, "h.queued_at", "coalesce(r.started_at, r.finished_at, outrider_now())")},
         'preparing', ${milliseconds(sql, "r.started_at", "coalesce(h.working_at, r.finished_at, outrider_now())")},
@@ -111,6 +110,11 @@ export async function findRunCreator(sql: Sql, runId: string): Promise<RunCreato
   const [row] = await sql<RunCreator[]>`
     select creator_type as type, creator_uid as uid from runs where run_id = ${runId}`;
   return row;
+}
+
+export async function findModelOfRun(sql: Sql, runId: string): Promise<string | undefined> {
+  const [row] = await sql<{ model_id: string }[]>`select model_id from runs where run_id = ${runId}`;
+  return row?.model_id;
 }
 
 export interface RunFilter {

@@ -1,4 +1,4 @@
-import { editFollowup, sendFollowup, withdrawFollowup } from "../../engine/followups.ts";
+import { editFollowup, requireLimits, sendFollowup, withdrawFollowup } from "../../engine/followups.ts";
 import { requireRun } from "../../engine/runs.ts";
 import { topics } from "../../engine/wake.ts";
 import { listFollowups } from "../../store/followups.ts";
@@ -8,7 +8,8 @@ export const followupHandlers: Pick<
   Handlers,
   "createFollowup" | "listFollowups" | "updateFollowup" | "deleteFollowup"
 > = {
-  async createFollowup({ sql, principal, params, body, say }) {
+  async createFollowup({ sql, services, principal, params, body, say }) {
+    await requireLimits(sql, { ...services, principal, runId: params.runId }, body.limits);
     const { sent, workerId } = await sendFollowup(sql, principal, params.runId, body);
     say(topics.run(params.runId));
     if (sent.outcome === "new_turn") say(topics.queue);

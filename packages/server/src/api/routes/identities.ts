@@ -1,6 +1,6 @@
 import type { Identity, IdentityRequest } from "@outrider/contract/identity";
 import { v7 as uuidv7 } from "uuid";
-import { requireModel } from "../../engine/models.ts";
+import type { Models } from "../../engine/models.ts";
 import { isAdmin, type Principal, requirePerson } from "../../engine/principal.ts";
 import { badMember, notFound, Refusal } from "../../engine/refusal.ts";
 import type { Sql } from "../../store/db.ts";
@@ -14,8 +14,8 @@ import {
 } from "../../store/identities.ts";
 import { created, gone, type Handlers, ok } from "../call.ts";
 
-async function requireKnown(sql: Sql, { model_id, environment_id }: IdentityRequest) {
-  if (model_id) requireModel(model_id, "/model_id");
+async function requireKnown(sql: Sql, models: Models, { model_id, environment_id }: IdentityRequest) {
+  if (model_id) models.require(model_id, "/model_id");
   if (environment_id && !(await findEnvironment(sql, environment_id))) {
     throw badMember("/environment_id", "names no environment, or a deleted one");
   }
@@ -43,9 +43,9 @@ export const identityHandlers: Pick<
     return ok({ identities: await listIdentities(sql) });
   },
 
-  async createIdentity({ sql, principal, body }) {
+  async createIdentity({ sql, services, principal, body }) {
     requirePerson(principal);
-    await requireKnown(sql, body);
+    await requireKnown(sql, services.models, body);
     return created(await insertIdentity(sql, { uid: uuidv7(), owner_uid: principal.personUid, ...body }));
   },
 
@@ -53,9 +53,9 @@ export const identityHandlers: Pick<
     return ok(await requireIdentity(sql, params.uid));
   },
 
-  async replaceIdentity({ sql, principal, params, body }) {
+  async replaceIdentity({ sql, services, principal, params, body }) {
     await requireOwn(sql, principal, params.uid);
-    await requireKnown(sql, body);
+    await requireKnown(sql, services.models, body);
     return ok(await replaceIdentity(sql, params.uid, body));
   },
 

@@ -1,8 +1,7 @@
-import { models } from "../../engine/models.ts";
 import { type Handlers, ok } from "../call.ts";
 
 export const modelHandlers: Pick<Handlers, "listModels"> = {
-  async listModels() {
-    return ok(models);
+  async listModels({ services }) {
+    return ok(services.models.list);
   },
 };

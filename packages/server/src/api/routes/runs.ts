@@ -43,12 +43,13 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   if (claimant) afterwards((isCommitted) => claimant.settle(isCommitted ? work : []));
   const run = await createRun(
     sql,
-    services.vault,
+    services,
     { principal, source, traceId },
     body,
     claimant &&
-      (async (runId) => {
-        work = await claimNew(sql, services.rules, claimant.request, runId);
+      (async (tx, runId) => {
+        work = await claimNew(tx, services.rules, claimant.request, runId);
+        return work.length > 0;
       }),
   );
   if (work.length === 0) say(topics.queue);

@@ -2,7 +2,10 @@ import { limits } from "@outrider/contract/limits";
 import { finishBuild, prepare, reportBuild, takeQueuedBuild } from "../../engine/builds.ts";
 import { assignAll, claim } from "../../engine/claims.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/executions.ts";
+import { notFound } from "../../engine/refusal.ts";
 import { topics } from "../../engine/wake.ts";
+import { findArtifact } from "../../store/artifacts.ts";
+import { findAttachment } from "../../store/attachments.ts";
 import { listEvents } from "../../store/events.ts";
 import { listSignals, renewLeases } from "../../store/leases.ts";
 import { seeWorker } from "../../store/workers.ts";
@@ -77,6 +80,23 @@ export const workerHandlers: WorkerHandlers = {
     const limit = query.limit ?? limits.eventPageSize.max;
     const rows = await listEvents(sql, { runId, after: query.after ?? 0, limit: limit + 1 });
     return ok({ events: rows.slice(0, limit), has_next_page: rows.length > limit });
+  },
+
+  async attachment({ sql, params, reply }) {
+    const runId = await requireExecution(sql, params.executionId);
+    const data = await findAttachment(sql, runId, params.attachmentId);
+    if (!data) throw notFound("attachment");
+    await reply.type("application/octet-stream").send(data);
+    return STREAMED;
+  },
+
+  async artifact({ sql, services, params, reply }) {
+    const runId = await requireExecution(sql, params.executionId);
+    const artifact = await findArtifact(sql, params.artifactId);
+    const blob = artifact?.run_id === runId ? await services.blobs.open(artifact.sha256) : undefined;
+    if (!blob) throw notFound("artifact");
+    await reply.type("application/octet-stream").header("content-length", blob.size).send(blob.content);
+    return STREAMED;
   },
 
   async prepare({ sql, services, params, body, say }) {

@@ -1,0 +1,12 @@
+/** How long a provider asks us to wait: in either header, or as Google says it, in the body. */
+export function retryAfter(headers: Record<string, string>, body: string): number | undefined {
+  const ms = Number.parseFloat(headers["retry-after-ms"] ?? "");
+  if (ms >= 0) return ms;
+  const header = headers["retry-after"] ?? "";
+  const seconds = Number.parseFloat(header);
+  if (/^[\d.]+$/.test(header.trim()) && seconds >= 0) return seconds * 1000;
+  const at = Date.parse(header);
+  if (!Number.isNaN(at)) return Math.max(0, at - Date.now());
+  const delay = /"retryDelay"\s*:\s*"([\d.]+)s"/.exec(body)?.[1];
+  return delay === undefined ? undefined : Number.parseFloat(delay) * 1000;
+}

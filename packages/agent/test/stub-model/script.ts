@@ -1,0 +1,167 @@
+import { isDeepStrictEqual } from "node:util";
+import { readNote } from "../../src/notes.ts";
+import type { Heard, HeardCall, HeardTool, Reply } from "./dialect.ts";
+import { toolNamed } from "./tools.ts";
+
+/** One answer of the model: what it thinks and says, then what it calls. */
+interface Step {
+  think: string[];
+  say: string[];
+  calls: ScriptCall[];
+  delayMs: number;
+}
+
+interface ScriptCall {
+  tool: string;
+  input: object;
+}
+
+export type Plan = Pick<Reply, "thinking" | "text" | "calls"> & { delayMs: number };
+
+/** What a model says of its progress when it is asked to sum up, so that a script survives the loss of its messages. */
+const progress = /\[(\d+) calls of the script are done\]/g;
+
+/**
+ * What to answer. The users' messages are the script, one line a step, and what was called since tells where it stands:
+ *
+ *   THINK: text    SAY: text    RUN: command    WRITE: path | text    CALL: tool {json}    ASK: question    SLEEP: ms
+ *
+ * A call ends an answer; a line that begins with "+" belongs to the same answer as the call before it. Where the script
+ * is at its end, the answer holds the last outputs, and what users said besides.
+ */
+export function nextReply(heard: Heard): Plan {
+  const { steps, spoken } = readMessages(heard);
+  const done = callsDone(heard, steps);
+  const lastResults = resultsAtTheEnd(heard);
+  if (!heard.mayCall || heard.tools.length === 0) return plain(summary(steps, done));
+  const step = remaining(steps, done);
+  if (step && step.calls.length > 0) return planOf(step);
+  const says = step ? [...step.say] : [];
+  const heardToo = spoken.map((text) => `Heard: ${text}`);
+  const words = [...(says.length > 0 ? says : ["Done.", ...lastResults]), ...heardToo];
+  return {
+    ...plain(words.join("\n")),
+    thinking: (step?.think ?? []).join("\n"),
+    delayMs: step?.delayMs ?? 0,
+  };
+}
+
+function plain(text: string): Plan {
+  return { thinking: "", text, calls: [], delayMs: 0 };
+}
+
+function planOf({ think, say, calls, delayMs }: Step): Plan {
+  const made = calls.map(({ tool, input }) => ({ name: tool, input }));
+  return { thinking: think.join("\n"), text: say.join("\n"), calls: made, delayMs };
+}
+
+function summary(steps: Step[], done: number): string {
+  const all = steps.reduce((sum, { calls }) => sum + calls.length, 0);
+  return `I may call no tools now: ${all - done} calls are left undone. [${done} calls of the script are done]`;
+}
+
+function readMessages({ messages, tools }: Heard): { steps: Step[]; spoken: string[] } {
+  const steps: Step[] = [];
+  let spoken: string[] = [];
+  for (const message of messages) {
+    if (message.role !== "user" || readNote(message.text)) continue;
+    const read = parse(message.text, tools);
+    if (read.length === 0) spoken.push(message.text);
+    else spoken = [];
+    steps.push(...read);
+  }
+  return { steps, spoken };
+}
+
+function parse(text: string, tools: HeardTool[]): Step[] {
+  const steps: Step[] = [];
+  let step = emptyStep();
+  for (const line of text.split(/\r?\n/)) {
+    const [, joined, keyword = "", rest = ""] = /^\s*(\+?)\s*([A-Z]+):\s*(.*?)\s*$/.exec(line) ?? [];
+    if (!words.has(keyword)) continue;
+    if (step.calls.length > 0 && !joined) {
+      steps.push(step);
+      step = emptyStep();
+    }
+    if (keyword === "THINK") step.think.push(rest);
+    else if (keyword === "SAY") step.say.push(rest);
+    else if (keyword === "SLEEP") step.delayMs += Number(rest) || 0;
+    else step.calls.push(callOf(keyword, rest, tools));
+  }
+  return isDeepStrictEqual(step, emptyStep()) ? steps : [...steps, step];
+}
+
+const words = new Set(["THINK", "SAY", "RUN", "WRITE", "CALL", "ASK", "SLEEP"]);
+
+function emptyStep(): Step {
+  return { think: [], say: [], calls: [], delayMs: 0 };
+}
+
+function callOf(keyword: string, rest: string, tools: HeardTool[]): ScriptCall {
+  if (keyword === "CALL") {
+    const [, tool = "nothing", json = "{}"] = /^(\S+)\s*(\S.*)?$/.exec(rest) ?? [];
+    return { tool, input: objectOf(json) };
+  }
+  const [first = "", ...more] = keyword === "WRITE" ? rest.split("|") : [rest];
+  const values = keyword === "WRITE" ? [first.trim(), unescaped(more.join("|").trim())] : [first];
+  return toolNamed(keyword as "RUN" | "WRITE" | "ASK", values, tools);
+}
+
+function objectOf(json: string): object {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === "object" && value !== null ? value : { value };
+  } catch {
+    return { unparsable: json };
+  }
+}
+
+function unescaped(text: string): string {
+  return text.replaceAll("\\n", "\n").replaceAll("\\t", "\t");
+}
+
+/** How many calls of the script have their results. One whose arguments nobody could read does not count. */
+function callsDone({ messages }: Heard, steps: Step[]): number {
+  const script = steps.flatMap(({ calls }) => calls);
+  const open: HeardCall[] = [];
+  let done = 0;
+  let isSummedUp = false;
+  for (const message of messages) {
+    for (const [, count] of message.role === "result" ? [] : message.text.matchAll(progress)) {
+      done = Math.max(done, Number(count));
+      isSummedUp = true;
+    }
+    // A note on a conversation that was made shorter says how many calls of it are gone.
+    const note = message.role === "user" ? readNote(message.text) : undefined;
+    if (note?.kind === "compacted") {
+      done = Math.max(done, note.gone);
+      isSummedUp = true;
+    }
+    if (message.role === "assistant") open.push(...message.calls);
+    if (message.role !== "result") continue;
+    const call = open.shift();
+    const next = script[done];
+    if (!call || !next || call.name !== next.tool || !isReadable(call.input)) continue;
+    if (!isSummedUp || isDeepStrictEqual(call.input, next.input)) done += 1;
+  }
+  return done;
+}
+
+function isReadable(input: unknown): boolean {
+  return typeof input === "object" && input !== null && !("unreadable" in input) && !("wrong" in input);
+}
+
+function remaining(steps: Step[], done: number): Step | undefined {
+  let left = done;
+  for (const step of steps) {
+    if (step.calls.length > left) return { ...step, calls: step.calls.slice(left) };
+    left -= step.calls.length;
+    if (step.calls.length === 0 && step === steps.at(-1)) return step;
+  }
+  return undefined;
+}
+
+function resultsAtTheEnd({ messages }: Heard): string[] {
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  return messages.slice(last + 1).flatMap((one) => (one.role === "result" ? [one.text] : []));
+}

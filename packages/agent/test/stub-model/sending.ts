@@ -1,0 +1,103 @@
+import type { ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Dialect, Frame, Heard, Reply } from "./dialect.ts";
+import { breakAt, type Fault } from "./faults.ts";
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+) {
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(body));
+}
+
+/** Faults that leave no answer to spoil. */
+export function earlyFault(
+  fault: Fault,
+  {
+    dialect,
+    response,
+    tokens,
+    heard,
+  }: { dialect: Dialect; heard: Heard; response: ServerResponse; tokens: number },
+): boolean {
+  if (fault.type === "status") {
+    const { status, message = `The stub says ${status}.`, retryAfter, retryAfterMs } = fault;
+    const headers = {
+      ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
+      ...(retryAfterMs === undefined ? {} : { "retry-after-ms": String(retryAfterMs) }),
+    };
+    sendJson(response, status, dialect.error(status, message, "status"), headers);
+    return true;
+  }
+  if (fault.type === "overflow" && !(fault.inStream && heard.streams)) {
+    sendJson(response, 400, dialect.error(400, dialect.overflow(tokens, tokens - 1), "overflow"));
+    return true;
+  }
+  if (fault.type === "garbage") {
+    response.writeHead(200, { "content-type": heard.streams ? "text/event-stream" : "application/json" });
+    response.end('data: {"this is": no answer\n\n<html>');
+    return true;
+  }
+  if (fault.type === "cut" && fault.where === "headers") {
+    response.destroy();
+    return true;
+  }
+  return fault.type === "silence" && fault.where === "headers";
+}
+
+export function spoilt(reply: Reply, fault: Fault | undefined): Reply {
+  switch (fault?.type) {
+    case "refusal":
+      return { ...reply, text: fault.message ?? "I cannot help with that.", calls: [], finish: "refusal" };
+    case "length":
+      return { ...reply, finish: "length" };
+    case "malformed":
+      return {
+        ...reply,
+        calls: reply.calls.map(({ name }) => ({ name, input: '{"path": "a' })),
+        finish: "malformed",
+      };
+    case "wrong_arguments":
+      return { ...reply, calls: reply.calls.map(({ name }) => ({ name, input: { wrong: true } })) };
+    default:
+      return reply;
+  }
+}
+
+export const blockedPrompt: Frame = {
+  kind: "end",
+  sse: `data: ${JSON.stringify({ promptFeedback: { blockReason: "SAFETY" } })}\n\n`,
+};
+
+export async function send(
+  response: ServerResponse,
+  frames: Frame[],
+  { fault, dialect, tokens }: { fault: Fault | undefined; dialect: Dialect; tokens: number },
+) {
+  const where = fault && "where" in fault && fault.where !== "headers" ? fault.where : undefined;
+  const end = where
+    ? breakAt(frames, where)
+    : fault?.type === "overflow"
+      ? Math.min(1, frames.length - 1)
+      : undefined;
+  for (const { sse } of frames.slice(0, end)) {
+    if (response.destroyed) return;
+    response.write(sse);
+    if (fault?.type === "slow") await sleep(fault.ms);
+  }
+  if (end === undefined || !fault) return response.end();
+  switch (fault.type) {
+    case "cut":
+      await new Promise((resolve) => response.write(frames[end]?.sse.slice(0, -12) ?? "", resolve));
+      return response.destroy();
+    case "error":
+      return response.end(dialect.errorFrame(fault.message ?? "Overloaded", "status").sse);
+    case "overflow":
+      return response.end(dialect.errorFrame(dialect.overflow(tokens, tokens - 1), "overflow").sse);
+    case "end":
+      return response.end();
+  }
+}
