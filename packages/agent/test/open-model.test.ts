@@ -40,12 +40,12 @@ describe("what may be cached", () => {
 
 describe("Anthropic", () => {
   it("that only pings for a while is waited for", async () => {
-    stub.fail({ type: "pause", where: "text", ms: 450, pingMs: 50 });
+    stub.fail({ type: "pause", where: "text", ms: 1_500, pingMs: 50 });
     const { result, retries } = await ask(
       workOf(anthropic, stub),
       "SAY: Words in more than two pieces, I hope.",
       {
-        patience: { ...patience, idleMs: 250 },
+        patience: { ...patience, idleMs: 1_000 },
       },
     );
     expect(result).toMatchObject({ type: "answer" });
