@@ -3,14 +3,15 @@ import type { FollowupMode } from "@outrider/contract/followup";
 import type { ModelPrices } from "@outrider/contract/model";
 import type { RunUsage } from "@outrider/contract/run";
 import type { ModelWork, TurnOutcome } from "@outrider/contract/worker";
-import type { LanguageModel } from "ai";
 import { z } from "zod";
+import { BackgroundCommands } from "./background.ts";
 import { compaction, compactionPrompt, isFull, MAX_SQUEEZES, type Summary } from "./compaction.ts";
 import { ANSWER_MISSING, Conversation } from "./conversation.ts";
 import { type AgentEvent, type LogEvent, storable } from "./event.ts";
 import { Failure, failedCall, messageOf } from "./failure.ts";
 import type { RunFiles } from "./files.ts";
 import { type Answer, callModel, type Retry, type ToolCall } from "./model-call.ts";
+import type { ProviderModel } from "./models/provider.ts";
 import type { LimitCode } from "./notes.ts";
 import { Pictures } from "./pictures.ts";
 import { tokensIn } from "./tokens.ts";
@@ -31,7 +32,7 @@ import {
 import type { Workspace } from "./workspace.ts";
 
 export interface TurnContext {
-  model: LanguageModel;
+  model: ProviderModel;
   model_id: string;
   model_facts: Pick<ModelWork, "context_tokens" | "max_output_tokens" | "sees_images">;
   prices?: ModelPrices | undefined;
@@ -109,6 +110,7 @@ class Turn {
   private readonly halt: AbortSignal;
   private readonly lose: (error: unknown) => void;
   private readonly conversation: Conversation;
+  private readonly background: BackgroundCommands;
   private readonly form: AnswerForm | undefined;
   private readonly tools: readonly Tool[];
   private readonly pictures: Pictures;
@@ -129,9 +131,19 @@ class Turn {
     this.tools = this.form ? [...tools, this.form.tool] : tools;
     this.conversation = new Conversation(history, { mustFinish: this.form !== undefined });
     this.pictures = new Pictures({ files, seesImages: model_facts.sees_images });
+    const emit = (event: AgentEvent) => this.emit(event);
+    this.background = new BackgroundCommands({ workspace: context.workspace, emit, signal: halt });
   }
 
   async run(): Promise<TurnOutcome> {
+    try {
+      return await this.work();
+    } finally {
+      await this.background.end();
+    }
+  }
+
+  private async work(): Promise<TurnOutcome> {
     await this.start();
     for (;;) {
       await this.takeMessages();
@@ -363,9 +375,11 @@ class Turn {
     this.halt.throwIfAborted();
     const call_id = this.conversation.nextCallId();
     const tool = this.tools.find((one) => one.name === name);
+    const { background } = this;
     const { workspace } = this.context;
     const signal = AbortSignal.any([this.halt, interrupt]);
-    const context = { call_id, workspace, signal, emit: (event: AgentEvent) => this.emit(event) };
+    const emit = (event: AgentEvent) => this.emit(event);
+    const context = { call_id, workspace, background, signal, emit };
     const reason = this.context.timeIsUp.aborted ? "the time is up" : "a message of the user interrupted you";
     const refusal = interrupt.aborted ? `Not begun: ${reason}.` : error;
 

@@ -1,23 +1,16 @@
+import { jsonSchema, type LanguageModelUsage, type ModelMessage, type ToolSet, tool, zodSchema } from "ai";
 import {
-  type FinishReason,
-  jsonSchema,
-  type LanguageModel,
-  type LanguageModelUsage,
-  type ModelMessage,
-  streamText,
-  type TextStreamPart,
-  ToolChoiceViolationError,
-  type ToolSet,
-  tool,
-  zodSchema,
-} from "ai";
+  asLanguageModelUsage,
+  convertToLanguageModelPrompt,
+  parseToolCall,
+  prepareToolChoice,
+  prepareTools,
+} from "ai/internal";
 import { Failure, messageOf } from "./failure.ts";
 import { markedInstructions, withCacheMarks } from "./models/caching.ts";
+import type { ProviderModel, StreamPart } from "./models/provider.ts";
 import { BrokenAnswer } from "./models/trouble.ts";
 import type { Tool } from "./tools/tool.ts";
-
-// What a provider warns of goes to the transcript, not to the worker's console.
-globalThis.AI_SDK_LOG_WARNINGS = false;
 
 export interface ToolCall {
   tool: string;
@@ -37,7 +30,7 @@ export interface Answer {
 }
 
 export interface Question {
-  model: LanguageModel;
+  model: ProviderModel;
   instructions: string;
   messages: ModelMessage[];
   tools: readonly Tool[];
@@ -54,8 +47,6 @@ export class Reception {
   private isCut = false;
   private readonly calls: ToolCall[] = [];
   private warnings: string[] = [];
-  /** It calls tools where it may call none: its words count all the same. */
-  private isDisobedient = false;
 
   /** What the try has used, also where it failed; known only when it is over. */
   usage: LanguageModelUsage | undefined;
@@ -68,23 +59,33 @@ export class Reception {
     this.question = question;
   }
 
-  /** Throws what the provider threw, or a BrokenAnswer. `alive` is called for each piece. */
+  /**
+   * Throws what the provider threw, or a BrokenAnswer. `alive` is called for each piece. It asks the provider itself, by
+   * what the AI SDK has for it: `streamText` sends each answer through a dozen streams for what we do not use, and that
+   * took longer than all else in a step.
+   */
   async receive(alive: () => void): Promise<Answer> {
     const { model, instructions, messages, tools, mayCallTools, signal } = this.question;
-    const { stream } = streamText({
-      model,
-      instructions: markedInstructions(instructions),
-      messages: withCacheMarks(messages),
-      tools: toolSet(tools),
+    const prompt = await convertToLanguageModelPrompt({
+      prompt: { instructions: markedInstructions(instructions), messages: withCacheMarks(messages) },
+      supportedUrls: await model.supportedUrls,
+      download: undefined,
+      provider: model.provider,
+    });
+    const set = toolSet(tools);
+    const declared = await set.prepared;
+    const { stream } = await model.doStream({
+      prompt,
+      ...(declared ? { tools: declared } : {}),
       // Some providers refuse a conversation with tool calls in it when no tools are declared.
-      toolChoice: mayCallTools ? "auto" : "none",
+      toolChoice: prepareToolChoice({ toolChoice: mayCallTools ? "auto" : "none" }),
       abortSignal: signal,
-      maxRetries: 0,
-      onError: () => {},
     });
     for await (const part of stream) {
       signal.throwIfAborted();
-      this.take(part);
+      if (part.type === "tool-call") this.calls.push(await readCall(part, set.tools));
+      else this.take(part);
+      this.hasBegun ||= /^(text|reasoning|tool-input)-delta$|^tool-call$/.test(part.type);
       alive();
     }
     if (this.error !== undefined) throw this.error;
@@ -93,32 +94,27 @@ export class Reception {
     return { type: "answer", text, reasoning, calls: mayCallTools ? calls : [], isCut, warnings, usage };
   }
 
-  private take(part: TextStreamPart<ToolSet>) {
-    this.hasBegun ||= /^(text|reasoning|tool-input)-delta$|^tool-call$/.test(part.type);
+  private take(part: StreamPart) {
     switch (part.type) {
-      case "start-step":
+      case "stream-start":
         this.warnings = part.warnings.map(warningText);
         break;
       case "text-start":
         if (this.text !== "") this.say("\n\n");
         break;
       case "text-delta":
-        this.say(part.text);
+        this.say(part.delta);
         break;
       case "reasoning-delta":
-        this.reasoning += part.text;
+        this.reasoning += part.delta;
         break;
-      case "tool-call":
-        this.calls.push(toolCall(part));
-        break;
-      case "finish-step":
-        this.usage = part.usage;
-        this.isCut = part.finishReason === "length";
-        this.error ??= this.isDisobedient ? undefined : whyHalf(part, this.text);
+      case "finish":
+        this.usage = asLanguageModelUsage(part.usage);
+        this.isCut = part.finishReason.unified === "length";
+        this.error ??= whyHalf(part.finishReason, this.text);
         break;
       case "error":
-        if (ToolChoiceViolationError.isInstance(part.error)) this.isDisobedient = true;
-        else this.error ??= part.error;
+        this.error ??= part.error;
         break;
     }
   }
@@ -129,46 +125,56 @@ export class Reception {
   }
 }
 
-const toolSets = new WeakMap<readonly Tool[], ToolSet>();
+interface Declared {
+  tools: ToolSet;
+  /** As the provider is told of them. */
+  prepared: ReturnType<typeof prepareTools>;
+}
+
+const toolSets = new WeakMap<readonly Tool[], Declared>();
 
 /** Made once for each list of tools: to write their schemas anew takes longer than all else about a short answer. */
-function toolSet(tools: readonly Tool[]): ToolSet {
-  const known = toolSets.get(tools);
+function toolSet(list: readonly Tool[]): Declared {
+  const known = toolSets.get(list);
   if (known) return known;
-  const made: ToolSet = Object.fromEntries(
-    tools.map(({ name, description, input }) => {
+  const tools: ToolSet = Object.fromEntries(
+    list.map(({ name, description, input }) => {
       const inputSchema = "jsonSchema" in input ? jsonSchema(input.jsonSchema) : zodSchema(input);
       return [name, tool({ description, inputSchema })];
     }),
   );
-  toolSets.set(tools, made);
+  const made = { tools, prepared: prepareTools({ tools }) };
+  toolSets.set(list, made);
   return made;
 }
 
 /** Providers take only objects as input, also in what they are told they once sent. */
-function toolCall(part: {
-  toolName: string;
-  input: unknown;
-  invalid?: boolean | undefined;
-  error?: unknown;
-}): ToolCall {
-  const isObject = typeof part.input === "object" && part.input !== null && !Array.isArray(part.input);
-  const input = isObject ? part.input : { unreadable: part.input };
-  return { tool: part.toolName, input, ...(part.invalid ? { error: messageOf(part.error) } : {}) };
+async function readCall(part: Extract<StreamPart, { type: "tool-call" }>, tools: ToolSet): Promise<ToolCall> {
+  const call = await parseToolCall({
+    toolCall: part,
+    tools,
+    repairToolCall: undefined,
+    instructions: undefined,
+    messages: [],
+  });
+  const isObject = typeof call.input === "object" && call.input !== null && !Array.isArray(call.input);
+  const input = isObject ? call.input : { unreadable: call.input };
+  const isBad = "invalid" in call && call.invalid;
+  return { tool: call.toolName, input, ...(isBad ? { error: messageOf(call.error) } : {}) };
 }
 
 /** A connection that broke looks to the AI SDK like an answer that ended for no reason. */
 function whyHalf(
-  { finishReason, rawFinishReason }: { finishReason: FinishReason; rawFinishReason: string | undefined },
+  { unified, raw }: Extract<StreamPart, { type: "finish" }>["finishReason"],
   said: string,
 ): Error | undefined {
-  if (finishReason === "content-filter") {
+  if (unified === "content-filter") {
     const words = said === "" ? "" : ` Its words: ${said.slice(0, 300)}`;
     return new Failure("model_error", `The model, or its provider's filter, refused to answer.${words}`);
   }
-  const isHalf = finishReason === "other" && rawFinishReason === undefined;
-  if (!isHalf && finishReason !== "error" && finishReason !== "interrupted") return undefined;
-  return new BrokenAnswer(rawFinishReason ?? "it broke off");
+  const isHalf = unified === "other" && raw === undefined;
+  const isBroken = isHalf || unified === "error" || unified === "interrupted";
+  return isBroken ? new BrokenAnswer(raw ?? "it broke off") : undefined;
 }
 
 function warningText(warning: {

@@ -81,12 +81,17 @@ async function tryOnce(call: ModelCall, { firstMs, idleMs }: Patience): Promise<
     return { result: await Promise.race([answer, aborted]), usage: reception.usage };
   } catch (error) {
     const reason = reception.error ?? (own.signal.aborted ? own.signal.reason : error);
-    return { result: troubleOf(reason, nameOf(call)), usage: reception.usage };
+    return { result: troubleOf(reason, call.model.modelId), usage: known(reception.usage) };
   } finally {
     timer.stop();
     // What is still on its way is nobody's any more.
     own.abort();
   }
+}
+
+/** A provider that was cut off may have told nothing. */
+function known(usage: LanguageModelUsage | undefined): LanguageModelUsage | undefined {
+  return usage?.inputTokens === undefined && usage?.outputTokens === undefined ? undefined : usage;
 }
 
 /** One timer for all pieces of a stream: to set one for each would cost more than the piece. */
@@ -128,8 +133,4 @@ function givenUp({ reason, isRateLimit }: Trouble & { type: "retry" }, tries: nu
   const code = isRateLimit ? "model_rate_limited" : "model_error";
   const often = tries === 1 ? "once" : `${tries} times`;
   return new Failure(code, `The model's provider failed ${often}; the last time ${reason}`);
-}
-
-function nameOf({ model }: ModelCall): string {
-  return typeof model === "string" ? model : model.modelId;
 }

@@ -105,6 +105,37 @@ export class CommandOutput {
   }
 }
 
+/** What came since somebody last asked: its first and last 32 KiB. */
+export class RecentOutput {
+  private head = "";
+  private tail = "";
+  private omitted = 0;
+
+  push(text: string) {
+    const room = KEPT_BYTES - Buffer.byteLength(this.head);
+    const head = this.tail === "" && room > 0 ? firstBytes(text, room) : "";
+    this.head += head;
+    this.tail += text.slice(head.length);
+    if (this.tail.length > 4 * KEPT_BYTES) this.shorten();
+  }
+
+  take(): string {
+    this.shorten();
+    const text = this.head + (this.omitted > 0 ? omission(this.omitted) : "") + this.tail;
+    this.head = "";
+    this.tail = "";
+    this.omitted = 0;
+    return text;
+  }
+
+  private shorten() {
+    const bytes = Buffer.byteLength(this.tail);
+    if (bytes <= KEPT_BYTES) return;
+    this.tail = lastBytes(this.tail, KEPT_BYTES);
+    this.omitted += bytes - Buffer.byteLength(this.tail);
+  }
+}
+
 /** One chunk for each stream: two programs that take turns would make an event of every word. */
 function merged(chunks: OutputChunk[]): OutputChunk[] {
   const texts = new Map<OutputChunk["stream"], string>();

@@ -1,11 +1,11 @@
 import type { EventData } from "@outrider/contract/event";
 import type { FollowupMode } from "@outrider/contract/followup";
 import { noUsage } from "@outrider/contract/run";
-import type { LanguageModel } from "ai";
 import { onTestFinished } from "vitest";
 import type { AgentEvent, LogEvent } from "../src/event.ts";
 import type { RunFiles } from "../src/files.ts";
 import { runTurn, type TurnContext, type TurnEnd } from "../src/loop.ts";
+import type { ProviderModel } from "../src/models/provider.ts";
 import { scriptedModel } from "../src/models/scripted.ts";
 import { builtinTools } from "../src/tools/builtin.ts";
 import { type Folder, makeFolder } from "./folder.ts";
@@ -45,7 +45,7 @@ export class TestRun {
     attachment: async (id) => this.attachments.get(id) as Uint8Array,
   };
   readonly cancel = new AbortController();
-  model: LanguageModel = scriptedModel();
+  model: ProviderModel = scriptedModel();
   said = "";
 
   private waiting: { followup_id: string; message: string; mode: FollowupMode }[] = [];

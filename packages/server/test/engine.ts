@@ -52,13 +52,13 @@ export interface TestEngine {
 
 /** The engine on a database of its own and without a server: nothing happens but what the test does. */
 export async function testEngine(
-  options: { connections?: number; rules?: Partial<Rules> } = {},
+  options: { connections?: number; rules?: Partial<Rules>; models?: Models } = {},
 ): Promise<TestEngine> {
   const database = await testDatabase();
   const db = openDb(database.url, { connections: options.connections ?? 8 });
   await migrate(db);
   const vault = openVault(randomBytes(32));
-  const models = openModels({ providers: {}, aliases: {} });
+  const models = options.models ?? openModels({ providers: {}, aliases: {} });
   const rules: Rules = { ...defaultRules, ...options.rules };
   const principal = async (raw: string) =>
     principalOf((await findKeyOwner(db, hashKey(raw) as Buffer)) as KeyOwner);
@@ -82,7 +82,7 @@ export async function testEngine(
     async claim({ worker = anyWorker, free = 100, request_id = randomUUID() } = {}) {
       const { executions } = await claim(
         db,
-        { vault, models, rules, gitHost: "https://git.test" },
+        { vault, models: engine.models, rules, gitHost: "https://git.test" },
         { request_id, worker, free, wait_ms: 0 },
       );
       return executions;

@@ -54,7 +54,7 @@ export async function testDatabase(): Promise<{ url: string; drop(): Promise<voi
 }
 
 /** The real service on a database of its own, spoken to over HTTP. */
-export async function testServer(): Promise<TestServer> {
+export async function testServer(settings: Record<string, string> = {}): Promise<TestServer> {
   const database = await testDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), "outrider-test-"));
   const environment = {
@@ -62,6 +62,7 @@ export async function testServer(): Promise<TestServer> {
     OUTRIDER_DATA_DIR: dataDir,
     OUTRIDER_PORT: "0",
     OUTRIDER_LOG_LEVEL: "silent",
+    ...settings,
   };
   const server = await startServer(readConfig({}, environment));
   const key = (await readFile(join(dataDir, "key"), "utf8")).trim();

@@ -10,13 +10,18 @@ import { call, keyOf, run, serve } from "../../../e2e/process.ts";
 import { testDatabase } from "../../server/test/server.ts";
 
 /** Server and worker as processes of their own, of which everything is kept: logs, database, folders. */
-export async function startService(allowAddresses: string[]) {
+export async function startService(allowAddresses: string[], settings: Record<string, string> = {}) {
   const database = await testDatabase();
   const folder = mkdtempSync(join(tmpdir(), "outrider-secrets-"));
   chmodSync(folder, 0o711);
   const server = await serve({
     dataDir: join(folder, "server"),
-    environment: { DATABASE_URL: database.url, OUTRIDER_WORKERS: "0", OUTRIDER_LOG_LEVEL: "trace" },
+    environment: {
+      DATABASE_URL: database.url,
+      OUTRIDER_WORKERS: "0",
+      OUTRIDER_LOG_LEVEL: "trace",
+      ...settings,
+    },
   });
   const key = keyOf(server.dataDir);
   const api = (method: string, path: string, body?: unknown) =>

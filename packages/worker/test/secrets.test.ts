@@ -1,18 +1,28 @@
 import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type StubModel, startStubModel } from "../../agent/test/stub-model/server.ts";
 import { makeFolder, Origin, type SshServer, serveSsh } from "./git-server.ts";
+import { speakMcp, startHttp } from "./mcp-support.ts";
 import { found, foundBelow, startListener, startService } from "./secrets-support.ts";
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 let service: Awaited<ReturnType<typeof startService>>;
 let listener: Awaited<ReturnType<typeof startListener>>;
+let mcp: Awaited<ReturnType<typeof startHttp>>;
 let ssh: SshServer;
 let place: ReturnType<typeof makeFolder>;
 let site: Origin;
 let environment_id: string;
+let stub: StubModel;
 
+/** Of a provider that is configured in a file; the second goes with each call as well. */
+const ofModel = {
+  key: `sk-model-${randomBytes(20).toString("hex")}`,
+  header: `gate-${randomBytes(20).toString("hex")}`,
+};
 const header = `mcp-header-${randomBytes(20).toString("hex")}`;
 /** Long enough for base64 to break its line; one of several lines; one that could be a name in DNS. */
 const own = {
@@ -27,6 +37,8 @@ const ours = () => ({
   "the worker's key": service.workerKey,
   "the admin's key": service.key,
   "the header": header,
+  "the model's key": ofModel.key,
+  "the model's header": ofModel.header,
 });
 const keyLines = (pem: string) => pem.split("\n").filter((line) => line.length > 30);
 
@@ -58,7 +70,18 @@ beforeAll(async () => {
   place = makeFolder();
   ssh = await serveSsh(place.folder);
   listener = await startListener();
-  service = await startService([`127.0.0.1:${ssh.port}`]);
+  stub = await startStubModel({ apiKey: ofModel.key });
+  const gate = {
+    type: "openai-compatible",
+    base_url: stub.baseUrl("chat"),
+    api_key: ofModel.key,
+    headers: { "x-gate": ofModel.header },
+  };
+  const models = join(place.folder, "models.json");
+  writeFileSync(models, JSON.stringify({ default_model_id: "scripted", providers: { gate } }));
+  mcp = await startHttp((heard, response) => void speakMcp(heard, response, () => "fine"));
+  const reachable = [`127.0.0.1:${ssh.port}`, `127.0.0.1:${mcp.port}`];
+  service = await startService(reachable, { OUTRIDER_MODELS: models });
   site = new Origin(place.folder, "site");
   const needles = Object.values(ours()).map((secret) => [...secret].reverse().join(""));
   site.push("main", { "search.pl": search, needles: `${needles.join("\n")}\n`, "README.md": "hello\n" });
@@ -72,6 +95,8 @@ afterAll(async () => {
   await service?.stop();
   await ssh?.stop();
   listener?.close();
+  await stub?.close();
+  mcp?.stop();
   place?.remove();
 });
 
@@ -88,7 +113,7 @@ async function environment(network: object): Promise<string> {
 }
 
 async function finished(script: string[], config: object = { environment_id }) {
-  const mcp_servers = { tools: { url: "https://mcp.example.com", headers: { Authorization: header } } };
+  const mcp_servers = { tools: { url: mcp.url, headers: { Authorization: header } } };
   const made = await service.api("POST", "/agent/run", {
     prompt: script.join("\n"),
     config: { mcp_servers, ...config },
@@ -109,9 +134,12 @@ async function finished(script: string[], config: object = { environment_id }) {
   };
 }
 
-describe("keys of ours, of git and of MCP servers", () => {
+describe("keys of ours, of git, of models and of MCP servers", () => {
   test("are nowhere in a sandbox: not in its memory, environment, arguments or files", async () => {
-    const { item, events } = await finished(["RUN: perl site/search.pl; echo done"]);
+    const model_id = "gate/any-model";
+    const script = ["CALL: tools__say {}", "RUN: perl site/search.pl; echo done"];
+    const { item, events } = await finished(script, { environment_id, model_id });
+    expect(mcp.heard.map(({ headers }) => headers.authorization)).toContain(header);
     expect(`${item.state} ${item.status_message?.message ?? ""}`).toMatch(/^SUCCEEDED/);
     const text = events.map(({ data }: { data: { text?: string } }) => data.text ?? "").join("");
     const hits = text.split("\n").filter((line: string) => /^\d/.test(line));
@@ -121,6 +149,22 @@ describe("keys of ours, of git and of MCP servers", () => {
     expect(hits).toContain(`${given} environ`);
     expect(hits).toContain(`${given} memory`);
     expect(text).toContain("looked at memory and files\n");
+    // The model was called with what the search did not find.
+    expect(stub.requests[0]?.headers).toMatchObject({
+      authorization: `Bearer ${ofModel.key}`,
+      "x-gate": ofModel.header,
+    });
+    expect(item.receipt.model_id).toBe(model_id);
+  });
+
+  test("are masked where an agent learns and tells them", async () => {
+    const words = `SAY: called with ${ofModel.key} and ${ofModel.header}`;
+    const { item, events } = await finished([words], { model_id: "gate/any-model" });
+    expect(item.state).toBe("SUCCEEDED");
+    const told = events.filter(({ type }: { type: string }) => type !== "run.created");
+    expect(found(JSON.stringify(told), ours())).toEqual([]);
+    expect(JSON.stringify(told)).toContain("called with *** and ***");
+    await service.api("DELETE", `/agent/runs/${item.run_id}`);
   });
 
   test("are nowhere on the host but with whoever holds them: sealed at the server, in memory at the worker", async () => {
@@ -136,6 +180,8 @@ describe("keys of ours, of git and of MCP servers", () => {
     ).toEqual([]);
     expect(tables.secrets?.split("\n")).toHaveLength(Object.keys(own).length + 1);
     expect(found(service.logs(), secrets)).toEqual([]);
+    expect(tables.model_keys?.split("\n")).toHaveLength(1);
+    expect(service.logs()).toContain("the key of a model provider is kept encrypted");
     expect(service.logs()).toContain("ready for runs");
   });
 });

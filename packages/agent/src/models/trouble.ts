@@ -3,6 +3,7 @@ import {
   EmptyResponseBodyError,
   InvalidResponseDataError,
   JSONParseError,
+  StreamProviderError,
   TypeValidationError,
 } from "ai";
 import { Failure, messageOf } from "../failure.ts";
@@ -105,7 +106,9 @@ function isBroken(error: unknown): boolean {
     JSONParseError.isInstance(error) ||
     TypeValidationError.isInstance(error) ||
     InvalidResponseDataError.isInstance(error) ||
-    EmptyResponseBodyError.isInstance(error)
+    EmptyResponseBodyError.isInstance(error) ||
+    // What the AI SDK says where the first thing that Anthropic sends cannot be read.
+    messageOf(error).startsWith("Expected a normalized")
   );
 }
 
@@ -123,15 +126,16 @@ function whatIsSaid(error: unknown): Said | undefined {
       afterMs: retryAfter(responseHeaders, responseBody),
     };
   }
-  if (error instanceof Error) return undefined;
+  if (error instanceof Error && !StreamProviderError.isInstance(error)) return undefined;
   // An error in the middle of a stream is whatever the provider sent.
-  const { message, statusCode } = (typeof error === "object" && error !== null ? error : {}) as {
+  const { message, statusCode, data } = (typeof error === "object" && error !== null ? error : {}) as {
     message?: unknown;
     statusCode?: unknown;
+    data?: unknown;
   };
   const text =
     typeof message === "string" ? message : typeof error === "string" ? error : JSON.stringify(error);
-  const kind = kindOf(error);
+  const kind = `${kindOf(error)} ${kindOf(data)}`;
   return {
     message: cut(text ?? "an error without words"),
     status: typeof statusCode === "number" ? statusCode : undefined,

@@ -64,19 +64,20 @@ function heard({ role, parts }: Body): HeardMessage[] {
     }));
     return [{ role: "assistant", text: said, calls }];
   }
-  const results = all.filter(({ functionResponse }) => functionResponse).map(result);
   const images = all.filter(({ inlineData }) => inlineData).length;
-  const isSpoken = said !== "" || (images > 0 && results.length === 0);
-  return [...results, ...(isSpoken ? [{ role: "user" as const, text: said, images }] : [])];
+  const answers = all.filter(({ functionResponse }) => functionResponse);
+  if (answers.length === 0) return [{ role: "user", text: said, images }];
+  // Older models take the images of results beside these.
+  return answers.map((part, index) => result(part, index === answers.length - 1 ? images : 0));
 }
 
-function result({ functionResponse: { response, parts } }: Body): HeardMessage {
+function result({ functionResponse: { response, parts } }: Body, beside: number): HeardMessage {
   const { content, error } = response ?? {};
   const said = content ?? error ?? response;
   return {
     role: "result",
     text: typeof said === "string" ? said : JSON.stringify(said),
-    images: list(parts).length,
+    images: list(parts).length + beside,
   };
 }
 

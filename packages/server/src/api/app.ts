@@ -37,6 +37,7 @@ import { keyHandlers } from "./routes/keys.ts";
 import { modelHandlers } from "./routes/models.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { secretHandlers } from "./routes/secrets.ts";
+import { skillHandlers } from "./routes/skills.ts";
 import { workerHandlers } from "./routes/worker.ts";
 import { workersHandlers } from "./routes/workers.ts";
 import { registerService } from "./service.ts";
@@ -49,6 +50,7 @@ const handlers: Handlers = {
   ...buildHandlers,
   ...secretHandlers,
   ...modelHandlers,
+  ...skillHandlers,
   ...identityHandlers,
   ...keyHandlers,
   ...workersHandlers,
@@ -70,6 +72,9 @@ const all: Operation[] = [
     handler: workerHandlers[id] as Handler<never>,
   })),
 ];
+
+/** Their handlers see to a transaction themselves where they need one; for an idempotency key they are given one. */
+const ownTransactions = new Set(["createRun", "createRunAlias"]);
 
 const LINGER_MS = 1_000;
 /** After this long, a stop no longer waits for requests, be they at work or half sent. */
@@ -159,7 +164,7 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
     requireAcceptable(route, request);
   }
 
-  async function answer({ route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {
+  async function answer({ id, route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {
     const principal = principals.get(request) as Principal;
     const raw = bodyOf(request);
     const json = raw.length > 0 ? readJson(raw) : undefined;
@@ -197,7 +202,11 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
       const writing = async (tx: Tx) => outcomeOf((await work(tx)) as Result);
       const key =
         route.method === "POST" ? readIdempotencyKey(request.headers["idempotency-key"]) : undefined;
-      if (key === undefined) return services.db.begin(writing);
+      if (key === undefined) {
+        return ownTransactions.has(id)
+          ? outcomeOf((await work(services.db)) as Result)
+          : services.db.begin(writing);
+      }
       const scope = { owner_uid: principal.creator.uid, method: route.method, path: pathOf(request), key };
       return once(services.db, {
         scope,

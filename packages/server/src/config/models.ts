@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { read } from "@outrider/contract/fault";
 import { ModelPrices } from "@outrider/contract/model";
 import { z } from "zod";
@@ -192,7 +192,7 @@ function keyOf(
   }
   if (api_key_file !== undefined) {
     try {
-      const value = readFileSync(api_key_file, "utf8").trim();
+      const value = readFileSync(resolve(dirname(path), api_key_file), "utf8").trim();
       return { from: "outside", name: api_key_file, value: checked(value, api_key_file) };
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;

@@ -20,7 +20,7 @@ import { endExecution } from "../store/executions.ts";
 import { findQueuedFollowup, withdrawFollowups } from "../store/followups.ts";
 import { type Change, changeState, endAtOnce, type Head, lockHead } from "../store/heads.ts";
 import { deleteRun, findRun, findRunCreator, insertRun, type RunCreator } from "../store/runs.ts";
-import { findCapacity } from "../store/workers.ts";
+import { within } from "../store/transaction.ts";
 import { requireSteering, requireVisible } from "./access.ts";
 import { withIds } from "./attachments.ts";
 import { type Models, requirePrice } from "./models.ts";
@@ -42,56 +42,51 @@ export interface Origin {
   traceId: string;
 }
 
-/** `claim` takes the run for a worker that waits, if it would be next, and answers whether it did. */
+/**
+ * Where nothing else belongs to it, a creation is one statement and needs no transaction. `claim` takes the run for a
+ * worker that waits, if it would be next, and answers whether it did.
+ */
 export async function createRun(
-  tx: Tx,
+  sql: Sql,
   { vault, models }: { vault: Vault; models: Models },
   origin: Origin,
   request: RunAgentRequest,
-  claim?: (runId: string) => Promise<boolean>,
+  claim?: (tx: Tx, runId: string) => Promise<boolean>,
 ): Promise<RunAgentResponse> {
   const { principal, source, traceId } = origin;
-  const { config, unmasked } = await resolveConfig(tx, models, principal, request.config);
-  const run_id = uuidv7();
-  const {
-    prompt,
-    title = titleOf(prompt),
-    metadata,
-    limits: runLimits,
-    output_schema,
-    priority = 0,
-  } = request;
+  const { config, unmasked, namedBySkill } = await resolveConfig(sql, models, principal, request.config);
+  const { prompt, metadata, limits: runLimits, output_schema } = request;
   if (runLimits?.max_cost_usd !== undefined) requirePrice(models, config.model_id, "/limits/max_cost_usd");
   if (output_schema) requireSchema(output_schema, "/output_schema");
   const attachments = withIds(request.attachments);
-  const inserted = insertRun(tx, {
+  const run_id = uuidv7();
+  const run = {
     run_id,
-    title,
+    title: request.title ?? titleOf(prompt),
     prompt,
     source,
     creator: principal.creator,
     key_id: principal.key.key_id,
     agent_config: config,
+    named_by_skill: namedBySkill,
     ...(unmasked ? { sealed_config: vault.seal(JSON.stringify(unmasked), `run ${run_id}`) } : {}),
     ...(metadata ? { metadata } : {}),
     ...(runLimits ? { limits: runLimits } : {}),
     ...(output_schema ? { output_schema } : {}),
     attachments: attachments.map(({ sent }) => sent),
-    priority,
+    priority: request.priority ?? 0,
     trace_id: traceId,
-  });
-  if (attachments.length > 0) {
-    await inserted;
-    await insertAttachments(tx, { run_id }, attachments);
-  }
-  // The transaction's connection takes them one after the other, without our waiting in between.
-  const isExceeded = async () => (await findCapacity(tx, ALIVE_MS)).is_exceeded;
-  const [isClaimed, isFull] = await Promise.all([
-    claim?.(run_id),
-    claim ? undefined : isExceeded(),
-    inserted,
-  ]);
-  return { run_id, state: "QUEUED", at_capacity: isFull ?? (!isClaimed && (await isExceeded())) };
+  };
+  const isAlone = attachments.length === 0 && !claim;
+  const at_capacity = isAlone
+    ? await insertRun(sql, run, ALIVE_MS)
+    : await within(sql, async (tx) => {
+        // The transaction's connection takes them one after the other, without our waiting in between.
+        const [isFull, isClaimed] = await Promise.all([insertRun(tx, run, ALIVE_MS), claim?.(tx, run_id)]);
+        await insertAttachments(tx, { run_id }, attachments);
+        return isFull && !isClaimed;
+      });
+  return { run_id, state: "QUEUED", at_capacity };
 }
 
 /** The prompt's first line that says something, cut at a readable length. */

@@ -12,6 +12,7 @@ import {
 import type postgres from "postgres";
 import type { Sql, Tx } from "./db.ts";
 import { searchCondition, searchWords } from "./search.ts";
+import { slots } from "./workers.ts";
 
 export interface NewRun {
   run_id: string;
@@ -21,6 +22,7 @@ export interface NewRun {
   creator: RunCreatorInfo;
   key_id: string;
   agent_config: AmbientAgentConfig & { model_id: string };
+  named_by_skill: boolean;
   sealed_config?: Buffer;
   metadata?: Record<string, string>;
   limits?: RunLimits;
@@ -30,22 +32,25 @@ export interface NewRun {
   trace_id: string;
 }
 
-/** Writes the run, its head and its first event in one statement. */
-export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
+/**
+ * Writes the run, its head and its first event in one statement, and answers whether as many runs wait already as workers
+ * have room for.
+ */
+export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise<boolean> {
   const { creator, agent_config: config, attachments } = run;
   const files = attachments.length > 0 ? { attachments } : {};
   const created = { title: run.title, prompt: run.prompt, source: run.source, creator, ...files };
   const words = searchWords(`${run.title}\n${run.prompt}\n${config.skill_spec ?? ""}`);
-  await sql`
+  const [row] = await sql<{ is_full: boolean }[]>`
     with at as materialized (select outrider_now() as now),
     run as (
       insert into runs (
         run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
-        config_name, model_id, environment_id, skill_spec, agent_config, sealed_config,
+        config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, sealed_config,
         metadata, limits, output_schema, priority, trace_id)
       select
         ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
-        ${run.key_id}, ${config.name ?? null}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
+        ${run.key_id}, ${config.name ?? null}, ${run.named_by_skill}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
         ${config.skill_spec ?? null}, ${sql.json(config)}, ${run.sealed_config ?? null}::bytea,
         ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
         ${run.priority}, ${run.trace_id}
@@ -60,9 +65,16 @@ export async function insertRun(sql: Sql, run: NewRun): Promise<void> {
       select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.key_id}, ${config.environment_id ?? null}::uuid,
         ${run.priority}, now
       from at
-    )
-    insert into events (run_id, seq, type, created_at, turn, attempt, data)
-    select ${run.run_id}, 1, 'run.created', now, 1, 0, ${sql.json(created)} from at`;
+    ),
+    event as (
+      insert into events (run_id, seq, type, created_at, turn, attempt, data)
+      select ${run.run_id}, 1, 'run.created', now, 1, 0, ${sql.json(created)} from at
+    ),
+    ${slots(sql, aliveMs)}
+    select free = (
+      select count(*) from (select 1 from run_heads where state = 'QUEUED' limit (select free from slots)) waiting
+    ) as is_full from slots`;
+  return row?.is_full ?? true;
 }
 
 /** What only one run shows: its whole prompt, the files sent with it, the schema of its answer. */

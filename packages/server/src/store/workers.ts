@@ -29,24 +29,22 @@ export interface Capacity {
   workers: number;
   /** Slots that nobody uses. */
   free: number;
-  /** Whether more runs wait than there are free slots. */
-  is_exceeded: boolean;
 }
 
-/** Asked with every creation, so it counts no more of the queue than it must. */
-export async function findCapacity(sql: Sql, aliveMs: number): Promise<Capacity> {
-  const [row] = await sql<Capacity[]>`
-    with alive as materialized (
+/** For a statement's `with`: `slots` is the one row of a Capacity. */
+export function slots(sql: Sql, aliveMs: number) {
+  return sql`
+    alive as materialized (
       select count(*)::int as workers, coalesce(sum(slots), 0)::int as slots from workers
       where last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' and not draining
     ),
     slots as materialized (
       select workers, greatest(slots - (select count(*)::int from run_heads where state = 'INPROGRESS'), 0) as free
       from alive
-    )
-    select workers, free,
-      (select count(*) from (select 1 from run_heads where state = 'QUEUED' limit (select free + 1 from slots)) waiting)
-        > free as is_exceeded
-    from slots`;
+    )`;
+}
+
+export async function findCapacity(sql: Sql, aliveMs: number): Promise<Capacity> {
+  const [row] = await sql<Capacity[]>`with ${slots(sql, aliveMs)} select workers, free from slots`;
   return row as Capacity;
 }

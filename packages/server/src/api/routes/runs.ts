@@ -47,8 +47,8 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
     { principal, source, traceId },
     body,
     claimant &&
-      (async (runId) => {
-        work = await claimNew(sql, services.rules, claimant.request, runId);
+      (async (tx, runId) => {
+        work = await claimNew(tx, services.rules, claimant.request, runId);
         return work.length > 0;
       }),
   );
