@@ -1,10 +1,12 @@
 import { type Child, startChild } from "./child.ts";
-import { compare, hold, median, rateOf, type Sample, type Verdict } from "./rounds.ts";
+import { compare, hold, inTurns, median, rateOf, type Verdict } from "./rounds.ts";
 import type { Stepped, Stepper } from "./stepper.ts";
 
 const SHORT = 50;
-/** Short turns take turns, so that a busy moment of the machine meets both sides. */
 const TURNS = 6;
+const LONG_TURNS = 2;
+/** Steps that had the machine to themselves: the longer one takes, the oftener somebody else's work comes in between. */
+const QUIET = 0.1;
 const LONG = 500;
 const WINDOW = 50;
 const ROUNDS = 5;
@@ -14,6 +16,8 @@ const MOST = 3;
 const GROWTH = 1.5;
 /** All that 450 more steps may leave in memory: their transcript has about a fifth of a MiB. */
 const MEMORY_MIB = 4;
+
+type Side = "subject" | "anchor";
 
 interface Sides {
   model: string;
@@ -36,24 +40,12 @@ export async function benchSteps(only?: string): Promise<Verdict[]> {
 
 async function oneStep(sides: Sides): Promise<Verdict[]> {
   const bodies = await bodiesOf(sides, SHORT);
-  // Whoever begins plays both sides of the round; the other one's figures are there when they are asked for.
-  let played: { subject: number[]; anchor: number[] } | undefined;
-  const round = async () => {
-    const times = { subject: [] as number[], anchor: [] as number[] };
-    for (let turn = 0; turn < TURNS; turn += 1) {
-      for (const side of ["subject", "anchor"] as const) {
-        times[side].push(...(await play(sides, { side, steps: SHORT, bodies })).times);
-      }
-    }
-    return times;
-  };
-  const sample = async (side: "subject" | "anchor"): Promise<Sample> => {
-    const times = played ?? (await round());
-    played = played ? undefined : times;
-    return { perSecond: rate(times[side]) };
-  };
-  await round();
-  const contest = { subject: () => sample("subject"), anchor: () => sample("anchor") };
+  const times = async (side: Side) => (await play(sides, { side, steps: SHORT, bodies })).times;
+  const subject = () => times("subject");
+  const anchor = () => times("anchor");
+  // Code is compiled while it runs.
+  for (let turn = 0; turn < TURNS; turn += 1) await Promise.all([subject(), anchor()]);
+  const contest = inTurns({ turns: TURNS, part: QUIET, subject, anchor });
   return [await compare({ name: "a step of the loop", limit: 1 / MOST, ...contest })];
 }
 
@@ -65,18 +57,23 @@ async function flatSteps(sides: Sides): Promise<Verdict[]> {
   const bodies = await bodiesOf(sides, LONG);
   const rounds: { late: number; expected: number; grown: number }[] = [];
   for (let round = 1; round <= ROUNDS; round += 1) {
-    const order = round % 2 === 1 ? (["subject", "anchor"] as const) : (["anchor", "subject"] as const);
-    const played: Partial<Record<"subject" | "anchor", Stepped>> = {};
-    for (const side of order) played[side] = await play(sides, { side, steps: LONG, bodies });
-    const { subject, anchor } = played as Record<"subject" | "anchor", Stepped>;
-    const slowed = rate(anchor.times.slice(-WINDOW)) / rate(anchor.times.slice(0, WINDOW));
-    const late = rate(subject.times.slice(-WINDOW));
-    const expected = rate(subject.times.slice(0, WINDOW)) * slowed;
-    const grown = subject.memory[1] - subject.memory[0];
+    const early: Record<Side, number[]> = { subject: [], anchor: [] };
+    const later: Record<Side, number[]> = { subject: [], anchor: [] };
+    let grown = Number.POSITIVE_INFINITY;
+    for (let turn = 0; turn < LONG_TURNS; turn += 1) {
+      for (const side of ["subject", "anchor"] as const) {
+        const { times, memory } = await play(sides, { side, steps: LONG, bodies });
+        early[side].push(...times.slice(0, WINDOW));
+        later[side].push(...times.slice(-WINDOW));
+        if (side === "subject") grown = Math.min(grown, memory[1] - memory[0]);
+      }
+    }
+    const slowed = rate(later.anchor) / rate(early.anchor);
+    const late = rate(later.subject);
+    const expected = rate(early.subject) * slowed;
     rounds.push({ late, expected, grown });
-    const [first, last] = subject.memory.map((one) => one.toFixed(1));
     console.log(
-      `  ${LONG} steps, round ${round}: the last ${WINDOW} at ${late.toFixed(0)}/s against ${expected.toFixed(0)}/s expected, ${first} to ${last} MiB`,
+      `  ${LONG} steps, round ${round}: the last ${WINDOW} at ${late.toFixed(0)}/s against ${expected.toFixed(0)}/s expected, ${grown.toFixed(2)} MiB more`,
     );
   }
   const ratios = rounds.map(({ late, expected }) => late / expected);
@@ -100,13 +97,12 @@ async function bodiesOf({ model, subject }: Sides, steps: number): Promise<strin
 
 function play(
   sides: Sides,
-  { side, steps, bodies }: { side: "subject" | "anchor"; steps: number; bodies: string[] },
+  { side, steps, bodies }: { side: Side; steps: number; bodies: string[] },
 ): Promise<Stepped> {
   const question: Stepper = { baseUrl: sides.model, steps };
   return sides[side].ask<Stepped>(side === "anchor" ? { ...question, bodies } : question);
 }
 
-/** Of steps that had the machine to themselves: the longer one takes, the oftener somebody else's work comes in between. */
 function rate(times: number[]): number {
-  return rateOf(times, 0.1).perSecond;
+  return rateOf(times, QUIET).perSecond;
 }
