@@ -250,7 +250,7 @@ describe("old outputs", () => {
 describe("an agent that compacts again and again", () => {
   it("keeps what it was asked first and last, and forgets neither its notes nor how much it did", async () => {
     const { run } = await longRun({ commands: 60 });
-    await run.turn({ tools, model_facts });
+    await run.turn({ tools, model_facts, limits: { max_steps: 200 } });
     const text = JSON.stringify(new Conversation(run.log).read());
     expect(text).toContain("Do all of this.");
     const notes = new Conversation(run.log).all().filter((one) => one.type === "heard" && one.isNote);
