@@ -345,7 +345,7 @@ class Turn {
    */
   private async retry({ attempt, reason, delay_ms, usage }: Retry) {
     this.usage = withTokens(this.usage, spentBy(usage), this.context.prices);
-    const message = `The model's provider failed (try ${attempt}): ${reason} The next try comes in ${Math.ceil(delay_ms / 1000)} s.`;
+    const message = `Try ${attempt} of the model call failed (${reason}); the next comes in ${Math.ceil(delay_ms / 1000)} s.`;
     await this.emit({ type: "notice", data: { code: "model_retry", message } });
   }
 

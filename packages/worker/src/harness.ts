@@ -41,10 +41,12 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   }
   const skill = await openSkill(options);
   const instructions = await instructionsOf(options, skill);
+  const opened = openModel(model, { cacheKey: assignment.run_id });
+  // Last: what could still fail after it would leave servers behind.
   const hasServers = Object.keys(agent_config.mcp_servers ?? {}).length > 0;
   const mcp = hasServers ? await openMcpServers(options) : undefined;
   const agent = {
-    model: openModel(model, { cacheKey: assignment.run_id }),
+    model: opened,
     model_id,
     model_facts: model,
     prices,
