@@ -4,9 +4,11 @@ import { benchCancel } from "./cancel.ts";
 import { interruption } from "./child.ts";
 import { benchMemory } from "./memory.ts";
 import { benchQueue } from "./queue.ts";
+import { benchResume } from "./resume.ts";
 import { keeps, printVerdicts, type Verdict } from "./rounds.ts";
 import { benchRuns } from "./runs.ts";
 import { benchSandbox } from "./sandbox.ts";
+import { benchSteps } from "./steps.ts";
 import { benchWatch } from "./watch.ts";
 
 /** Each promise about speed. `make bench ARGS=…` chooses: `calls` is a bench, `calls:create` a part of it. */
@@ -18,10 +20,11 @@ const benches: Record<string, (part?: string) => Promise<Verdict[]>> = {
   watch: benchWatch,
   cancel: benchCancel,
   memory: benchMemory,
+  steps: benchSteps,
+  resume: benchResume,
 };
-const usual = ["calls", "queue", "runs", "watch", "cancel", "memory", "sandbox"];
 
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : usual;
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interruption.abort());
 
 const busy = (loadavg()[0] as number).toFixed(2);

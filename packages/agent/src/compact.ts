@@ -1,6 +1,6 @@
 import type { EventData } from "@outrider/contract/event";
 import { type Done, type DoneCall, type Entry, type Heard, IMAGE_TOKENS, tokensOf } from "./entry.ts";
-import { compactedNote } from "./notes.ts";
+import { compactedNote, readNote } from "./notes.ts";
 import { ends } from "./output.ts";
 import { bytesIn, tokensIn } from "./tokens.ts";
 
@@ -62,14 +62,22 @@ export function pruned(entries: readonly Entry[], kept: number): Entry[] {
     .reverse();
 }
 
-/** As many of the last entries as fit; the very last in any case, for nobody has answered it yet. */
+/**
+ * As many of the last entries as fit; the very last in any case, for nobody has answered it yet. Never the notes of an
+ * earlier compaction: the new ones take their place.
+ */
 function tailStart(entries: readonly Entry[], kept: number): number {
   let left = kept;
   for (let index = entries.length - 1; index > 0; index -= 1) {
-    left -= tokensOf(entries[index] as Entry);
-    if (left < 0) return Math.min(index + 1, entries.length - 1);
+    const entry = entries[index] as Entry;
+    left -= tokensOf(entry);
+    if (left < 0 || isSummary(entry)) return Math.min(index + 1, entries.length - 1);
   }
   return 0;
+}
+
+function isSummary(entry: Entry): boolean {
+  return entry.type === "heard" && entry.isNote && readNote(entry.text)?.kind === "compacted";
 }
 
 /** The first message is the task. Of the others the newest matter most. */

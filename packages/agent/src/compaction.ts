@@ -68,7 +68,9 @@ export async function compaction(crowd: Crowd): Promise<EventData<"compacted"> |
   if (before.length === 0) return { summary: "", kept_tokens };
   const summary = await written(crowd, before, room);
   if (summary === "interrupted") return summary;
-  const rest = `No summary could be made. This is left of it:\n\n${transcript(before, kept_tokens)}`;
+  // The user's messages are kept as they are.
+  const own = before.filter((entry) => entry.type === "done" || entry.isNote);
+  const rest = `No summary could be made. This is left of it:\n\n${transcript(own, kept_tokens)}`;
   return { summary: summary ? ends(summary, bytesIn(room / 8)) : rest, kept_tokens };
 }
 

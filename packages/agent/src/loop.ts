@@ -120,6 +120,7 @@ class Turn {
   private measured: { tokens: number; conversation: number } | undefined;
   private lastCall: Spent | undefined;
   private squeezes = 0;
+  private capacity: Pick<ModelWork, "context_tokens" | "max_output_tokens">;
 
   constructor(context: TurnContext, halt: AbortSignal, lose: (error: unknown) => void) {
     this.context = context;
@@ -127,6 +128,7 @@ class Turn {
     this.lose = lose;
     this.usage = context.usage;
     const { output_schema, tools, history, files, model_facts } = context;
+    this.capacity = model_facts;
     this.form = output_schema && answerForm(output_schema);
     this.tools = this.form ? [...tools, this.form.tool] : tools;
     this.conversation = new Conversation(history, { mustFinish: this.form !== undefined });
@@ -224,7 +226,7 @@ class Turn {
 
   private get isFull(): boolean {
     const { tokens } = this.conversation;
-    return isFull(this.context.model_facts, { request: this.nextInput(), conversation: tokens });
+    return isFull(this.capacity, { request: this.nextInput(), conversation: tokens });
   }
 
   private get overhead(): number {
@@ -241,7 +243,7 @@ class Turn {
     const maySummarise = !limit && isPaidFor && squeezes + 1 < MAX_SQUEEZES;
     const data = await compaction({
       entries: conversation.all(),
-      capacity: context.model_facts,
+      capacity: this.capacity,
       tokens,
       squeezes,
       summarise: maySummarise ? (text) => this.summarise(text, interrupt) : undefined,
@@ -320,6 +322,8 @@ class Turn {
       case "overflow":
         await this.count(nothingSpent);
         if (this.squeezes >= MAX_SQUEEZES) throw tooLong(context.model_facts.context_tokens);
+        // Whatever we were told, the context is smaller than this.
+        this.capacity = { ...this.capacity, context_tokens: Math.min(this.capacity.context_tokens, input) };
         await this.makeRoom(interrupt, limit);
         return "again";
       case "failed":

@@ -5,10 +5,12 @@ import { Conversation } from "../src/conversation.ts";
 import type { Entry } from "../src/entry.ts";
 import { openModel } from "../src/models/open.ts";
 import type { CallOptions, Prompt, ProviderModel } from "../src/models/provider.ts";
+import { runCommand } from "../src/tools/run.ts";
 import { answering, call, finish, words } from "./answers.ts";
 import { newRun, type TestRun } from "./run.ts";
 import { startStubModel } from "./stub-model/server.ts";
 
+const tools = [runCommand];
 const model_facts = { context_tokens: 8_000, max_output_tokens: 1_000, sees_images: false };
 
 /** A run whose commands write more than the context holds, with a model over HTTP that refuses what is too long. */
@@ -31,7 +33,10 @@ async function longRun({ contextTokens = 8_000, commands = 30 } = {}) {
 describe("a conversation that outgrows the model's context", () => {
   it("is made shorter, and the work goes on to its end with nothing left out or done twice", async () => {
     const { run, stub, expected } = await longRun();
-    expect(await run.turn({ model_facts })).toMatchObject({ type: "succeeded", text: "That was all." });
+    expect(await run.turn({ tools, model_facts })).toMatchObject({
+      type: "succeeded",
+      text: "That was all.",
+    });
     expect(await run.folder.read("done")).toBe(expected);
     expect(run.all("compacted").length).toBeGreaterThan(1);
     expect(run.all("compacted").some(({ summary }) => summary !== "")).toBe(true);
@@ -41,16 +46,18 @@ describe("a conversation that outgrows the model's context", () => {
   });
 
   it("is made shorter when the provider says so, where its context is smaller than we were told", async () => {
-    const { run, expected } = await longRun();
-    const end = await run.turn({ model_facts: { ...model_facts, context_tokens: 1_000_000 } });
+    const { run, stub, expected } = await longRun();
+    const end = await run.turn({ tools, model_facts: { ...model_facts, context_tokens: 1_000_000 } });
     expect(end).toMatchObject({ type: "succeeded" });
     expect(await run.folder.read("done")).toBe(expected);
     expect(run.all("compacted")).not.toEqual([]);
+    // It is told once or twice, and remembers.
+    expect(stub.requests.filter((_, index) => index > 0).length).toBeLessThan(45);
   });
 
   it("fails in the end when nothing is short enough, after a few tries", async () => {
     const { run, stub } = await longRun({ contextTokens: 100 });
-    expect(await run.turn({ model_facts })).toEqual({
+    expect(await run.turn({ tools, model_facts })).toEqual({
       type: "failed",
       error_code: "model_error",
       message: expect.stringContaining("does not fit into the model's 8000 tokens"),
@@ -67,7 +74,7 @@ describe("a conversation that outgrows the model's context", () => {
       if (!isSummary(options.prompt)) live.push({ at: run.log.length, prompt: options.prompt.slice(1) });
       return doStream.call(model, options);
     };
-    await run.turn({ model_facts });
+    await run.turn({ tools, model_facts });
     model.doStream = doStream;
     expect(run.types.filter((type) => type === "compacted").length).toBeGreaterThan(0);
 
@@ -76,7 +83,7 @@ describe("a conversation that outgrows the model's context", () => {
       const again = await newRun();
       again.log.splice(0, again.log.length, ...run.log.slice(0, at));
       again.model = await watched((options) => seen.push(options.prompt.slice(1)));
-      await again.turn({ model_facts });
+      await again.turn({ tools, model_facts });
       expect(seen.at(-1), `at ${at}`).toEqual(prompt);
     }
     for (let cut = 2; cut <= run.log.length; cut += 1) {
@@ -89,7 +96,7 @@ describe("a conversation that outgrows the model's context", () => {
         expected.split("\n").slice(0, finished).join("\n") + (finished ? "\n" : ""),
       );
       again.claim();
-      const end = await again.turn({ model_facts });
+      const end = await again.turn({ tools, model_facts });
       expect(end, `cut at ${cut}`).toMatchObject({ type: "succeeded", text: "That was all." });
       // A command whose end nobody saw may be begun again, or not; all others are done once.
       const done = [...new Set((await again.folder.read("done")).trim().split("\n"))];
@@ -143,7 +150,7 @@ describe("a summary", () => {
       },
       { prompt: "Fix the parser." },
     );
-    expect(await run.turn({ model_facts })).toMatchObject({ type: "succeeded" });
+    expect(await run.turn({ tools, model_facts })).toMatchObject({ type: "succeeded" });
     expect(seen.length).toBeGreaterThan(0);
     expect(seen[0]?.tools ?? []).toEqual([]);
     expect(JSON.stringify(seen[0]?.prompt)).toContain("Fix the parser.");
@@ -155,7 +162,7 @@ describe("a summary", () => {
     const run = await busy(summing, { prompt: "Fix the parser." });
     run.write({ type: "plan.updated", data: { steps: [{ text: "find the bug", state: "active" }] } });
     run.send("And be quick.");
-    await run.turn({ model_facts });
+    await run.turn({ tools, model_facts });
     expect(run.all("compacted")).toContainEqual({
       summary: "NOTES: it goes well.",
       kept_tokens: expect.any(Number),
@@ -173,7 +180,7 @@ describe("a summary", () => {
   it("counts as a step and with its tokens, in what is told live and for the limits", async () => {
     const run = await busy(summing, { calls: 100 });
     const prices = { input_usd_per_mtok: 1_000, output_usd_per_mtok: 0 };
-    const end = await run.turn({ model_facts, prices, limits: { max_steps: 12 } });
+    const end = await run.turn({ tools, model_facts, prices, limits: { max_steps: 12 } });
     expect(end).toMatchObject({ error_code: "step_limit_exceeded" });
     const summaries = run.prompts.filter(isSummary).length;
     expect(summaries).toBeGreaterThan(0);
@@ -193,7 +200,7 @@ describe("a summary", () => {
     "that %s is replaced by what is left of the transcript",
     async (_, summary) => {
       const run = await busy(summary, { prompt: "Fix the parser." });
-      expect(await run.turn({ model_facts })).toMatchObject({ type: "succeeded" });
+      expect(await run.turn({ tools, model_facts })).toMatchObject({ type: "succeeded" });
       const [first] = run.all("compacted").filter((one) => one.summary !== "");
       expect(first?.summary).toMatch(/^No summary could be made.*Agent called run_command/s);
       expect(run.all("command.started")).toHaveLength(10);
@@ -208,14 +215,14 @@ describe("a summary", () => {
       if (summaries === 1) run.send("Hurry.", "interrupt");
       return summing();
     });
-    expect(await run.turn({ model_facts })).toMatchObject({ type: "succeeded" });
+    expect(await run.turn({ tools, model_facts })).toMatchObject({ type: "succeeded" });
     expect(summaries).toBeGreaterThan(1);
     expect(JSON.stringify(run.prompts.at(-1))).toContain("Hurry.");
   });
 
   it("is not asked for where only the last words are left", async () => {
     const run = await busy(summing, { bytes: 30_000, calls: 100 });
-    const end = await run.turn({ model_facts, limits: { max_steps: 1 } });
+    const end = await run.turn({ tools, model_facts, limits: { max_steps: 1 } });
     expect(end).toMatchObject({ error_code: "step_limit_exceeded" });
     expect(run.prompts.filter(isSummary)).toEqual([]);
     expect(run.types.at(-1)).toBe("message.agent");
@@ -232,7 +239,7 @@ describe("old outputs", () => {
         ? [...words("Done."), finish()]
         : [call("run_command", { command }), finish({ input: 0 })];
     });
-    expect(await run.turn({ model_facts })).toMatchObject({ type: "succeeded" });
+    expect(await run.turn({ tools, model_facts })).toMatchObject({ type: "succeeded" });
     expect(run.all("compacted")).toEqual([{ summary: "", kept_tokens: expect.any(Number) }]);
     const last = JSON.stringify(run.prompts.at(-1));
     expect(last).toContain("1111111111");
@@ -243,10 +250,11 @@ describe("old outputs", () => {
 describe("an agent that compacts again and again", () => {
   it("keeps what it was asked first and last, and forgets neither its notes nor how much it did", async () => {
     const { run } = await longRun({ commands: 60 });
-    await run.turn({ model_facts });
+    await run.turn({ tools, model_facts, limits: { max_steps: 200 } });
     const text = JSON.stringify(new Conversation(run.log).read());
     expect(text).toContain("Do all of this.");
-    expect(text.match(/\[Outrider: compacted\]/g)).toHaveLength(1);
+    const notes = new Conversation(run.log).all().filter((one) => one.type === "heard" && one.isNote);
+    expect(notes).toHaveLength(1);
     const gone = Number(/before this, (\d+) tool calls/.exec(text)?.[1]);
     expect(gone).toBeGreaterThan(20);
     expect(run.all("compacted").filter(({ summary }) => summary !== "").length).toBeGreaterThan(1);
