@@ -1,9 +1,9 @@
 import { Failure, messageOf } from "@outrider/agent/failure";
-import type { TurnContext } from "@outrider/agent/loop";
 import { MCP_NOTE } from "@outrider/agent/mcp/tools";
 import { openModel } from "@outrider/agent/models/open";
 import { assembleInstructions } from "@outrider/agent/prompt";
 import { builtinTools } from "@outrider/agent/tools/builtin";
+import type { TurnContext } from "@outrider/agent/turn";
 import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
 import type { BuildContext } from "./build.ts";
