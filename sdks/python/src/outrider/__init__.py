@@ -22,7 +22,7 @@ from ._errors import (
     UnprocessableEntityError,
     WaitTimeoutError,
 )
-from ._events import RunChange
+from ._events import MessageAgentDelta, RunChange
 from ._logs import set_up
 from ._model import BaseModel
 from ._options import ClientOptions, PostOptions, RequestOptions, Timeout
@@ -49,6 +49,7 @@ __all__ = [
     "ClientOptions",
     "ConflictError",
     "InternalServerError",
+    "MessageAgentDelta",
     "NotFoundError",
     "Outrider",
     "OutriderError",

@@ -17,8 +17,12 @@ class RunChange(BaseModel):
     updated_at: datetime
 
 
-class MessageDelta(BaseModel):
-    """A piece of what the agent is saying. It has no number, and one that was missed does not come again."""
+class MessageAgentDeltaData(BaseModel):
+    text: str
+
+
+class MessageAgentDelta(BaseModel):
+    """A piece of the agent's words as they are spoken. The whole follows as `message.agent`."""
 
     type: Literal["message.agent.delta"] = "message.agent.delta"
-    text: str
+    data: MessageAgentDeltaData

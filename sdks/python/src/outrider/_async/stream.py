@@ -6,12 +6,13 @@ from asyncio import sleep
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 import httpx
 
 from .._call import Call
 from .._errors import APIConnectionError
+from .._events import MessageAgentDelta, MessageAgentDeltaData
 from .._exchange import Exchange
 from .._logs import logger
 from .._parse import adapter
@@ -33,11 +34,18 @@ class AsyncStream(Generic[T]):
     """
 
     def __init__(
-        self, http: AsyncHttp, call: Call[T], options: Mapping[str, Any], *, is_resumable: bool = False
+        self,
+        http: AsyncHttp,
+        call: Call[T],
+        options: Mapping[str, Any],
+        *,
+        is_resumable: bool = False,
+        deltas: bool = False,
     ) -> None:
         self._http = http
         self._options = {"max_retries": TRIES, **options}
         self._is_resumable = is_resumable
+        self._deltas = deltas
         after = call.query.get("after")
         self._call = replace(call, accept="text/event-stream", query={**call.query, "after": None})
         self._response: httpx.Response | None = None
@@ -77,9 +85,11 @@ class AsyncStream(Generic[T]):
                 async for message in self._messages(response):
                     if message.id is not None:
                         self.last_seq = int(message.id)
-                    if self._is_told(message):
+                    if message.id is not None or not self._is_resumable:
                         fruitless = -1
                         yield adapter(self._call.cast).validate_json(message.data)
+                    elif self._deltas and message.event == "message.agent.delta":
+                        yield cast(T, delta_of(message))
             except httpx.RequestError as error:
                 logger.info("the stream broke behind %d: %s", self.last_seq, type(error).__name__)
             finally:
@@ -101,6 +111,6 @@ class AsyncStream(Generic[T]):
             for message in decoder.feed(piece):  # noqa: UP028
                 yield message
 
-    def _is_told(self, message: ServerSentEvent) -> bool:
-        # What has no number in a numbered stream is a hint: pieces of a message that comes whole afterwards.
-        return message.id is not None or not self._is_resumable
+
+def delta_of(message: ServerSentEvent) -> MessageAgentDelta:
+    return MessageAgentDelta(data=MessageAgentDeltaData.model_validate_json(message.data))

@@ -11,13 +11,13 @@ from ... import params, types
 from ..._call import Call, path
 from ..._events import RunChange
 from ..._options import PostOptions, RequestOptions, without_key
+from ..following import AsyncFollowing
 from ..paginate import AsyncPaginator, paginate
 from ..raw import to_raw, to_streamed
 from ..stream import AsyncStream
-from ..waiting import AsyncWaiting
 
 
-class AsyncRuns(AsyncWaiting):
+class AsyncRuns(AsyncFollowing):
     async def create(
         self,
         *,
@@ -245,20 +245,6 @@ class AsyncRuns(AsyncWaiting):
         """
         return await self._http.call(
             Call("POST", f"/agent/runs/{path(run_id)}/cancel", types.CancelRunResponse), options
-        )
-
-    def stream(
-        self, run_id: str, *, after: int | None = None, **options: Unpack[RequestOptions]
-    ) -> AsyncStream[types.RunEvent]:
-        """Follow a run's events, through cuts, to the end.
-
-        :param after: Only events with a higher `seq`.
-        """
-        return AsyncStream(
-            self._http,
-            Call("GET", f"/agent/runs/{path(run_id)}/events", types.RunEvent, query={"after": after}),
-            options,
-            is_resumable=True,
         )
 
     async def transcript(

@@ -12,14 +12,14 @@ from ... import params, types
 from ..._call import Call, path
 from ..._events import RunChange
 from ..._options import PostOptions, RequestOptions, without_key
+from ..following import Following
 from ..page import Page
 from ..paginate import paginate
 from ..raw import to_raw, to_streamed
 from ..stream import Stream
-from ..waiting import Waiting
 
 
-class Runs(Waiting):
+class Runs(Following):
     def create(
         self,
         *,
@@ -247,20 +247,6 @@ class Runs(Waiting):
         """
         return self._http.call(
             Call("POST", f"/agent/runs/{path(run_id)}/cancel", types.CancelRunResponse), options
-        )
-
-    def stream(
-        self, run_id: str, *, after: int | None = None, **options: Unpack[RequestOptions]
-    ) -> Stream[types.RunEvent]:
-        """Follow a run's events, through cuts, to the end.
-
-        :param after: Only events with a higher `seq`.
-        """
-        return Stream(
-            self._http,
-            Call("GET", f"/agent/runs/{path(run_id)}/events", types.RunEvent, query={"after": after}),
-            options,
-            is_resumable=True,
         )
 
     def transcript(
