@@ -14,7 +14,7 @@ import pydantic
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call(Generic[T]):
     method: str
     path: str

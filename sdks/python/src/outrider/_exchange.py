@@ -39,7 +39,8 @@ class Exchange(Generic[T]):
         self.retries = 0
         self.started = 0.0
         self.url = address(settings, call.path)
-        self.query = query_pairs({**settings.default_query, **call.query, **options.get("extra_query", {})})
+        own = {name: value for name, value in call.query.items() if value is not None}
+        self.query = query_pairs({**settings.default_query, **own, **options.get("extra_query", {})})
         self.content = content(call.body, options.get("extra_body"))
         self.headers = headers(settings, call, self.content, options)
 

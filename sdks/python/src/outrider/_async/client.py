@@ -11,6 +11,7 @@ from typing import Self, Unpack
 import httpx
 
 from .._options import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, ClientOptions, Timeout, changed, checked
+from .._tls import tls
 from .resources import AsyncResources
 from .undocumented import AsyncUndocumented
 
@@ -46,7 +47,7 @@ class AsyncOutrider(AsyncResources, AsyncUndocumented):
             default_headers=default_headers,
             default_query=default_query,
         )
-        super().__init__(settings, http_client or httpx.AsyncClient())
+        super().__init__(settings, http_client or httpx.AsyncClient(verify=tls()))
         self._is_ours = http_client is None
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from typing import Self, Unpack
 import httpx
 
 from .._options import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, ClientOptions, Timeout, changed, checked
+from .._tls import tls
 from .resources import Resources
 from .undocumented import Undocumented
 
@@ -47,7 +48,7 @@ class Outrider(Resources, Undocumented):
             default_headers=default_headers,
             default_query=default_query,
         )
-        super().__init__(settings, http_client or httpx.Client())
+        super().__init__(settings, http_client or httpx.Client(verify=tls()))
         self._is_ours = http_client is None
 
     def __repr__(self) -> str:
