@@ -48,6 +48,8 @@ export interface FaultProxy {
   /** Replaces what is left of the faults before, and forgets which requests were seen. */
   set(faults: Fault[]): void;
   seen(): Seen[];
+  /** Requests whose answer is still under way. */
+  connections(): number;
   close(): Promise<void>;
 }
 
@@ -56,6 +58,7 @@ export interface FaultProxy {
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   let faults: Fault[] = [];
   let seen: Seen[] = [];
+  let open = 0;
   const set = (next: Fault[]) => {
     faults = next.flatMap((fault) => Array.from({ length: fault.times ?? 1 }, () => fault));
     seen = [];
@@ -74,6 +77,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     } else if (incoming.url === "/__proxy/seen") {
       outgoing.setHeader("content-type", "application/json").end(JSON.stringify(seen));
     } else {
+      open++;
+      outgoing.on("close", () => open--);
       seen.push({ method: incoming.method ?? "", path: incoming.url ?? "", headers: incoming.headers });
       await pass({ target, incoming, outgoing, body, fault: take(incoming) });
     }
@@ -84,6 +89,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     set,
     seen: () => seen,
+    connections: () => open,
     async close() {
       server.closeAllConnections();
       server.close();

@@ -46,7 +46,6 @@ export const operations: Record<string, string> = {
 
 /** Operations that also stream, and the method that does it; a stream goes on by itself where it was cut. */
 export const streams: Record<string, string> = {
-  listRuns: "runs.changes",
   listEvents: "runs.stream",
   listBuildEvents: "builds.stream",
 };
