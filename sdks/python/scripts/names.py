@@ -10,13 +10,13 @@ TABLE = ROOT / "e2e" / "clients" / "operations.ts"
 
 
 def read_names(spec: Spec) -> tuple[dict[str, str], dict[str, str]]:
-    """The names of the operations, and of those streams that some of them can answer with."""
+    """The names of the operations, and of the streams that some of them can be."""
     operations, streams = (read_record(name) for name in ("operations", "streams"))
     missing = [operation.id for operation in spec.operations if operation.id not in operations]
     unnamed = [
         operation.id
         for operation in spec.operations
-        if "text/event-stream" in operation.media and operation.id not in streams
+        if operation.is_resumable and operation.id not in streams
     ]
     if missing or unnamed:
         raise SystemExit(f"{TABLE} has no name for: {', '.join(missing + unnamed)}. Add each to it.")

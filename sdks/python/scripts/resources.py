@@ -21,7 +21,6 @@ from typing import Any, Literal, Unpack, cast
 
 from ... import params, types
 from ..._call import Call, path
-from ..._events import RunChange
 from ..._options import PostOptions, RequestOptions, without_key
 from ..following import AsyncFollowing
 from ..paginate import AsyncPaginator, paginate
@@ -122,24 +121,11 @@ class Method:
         return "bytes" if op.media == ["application/octet-stream"] else "str"
 
     def stream(self) -> str:
-        op = self.operation
-        answer = self.spec.schemas[op.answer or ""]
+        answer = self.spec.schemas[self.operation.answer or ""]
         items = next(member for member in answer["properties"] if member != "page_info")
-        item = answer["properties"][items]["items"]["$ref"].rsplit("/", 1)[-1]
-        cast = f"types.{item}" if op.is_resumable else "RunChange"
-        if not op.is_resumable:
-            return self.method(
-                f"AsyncStream[{cast}]",
-                f"return AsyncStream(self._http, {self.call(cast)}, options)",
-                "",
-                skip={"limit", "cursor", "sort_by", "sort_order"},
-            )
-        return self.method(
-            f"AsyncStream[{cast}]",
-            f"return AsyncStream(self._http, {self.call(cast)}, options, is_resumable=True)",
-            "",
-            skip={"limit"},
-        )
+        item = "types." + answer["properties"][items]["items"]["$ref"].rsplit("/", 1)[-1]
+        stream = f"return AsyncStream(self._http, {self.call(item)}, options)"
+        return self.method(f"AsyncStream[{item}]", stream, "", skip={"limit"})
 
     def create_and_wait(self) -> str:
         passed = "".join(f"{name}={name}, " for name, _, _ in self.members())
@@ -235,12 +221,11 @@ class Method:
         op = self.operation
         said = {
             "create_and_wait": "Create a run and wait until it is final or asks a question.",
-            "changes": "Tells which runs change under these filters, from now on.",
             "stream": f"{op.summary.replace('Read or stream', 'Follow')}, through cuts, to the end.",
         }.get(self.verb, op.summary + ".")
         lines = [said]
         description = re.sub(HTTP_ONLY, "", op.description).strip()
-        if description and self.verb not in ("stream", "changes", "create_and_wait"):
+        if description and self.verb not in ("stream", "create_and_wait"):
             lines += ["", *textwrap.wrap(description, 96)]
         inner = {q["name"]: {**q["schema"], **q} for q in op.query}
         if op.body:

@@ -1,4 +1,4 @@
-"""The real server, the fault proxy before it, and clients of both kinds. `e2e/clients/python.test.ts` starts them."""
+"""Clients of the real server behind the fault proxy, which `e2e/clients/python.test.ts` starts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def remote() -> Iterator[Proxy]:
 @pytest.fixture
 def proxy(remote: Proxy) -> Proxy:
     """Without faults, and with nothing seen."""
-    remote.set()
+    remote.faults()
     return remote
 
 
 @pytest.fixture(params=["sync", "async"])
 async def client(request: pytest.FixtureRequest, proxy: Proxy) -> AsyncIterator[Any]:
-    """Speaks through the proxy. Tests await what it answers with `done`, so that one test is about both kinds."""
+    """Speaks through the proxy. With `done` and `items` one test is about both kinds."""
     if request.param == "sync":
         with Outrider(api_key=KEY, base_url=proxy.base_url) as client:
             yield client

@@ -14,7 +14,7 @@ class Proxy:
         self.base_url = f"{origin}/api/v1"
         self.http = httpx.Client(verify=False)
 
-    def set(self, *faults: dict[str, Any]) -> None:
+    def faults(self, *faults: dict[str, Any]) -> None:
         self.http.put(f"{self.origin}/__proxy/faults", json=faults).raise_for_status()
 
     def seen(self) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ CLASSES = {
 async def test_each_status_has_its_class(
     client: Any, proxy: Proxy, status: int, kind: type[APIStatusError]
 ) -> None:
-    proxy.set({"kind": "answer", "status": status, "body": problem(status, "conflict")})
+    proxy.faults({"kind": "answer", "status": status, "body": problem(status, "conflict")})
     with pytest.raises(APIStatusError) as error:
         await done(client.models.list(max_retries=0))
     assert type(error.value) is kind
@@ -46,18 +46,18 @@ async def test_what_the_service_refuses_is_told_with_the_member(client: Any) -> 
 
 
 async def test_an_answer_of_something_else_is_no_riddle(client: Any, proxy: Proxy) -> None:
-    proxy.set({"kind": "answer", "status": 502, "body": "<h1>Bad gateway</h1>"})
+    proxy.faults({"kind": "answer", "status": 502, "body": "<h1>Bad gateway</h1>"})
     with pytest.raises(outrider.InternalServerError) as error:
         await done(client.models.list(max_retries=0))
     assert error.value.code is None
     assert "Bad gateway" in str(error.value)
-    proxy.set({"kind": "answer", "status": 200, "body": "<h1>Welcome</h1>"})
+    proxy.faults({"kind": "answer", "status": 200, "body": "<h1>Welcome</h1>"})
     with pytest.raises(APIError, match="is base_url the API's address"):
         await done(client.models.list())
 
 
 async def test_a_redirect_says_where_to(client: Any, proxy: Proxy) -> None:
-    proxy.set({"kind": "answer", "status": 301, "headers": {"location": "https://elsewhere.example/"}})
+    proxy.faults({"kind": "answer", "status": 301, "headers": {"location": "https://elsewhere.example/"}})
     with pytest.raises(APIStatusError, match=r"https://elsewhere\.example/: set base_url"):
         await done(client.models.list())
 

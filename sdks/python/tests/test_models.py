@@ -13,8 +13,22 @@ from outrider.types import RunItem, UnknownRunEvent
 
 EVENT = {"run_id": "r", "seq": 1, "created_at": "2026-01-31T09:30:00.000Z", "turn": 1, "attempt": 1}
 
-NAMES = """RunAgentRequest RunAgentResponse ListRunsResponse RunItem PageInfo RunStatusMessage RunCreatorInfo RunState
-RunSourceType RunFollowupRequest AmbientAgentConfig MCPServerConfig Error CloudEnvironment""".split()
+NAMES = [
+    "RunAgentRequest",
+    "RunAgentResponse",
+    "ListRunsResponse",
+    "RunItem",
+    "PageInfo",
+    "RunStatusMessage",
+    "RunCreatorInfo",
+    "RunState",
+    "RunSourceType",
+    "RunFollowupRequest",
+    "AmbientAgentConfig",
+    "MCPServerConfig",
+    "Error",
+    "CloudEnvironment",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -25,7 +39,9 @@ def test_the_names_of_the_specification_are_there(name: str) -> None:
 async def test_what_this_version_does_not_know_is_kept(client: Any, proxy: Proxy, direct: Any) -> None:
     run = direct.runs.get(direct.runs.create(prompt="SAY: hello").run_id)
     newer = {**run.to_dict(), "state": "PAUSED", "mood": {"is": "good"}}
-    proxy.set({"kind": "answer", "status": 200, "headers": {"content-type": "application/json"}, "body": newer})
+    proxy.faults(
+        {"kind": "answer", "status": 200, "headers": {"content-type": "application/json"}, "body": newer}
+    )
     found = await done(client.runs.get(run.run_id))
     assert isinstance(found, RunItem)
     assert found.state == "PAUSED"

@@ -45,7 +45,9 @@ def members_of(method: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
-async def test_an_operation_is_called_where_openapi_says(client: Any, proxy: Proxy, operation: Operation) -> None:
+async def test_an_operation_is_called_where_openapi_says(
+    client: Any, proxy: Proxy, operation: Operation
+) -> None:
     method = method_of(client, NAMES[operation.id])
     try:
         await done(method(*[ID for _ in operation.path_params], max_retries=0, **members_of(method)))

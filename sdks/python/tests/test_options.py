@@ -66,8 +66,14 @@ async def test_a_changed_client_has_resources_of_its_own(client: Any, proxy: Pro
 
 def test_a_client_that_was_passed_in_is_used_and_left_open(proxy: Proxy) -> None:
     seen: list[str] = []
-    with httpx.Client(event_hooks={"request": [lambda request: seen.append(request.url.path)]}) as http:
-        with Outrider(api_key=os.environ["OUTRIDER_TEST_KEY"], base_url=proxy.base_url, http_client=http) as client:
+
+    def note(request: httpx.Request) -> None:
+        seen.append(request.url.path)
+
+    with httpx.Client(event_hooks={"request": [note]}) as http:
+        with Outrider(
+            api_key=os.environ["OUTRIDER_TEST_KEY"], base_url=proxy.base_url, http_client=http
+        ) as client:
             client.models.list()
         assert seen == ["/api/v1/agent/models"]
         assert not http.is_closed
@@ -83,7 +89,7 @@ async def test_the_log_tells_of_requests_and_never_of_secrets(
     client: Any, proxy: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="outrider")
-    proxy.set({"kind": "answer", "status": 500, "headers": {"retry-after-ms": "1"}})
+    proxy.faults({"kind": "answer", "status": 500, "headers": {"retry-after-ms": "1"}})
     await done(client.secrets.put("LOGGED", value="the-value-of-it"))
     await done(client.runs.create(prompt="SAY: a private prompt", extra_headers={"Cookie": "the-cookie"}))
     await done(client.runs.list(q="private words"))
@@ -103,6 +109,8 @@ def test_one_variable_turns_the_log_on(proxy: Proxy) -> None:
         "OUTRIDER_API_KEY": os.environ["OUTRIDER_TEST_KEY"],
         "OUTRIDER_BASE_URL": proxy.base_url,
     }
-    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     assert "GET /api/v1/agent/models answered 200" in ran.stderr
     assert ran.stdout == ""

@@ -12,7 +12,9 @@ def label() -> str:
     return f"page-{time.monotonic_ns()}"
 
 
-async def test_iterating_goes_over_all_pages_while_others_create(client: Any, direct: Any, label: str) -> None:
+async def test_iterating_goes_over_all_pages_while_others_create(
+    client: Any, direct: Any, label: str
+) -> None:
     made = [
         direct.runs.create(prompt="SAY: hi", metadata={"label": label}, config={"name": label}).run_id
         for _ in range(5)
@@ -33,7 +35,9 @@ async def test_iterating_goes_over_all_pages_while_others_create(client: Any, di
 async def test_a_page_shows_its_body_and_the_way_to_the_next(client: Any, direct: Any, label: str) -> None:
     for _ in range(2):
         direct.runs.create(prompt="SAY: hi", config={"name": label})
-    page = await done(client.runs.list(name=[label, "other"], limit=1, state=["QUEUED", "INPROGRESS", "SUCCEEDED"]))
+    page = await done(
+        client.runs.list(name=[label, "other"], limit=1, state=["QUEUED", "INPROGRESS", "SUCCEEDED"])
+    )
     assert page.items == page.body.runs
     assert page.page_info.has_next_page
     assert page.next_page_info() == {"cursor": page.page_info.next_cursor}

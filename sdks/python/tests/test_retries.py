@@ -14,31 +14,33 @@ SOON = {"retry-after-ms": "1"}
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
 async def test_a_status_that_may_pass_is_tried_twice_again(client: Any, proxy: Proxy, status: int) -> None:
-    proxy.set({"kind": "answer", "status": status, "headers": SOON, "times": 2})
+    proxy.faults({"kind": "answer", "status": status, "headers": SOON, "times": 2})
     assert (await done(client.models.list())).default_model_id == "scripted"
     assert len(proxy.seen()) == 3
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 418])
 async def test_a_status_that_stays_is_not_tried_again(client: Any, proxy: Proxy, status: int) -> None:
-    proxy.set({"kind": "answer", "status": status})
+    proxy.faults({"kind": "answer", "status": status})
     with pytest.raises(APIStatusError):
         await done(client.models.list())
     assert len(proxy.seen()) == 1
 
 
 async def test_after_the_last_retry_the_error_is_raised(client: Any, proxy: Proxy) -> None:
-    proxy.set({"kind": "answer", "status": 429, "headers": SOON, "times": 9})
+    proxy.faults({"kind": "answer", "status": 429, "headers": SOON, "times": 9})
     with pytest.raises(RateLimitError):
         await done(client.models.list())
     assert len(proxy.seen()) == 3
 
 
-@pytest.mark.parametrize(("status", "word", "requests"), [(400, "true", 2), (409, "true", 2), (503, "false", 1)])
+@pytest.mark.parametrize(
+    ("status", "word", "requests"), [(400, "true", 2), (409, "true", 2), (503, "false", 1)]
+)
 async def test_the_services_word_is_above_all(
     client: Any, proxy: Proxy, status: int, word: str, requests: int
 ) -> None:
-    proxy.set({"kind": "answer", "status": status, "headers": {**SOON, "x-should-retry": word}})
+    proxy.faults({"kind": "answer", "status": status, "headers": {**SOON, "x-should-retry": word}})
     if requests == 1:
         with pytest.raises(APIStatusError):
             await done(client.models.list())
@@ -50,21 +52,21 @@ async def test_the_services_word_is_above_all(
 async def test_retry_after_is_obeyed_in_seconds_and_as_a_date(client: Any, proxy: Proxy) -> None:
     for is_date in (False, True):
         value = email.utils.formatdate(time.time() + 2, usegmt=True) if is_date else "1"
-        proxy.set({"kind": "answer", "status": 503, "headers": {"retry-after": value}})
+        proxy.faults({"kind": "answer", "status": 503, "headers": {"retry-after": value}})
         began = time.monotonic()
         await done(client.models.list())
         assert 0.9 <= time.monotonic() - began < 4
 
 
 async def test_who_is_told_to_wait_for_minutes_gets_the_error_at_once(client: Any, proxy: Proxy) -> None:
-    proxy.set({"kind": "answer", "status": 429, "headers": {"retry-after": "61"}})
+    proxy.faults({"kind": "answer", "status": 429, "headers": {"retry-after": "61"}})
     with pytest.raises(RateLimitError):
         await done(client.models.list())
     assert len(proxy.seen()) == 1
 
 
 async def test_without_a_word_the_pauses_grow_from_half_a_second(client: Any, proxy: Proxy) -> None:
-    proxy.set({"kind": "answer", "status": 500, "times": 2})
+    proxy.faults({"kind": "answer", "status": 500, "times": 2})
     began = time.monotonic()
     await done(client.models.list())
     assert 0.375 + 0.75 <= time.monotonic() - began < 4
@@ -72,7 +74,7 @@ async def test_without_a_word_the_pauses_grow_from_half_a_second(client: Any, pr
 
 async def test_a_creation_whose_answer_is_lost_starts_one_run(client: Any, proxy: Proxy, direct: Any) -> None:
     title = f"once {time.monotonic_ns()}"
-    proxy.set({"kind": "cut", "forwarded": True, "times": 2})
+    proxy.faults({"kind": "cut", "forwarded": True, "times": 2})
     created = await done(client.runs.create(prompt="SAY: hello", title=title))
     assert len(proxy.seen()) == 3
     assert len(proxy.keys()) == 1
@@ -93,13 +95,13 @@ async def test_a_key_where_it_has_no_meaning_is_refused(client: Any) -> None:
 
 
 async def test_an_answer_cut_in_its_body_is_asked_for_again(client: Any, proxy: Proxy) -> None:
-    proxy.set({"kind": "cut_body", "after_bytes": 10})
+    proxy.faults({"kind": "cut_body", "after_bytes": 10})
     assert (await done(client.models.list())).default_model_id == "scripted"
     assert len(proxy.seen()) == 2
 
 
 async def test_cut_connections_end_as_a_connection_error(client: Any, proxy: Proxy) -> None:
-    proxy.set({"kind": "cut", "times": 2})
+    proxy.faults({"kind": "cut", "times": 2})
     with pytest.raises(APIConnectionError) as error:
         await done(client.models.list(max_retries=1))
     assert not isinstance(error.value, APITimeoutError)
@@ -107,7 +109,7 @@ async def test_cut_connections_end_as_a_connection_error(client: Any, proxy: Pro
 
 
 async def test_an_attempt_that_takes_too_long_is_a_timeout(client: Any, proxy: Proxy) -> None:
-    proxy.set({"kind": "delay", "ms": 5000, "times": 2})
+    proxy.faults({"kind": "delay", "ms": 5000, "times": 2})
     began = time.monotonic()
     with pytest.raises(APITimeoutError):
         await done(client.with_options(timeout=0.2).models.list(max_retries=0))
@@ -115,6 +117,6 @@ async def test_an_attempt_that_takes_too_long_is_a_timeout(client: Any, proxy: P
 
 
 async def test_a_late_attempt_is_followed_by_another(client: Any, proxy: Proxy) -> None:
-    proxy.set({"kind": "delay", "ms": 5000})
+    proxy.faults({"kind": "delay", "ms": 5000})
     await done(client.models.list(timeout=0.3))
     assert len(proxy.seen()) == 2

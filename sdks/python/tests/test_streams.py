@@ -18,7 +18,7 @@ async def test_a_stream_goes_on_through_fifty_cuts_and_loses_and_repeats_nothing
     told = [event.seq for event in direct.events.list(run.run_id, limit=1000)]
     assert len(told) > 55
     cuts = [{"kind": "cut_stream", "after_events": 1, "clean": number % 3 == 0} for number in range(50)]
-    proxy.set(*cuts)
+    proxy.faults(*cuts)
     events = await items(client.runs.stream(run.run_id))
     assert [event.seq for event in events] == told
     assert isinstance(events[-1], RunSucceededEvent)
@@ -54,7 +54,7 @@ async def test_a_stream_that_can_be_left_early_closes_its_connection(client: Any
 
 async def test_silence_beyond_the_timeout_counts_as_a_cut(client: Any, proxy: Proxy, direct: Any) -> None:
     run = direct.runs.create_and_wait(prompt="SAY: hello")
-    proxy.set({"kind": "stall_stream", "after_events": 2})
+    proxy.faults({"kind": "stall_stream", "after_events": 2})
     began = time.monotonic()
     events = await items(client.runs.stream(run.run_id, timeout=0.5))
     assert events[-1].type == "run.succeeded"
@@ -63,13 +63,15 @@ async def test_silence_beyond_the_timeout_counts_as_a_cut(client: Any, proxy: Pr
 
 async def test_a_stream_that_tells_nothing_new_is_given_up(client: Any, proxy: Proxy, direct: Any) -> None:
     run = direct.runs.create_and_wait(prompt="SAY: hello")
-    proxy.set({"kind": "cut_body", "after_bytes": 5, "times": 9})
+    proxy.faults({"kind": "cut_body", "after_bytes": 5, "times": 9})
     with pytest.raises(APIConnectionError):
         await items(client.runs.stream(run.run_id, max_retries=1))
 
 
 async def test_what_the_agent_says_comes_in_pieces_to_who_asks(client: Any) -> None:
-    created = await done(client.runs.create(prompt="RUN: sleep 0.5\nSAY: several words in pieces\nSLEEP: 300\nSAY: end"))
+    created = await done(
+        client.runs.create(prompt="RUN: sleep 0.5\nSAY: several words in pieces\nSLEEP: 300\nSAY: end")
+    )
     stream = client.runs.stream(created.run_id, deltas=True)
     events = await items(stream)
     pieces = [event.data.text for event in events if event.type == "message.agent.delta"]
@@ -81,17 +83,10 @@ async def test_a_stream_of_nothing_is_an_error_not_an_end(client: Any) -> None:
         await items(client.runs.stream("00000000-0000-7000-8000-000000000000"))
 
 
-async def test_changes_tell_which_runs_move(client: Any, direct: Any) -> None:
-    name = f"watched-{time.monotonic_ns()}"
-    stream = client.runs.changes(config_name=name, timeout=20)
-    created = direct.runs.create(prompt="RUN: sleep 1", config={"name": name})
-    [change] = await items(stream, limit=1)
-    await done(stream.close())
-    assert change.run_id == created.run_id
-
-
-async def test_a_stream_that_cannot_be_opened_in_time_is_a_timeout(client: Any, proxy: Proxy, direct: Any) -> None:
+async def test_a_stream_that_cannot_be_opened_in_time_is_a_timeout(
+    client: Any, proxy: Proxy, direct: Any
+) -> None:
     created = direct.runs.create(prompt="SAY: hello")
-    proxy.set({"kind": "delay", "ms": 5000})
+    proxy.faults({"kind": "delay", "ms": 5000})
     with pytest.raises(APITimeoutError):
         await items(client.runs.stream(created.run_id, timeout=0.2, max_retries=0))

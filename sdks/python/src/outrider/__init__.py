@@ -22,7 +22,7 @@ from ._errors import (
     UnprocessableEntityError,
     WaitTimeoutError,
 )
-from ._events import MessageAgentDelta, RunChange
+from ._events import MessageAgentDelta
 from ._logs import set_up
 from ._model import BaseModel
 from ._options import ClientOptions, PostOptions, RequestOptions, Timeout
@@ -59,7 +59,6 @@ __all__ = [
     "RateLimitError",
     "RawResponse",
     "RequestOptions",
-    "RunChange",
     "Stream",
     "StreamedResponse",
     "Timeout",

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Literal
 
 from ._model import BaseModel
-from .types import RunState
-
-
-class RunChange(BaseModel):
-    """A run has changed. Who wants to know how reads the run."""
-
-    run_id: str
-    state: RunState | str
-    updated_at: datetime
 
 
 class MessageAgentDeltaData(BaseModel):

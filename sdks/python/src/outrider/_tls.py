@@ -10,5 +10,5 @@ import httpx
 
 @cache
 def tls() -> ssl.SSLContext:
-    """Reading all certificates takes longer than most calls, and every new client of httpx would do it again."""
+    """Reading all certificates takes longer than most calls, and each of httpx's clients would do it."""
     return httpx.create_ssl_context()

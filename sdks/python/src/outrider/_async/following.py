@@ -56,7 +56,7 @@ class AsyncFollowing(AsyncResource):
             loses some.
         """
         call = Call[Any]("GET", f"/agent/runs/{path(run_id)}/events", RunEvent, query={"after": after})
-        return AsyncStream(self._http, call, options, is_resumable=True, deltas=deltas)
+        return AsyncStream(self._http, call, options, deltas=deltas)
 
     async def wait(
         self, run_id: str, *, wait_timeout: float | None = None, **options: Unpack[RequestOptions]

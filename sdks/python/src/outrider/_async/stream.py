@@ -39,12 +39,10 @@ class AsyncStream(Generic[T]):
         call: Call[T],
         options: Mapping[str, Any],
         *,
-        is_resumable: bool = False,
         deltas: bool = False,
     ) -> None:
         self._http = http
         self._options = {"max_retries": TRIES, **options}
-        self._is_resumable = is_resumable
         self._deltas = deltas
         after = call.query.get("after")
         self._call = replace(call, accept="text/event-stream", query={**call.query, "after": None})
@@ -85,7 +83,6 @@ class AsyncStream(Generic[T]):
                 async for message in self._messages(response):
                     if message.id is not None:
                         self.last_seq = int(message.id)
-                    if message.id is not None or not self._is_resumable:
                         fruitless = -1
                         yield adapter(self._call.cast).validate_json(message.data)
                     elif self._deltas and message.event == "message.agent.delta":
@@ -102,7 +99,7 @@ class AsyncStream(Generic[T]):
                 await sleep(backoff(fruitless - 1))
 
     def _exchange(self) -> Exchange[T]:
-        headers = {"last-event-id": str(self.last_seq)} if self._is_resumable and self.last_seq else {}
+        headers = {"last-event-id": str(self.last_seq)} if self.last_seq else {}
         return Exchange(self._http.settings, replace(self._call, headers=headers), self._options)
 
     async def _messages(self, response: httpx.Response) -> AsyncIterator[ServerSentEvent]:

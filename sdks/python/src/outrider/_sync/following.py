@@ -57,7 +57,7 @@ class Following(Resource):
             loses some.
         """
         call = Call[Any]("GET", f"/agent/runs/{path(run_id)}/events", RunEvent, query={"after": after})
-        return Stream(self._http, call, options, is_resumable=True, deltas=deltas)
+        return Stream(self._http, call, options, deltas=deltas)
 
     def wait(
         self, run_id: str, *, wait_timeout: float | None = None, **options: Unpack[RequestOptions]

@@ -87,7 +87,6 @@ class AsyncBuilds(AsyncResource):
                 query={"after": after},
             ),
             options,
-            is_resumable=True,
         )
 
     @cached_property

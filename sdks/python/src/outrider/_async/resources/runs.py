@@ -9,12 +9,10 @@ from typing import Any, Literal, Unpack, cast
 
 from ... import params, types
 from ..._call import Call, path
-from ..._events import RunChange
 from ..._options import PostOptions, RequestOptions, without_key
 from ..following import AsyncFollowing
 from ..paginate import AsyncPaginator, paginate
 from ..raw import to_raw, to_streamed
-from ..stream import AsyncStream
 
 
 class AsyncRuns(AsyncFollowing):
@@ -171,59 +169,6 @@ class AsyncRuns(AsyncFollowing):
             options,
             items="runs",
             cursor="cursor",
-        )
-
-    def changes(
-        self,
-        *,
-        state: types.RunState | Sequence[types.RunState] | None = None,
-        config_name: str | Sequence[str] | None = None,
-        name: str | Sequence[str] | None = None,
-        model_id: str | Sequence[str] | None = None,
-        creator: str | Sequence[str] | None = None,
-        source: types.RunSourceType | Sequence[types.RunSourceType] | None = None,
-        environment_id: str | Sequence[str] | None = None,
-        skill_spec: str | Sequence[str] | None = None,
-        created_after: str | datetime | date | None = None,
-        created_before: str | datetime | date | None = None,
-        updated_after: str | datetime | date | None = None,
-        metadata: Mapping[str, str] | None = None,
-        q: str | None = None,
-        **options: Unpack[RequestOptions],
-    ) -> AsyncStream[RunChange]:
-        """Tells which runs change under these filters, from now on.
-
-        :param name: The same filter as `config_name`.
-        :param creator: A uid, an e-mail address, or `me`.
-        :param created_after: Inclusive.
-        :param created_before: Exclusive.
-        :param updated_after: Inclusive.
-        :param metadata: `metadata[key]=value`, every pair must match.
-        :param q: Words that title, prompt or skill must hold; typos are forgiven in titles.
-        """
-        return AsyncStream(
-            self._http,
-            Call(
-                "GET",
-                "/agent/runs",
-                RunChange,
-                query={
-                    "state": state,
-                    "config_name": config_name,
-                    "name": name,
-                    "model_id": model_id,
-                    "creator": creator,
-                    "source": source,
-                    "environment_id": environment_id,
-                    "skill_spec": skill_spec,
-                    "created_after": created_after,
-                    "created_before": created_before,
-                    "updated_after": updated_after,
-                    "metadata": metadata,
-                    "q": q,
-                },
-            ),
-            options,
         )
 
     async def get(self, run_id: str, **options: Unpack[RequestOptions]) -> types.RunItem:

@@ -89,7 +89,6 @@ class Builds(Resource):
                 query={"after": after},
             ),
             options,
-            is_resumable=True,
         )
 
     @cached_property
