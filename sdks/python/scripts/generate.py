@@ -12,8 +12,9 @@ from pathlib import Path
 from derive import derive
 from models import Models
 from params import Params
+from reference import write_reference
 from resources import write_resources
-from spec import read_spec
+from spec import ROOT, read_spec
 
 PYTHON = Path(__file__).resolve().parents[1]
 PACKAGE = PYTHON / "src" / "outrider"
@@ -36,6 +37,14 @@ def generate() -> dict[Path, str]:
     for path, text in source.items():
         own = PACKAGE / "_sync" / path.relative_to(PACKAGE / "_async")
         formatted[own] = tidy(own, derive(text))
+    sync = {
+        str(path.relative_to(PACKAGE / "_sync")): text
+        for path, text in formatted.items()
+        if "_sync" in path.parts
+    }
+    formatted[ROOT / "docs" / "sdk-python.md"] = write_reference(
+        PACKAGE, sync, formatted[PACKAGE / "types.py"]
+    )
     return formatted
 
 
@@ -59,7 +68,7 @@ def main(args: list[str]) -> int:
     differing = [path for path, text in written.items() if not path.exists() or path.read_text() != text]
     if args == ["--check"]:
         for path in [*differing, *stale(written)]:
-            sys.stderr.write(f"{path.relative_to(PYTHON)} is not what generate.py writes: run it.\n")
+            sys.stderr.write(f"{path.relative_to(ROOT)} is not what generate.py writes: run it.\n")
         return 1 if differing or stale(written) else 0
     for path in differing:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -222,7 +222,7 @@ class Method:
         said = {
             "create_and_wait": "Create a run and wait until it is final or asks a question.",
             "stream": f"{op.summary.replace('Read or stream', 'Follow')}, through cuts, to the end.",
-        }.get(self.verb, op.summary + ".")
+        }.get(self.verb, op.summary.replace("Read or stream", "Read") + ".")
         lines = [said]
         description = re.sub(HTTP_ONLY, "", op.description).strip()
         if description and self.verb not in ("stream", "create_and_wait"):

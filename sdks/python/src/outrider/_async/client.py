@@ -60,7 +60,10 @@ class AsyncOutrider(AsyncResources, AsyncUndocumented):
     def with_options(
         self, *, http_client: httpx.AsyncClient | None = None, **changes: Unpack[ClientOptions]
     ) -> AsyncOutrider:
-        """The same client with other settings, over the same connections. Headers and query are added."""
+        """The same client with other settings, over the same connections.
+
+        Takes what the client itself takes. Headers and query are added to those that are there.
+        """
         client = copy(self)
         # Resources remember the client that they were first asked of.
         for name in list(vars(client)):

@@ -48,7 +48,7 @@ class AsyncBuilds(AsyncResource):
         limit: int | None = None,
         **options: Unpack[RequestOptions],
     ) -> AsyncPaginator[types.BuildEvent, types.ListBuildEventsResponse]:
-        """Read or stream a build's log.
+        """Read a build's log.
 
         :param after: Only events with a higher `seq`.
         :param limit: Events a page. Default 100. Not for streams.

@@ -50,7 +50,7 @@ class Builds(Resource):
         limit: int | None = None,
         **options: Unpack[RequestOptions],
     ) -> Page[types.BuildEvent, types.ListBuildEventsResponse]:
-        """Read or stream a build's log.
+        """Read a build's log.
 
         :param after: Only events with a higher `seq`.
         :param limit: Events a page. Default 100. Not for streams.

@@ -24,7 +24,7 @@ class Events(Resource):
         limit: int | None = None,
         **options: Unpack[RequestOptions],
     ) -> Page[types.RunEvent, types.ListEventsResponse]:
-        """Read or stream a run's events.
+        """Read a run's events.
 
         :param after: Only events with a higher `seq`.
         :param limit: Events a page. Default 100. Not for streams.
