@@ -68,7 +68,9 @@ def main(args: list[str]) -> int:
     differing = [path for path, text in written.items() if not path.exists() or path.read_text() != text]
     if args == ["--check"]:
         for path in [*differing, *stale(written)]:
-            sys.stderr.write(f"{path.relative_to(ROOT)} is not what generate.py writes: run it.\n")
+            sys.stderr.write(
+                f"{path.relative_to(ROOT)} is out of date: run sdks/python/scripts/generate.py\n"
+            )
         return 1 if differing or stale(written) else 0
     for path in differing:
         path.parent.mkdir(parents=True, exist_ok=True)

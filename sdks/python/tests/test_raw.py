@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -72,6 +73,9 @@ async def test_calls_by_their_path(client: Any) -> None:
     assert len(listed["runs"]) == 1
     await done(client.put("/agent/secrets/BY_PATH", body={"value": "very secret"}))
     assert await done(client.delete("/agent/secrets/BY_PATH")) is None
+    transcript = await done(client.get(f"/agent/runs/{created['run_id']}/transcript"))
+    assert created["run_id"] in json.dumps(transcript)
+    assert isinstance(await done(client.get(f"/agent/runs/{created['run_id']}/diff")), str)
     raw = await done(client.with_raw_response.get("/me"))
     assert raw.status_code == 200
 

@@ -52,6 +52,16 @@ async def test_a_stream_that_can_be_left_early_closes_its_connection(client: Any
     direct.runs.cancel(created.run_id)
 
 
+async def test_a_stream_closed_while_it_is_read_ends(client: Any, proxy: Proxy, direct: Any) -> None:
+    run = direct.runs.create_and_wait(prompt="SAY: hello")
+    stream = client.runs.stream(run.run_id)
+    first = await items(stream, limit=1)
+    await done(stream.close())
+    assert [event.seq for event in first] == [1]
+    assert await items(stream) == []
+    assert len(proxy.seen()) == 1
+
+
 async def test_silence_beyond_the_timeout_counts_as_a_cut(client: Any, proxy: Proxy, direct: Any) -> None:
     run = direct.runs.create_and_wait(prompt="SAY: hello")
     proxy.faults({"kind": "stall_stream", "after_events": 2})

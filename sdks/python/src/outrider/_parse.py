@@ -24,12 +24,20 @@ def parse(response: httpx.Response, cast: Any) -> Any:
         return response.content
     if cast is str:
         return response.text
-    is_json = "json" in response.headers.get("content-type", "")
-    if cast is Any and not is_json:
-        return response.text if response.content else None
+    kind = response.headers.get("content-type", "")
+    if cast is Any and "json" not in kind:
+        return plain(response, kind)
+    return validated(response, response.content, cast)
+
+
+def validated(response: httpx.Response, content: bytes | str, cast: Any) -> Any:
     try:
-        return adapter(cast).validate_json(response.content)
+        return adapter(cast).validate_json(content)
     except ValueError as error:
         said = f"{response.status_code} from {response.url.path} is not what the API describes"
         message = f"{said}: is base_url the API's address? {error}"
         raise APIError(message, request=response.request) from error
+
+
+def plain(response: httpx.Response, kind: str) -> str | bytes | None:
+    return response.text if kind.startswith("text/") else response.content or None

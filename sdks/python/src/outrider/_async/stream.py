@@ -15,7 +15,7 @@ from .._errors import APIConnectionError
 from .._events import MessageAgentDelta, MessageAgentDeltaData
 from .._exchange import Exchange
 from .._logs import logger
-from .._parse import adapter
+from .._parse import validated
 from .._retry import backoff
 from .._sse import Decoder, ServerSentEvent
 from .http import AsyncHttp
@@ -84,9 +84,11 @@ class AsyncStream(Generic[T]):
                     if message.id is not None:
                         self.last_seq = int(message.id)
                         fruitless = -1
-                        yield adapter(self._call.cast).validate_json(message.data)
+                        yield cast(T, validated(response, message.data, self._call.cast))
                     elif self._deltas and message.event == "message.agent.delta":
                         yield cast(T, delta_of(message))
+                    if self._is_closed:
+                        return
             except httpx.RequestError as error:
                 logger.info("the stream broke behind %d: %s", self.last_seq, type(error).__name__)
             finally:

@@ -11,9 +11,11 @@ from .._options import PostOptions, RequestOptions
 from .http import AsyncHttp
 from .raw import to_raw, to_streamed
 
+ANYTHING = "application/json, */*;q=0.5"
+
 
 class AsyncUndocumented(AsyncHttp):
-    """Paths begin with `/` and go behind the base address. Answers are plain JSON, or `cast_to`."""
+    """Paths begin with `/` and go behind the base address. Answers are JSON, text, bytes, or `cast_to`."""
 
     async def get(
         self,
@@ -23,7 +25,7 @@ class AsyncUndocumented(AsyncHttp):
         cast_to: Any = Any,
         **options: Unpack[RequestOptions],
     ) -> Any:
-        return await self.call(Call[Any]("GET", path, cast_to, query=query or {}), options)
+        return await self.call(Call[Any]("GET", path, cast_to, accept=ANYTHING, query=query or {}), options)
 
     async def post(
         self,
@@ -34,7 +36,9 @@ class AsyncUndocumented(AsyncHttp):
         cast_to: Any = Any,
         **options: Unpack[PostOptions],
     ) -> Any:
-        return await self.call(Call[Any]("POST", path, cast_to, query=query or {}, body=body), options)
+        return await self.call(
+            Call[Any]("POST", path, cast_to, accept=ANYTHING, query=query or {}, body=body), options
+        )
 
     async def put(
         self,
@@ -45,7 +49,9 @@ class AsyncUndocumented(AsyncHttp):
         cast_to: Any = Any,
         **options: Unpack[RequestOptions],
     ) -> Any:
-        return await self.call(Call[Any]("PUT", path, cast_to, query=query or {}, body=body), options)
+        return await self.call(
+            Call[Any]("PUT", path, cast_to, accept=ANYTHING, query=query or {}, body=body), options
+        )
 
     async def patch(
         self,
@@ -56,7 +62,9 @@ class AsyncUndocumented(AsyncHttp):
         cast_to: Any = Any,
         **options: Unpack[RequestOptions],
     ) -> Any:
-        return await self.call(Call[Any]("PATCH", path, cast_to, query=query or {}, body=body), options)
+        return await self.call(
+            Call[Any]("PATCH", path, cast_to, accept=ANYTHING, query=query or {}, body=body), options
+        )
 
     async def delete(
         self,
@@ -67,7 +75,9 @@ class AsyncUndocumented(AsyncHttp):
         cast_to: Any = Any,
         **options: Unpack[RequestOptions],
     ) -> Any:
-        return await self.call(Call[Any]("DELETE", path, cast_to, query=query or {}, body=body), options)
+        return await self.call(
+            Call[Any]("DELETE", path, cast_to, accept=ANYTHING, query=query or {}, body=body), options
+        )
 
     @cached_property
     def with_raw_response(self) -> AsyncUndocumentedWithRawResponse:

@@ -12,9 +12,11 @@ from .._options import PostOptions, RequestOptions
 from .http import Http
 from .raw import to_raw, to_streamed
 
+ANYTHING = "application/json, */*;q=0.5"
+
 
 class Undocumented(Http):
-    """Paths begin with `/` and go behind the base address. Answers are plain JSON, or `cast_to`."""
+    """Paths begin with `/` and go behind the base address. Answers are JSON, text, bytes, or `cast_to`."""
 
     def get(
         self,
@@ -24,7 +26,7 @@ class Undocumented(Http):
         cast_to: Any = Any,
         **options: Unpack[RequestOptions],
     ) -> Any:
-        return self.call(Call[Any]("GET", path, cast_to, query=query or {}), options)
+        return self.call(Call[Any]("GET", path, cast_to, accept=ANYTHING, query=query or {}), options)
 
     def post(
         self,
@@ -35,7 +37,9 @@ class Undocumented(Http):
         cast_to: Any = Any,
         **options: Unpack[PostOptions],
     ) -> Any:
-        return self.call(Call[Any]("POST", path, cast_to, query=query or {}, body=body), options)
+        return self.call(
+            Call[Any]("POST", path, cast_to, accept=ANYTHING, query=query or {}, body=body), options
+        )
 
     def put(
         self,
@@ -46,7 +50,9 @@ class Undocumented(Http):
         cast_to: Any = Any,
         **options: Unpack[RequestOptions],
     ) -> Any:
-        return self.call(Call[Any]("PUT", path, cast_to, query=query or {}, body=body), options)
+        return self.call(
+            Call[Any]("PUT", path, cast_to, accept=ANYTHING, query=query or {}, body=body), options
+        )
 
     def patch(
         self,
@@ -57,7 +63,9 @@ class Undocumented(Http):
         cast_to: Any = Any,
         **options: Unpack[RequestOptions],
     ) -> Any:
-        return self.call(Call[Any]("PATCH", path, cast_to, query=query or {}, body=body), options)
+        return self.call(
+            Call[Any]("PATCH", path, cast_to, accept=ANYTHING, query=query or {}, body=body), options
+        )
 
     def delete(
         self,
@@ -68,7 +76,9 @@ class Undocumented(Http):
         cast_to: Any = Any,
         **options: Unpack[RequestOptions],
     ) -> Any:
-        return self.call(Call[Any]("DELETE", path, cast_to, query=query or {}, body=body), options)
+        return self.call(
+            Call[Any]("DELETE", path, cast_to, accept=ANYTHING, query=query or {}, body=body), options
+        )
 
     @cached_property
     def with_raw_response(self) -> UndocumentedWithRawResponse:
