@@ -40,6 +40,8 @@ class Models:
         return f"{HEADER}__all__ = [{listing}]\n\n" + "\n\n".join(self.blocks) + "\n"
 
     def block(self, name: str, text: str) -> None:
+        if name in self.names:
+            raise SystemExit(f"Two schemas would be called {name}: name the inner one in the contract.")
         self.names.append(name)
         self.blocks.append(text)
 
