@@ -31,3 +31,15 @@ def test_a_block_of_the_readme_runs(proxy: Proxy, number: int) -> None:
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.strip()
     assert ran.stderr == ""
+
+
+def test_the_blocks_of_the_readme_have_the_right_types(tmp_path: Path) -> None:
+    files = [tmp_path / f"block{number}.py" for number in range(len(BLOCKS))]
+    for file, block in zip(files, BLOCKS, strict=True):
+        file.write_text(block)
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir=/dev/null"]
+    environment = {**os.environ, "MYPYPATH": str(README.parent / "src")}
+    ran = subprocess.run(
+        [*mypy, *map(str, files)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout

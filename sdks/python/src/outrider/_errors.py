@@ -72,35 +72,35 @@ class APIStatusError(APIError):
 
 
 class BadRequestError(APIStatusError):
-    pass
+    """400: the request is wrong; `errors` names the members."""
 
 
 class AuthenticationError(APIStatusError):
-    pass
+    """401: no key, or none that is valid."""
 
 
 class PermissionDeniedError(APIStatusError):
-    pass
+    """403: the key may not do this."""
 
 
 class NotFoundError(APIStatusError):
-    pass
+    """404: there is no such thing, or none that the key may see."""
 
 
 class ConflictError(APIStatusError):
-    pass
+    """409: not in the state that it is in."""
 
 
 class UnprocessableEntityError(APIStatusError):
-    pass
+    """422: an `Idempotency-Key` of another request, or something that is not supported."""
 
 
 class RateLimitError(APIStatusError):
-    pass
+    """429: too many requests, after all retries."""
 
 
 class InternalServerError(APIStatusError):
-    pass
+    """500 and above: the service could not, after all retries."""
 
 
 BY_STATUS: dict[int, type[APIStatusError]] = {
