@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startWorld, type World } from "../../packages/worker/test/world.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
-import { python } from "./python.ts";
+import { interpreter, python } from "./python.ts";
 
 let world: World;
 let proxy: FaultProxy;
@@ -58,7 +58,7 @@ describe("the Python client", () => {
     await python({ args: ["-m", "ruff", "check", "--no-cache", ...checked] });
     await python({ args: ["-m", "ruff", "format", "--no-cache", "--check", ...checked] });
     await python({ args: ["-m", "mypy"] });
-    await python({ args: ["-m", "pyright"] });
+    await python({ args: ["-m", "pyright", "--pythonpath", interpreter] });
   });
 
   test("works as a wheel in a fresh environment, and brings its types", { timeout: 240_000 }, async () => {
