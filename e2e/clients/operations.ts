@@ -31,6 +31,7 @@ export const operations: Record<string, string> = {
   putSecret: "secrets.put",
   deleteSecret: "secrets.delete",
   listModels: "models.list",
+  listSkills: "skills.list",
   listIdentities: "identities.list",
   createIdentity: "identities.create",
   getIdentity: "identities.get",
