@@ -113,8 +113,9 @@ export function sharedRun(run: RunItem): SharedRun {
 }
 
 export function sharedEvent(event: RunEvent): SharedEvent {
-  const members = shownOfEvents[event.type] as readonly never[];
-  return { ...event, data: shown(event.data, members) } as SharedEvent;
+  const { run_id, seq, type, created_at, turn, attempt } = event;
+  const data = shown(event.data, shownOfEvents[type] as readonly never[]);
+  return { run_id, seq, type, created_at, turn, attempt, data } as SharedEvent;
 }
 
 function shown<T extends object, K extends keyof T>(whole: T, members: readonly K[]): Shown<T, K> {
