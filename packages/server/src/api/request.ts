@@ -13,6 +13,14 @@ export function pathOf(request: FastifyRequest): string {
   return request.url.split("?")[0] as string;
 }
 
+/** Share links begin with this. */
+export const SHARED = "/shared";
+
+/** The path as it may be kept: what stands in it must not be a right to read. */
+export function shownPathOf(request: FastifyRequest): string {
+  return pathOf(request).replace(new RegExp(`^${SHARED}/[^/]+`), `${SHARED}/{token}`);
+}
+
 export function requireAcceptable({ answers }: Pick<Route, "answers">, request: FastifyRequest) {
   const { accept } = request.headers;
   if (accept === undefined) return;
