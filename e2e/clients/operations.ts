@@ -9,6 +9,8 @@ export const operations: Record<string, string> = {
   getRun: "runs.get",
   deleteRun: "runs.delete",
   cancelRun: "runs.cancel",
+  createShare: "runs.share",
+  deleteShare: "runs.unshare",
   getTranscript: "runs.transcript",
   getDiff: "runs.diff",
   createFollowup: "followups.create",

@@ -948,6 +948,8 @@ export interface RunItem {
     mime_type: string;
     size_bytes: number;
   }[];
+  /** While a share link is good. Not in lists. */
+  share?: Share;
   priority: number;
   /** The prompt, and each follow-up after an end. */
   turns: number;
@@ -1129,6 +1131,24 @@ export interface SentFile {
   file_name: string;
   mime_type: string;
   size_bytes: number;
+}
+
+/** A link by which anybody can read the run. */
+export interface Share {
+  /** RFC 3339, UTC, with milliseconds. */
+  expires_at: string;
+}
+
+export interface ShareRequest {
+  /** Default 168, a week, and no longer than the calling key lasts. */
+  expires_in_hours?: number;
+}
+
+export interface ShareResponse {
+  /** The link, this once. Absent when the answer is a replay. */
+  link?: string;
+  /** RFC 3339, UTC, with milliseconds. */
+  expires_at: string;
 }
 
 /** A skill in the repositories of an environment, as last built. */

@@ -62,7 +62,11 @@ export function bodyMembers(
     if (!isEmpty) throw new Refusal("invalid_request", "This call takes no body.");
     return undefined;
   }
-  if (json === undefined) throw new Refusal("invalid_request", "This call needs a JSON body.");
+  if (json === undefined) {
+    const nothing = route.body.safeParse({});
+    if (nothing.success) return nothing.data;
+    throw new Refusal("invalid_request", "This call needs a JSON body.");
+  }
   const isWithFiles = isObject(json) && Array.isArray(json.attachments) && json.attachments.length > 0;
   if (bytes > limits.body && !isWithFiles) {
     throw new Refusal("payload_too_large", `A body without attachments may have ${limits.body} bytes.`);

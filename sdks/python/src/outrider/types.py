@@ -131,6 +131,9 @@ __all__ = [
     "Scope",
     "Secret",
     "SentFile",
+    "Share",
+    "ShareRequest",
+    "ShareResponse",
     "Skill",
     "ToolCalledEvent",
     "ToolCalledEventData",
@@ -1081,6 +1084,8 @@ class RunItem(BaseModel):
     """The answer that `output_schema` asked for. Not in lists."""
     artifacts: list[RunItemArtifact] | None = None
     """Files that the run has left. Not in lists."""
+    share: Share | None = None
+    """While a share link is good. Not in lists."""
     priority: int
     turns: int
     """The prompt, and each follow-up after an end."""
@@ -1278,6 +1283,23 @@ class SentFile(BaseModel):
     file_name: str
     mime_type: str
     size_bytes: int
+
+
+class Share(BaseModel):
+    """A link by which anybody can read the run."""
+
+    expires_at: datetime
+
+
+class ShareRequest(BaseModel):
+    expires_in_hours: int | None = None
+    """Default 168, a week, and no longer than the calling key lasts."""
+
+
+class ShareResponse(BaseModel):
+    link: str | None = None
+    """The link, this once. Absent when the answer is a replay."""
+    expires_at: datetime
 
 
 class Skill(BaseModel):
