@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startWorld, type World } from "../../packages/worker/test/world.ts";
+import { startWorld } from "../../packages/worker/test/world.ts";
 import type { Behaviour, Outcome } from "./behaviour.ts";
 import { behaviours } from "./behaviours.ts";
-import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+import { startFaultProxy } from "./fault-proxy.ts";
 import { playPython } from "./python.ts";
 import { playTypescript, type Stage } from "./typescript.ts";
 
@@ -13,27 +13,30 @@ const players: Record<string, (stage: Stage) => Promise<Outcome[]>> = {
   "asynchronous Python": (stage) => playPython(stage, "async"),
 };
 
-let world: World;
-const proxies: FaultProxy[] = [];
+const stops: (() => Promise<void>)[] = [];
 const plays = new Map<string, Promise<Outcome[]>>();
 
-/** They play beside each other, each through a proxy of its own: most of the table is waiting. */
+/** They play beside each other, each with an installation of its own: most of the table is waiting. */
 beforeAll(async () => {
-  world = await startWorld();
-  await world.worker();
-  for (const [name, play] of Object.entries(players)) {
-    const proxy = await startFaultProxy(world.origin);
-    proxies.push(proxy);
-    const played = play({ server: world.origin, proxy: proxy.origin, key: world.key, behaviours });
-    // Who fails is told by the test that waits for it.
-    played.catch(() => {});
-    plays.set(name, played);
-  }
+  await Promise.all(Object.entries(players).map(([name, play]) => begin(name, play)));
 });
 afterAll(async () => {
-  await Promise.all(proxies.map((proxy) => proxy.close()));
-  await world?.stop();
+  await Promise.all(stops.map((stop) => stop()));
 });
+
+async function begin(name: string, play: (stage: Stage) => Promise<Outcome[]>) {
+  const world = await startWorld();
+  await world.worker();
+  const proxy = await startFaultProxy(world.origin);
+  stops.push(async () => {
+    await proxy.close();
+    await world.stop();
+  });
+  const played = play({ server: world.origin, proxy: proxy.origin, key: world.key, behaviours });
+  // Who fails is told by the test that waits for it.
+  played.catch(() => {});
+  plays.set(name, played);
+}
 
 describe.each(Object.keys(players))("the %s SDK", (player) => {
   const outcomes = new Map<string, Outcome>();
