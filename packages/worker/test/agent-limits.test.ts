@@ -15,7 +15,7 @@ beforeAll(async () => {
   world = await startAgentWorld({
     settings: {
       // Less than a run may ask for itself; runs that shall have more time say so.
-      OUTRIDER_TURN_TIMEOUT_MINUTES: "0.2",
+      OUTRIDER_TURN_TIMEOUT_MINUTES: "0.3",
       OUTRIDER_LEASE_SECONDS: "4",
       OUTRIDER_LEASE_GRACE_SECONDS: "1",
     },
@@ -68,8 +68,8 @@ describe.concurrent("a turn at its limit lets the agent speak once more, keeps i
   });
 
   test("max_cost_usd", async () => {
-    const max_cost_usd = 0.5;
-    const { run, requests } = await begin(steps(20), { ...long, max_cost_usd });
+    const max_cost_usd = 0.3;
+    const { run, requests } = await begin(steps(12), { ...long, max_cost_usd });
     const { status_message, usage } = await world.until(run, "FAILED");
     expect(status_message).toMatchObject({ error_code: "budget_exceeded", remedy: expect.any(String) });
     expectWrapUp(requests().at(-1), "budget");
@@ -82,7 +82,7 @@ describe.concurrent("a turn at its limit lets the agent speak once more, keeps i
     const most = Math.max(...costs.map((cost, index) => cost - (costs[index - 1] ?? 0)));
     expect(usage.cost_usd).toBeGreaterThan(max_cost_usd - 3 * most);
     expect(usage.cost_usd).toBeLessThan(max_cost_usd + most);
-    const item = await goesOn(run, { max_cost_usd: 50 }, 20);
+    const item = await goesOn(run, { max_cost_usd: 50 }, 12);
     expect(item.limits).toEqual({ ...long, max_cost_usd: 50 });
   });
 
