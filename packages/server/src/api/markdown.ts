@@ -4,13 +4,12 @@ import type { RunItem } from "@outrider/contract/run";
 /** A transcript for people, one piece for each event. What agents and commands said stays text: it is fenced or quoted. */
 
 export function openingOf({ title, run_id, state, created_at, creator, agent_config }: RunItem): string {
-  const { name, model_id } = agent_config;
   const facts = [
     `Run \`${run_id}\``,
-    ...(name === undefined ? [] : [`named ${oneLine(name)}`]),
+    ...(agent_config.name === undefined ? [] : [`named ${oneLine(agent_config.name)}`]),
     `state ${state}`,
     `asked for by ${creator.display_name} at ${created_at}`,
-    `model \`${model_id}\``,
+    `model \`${agent_config.model_id}\``,
   ];
   return `# ${oneLine(title)}\n\n${facts.join(" · ")}\n`;
 }
