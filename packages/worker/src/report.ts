@@ -14,8 +14,12 @@ import type { Server } from "./server.ts";
 const FLUSH_MS = 40;
 const BATCH_EVENTS = 500;
 const BATCH_BYTES = 512 * 1024;
-/** Follow-ups are asked for at once when a signal says that they wait, and otherwise no oftener than this. */
-const ASK_MS = 500;
+/**
+ * A run is promised that a message is seen before the next model call, so a signal that is still on its way must not
+ * matter and follow-ups are asked for before each one. The scripted model answers at once: there the question would take
+ * longer than the step, so without a signal it comes no oftener than this.
+ */
+const SCRIPTED_ASK_MS = 500;
 
 /** What must stand in the log before it is done: a crash in between must not make it look as if it had never begun. */
 const before = new Set<NewEvent["type"]>(["command.started", "tool.called"]);
@@ -81,7 +85,8 @@ export class Reporter {
 
   /** Writes what is pending and answers what was sent to the run meanwhile. */
   async takeFollowups(): Promise<DeliveredFollowup[]> {
-    if (!this.waiting && performance.now() - this.lastAsked < ASK_MS) return [];
+    const isScripted = this.assignment.model.provider === "scripted";
+    if (isScripted && !this.waiting && performance.now() - this.lastAsked < SCRIPTED_ASK_MS) return [];
     this.waiting = false;
     this.lastAsked = performance.now();
     return this.send({ deliver: true });

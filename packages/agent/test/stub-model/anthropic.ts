@@ -66,8 +66,14 @@ function heard({ role, content }: Body): HeardMessage[] {
   }
   const results = blocks.filter(({ type }) => type === "tool_result").map(result);
   const images = blocks.filter(({ type }) => type === "image").length;
-  const isSpoken = words.length > 0 || images > 0;
-  return [...results, ...(isSpoken ? [{ role: "user" as const, text: words.join("\n"), images }] : [])];
+  // What was said in several messages comes as the blocks of one.
+  const said = words.length === 0 && images > 0 ? [""] : words;
+  const spoken = said.map((text, index) => ({
+    role: "user" as const,
+    text,
+    images: index === 0 ? images : 0,
+  }));
+  return [...results, ...spoken];
 }
 
 function result({ content }: Body): HeardMessage {

@@ -15,6 +15,7 @@ import { chat } from "./chat.ts";
 import type { Body, Dialect, Heard, ReplyContext } from "./dialect.ts";
 import { type Fault, isFault } from "./faults.ts";
 import { gemini } from "./gemini.ts";
+import { obedient } from "./obedience.ts";
 import { responses } from "./responses.ts";
 import { nextReply } from "./script.ts";
 import { blockedPrompt, earlyFault, send, sendJson, spoilt } from "./sending.ts";
@@ -38,6 +39,8 @@ export interface StubOptions {
   models?: string[];
   /** A request with more is refused; a token is four bytes of its body. */
   contextTokens?: number;
+  /** It does whatever it reads, whoever wrote it. */
+  obeys?: boolean;
   /** False where many requests would fill the memory. */
   record?: boolean;
 }
@@ -151,7 +154,7 @@ export class StubModel {
     const early = fault && earlyFault(fault, { dialect, heard, response, tokens: tokens(size) });
     if (early) return;
 
-    const { delayMs, ...plan } = nextReply(heard);
+    const { delayMs, ...plan } = nextReply(this.options.obeys ? obedient(heard, context.body) : heard);
     const cached = isCacheAsked ? this.cache.hit(heard) : 0;
     const input = tokens(size);
     const read = Math.min(tokens(cached), input);

@@ -14,6 +14,7 @@ export function openingOf({
 }: RunItem | SharedRun): string {
   const facts = [
     `Run \`${run_id}\``,
+    ...(agent_config.name === undefined ? [] : [`named ${oneLine(agent_config.name)}`]),
     `state ${state}`,
     `asked for by ${creator.display_name} at ${created_at}`,
     `model \`${agent_config.model_id}\``,
