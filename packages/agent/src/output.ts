@@ -21,7 +21,8 @@ export function ends(text: string, keptBytes = KEPT_BYTES): string {
 
 const isInsideCharacter = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
 
-function firstBytes(text: string, count: number): string {
+/** No half of a character at the end. */
+export function firstBytes(text: string, count: number): string {
   const bytes = Buffer.from(text);
   let end = Math.min(count, bytes.length);
   while (end > 0 && isInsideCharacter(bytes[end])) end -= 1;

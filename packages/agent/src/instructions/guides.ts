@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { firstBytes } from "../output.ts";
 
 /** What the root of a repository tells agents, and where else in it there is more. */
 export interface Guide {
@@ -69,13 +70,4 @@ function fenced(path: string, text: string): string {
 /** A file's name may hold anything, a line of dashes too. */
 function oneLine(path: string): string {
   return path.replaceAll(/[\p{Cc}\u2028\u2029]/gu, "?").slice(0, 300);
-}
-
-/** No half of a character at the end. */
-function firstBytes(text: string, limit: number): string {
-  const data = Buffer.from(text);
-  if (data.length <= limit) return text;
-  let end = limit;
-  while (end > 0 && ((data[end] as number) & 0xc0) === 0x80) end -= 1;
-  return data.subarray(0, end).toString();
 }
