@@ -78,7 +78,7 @@ describe("a command in the background", () => {
   test("has its changes told when it is read and when it ends, and those of tools not again", async () => {
     const { events } = await finished([
       "RUN: echo 1 > first",
-      start("echo 2 > second; while [ ! -e go ]; do sleep 0.05; done; echo 3 > third"),
+      start("touch second; while [ ! -e go ]; do sleep 0.05; done; touch third"),
       "WRITE: mine | tool",
       "RUN: while [ ! -e second ]; do sleep 0.05; done",
       "WRITE: go |",
