@@ -1,0 +1,183 @@
+import { once } from "node:events";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** One thing that goes wrong. It happens to the first requests that match, `times` times. */
+export type Fault = Wrong & {
+  times?: number;
+  /** Only requests with this method. */
+  method?: string;
+  /** Only requests whose path holds this. */
+  path?: string;
+};
+
+type Wrong =
+  /** The proxy answers in the server's place; with `forwarded` after the server has done the work. */
+  | {
+      kind: "answer";
+      status: number;
+      headers?: Record<string, string>;
+      body?: unknown;
+      forwarded?: boolean;
+    }
+  /** The connection is cut before the server hears of the request, or after it has done the work. */
+  | { kind: "cut"; forwarded?: boolean }
+  /** Head and the first bytes of the body arrive, then the connection is cut. */
+  | { kind: "cut_body"; after_bytes: number }
+  /** So many events of a stream arrive, then it is cut, or with `clean` ends as if all were said. */
+  | { kind: "cut_stream"; after_events: number; clean?: boolean }
+  /** So many events arrive, then nothing more, and the connection stays open. */
+  | { kind: "stall_stream"; after_events: number }
+  /** The server hears of it only after this time. */
+  | { kind: "delay"; ms: number };
+
+export interface Seen {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+}
+
+export interface FaultProxy {
+  origin: string;
+  /** Replaces what is left of the faults before, and forgets which requests were seen. */
+  set(faults: Fault[]): void;
+  seen(): Seen[];
+  /** Requests whose answer is still under way. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+/** Between a client and the real server. Programs in other languages set faults and read what was seen over HTTP:
+ * `PUT /__proxy/faults` with a JSON array, `GET /__proxy/seen`. */
+export async function startFaultProxy(target: string): Promise<FaultProxy> {
+  let faults: Fault[] = [];
+  let seen: Seen[] = [];
+  let open = 0;
+  const set = (next: Fault[]) => {
+    faults = next.flatMap((fault) => Array.from({ length: fault.times ?? 1 }, () => fault));
+    seen = [];
+  };
+  const take = ({ method, url = "" }: IncomingMessage): Fault | undefined => {
+    const found = faults.findIndex(
+      (fault) => (fault.method ?? method) === method && url.includes(fault.path ?? ""),
+    );
+    return found < 0 ? undefined : faults.splice(found, 1)[0];
+  };
+  const server = createServer(async (incoming, outgoing) => {
+    const body = Buffer.concat(await incoming.toArray());
+    if (incoming.url === "/__proxy/faults") {
+      set(JSON.parse(String(body)) as Fault[]);
+      outgoing.end();
+    } else if (incoming.url === "/__proxy/seen") {
+      outgoing.setHeader("content-type", "application/json").end(JSON.stringify(seen));
+    } else {
+      open++;
+      outgoing.on("close", () => open--);
+      seen.push({ method: incoming.method ?? "", path: incoming.url ?? "", headers: incoming.headers });
+      await pass({ target, incoming, outgoing, body, fault: take(incoming) });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    set,
+    seen: () => seen,
+    connections: () => open,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+interface Passing {
+  target: string;
+  incoming: IncomingMessage;
+  outgoing: ServerResponse;
+  body: Buffer;
+  fault: Fault | undefined;
+}
+
+async function pass(passing: Passing): Promise<void> {
+  const { fault, outgoing } = passing;
+  const cut = () => outgoing.socket?.destroy();
+  if (fault?.kind === "delay" && (await isGoneAfter(outgoing, fault.ms))) return;
+  if (fault?.kind === "cut" && !fault.forwarded) return void cut();
+  if (fault?.kind === "answer" && !fault.forwarded) return answer(outgoing, fault);
+  const response = await forward(passing).catch(() => undefined);
+  if (!response) return void cut();
+  if (fault?.kind === "cut" || fault?.kind === "answer") {
+    await response.toArray();
+    return fault.kind === "cut" ? void cut() : answer(outgoing, fault);
+  }
+  outgoing.writeHead(response.statusCode ?? 502, response.headers);
+  outgoing.flushHeaders();
+  outgoing.on("close", () => response.destroy());
+  await relay(response, passing).catch(cut);
+}
+
+/** Whether the client gave up while it waited. */
+async function isGoneAfter(outgoing: ServerResponse, ms: number): Promise<boolean> {
+  const waited = AbortSignal.timeout(ms);
+  await Promise.race([once(outgoing, "close"), once(waited, "abort")]);
+  return outgoing.destroyed;
+}
+
+function answer(outgoing: ServerResponse, { status, headers, body = "" }: Fault & { kind: "answer" }): void {
+  const isText = typeof body === "string";
+  const type = isText ? "text/plain" : "application/problem+json";
+  outgoing.writeHead(status, { "content-type": type, ...headers });
+  outgoing.end(isText ? body : JSON.stringify(body));
+}
+
+async function forward({ target, incoming, body }: Passing): Promise<IncomingMessage> {
+  const { connection: _, "transfer-encoding": __, ...headers } = incoming.headers;
+  const onward = request(target + incoming.url, {
+    method: incoming.method,
+    headers: { ...headers, ...(body.length > 0 ? { "content-length": String(body.length) } : {}) },
+    agent: false,
+  });
+  onward.end(body);
+  const [response] = (await once(onward, "response")) as [IncomingMessage];
+  return response;
+}
+
+async function relay(response: IncomingMessage, { outgoing, fault }: Passing): Promise<void> {
+  const cut = () => outgoing.socket?.destroy();
+  let events = 0;
+  let bytes = 0;
+  // Pieces are cut at the end of an event, so that "after two events" means two and not what came along with them.
+  for await (const piece of fault?.kind.endsWith("_stream") ? byEvent(response) : response) {
+    let rest = piece as Buffer;
+    if (fault?.kind === "cut_body") rest = rest.subarray(0, fault.after_bytes - bytes);
+    bytes += rest.length;
+    await new Promise<void>((done) => outgoing.write(rest, () => done()));
+    if (fault?.kind === "cut_body" && bytes >= fault.after_bytes) return void cut();
+    if (rest.includes("\nid: ") || rest.subarray(0, 4).equals(Buffer.from("id: "))) events++;
+    if (fault?.kind === "cut_stream" && events >= fault.after_events)
+      return fault.clean ? void outgoing.end() : void cut();
+    if (fault?.kind === "stall_stream" && events >= fault.after_events)
+      return void (await once(outgoing, "close"));
+  }
+  outgoing.end();
+}
+
+async function* byEvent(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let kept = "";
+  for await (const piece of source) {
+    kept += piece.toString("latin1");
+    for (let end = kept.indexOf("\n\n"); end >= 0; end = kept.indexOf("\n\n")) {
+      yield Buffer.from(kept.slice(0, end + 2), "latin1");
+      kept = kept.slice(end + 2);
+    }
+  }
+  if (kept) yield Buffer.from(kept, "latin1");
+}

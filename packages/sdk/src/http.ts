@@ -1,0 +1,171 @@
+import { addressOf, type Query } from "./address.ts";
+import {
+  APIConnectionError,
+  type APIError,
+  APITimeoutError,
+  APIUserAbortError,
+  statusError,
+} from "./errors.ts";
+import { type Logger, withoutSecrets } from "./log.ts";
+import { type Answer, ResponsePromise } from "./promise.ts";
+import { accepted, decode, type Reading, read } from "./reading.ts";
+import { mayRetry, pause, pauseBefore } from "./retry.ts";
+
+/** What a single call may set for itself. */
+export interface RequestOptions {
+  /** Milliseconds for one attempt, from the request to the last byte of its answer. */
+  timeout?: number;
+  /** How often to try again. */
+  maxRetries?: number;
+  /** Besides the client's; an empty value leaves a header out. */
+  headers?: Record<string, string>;
+  /** Besides the call's own query. */
+  query?: Query;
+  /** Ends the call with APIUserAbortError. */
+  signal?: AbortSignal;
+  /** In place of the one that every POST gets by itself. */
+  idempotencyKey?: string;
+  /** For `fetch`, besides the client's. */
+  fetchOptions?: RequestInit;
+}
+
+export interface HttpSettings {
+  apiKey: string | null;
+  baseURL: string;
+  timeout: number;
+  maxRetries: number;
+  fetch: (url: string, init: RequestInit) => Promise<Response>;
+  fetchOptions: RequestInit;
+  headers: Record<string, string>;
+  log: Logger;
+}
+
+export interface Call {
+  method: string;
+  path: string;
+  query?: object | undefined;
+  body?: unknown;
+  accept?: string;
+  reading?: Reading;
+}
+
+/** Sends requests: again where that may help, each attempt with its own bound. */
+export class Http {
+  readonly #settings: HttpSettings;
+
+  constructor(settings: HttpSettings) {
+    this.#settings = settings;
+  }
+
+  get settings(): Readonly<HttpSettings> {
+    return this.#settings;
+  }
+
+  request<T>(call: Call, options: RequestOptions = {}): ResponsePromise<T> {
+    return new ResponsePromise<T>(({ raw }) => this.perform<T>(call, options, raw));
+  }
+
+  async perform<T>(call: Call, options: RequestOptions, raw: boolean): Promise<Answer<T>> {
+    const { baseURL, timeout, maxRetries, log } = this.#settings;
+    const { reading = "json" } = call;
+    const url = addressOf(baseURL, call.path, { ...call.query, ...options.query });
+    const init = this.#init(call, options);
+    const retries = options.maxRetries ?? maxRetries;
+    const name = `${call.method} ${call.path.split("?")[0]}`;
+    log.debug(`${name} begins`, { headers: withoutSecrets(init.headers as Record<string, string>) });
+
+    for (let attempt = 1; ; attempt++) {
+      const began = Date.now();
+      let failure: APIError;
+      let wait: number;
+      try {
+        const answer = await this.#attempt({ url, init, raw, options, limit: options.timeout ?? timeout });
+        const { response, bytes } = answer;
+        log.debug(`${name} answered ${response.status}`, { attempt, ms: Date.now() - began });
+        if (response.ok) return bytes ? { response, data: read<T>(response, bytes, reading) } : { response };
+        failure = statusError(response.status, response.headers, decode(bytes));
+        if (attempt > retries || !mayRetry(response)) throw failure;
+        wait = pauseBefore(attempt, response.headers);
+      } catch (error) {
+        if (!(error instanceof APIConnectionError) || attempt > retries) throw error;
+        failure = error;
+        wait = pauseBefore(attempt);
+      }
+      log.info(`${name} is tried again`, { attempt, in_ms: Math.round(wait), because: failure.message });
+      await pause(wait, options.signal);
+    }
+  }
+
+  #init({ method, body, accept, reading = "json" }: Call, options: RequestOptions): RequestInit {
+    const { apiKey, headers, fetchOptions } = this.#settings;
+    const idempotencyKey = options.idempotencyKey ?? (method === "POST" ? randomKey() : undefined);
+    const all: Record<string, string> = {
+      accept: accept ?? accepted[reading],
+      ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+      ...lowered(headers),
+      ...lowered(options.headers ?? {}),
+    };
+    return {
+      ...fetchOptions,
+      ...options.fetchOptions,
+      method,
+      headers: Object.fromEntries(Object.entries(all).filter(([, value]) => value !== "")),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
+  }
+
+  async #attempt({ url, init, raw, options: { signal }, limit }: Attempt): Promise<Attempted> {
+    if (signal?.aborted) throw new APIUserAbortError("The call was aborted.");
+    const controller = new AbortController();
+    const abort = () => controller.abort();
+    signal?.addEventListener("abort", abort);
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      abort();
+    }, limit);
+    let isLeftOpen = false;
+    try {
+      const response = await this.#settings.fetch(url, { ...init, signal: controller.signal });
+      isLeftOpen = raw && response.ok;
+      return isLeftOpen ? { response } : { response, bytes: await response.arrayBuffer() };
+    } catch (cause) {
+      if (signal?.aborted) throw new APIUserAbortError("The call was aborted.", { cause });
+      if (isLate) throw new APITimeoutError(`No answer within ${limit} ms.`, { cause });
+      throw new APIConnectionError(`No connection to ${new URL(url).origin}: ${reasonOf(cause)}`, { cause });
+    } finally {
+      clearTimeout(timer);
+      if (!isLeftOpen) signal?.removeEventListener("abort", abort);
+    }
+  }
+}
+
+interface Attempt {
+  url: string;
+  init: RequestInit;
+  raw: boolean;
+  options: RequestOptions;
+  limit: number;
+}
+
+interface Attempted {
+  response: Response;
+  bytes?: ArrayBuffer;
+}
+
+function lowered(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** What fetch hides one level down is what a reader needs: refused, reset, unknown host. */
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } };
+  return cause?.message || cause?.code || message || String(error);
+}
+
+function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,35 @@
+// biome-ignore-all lint/performance/noBarrelFile: the one door of the package
+// biome-ignore-all lint/performance/noReExportAll: the models are types and cost nothing
+export type { Query } from "./address.ts";
+export { type ClientOptions, Outrider, type UndocumentedOptions } from "./client.ts";
+export {
+  APIConnectionError,
+  APIError,
+  APIStatusError,
+  APITimeoutError,
+  APIUserAbortError,
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  InternalServerError,
+  NotFoundError,
+  OutriderError,
+  PermissionDeniedError,
+  RateLimitError,
+  UnprocessableEntityError,
+  WaitTimeoutError,
+} from "./errors.ts";
+export type * from "./generated/models.ts";
+export type { RequestOptions } from "./http.ts";
+export type { Logger, LogLevel } from "./log.ts";
+export type { Page, PagePromise } from "./page.ts";
+export type { ResponsePromise } from "./promise.ts";
+export type {
+  ListRunsParams,
+  MessageAgentDelta,
+  RunStreamOptions,
+  TranscriptFormat,
+  WaitOptions,
+} from "./resources/runs.ts";
+export type { EventStream, StreamOptions } from "./stream.ts";
+export { version } from "./version.ts";

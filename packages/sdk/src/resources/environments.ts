@@ -1,0 +1,49 @@
+import { path } from "../address.ts";
+import type {
+  CloudEnvironment,
+  CloudEnvironmentRequest,
+  ListEnvironmentsResponse,
+} from "../generated/models.ts";
+import type { Http, RequestOptions } from "../http.ts";
+import type { ResponsePromise } from "../promise.ts";
+
+/** What runs execute in: repositories, setup commands, network. */
+export class Environments {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /** All of them, by name. */
+  list(options?: RequestOptions): ResponsePromise<ListEnvironmentsResponse> {
+    return this.#http.request({ method: "GET", path: "/agent/environments" }, options);
+  }
+
+  create(body: CloudEnvironmentRequest, options?: RequestOptions): ResponsePromise<CloudEnvironment> {
+    return this.#http.request({ method: "POST", path: "/agent/environments", body }, options);
+  }
+
+  get(environmentId: string, options?: RequestOptions): ResponsePromise<CloudEnvironment> {
+    return this.#http.request({ method: "GET", path: path`/agent/environments/${environmentId}` }, options);
+  }
+
+  /** Replaces the whole configuration and makes it one version on. */
+  replace(
+    environmentId: string,
+    body: CloudEnvironmentRequest,
+    options?: RequestOptions,
+  ): ResponsePromise<CloudEnvironment> {
+    return this.#http.request(
+      { method: "PUT", path: path`/agent/environments/${environmentId}`, body },
+      options,
+    );
+  }
+
+  delete(environmentId: string, options?: RequestOptions): ResponsePromise<void> {
+    return this.#http.request(
+      { method: "DELETE", path: path`/agent/environments/${environmentId}` },
+      options,
+    );
+  }
+}
