@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { longSleep, processesWith, switches, switchOf } from "../packages/worker/test/world.ts";
@@ -20,7 +20,12 @@ import {
 /** `bin/outrider serve` as a person meets it, offline: the server, its database, its worker and a first run. */
 
 // Short leases, so that what a killed server left is taken up soon.
-const environment = { OUTRIDER_LEASE_SECONDS: "2", OUTRIDER_LEASE_GRACE_SECONDS: "1" };
+const environment = {
+  OUTRIDER_LEASE_SECONDS: "2",
+  OUTRIDER_LEASE_GRACE_SECONDS: "1",
+  OUTRIDER_MASTER_KEY: Buffer.alloc(32, "outrider").toString("base64"),
+  OUTRIDER_WORKER_SLOTS: "12",
+};
 // Whole starts and recoveries, on a machine with other work.
 vi.setConfig({ testTimeout: 60_000 });
 let dataDir: string;
@@ -53,6 +58,16 @@ const until = (runId: string, state: string) =>
 
 const read = async (url: string, accept: string) =>
   fetch(url, { headers: { authorization: `Bearer ${keyOf(dataDir)}`, accept } });
+
+test("its worker inherits settings of its own, and no secret of the server's", async () => {
+  const worker = await vi.waitUntil(
+    () => processesOn(dataDir).find((line) => line.includes(" worker --server ")),
+    patience,
+  );
+  const inherited = readFileSync(`/proc/${Number.parseInt(worker, 10)}/environ`, "latin1");
+  expect(inherited).toContain("OUTRIDER_WORKER_SLOTS=12");
+  expect(inherited).not.toContain("OUTRIDER_MASTER_KEY");
+});
 
 interface Listed {
   worker_id: string;

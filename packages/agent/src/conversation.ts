@@ -64,6 +64,8 @@ export class Conversation {
       case "usage.updated":
         return this.addUsage(event.data);
       case "command.started":
+        // The agent learns of it by the tools that started it and read it.
+        if (event.data.background) return;
         this.calls += 1;
         return this.step.command(event.data);
       case "command.output":

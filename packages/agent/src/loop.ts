@@ -2,6 +2,7 @@ import type { FollowupMode } from "@outrider/contract/followup";
 import type { ModelPrices } from "@outrider/contract/model";
 import type { RunUsage } from "@outrider/contract/run";
 import type { TurnOutcome } from "@outrider/contract/worker";
+import { BackgroundCommands } from "./background.ts";
 import { Conversation } from "./conversation.ts";
 import { type AgentEvent, type LogEvent, storable } from "./event.ts";
 import { Failure, failedCall, messageOf } from "./failure.ts";
@@ -82,6 +83,7 @@ class Turn {
   private readonly halt: AbortSignal;
   private readonly lose: (error: unknown) => void;
   private readonly conversation: Conversation;
+  private readonly background: BackgroundCommands;
   private readonly began = performance.now();
   private usage: RunUsage;
 
@@ -91,9 +93,19 @@ class Turn {
     this.lose = lose;
     this.usage = context.usage;
     this.conversation = new Conversation(context.history);
+    const { workspace } = context;
+    this.background = new BackgroundCommands({ workspace, emit: (event) => this.emit(event), signal: halt });
   }
 
   async run(): Promise<TurnOutcome> {
+    try {
+      return await this.work();
+    } finally {
+      await this.background.end();
+    }
+  }
+
+  private async work(): Promise<TurnOutcome> {
     await this.start();
     for (;;) {
       await this.takeMessages();
@@ -209,9 +221,11 @@ class Turn {
     this.halt.throwIfAborted();
     const call_id = this.conversation.nextCallId();
     const tool = this.context.tools.find((one) => one.name === name);
+    const { background } = this;
     const { workspace } = this.context;
     const signal = AbortSignal.any([this.halt, interrupt]);
-    const context = { call_id, workspace, signal, emit: (event: AgentEvent) => this.emit(event) };
+    const emit = (event: AgentEvent) => this.emit(event);
+    const context = { call_id, workspace, background, signal, emit };
     const reason = this.context.timeIsUp.aborted ? "the time is up" : "a message of the user interrupted you";
     const refusal = interrupt.aborted ? `Not begun: ${reason}.` : error;
 

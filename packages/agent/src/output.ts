@@ -11,12 +11,9 @@ export function omission(bytes: number): string {
 
 /** The first and last 32 KiB of a text. */
 export function ends(text: string): string {
-  const bytes = Buffer.from(text);
-  if (bytes.length <= 2 * KEPT_BYTES) return text;
-  const head = firstBytes(text, KEPT_BYTES);
-  const tail = lastBytes(text, KEPT_BYTES);
-  const omitted = bytes.length - Buffer.byteLength(head) - Buffer.byteLength(tail);
-  return `${head}${omission(omitted)}${tail}`;
+  const recent = new RecentOutput();
+  recent.push(text);
+  return recent.take();
 }
 
 const isInsideCharacter = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
@@ -102,6 +99,37 @@ export class CommandOutput {
     for (const chunk of chunks) this.writing = this.writing.then(() => this.write(chunk));
     // Whoever waits for the end learns of a failure; until then it must not count as unhandled.
     this.writing.catch(() => {});
+  }
+}
+
+/** What came since somebody last asked: its first and last 32 KiB. */
+export class RecentOutput {
+  private head = "";
+  private tail = "";
+  private omitted = 0;
+
+  push(text: string) {
+    const room = KEPT_BYTES - Buffer.byteLength(this.head);
+    const head = this.tail === "" && room > 0 ? firstBytes(text, room) : "";
+    this.head += head;
+    this.tail += text.slice(head.length);
+    if (this.tail.length > 4 * KEPT_BYTES) this.shorten();
+  }
+
+  take(): string {
+    this.shorten();
+    const text = this.head + (this.omitted > 0 ? omission(this.omitted) : "") + this.tail;
+    this.head = "";
+    this.tail = "";
+    this.omitted = 0;
+    return text;
+  }
+
+  private shorten() {
+    const bytes = Buffer.byteLength(this.tail);
+    if (bytes <= KEPT_BYTES) return;
+    this.tail = lastBytes(this.tail, KEPT_BYTES);
+    this.omitted += bytes - Buffer.byteLength(this.tail);
   }
 }
 

@@ -1,57 +1,133 @@
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { ExecOptions, ExecResult, Workspace } from "../src/workspace.ts";
+import type { Readable } from "node:stream";
+import type {
+  ExecOptions,
+  ExecResult,
+  KeepOptions,
+  Looked,
+  LookOptions,
+  Spawned,
+  SpawnOptions,
+  Workspace,
+} from "../src/workspace.ts";
 
 /** A workspace without walls: a folder, and real processes in it. */
 export interface Folder extends Workspace {
   path: string;
+  /** What tools kept, by the artifact's id. */
+  kept: Map<string, { name: string; data: Buffer }>;
+  read(name: string): Promise<string>;
+  write(name: string, text: string): Promise<void>;
   remove(): Promise<void>;
 }
 
 export async function makeFolder(): Promise<Folder> {
   const path = await mkdtemp(join(tmpdir(), "outrider-agent-"));
+  const kept: Folder["kept"] = new Map();
+  const read = async (name: string, limit: number) => (await readFile(join(path, name))).subarray(0, limit);
+  const write = async (name: string, data: Buffer) => {
+    const file = join(path, name);
+    const created = !existsSync(file);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, data);
+    return { created, patch: `+++ ${name}\n+${data}` };
+  };
   return {
     path,
+    kept,
     exec: (command, options) => exec(command, path, options),
-    read: (name) => readFile(join(path, name), "utf8"),
-    async write(name, text) {
-      const file = join(path, name);
-      const created = !existsSync(file);
-      await mkdir(dirname(file), { recursive: true });
-      await writeFile(file, text);
-      return { created, patch: `+++ ${name}\n+${text}` };
+    spawn: async (command, options) => inBackground(command, path, options),
+    look: (script, options) => look(script, path, options),
+    read: async (name) => (await read(name, Number.POSITIVE_INFINITY)).toString(),
+    write: async (name, text) => void (await write(name, Buffer.from(text))),
+    readBytes: read,
+    writeBytes: write,
+    async keep(file, { name, mime_type = "text/plain", max_bytes }: KeepOptions) {
+      const size_bytes = statSync(join(path, file)).size;
+      if (size_bytes > max_bytes) throw new Error(`${file} is too large.`);
+      const artifact_id = `kept-${kept.size + 1}`;
+      kept.set(artifact_id, { name, data: await read(file, max_bytes) });
+      return { artifact_id, mime_type, size_bytes, is_masked: false };
     },
+    redacted: (text) => text,
     remove: () => rm(path, { recursive: true, force: true }),
   };
 }
 
-function exec(
+type Child = ChildProcessByStdio<null, Readable, Readable>;
+
+/** With a socket as standard input bash takes itself for a remote shell and reads ~/.bashrc. */
+function bash(cwd: string, ...args: string[]): Child {
+  return spawn("bash", ["-c", ...args], { cwd, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+function kill({ pid }: Child) {
+  try {
+    if (pid) process.kill(-pid, "SIGKILL");
+  } catch {
+    // It was quicker.
+  }
+}
+
+function pass(child: Child, onOutput: ExecOptions["onOutput"]) {
+  child.stdout.setEncoding("utf8").on("data", (text: string) => onOutput({ stream: "stdout", text }));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => onOutput({ stream: "stderr", text }));
+}
+
+function end(child: Child): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", resolve);
+  });
+}
+
+async function exec(
   command: string,
   cwd: string,
   { signal, timeoutMs, onOutput }: ExecOptions,
 ): Promise<ExecResult> {
   const began = performance.now();
-  // With a socket as standard input bash takes itself for a remote shell and reads ~/.bashrc.
-  const child = spawn("bash", ["-c", command], { cwd, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  child.stdout.setEncoding("utf8").on("data", (text: string) => onOutput({ stream: "stdout", text }));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => onOutput({ stream: "stderr", text }));
-  const kill = () => child.pid && process.kill(-child.pid, "SIGKILL");
+  const child = bash(cwd, command);
+  pass(child, onOutput);
   let timed_out = false;
+  const stop = () => kill(child);
   const timer = setTimeout(() => {
     timed_out = true;
-    kill();
+    stop();
   }, timeoutMs);
-  if (signal.aborted) kill();
-  signal.addEventListener("abort", kill);
-  return new Promise((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", (exit_code) => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", kill);
-      resolve({ exit_code, timed_out, duration_ms: performance.now() - began });
-    });
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop);
+  try {
+    return { exit_code: await end(child), timed_out, duration_ms: performance.now() - began };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function inBackground(command: string, cwd: string, { signal, onOutput }: SpawnOptions): Spawned {
+  const began = performance.now();
+  const child = bash(cwd, command);
+  pass(child, onOutput);
+  const stop = () => kill(child);
+  signal.addEventListener("abort", stop, { once: true });
+  const ended = end(child).then((exit_code) => ({ exit_code, duration_ms: performance.now() - began }));
+  return { ended, kill: stop, changes: async () => [] };
+}
+
+async function look(script: string, cwd: string, { args, limit }: LookOptions): Promise<Looked> {
+  const child = bash(cwd, script, "bash", ...args);
+  const output: Buffer[] = [];
+  let complaint = "";
+  child.stdout.on("data", (data: Buffer) => output.push(data));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    complaint += text;
   });
+  const exit_code = await end(child);
+  const whole = Buffer.concat(output);
+  return { exit_code, output: whole.subarray(0, limit), is_cut: whole.length > limit, complaint };
 }

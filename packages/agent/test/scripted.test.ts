@@ -2,7 +2,6 @@ import { generateText } from "ai";
 import { describe, expect, it } from "vitest";
 import { parseScript } from "../src/models/script.ts";
 import { NOT_AN_LLM, scriptedModel } from "../src/models/scripted.ts";
-import { assembleInstructions } from "../src/prompt.ts";
 import { creator, newRun } from "./run.ts";
 
 describe("a line of a script", () => {
@@ -54,7 +53,6 @@ describe("the scripted model", () => {
     const run = await newRun("RUN: true", "RUN: true", "SAY: done");
     await run.turn();
     expect(run.all("notice")).toEqual([{ code: "model_warning", message: NOT_AN_LLM }]);
-    expect(assembleInstructions({ model_id: "scripted" })).toContain("not an LLM");
   });
 
   it("answers a message without a script in one honest sentence", async () => {
@@ -173,13 +171,5 @@ describe("the scripted model", () => {
     expect(text).toContain("not an LLM");
     expect(usage.outputTokens).toBeGreaterThan(10);
     expect(finishReason).toBe("stop");
-  });
-});
-
-describe("the instructions", () => {
-  it("end with the base prompt", () => {
-    const text = assembleInstructions({ model_id: "other", base_prompt: "Speak like a pirate." });
-    expect(text).toMatch(/^You are a coding agent\..*\n\nSpeak like a pirate\.$/s);
-    expect(text).not.toContain("not an LLM");
   });
 });

@@ -65,27 +65,35 @@ describe("write_file", () => {
   });
 });
 
-describe("read_file", () => {
-  it("returns the text", async () => {
-    const run = await newRun("WRITE: a.txt | one", 'CALL: read_file {"path": "a.txt"}');
+describe("update_plan", () => {
+  it("writes the plan down", async () => {
+    const steps = [
+      { text: "look", state: "done" },
+      { text: "mend", state: "active" },
+    ];
+    const run = await newRun(`CALL: update_plan ${JSON.stringify({ steps })}`);
     await run.turn();
-    expect(run.all("tool.returned").at(-1)).toEqual({ call_id: "call-2", tool: "read_file", output: "one" });
+    expect(run.all("plan.updated")).toEqual([{ steps }]);
+    expect(run.all("tool.returned")[0]?.output).toBe("The plan is noted: 1 of 2 steps done.");
   });
+});
 
-  it("returns the ends of a long text, with how much lies between", async () => {
-    const run = await newRun('CALL: read_file {"path": "long.txt"}');
-    await run.folder.write("long.txt", `${"a".repeat(40_000)}${"b".repeat(40_000)}`);
+describe("keep_artifact", () => {
+  it("keeps a file under its own name or another", async () => {
+    const run = await newRun(
+      "WRITE: out/report.txt | all is well",
+      'CALL: keep_artifact {"path": "out/report.txt"}',
+      'CALL: keep_artifact {"path": "out/report.txt", "name": "last.md", "mime_type": "text/markdown"}',
+      'CALL: keep_artifact {"path": "out/none.txt"}',
+    );
     await run.turn();
-    const expected = `${"a".repeat(32_768)}\n[… 14464 bytes left out …]\n${"b".repeat(32_768)}`;
-    expect(run.all("tool.returned").at(-1)?.output).toBe(expected);
-  });
-
-  it("of a file that is not there is an error for the model, and the turn goes on", async () => {
-    const run = await newRun('CALL: read_file {"path": "none.txt"}', "SAY: on we go");
-    expect(await run.turn()).toEqual({ type: "succeeded", text: "on we go" });
-    expect(run.all("tool.returned")).toMatchObject([
-      { is_error: true, output: expect.stringContaining("ENOENT") },
+    expect([...run.folder.kept.values()].map(({ name, data }) => `${name}: ${data}`)).toEqual([
+      "report.txt: all is well",
+      "last.md: all is well",
     ]);
+    const answers = run.all("tool.returned").slice(1);
+    expect(answers[1]?.output).toBe("Kept last.md (text/markdown, 11 bytes) as artifact kept-2.");
+    expect(answers[2]).toMatchObject({ is_error: true });
   });
 });
 

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { modelKeyVariables } from "@outrider/server/config/models";
 
 const AGAIN_MS = 1_000;
 const STOP_MS = 30_000;
@@ -35,8 +34,7 @@ export function startLocalWorkers({
       // The terminal's Ctrl-C is the server's to pass on; stdin closes when the server is gone.
       detached: true,
       stdio: ["pipe", "inherit", "inherit"],
-      // Keys of models come to a worker with each run; the server's own are none of its business.
-      env: { ...withoutModelKeys(process.env), OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
+      env: { ...workersOwn(process.env), OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
     });
     running.set(index, child);
     child.once("exit", (code) => {
@@ -65,8 +63,11 @@ export function startLocalWorkers({
   };
 }
 
-function withoutModelKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(
-    Object.entries(environment).filter(([name]) => !modelKeyVariables.includes(name)),
-  );
+/** A worker's settings, and what any program needs. */
+const passed =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|REPOSITORY_PATHS|CACHE_GB))$/i;
+
+/** Master key, database and keys of models are the server's alone; what a run needs of them comes with the run. */
+function workersOwn(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => passed.test(name)));
 }

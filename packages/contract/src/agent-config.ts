@@ -90,6 +90,11 @@ const ServerList = z
     });
   });
 
+export const SkillSpecText = pattern(
+  /^[A-Za-z0-9_.-]{1,100}\/[A-Za-z0-9_.-]{1,100}:([A-Za-z0-9][A-Za-z0-9_-]{0,99}|(\.?[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,99}\/){0,16}SKILL\.md)$/,
+  "must be `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`",
+);
+
 const members = {
   name: text({ max: 128 })
     .optional()
@@ -110,12 +115,10 @@ const members = {
   environment_id: Uuid.optional().meta({
     description: "The environment to run in. None: an empty workspace without network.",
   }),
-  skill_spec: pattern(
-    /^[A-Za-z0-9_.-]{1,100}\/[A-Za-z0-9_.-]{1,100}:([A-Za-z0-9][A-Za-z0-9_-]{0,99}|(\.?[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,99}\/){0,16}SKILL\.md)$/,
-    "must be `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`",
-  )
-    .optional()
-    .meta({ description: "A skill as the base prompt.", examples: ["acme/skills:release-notes"] }),
+  skill_spec: SkillSpecText.optional().meta({
+    description: "A skill as the base prompt.",
+    examples: ["acme/skills:release-notes"],
+  }),
   idle_timeout_minutes: z
     .int()
     .min(0)

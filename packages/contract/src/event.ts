@@ -53,7 +53,14 @@ const data = {
   }),
   "message.agent": Text,
   reasoning: Text,
-  "command.started": z.object({ command_id: z.string(), command: z.string() }),
+  "command.started": z.object({
+    command_id: z.string(),
+    command: z.string(),
+    background: z
+      .literal(true)
+      .optional()
+      .meta({ description: "The agent does not wait for its end; it is stopped at the end of the turn." }),
+  }),
   "command.output": z.object({
     command_id: z.string(),
     stream: z.enum(["stdout", "stderr"]),

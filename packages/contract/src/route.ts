@@ -18,6 +18,7 @@ import { Me } from "./person.ts";
 import { ListEventsQuery, ListRunsQuery } from "./query.ts";
 import { CancelRunResponse, ListRunsResponse, RunAgentRequest, RunAgentResponse, RunItem } from "./run.ts";
 import { ListSecretsResponse, PutSecretRequest, Secret, SecretName } from "./secret.ts";
+import { ListSkillsResponse } from "./skill.ts";
 import { Uuid } from "./text.ts";
 import { ListWorkersResponse, Worker } from "./worker.ts";
 
@@ -352,6 +353,17 @@ export const routes = {
     summary: "List models",
     scope: "runs:read",
     answers: { 200: { description: "What `model_id` may name.", schema: ListModelsResponse } },
+    errors: [],
+  }),
+  listSkills: route({
+    method: "GET",
+    path: "/agent/skills",
+    tag: "Skills",
+    summary: "List skills",
+    description:
+      "What the builds of environments have found in their repositories, by name. A run may also use a skill that is not listed: any that `skill_spec` can name.",
+    scope: "runs:read",
+    answers: { 200: { description: "Skills of all environments.", schema: ListSkillsResponse } },
     errors: [],
   }),
   listIdentities: route({

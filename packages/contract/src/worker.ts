@@ -8,6 +8,7 @@ import { RunEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
 import { ModelPrices } from "./model.ts";
 import { CheckedOut, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
+import { FoundSkill } from "./skill.ts";
 import { Timestamp, text, Uuid } from "./text.ts";
 
 /**
@@ -115,9 +116,6 @@ export const Assignment = z.object({
   snapshot: Snapshot.optional(),
   history: z.array(RunEvent).meta({ description: "The log so far, or its beginning." }),
   history_goes_on: z.boolean(),
-  without_effect: z
-    .array(z.string())
-    .meta({ description: "What the run asks for and no worker acts on yet." }),
   variables: z.record(z.string(), z.string()).meta({ description: "Of the environment, for its commands." }),
   secrets: z
     .record(z.string(), z.string())
@@ -265,6 +263,7 @@ export const BuildOutcome = z.discriminatedUnion("type", [
     sha256: Sha256,
     size_bytes: z.int().min(0),
     repositories: z.array(CheckedOut).max(20),
+    skills: z.array(FoundSkill).max(500).optional(),
   }),
   z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
   z

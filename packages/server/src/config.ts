@@ -68,7 +68,7 @@ const schema = z.object({
     .refine((key) => key.length === 32, "must be 32 bytes in base64; `openssl rand -base64 32` makes one")
     .optional(),
   gitHost: z
-    .url({ protocol: /^https$/, error: "must be an https address" })
+    .url({ protocol: /^(https|file)$/, error: "must be an https address, or a folder as file:///folder" })
     .transform((url) => url.replace(/\/+$/, ""))
     .default("https://github.com"),
   workers: z.coerce

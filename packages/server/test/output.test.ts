@@ -45,7 +45,7 @@ describe("the answer by schema", () => {
   test.each(ways)("reaches the worker as a question and the run as an answer, ended %s", async (_, more) => {
     const { run_id } = (await create(schema)).body;
     const execution = await claim(run_id);
-    expect(execution).toMatchObject({ output_schema: schema, without_effect: [] });
+    expect(execution).toMatchObject({ output_schema: schema });
     await finish(
       run_id,
       execution.execution_id,

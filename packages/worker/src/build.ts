@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Failure } from "@outrider/agent/failure";
 import type { CheckedOut } from "@outrider/contract/run";
+import type { FoundSkill } from "@outrider/contract/skill";
 import type { BuildOutcome, EnvironmentWork } from "@outrider/contract/worker";
 import type { Bases } from "./bases.ts";
 import { type BuildLease, BuildLog } from "./build-log.ts";
@@ -14,6 +15,7 @@ import type { Repositories, Resolved } from "./repositories/repositories.ts";
 import { LimitNotEnforceableError } from "./sandboxes/limits.ts";
 import type { Sandbox, SandboxProvider } from "./sandboxes/sandbox.ts";
 import type { Server } from "./server.ts";
+import { collectSkills } from "./skills/collect.ts";
 
 /** Changes with whatever else would make the same commits and commands give other files. */
 const FORMAT = "outrider-local-1";
@@ -120,6 +122,7 @@ async function makeBuild(
         only ? `cd ${quoted(`/workspace/${only.path}`)} && { ${command}\n}` : command,
       );
     }
+    const skills = await skillsIn(repositories, log);
     log.write({ type: "step", data: { name: "store", state: "started" } });
     const stored = await bases.store(sandbox, build_id, log.signal);
     sandbox = undefined;
@@ -129,6 +132,7 @@ async function makeBuild(
       key: keyOf(environment, repositories),
       ...stored,
       repositories: withoutMirrors(repositories),
+      skills,
     };
   } catch (error) {
     if (log.signal.aborted) return { type: "abandoned" };
@@ -137,6 +141,15 @@ async function makeBuild(
     await sandbox?.close().catch(() => {});
     await way.close();
   }
+}
+
+/** A list for people to choose from: that it cannot be made is no reason to fail. */
+async function skillsIn(repositories: ResolvedRepository[], log: BuildLog): Promise<FoundSkill[]> {
+  return collectSkills(repositories, log.signal).catch((error: Error) => {
+    log.signal.throwIfAborted();
+    log.write({ type: "notice", data: { message: `Skills cannot be listed: ${error.message}` } });
+    return [];
+  });
 }
 
 export const mirrorInside = (index: number) => `/run/outrider/mirrors/${index}.git`;

@@ -11,10 +11,12 @@ import type {
 } from "@outrider/contract/worker";
 import { Attachments } from "./attachments.ts";
 import type { BuildContext } from "./build.ts";
+import type { Exceptions } from "./egress/exceptions.ts";
 import { Files } from "./files.ts";
 import { type Harness, openHarness } from "./harness.ts";
 import type { KeptSandboxes } from "./kept.ts";
 import type { Lease } from "./lease.ts";
+import { literalSecrets } from "./mcp/secrets.ts";
 import { prepareRun } from "./prepare.ts";
 import { Redactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
@@ -35,6 +37,7 @@ export interface ExecutionOptions {
   server: Server;
   provider: SandboxProvider;
   builds: BuildContext;
+  exceptions: Exceptions;
   kept: KeptSandboxes;
   worker: WorkerInfo;
   folder: string;
@@ -94,7 +97,7 @@ export class Execution {
         this.enforced = enforced;
         this.keepReceipt();
       },
-      keep: (file, name) => this.files.keepFile(file, { name, mime_type: "text/plain" }),
+      keep: (file, as) => this.files.keepFile(file, as),
       lose: (reason) => lease.lose(reason),
     });
     this.attachments = new Attachments({ files: this.files, open: () => this.workspace.open() });
@@ -107,13 +110,6 @@ export class Execution {
 
   extendDeadline(at: bigint) {
     this.workspace.extendDeadline(at);
-  }
-
-  private async tellWhatHasNoEffect() {
-    const { without_effect, turn, attempt } = this.assignment;
-    if (without_effect.length === 0 || turn > 1 || attempt > 1) return;
-    const message = `This version of Outrider does not act on these yet: ${without_effect.join(", ")}.`;
-    await this.reporter.emit({ type: "notice", data: { code: "without_effect", message } });
   }
 
   /** Follow-ups wait at the server. */
@@ -137,7 +133,7 @@ export class Execution {
   private async work(): Promise<void> {
     const { assignment, reporter, lease } = this;
     let history: RunEvent[] = await this.wholeHistory();
-    await this.tellWhatHasNoEffect();
+    this.workspace.kept.count(history);
     const harness = await this.prepare(history);
     if (harness === "draining") return this.handBack();
     if ("type" in harness) {
@@ -155,7 +151,8 @@ export class Execution {
         workspace: this.workspace,
         files: this.files,
         emit: async (event) => {
-          this.speech.end();
+          // What commands do in the background says nothing about the agent's words.
+          if (!/^(command|file)\./.test(event.type)) this.speech.end();
           await reporter.emit(event);
           await this.keepFiles();
         },
@@ -203,7 +200,11 @@ export class Execution {
       if (kept) workspace.adopt(kept);
       if (workspace.prepared) await workspace.open();
       await this.attachments.placeAll(history);
-      this.harness = await openHarness({ assignment });
+      this.harness = await openHarness({
+        ...{ assignment, workspace, signal, builds: options.builds, redactor: this.redactor },
+        exceptions: options.exceptions,
+        notice: (data) => void emit({ type: "notice", data }).catch(() => {}),
+      });
       this.keepReceipt();
       reporter.phase = "working";
       return this.harness;
@@ -232,7 +233,8 @@ export class Execution {
           }
         : {}),
       ...(prepared ? { repositories: prepared.repositories } : {}),
-      ...this.harness?.receipt,
+      // Until it is read again, the skill is what it was: who goes on with the run must know its commit.
+      ...(this.harness?.receipt ?? skillOf(assignment.receipt)),
       network: environment?.network ?? { mode: "none" },
       ...(this.enforced ? { resources: this.enforced } : {}),
     };
@@ -345,18 +347,17 @@ export class Execution {
   }
 }
 
+function skillOf(receipt: RunReceipt | undefined): Pick<RunReceipt, "skill"> {
+  return receipt?.skill ? { skill: receipt.skill } : {};
+}
+
 function secretsOf({ secrets, agent_config, environment, model }: Assignment): string[] {
-  const servers = Object.values(agent_config.mcp_servers ?? {});
-  const literals = servers.flatMap(({ env = {}, headers = {} }) => [
-    ...Object.values(env),
-    ...Object.values(headers),
-  ]);
   // Local models often have a key that is none, like their own name.
   const ofModel = [model.api_key ?? "", ...Object.values(model.headers ?? {})];
   return [
     ...ofModel.filter((value) => value.length >= 8),
     ...Object.values(secrets),
     ...Object.values(environment?.credentials ?? {}).flatMap(secretsOfCredential),
-    ...literals.filter((value) => value.length >= 8 && !value.includes("${secrets.")),
+    ...literalSecrets(agent_config.mcp_servers),
   ];
 }

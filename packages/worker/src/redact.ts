@@ -35,6 +35,18 @@ export class Redactor {
     return stream.push(text) + stream.end();
   }
 
+  /** The same, on as many lines as before. */
+  lines(text: string): string {
+    if (this.forms.size === 0) return text;
+    let out = "";
+    let at = 0;
+    for (const { from, to } of this.spansOf(text)) {
+      out += text.slice(at, from) + MASK + text.slice(from, to).replaceAll(/[^\n]+/g, "");
+      at = to;
+    }
+    return out + text.slice(at);
+  }
+
   /** Every text in a value, wherever it stands. */
   all<T>(value: T): T {
     if (this.forms.size === 0) return value;

@@ -31,7 +31,7 @@ export interface WorkerOptions {
   mounts?: Mount[];
   /** How long a draining worker lets its runs go on before it hands them back. */
   drainMs: number;
-  /** Addresses of the inner network that sandboxes and git may reach, as `10.0.0.0/8, git.internal:22`. */
+  /** Addresses of the inner network that sandboxes, git and MCP calls may reach, as `10.0.0.0/8, git.internal:22`. */
   allowedAddresses?: string;
   /** Folders below which repositories may be taken from this machine's disk. */
   repositoryPaths?: string[];
@@ -110,6 +110,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       server,
       provider,
       builds,
+      exceptions,
       kept,
       worker,
       folder,

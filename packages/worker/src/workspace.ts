@@ -6,31 +6,44 @@ import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
-import type { Workspace } from "@outrider/agent/workspace";
+import type {
+  FileChange,
+  KeepOptions,
+  KeptArtifact,
+  Looked,
+  LookOptions,
+  Spawned,
+  SpawnOptions,
+  Workspace,
+} from "@outrider/agent/workspace";
 import type { ErrorCode } from "@outrider/contract/error";
 import type { Assignment, Snapshot } from "@outrider/contract/worker";
+import { startInBackground } from "./background.ts";
 import { mirrorInside, type ResolvedRepository } from "./build.ts";
 import { wholePatch } from "./changes.ts";
 import { Hashing } from "./hashing.ts";
+import { keepFile } from "./keep.ts";
 import type { OpenSandbox } from "./kept.ts";
+import { KeptBytes } from "./kept-bytes.ts";
+import { look } from "./look.ts";
 import type { Networks, Notice, Way } from "./networks.ts";
-import { type KeptFile, OutputFile } from "./output-file.ts";
-import { createPatch } from "./patch.ts";
+import { COMPARED_BYTES, createPatch } from "./patch.ts";
 import type { Prepared } from "./prepare.ts";
-import { cleanTexts, type Redactor, redacting } from "./redact.ts";
+import { Recording, type RecordingOptions } from "./recording.ts";
+import { type Redactor, redacting } from "./redact.ts";
 import { updateScript } from "./repositories/update.ts";
 import { type Enforced, LimitNotEnforceableError } from "./sandboxes/limits.ts";
 import {
   DeadlinePassedError,
-  type Happened,
   type Sandbox,
+  type Spawned as SandboxProcess,
+  type SpawnOptions as SandboxProcessOptions,
   type SandboxProvider,
 } from "./sandboxes/sandbox.ts";
 import type { Server } from "./server.ts";
 import { Steps } from "./steps/steps.ts";
 
 const RESTORE_TRIES = 5;
-const READ_BYTES = 256 * 1024;
 const BRING_FORWARD_MS = 10 * 60_000;
 
 interface WorkspaceOptions {
@@ -47,7 +60,7 @@ interface WorkspaceOptions {
   /** The sandbox stands: whether each of its limits holds. */
   opened(enforced: Enforced): void;
   /** Stores a file as an artifact of the run; answers its id. */
-  keep(file: KeptFile, name: string): Promise<string>;
+  keep: RecordingOptions["keep"];
   /** Gives the attempt up: somebody ended what it ran, and nobody knows how far that had come. */
   lose(reason: string): void;
   signal: AbortSignal;
@@ -61,10 +74,14 @@ export class RunWorkspace implements Workspace {
   private standing: Sandbox | undefined;
   private way: Way | undefined;
   private steps: Steps | undefined;
+  private readonly furnishings: ((sandbox: Sandbox) => Promise<void>)[] = [];
   /** What the sandbox is opened on; set before its first use where the environment needs it. */
   prepared: Prepared | undefined;
-  /** Something may have changed since the last snapshot. */
-  isDirty = false;
+  /** What the run keeps as artifacts. */
+  readonly kept = new KeptBytes();
+  private isChanged = false;
+  /** How many commands run in the background. */
+  private running = 0;
 
   constructor(options: WorkspaceOptions) {
     this.options = options;
@@ -75,66 +92,133 @@ export class RunWorkspace implements Workspace {
   }
 
   async exec(command: string, options: Parameters<Workspace["exec"]>[1]) {
-    const sandbox = await this.open();
-    await this.steps?.catchUp(this.options);
-    this.isDirty = true;
-    const { redactor, assignment, folder, keep, lose } = this.options;
-    const ways = { stdout: cleanTexts(redactor), stderr: cleanTexts(redactor) };
-    const whole = new OutputFile(folder);
-    const pass = (stream: "stdout" | "stderr", text: string) => {
-      if (text === "") return;
-      whole.write(text);
-      options.onOutput({ stream, text });
-    };
+    const { sandbox, changes: earlier } = await this.begin();
+    const recording = new Recording(this.recording, sandbox, options.onOutput);
     try {
-      const before = sandbox.happened();
       const result = await sandbox
         .exec(command, {
           signal: options.signal,
           timeoutMs: options.timeoutMs,
-          env: { ...namesOf(assignment), ...assignment.variables, ...assignment.secrets },
-          onOutput: ({ stream, data }) => pass(stream, ways[stream].push(data)),
+          env: this.env,
+          onOutput: ({ stream, data }) => recording.push(stream, data),
         })
-        .catch((error) => {
-          if (error instanceof DeadlinePassedError) lose(error.message);
-          throw error;
-        });
+        .catch((error) => this.told(error));
       // The switch did it, a moment before the answer that renews the lease, or it died. The next attempt does it again.
-      const isOurs =
-        result.timedOut || options.signal.aborted || sandbox.happened().oom_kills > before.oom_kills;
-      if (result.exitCode === null && !isOurs) lose("The command was killed from outside.");
-      pass("stdout", ways.stdout.end());
-      pass("stderr", ways.stderr.end());
-      pass("stderr", limitsReached(sandbox, before));
-      const file = whole.end();
-      const artifact_id = file ? await keep(file, "output.log") : undefined;
+      const isOurs = result.timedOut || options.signal.aborted || recording.isOutOfMemory;
+      if (result.exitCode === null && !isOurs) this.options.lose("The command was killed from outside.");
+      const artifact_id = await recording.end();
       return {
         exit_code: result.exitCode,
         timed_out: result.timedOut,
         duration_ms: result.durationMs,
         ...(artifact_id ? { artifact_id } : {}),
-        changes: (await this.steps?.tell(this.options)) ?? [],
+        changes: [...earlier, ...(await this.changes())],
       };
     } finally {
-      whole.remove();
+      recording.remove();
     }
   }
 
-  async read(path: string): Promise<string> {
-    const sandbox = await this.open();
-    return (await sandbox.read(path, READ_BYTES)).toString();
+  async spawn(command: string, { signal, onOutput }: SpawnOptions): Promise<Spawned> {
+    const { sandbox, changes: earlier } = await this.begin();
+    const recording = new Recording(this.recording, sandbox, onOutput);
+    const { lose } = this.options;
+    const running = await startInBackground(command, {
+      sandbox,
+      recording,
+      env: this.env,
+      signal,
+      lose,
+    }).catch((error) => this.told(error));
+    this.running += 1;
+    const ended = running.ended.finally(() => {
+      this.running -= 1;
+      this.isChanged = true;
+    });
+    const changes = async () => [...earlier.splice(0), ...(await this.changes())];
+    return { ended, kill: running.kill, changes };
   }
 
-  async write(path: string, text: string) {
+  async look(script: string, options: LookOptions): Promise<Looked> {
     const sandbox = await this.open();
-    const before = await sandbox.read(path, READ_BYTES).then(
-      (data) => data.toString(),
-      () => undefined,
-    );
-    await sandbox.write(path, Buffer.from(text));
-    this.isDirty = true;
+    return await look(sandbox, { ...options, script }).catch((error) => this.told(error));
+  }
+
+  async readBytes(path: string, limit: number): Promise<Buffer> {
+    const sandbox = await this.open();
+    return await sandbox.read(path, limit);
+  }
+
+  async writeBytes(path: string, data: Buffer, { before }: { before?: Buffer } = {}) {
+    const sandbox = await this.open();
+    const old = before ?? (await sandbox.read(path, COMPARED_BYTES + 1).catch(() => undefined));
+    await sandbox.write(path, data);
+    this.isChanged = true;
+    this.steps?.wrote(path);
+    return { created: old === undefined, patch: createPatch(path, old, data) };
+  }
+
+  async keep(path: string, options: KeepOptions): Promise<KeptArtifact> {
+    const sandbox = await this.open();
+    const { recording } = this;
+    return await keepFile(path, { ...options, sandbox, recording }).catch((error) => this.told(error));
+  }
+
+  redacted(text: string): string {
+    return this.options.redactor.lines(text);
+  }
+
+  /** Something may have changed since the last snapshot. */
+  get isDirty(): boolean {
+    return this.isChanged || this.running > 0;
+  }
+
+  /** A command is about to begin. What changed before is not its doing; beside others it is told nevertheless. */
+  private async begin(): Promise<{ sandbox: Sandbox; changes: FileChange[] }> {
+    const sandbox = await this.open();
+    const changes = this.running > 0 ? await this.changes() : [];
+    if (this.running === 0) await this.steps?.catchUp(this.options);
+    this.isChanged = true;
+    return { sandbox, changes };
+  }
+
+  private async changes(): Promise<FileChange[]> {
+    return (await this.steps?.tell(this.options)) ?? [];
+  }
+
+  /** What no command could be run for. */
+  private told(error: unknown): never {
+    if (error instanceof DeadlinePassedError) this.options.lose(error.message);
+    throw error;
+  }
+
+  private get env(): Record<string, string> {
+    const { assignment } = this.options;
+    return { ...namesOf(assignment), ...assignment.variables, ...assignment.secrets };
+  }
+
+  private get recording(): RecordingOptions {
+    const { redactor, folder, keep, notice } = this.options;
+    return { redactor, folder, keep, notice, kept: this.kept };
+  }
+
+  /** A process that goes on beside the agent's commands; what it changes is for `changesBeside` to tell. */
+  async spawnBeside(command: string, options: SandboxProcessOptions): Promise<SandboxProcess> {
+    const sandbox = await this.open();
+    this.isChanged = true;
     if (this.steps) this.steps.isBehind = true;
-    return { created: before === undefined, patch: createPatch(path, before, text) };
+    return await sandbox.spawn(command, options);
+  }
+
+  async changesBeside(): Promise<FileChange[]> {
+    this.isChanged = true;
+    return this.changes();
+  }
+
+  /** Has something put into the sandbox before anybody uses it: now where it is open, else when it is opened. */
+  async furnish(put: (sandbox: Sandbox) => Promise<void>): Promise<void> {
+    this.furnishings.push(put);
+    if (this.sandbox) await put(await this.sandbox);
   }
 
   extendDeadline(at: bigint) {
@@ -146,7 +230,7 @@ export class RunWorkspace implements Workspace {
     if (!this.sandbox) return undefined;
     const sandbox = await this.sandbox;
     try {
-      this.isDirty = false;
+      this.isChanged = false;
       const { sha256 } = await this.send([sandbox.snapshot()], signal);
       const patch = wholePatch(sandbox, this.prepared?.repositories ?? [], { signal });
       const diff = await this.send([patch, redacting(this.options.redactor)], signal).catch((error) => {
@@ -157,7 +241,7 @@ export class RunWorkspace implements Workspace {
       });
       return { sha256, ...(diff ? { diff } : {}) };
     } catch (error) {
-      this.isDirty = true;
+      this.isChanged = true;
       throw error;
     }
   }
@@ -250,6 +334,7 @@ export class RunWorkspace implements Workspace {
       else
         for (const [index, repository] of moved.entries())
           await this.bringForward(sandbox, repository, index);
+      for (const put of this.furnishings) await put(sandbox);
       this.steps = new Steps({ sandbox, hasBase: base !== undefined });
       this.steps.isBehind = snapshot !== undefined || moved.length > 0;
       return sandbox;
@@ -278,20 +363,6 @@ export class RunWorkspace implements Workspace {
       `${url} cannot be brought forward to ${commit}: ${complaint.trim() || `exit code ${exitCode}`}`,
     );
   }
-}
-
-/** A command that a limit has hit rarely knows why it failed: we say so where it would have. */
-function limitsReached(sandbox: Sandbox, before: Happened): string {
-  const { memory, pids } = sandbox.enforced;
-  const now = sandbox.happened();
-  const limitOf = (control: typeof memory) => (control.enforced ? control.limit : undefined);
-  const killed = now.oom_kills > before.oom_kills;
-  const refused = now.forks_refused > before.forks_refused;
-  return (
-    (killed
-      ? `outrider: a process was killed at the sandbox's memory limit of ${limitOf(memory)} MB.\n`
-      : "") + (refused ? `outrider: the sandbox's limit of ${limitOf(pids)} processes was reached.\n` : "")
-  );
 }
 
 /** By which a command can name what it makes. */

@@ -4,12 +4,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type StubModel, startStubModel } from "../../agent/test/stub-model/server.ts";
 import { makeFolder, Origin, type SshServer, serveSsh } from "./git-server.ts";
+import { speakMcp, startHttp } from "./mcp-support.ts";
 import { found, foundBelow, startListener, startService } from "./secrets-support.ts";
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 let service: Awaited<ReturnType<typeof startService>>;
 let listener: Awaited<ReturnType<typeof startListener>>;
+let mcp: Awaited<ReturnType<typeof startHttp>>;
 let ssh: SshServer;
 let place: ReturnType<typeof makeFolder>;
 let site: Origin;
@@ -77,7 +79,9 @@ beforeAll(async () => {
   };
   const models = join(place.folder, "models.json");
   writeFileSync(models, JSON.stringify({ default_model_id: "scripted", providers: { gate } }));
-  service = await startService([`127.0.0.1:${ssh.port}`], { OUTRIDER_MODELS: models });
+  mcp = await startHttp((heard, response) => void speakMcp(heard, response, () => "fine"));
+  const reachable = [`127.0.0.1:${ssh.port}`, `127.0.0.1:${mcp.port}`];
+  service = await startService(reachable, { OUTRIDER_MODELS: models });
   site = new Origin(place.folder, "site");
   const needles = Object.values(ours()).map((secret) => [...secret].reverse().join(""));
   site.push("main", { "search.pl": search, needles: `${needles.join("\n")}\n`, "README.md": "hello\n" });
@@ -92,6 +96,7 @@ afterAll(async () => {
   await ssh?.stop();
   listener?.close();
   await stub?.close();
+  mcp?.stop();
   place?.remove();
 });
 
@@ -108,7 +113,7 @@ async function environment(network: object): Promise<string> {
 }
 
 async function finished(script: string[], config: object = { environment_id }) {
-  const mcp_servers = { tools: { url: "https://mcp.example.com", headers: { Authorization: header } } };
+  const mcp_servers = { tools: { url: mcp.url, headers: { Authorization: header } } };
   const made = await service.api("POST", "/agent/run", {
     prompt: script.join("\n"),
     config: { mcp_servers, ...config },
@@ -132,8 +137,9 @@ async function finished(script: string[], config: object = { environment_id }) {
 describe("keys of ours, of git, of models and of MCP servers", () => {
   test("are nowhere in a sandbox: not in its memory, environment, arguments or files", async () => {
     const model_id = "gate/any-model";
-    const script = ["RUN: perl site/search.pl; echo done"];
+    const script = ["CALL: tools__say {}", "RUN: perl site/search.pl; echo done"];
     const { item, events } = await finished(script, { environment_id, model_id });
+    expect(mcp.heard.map(({ headers }) => headers.authorization)).toContain(header);
     expect(`${item.state} ${item.status_message?.message ?? ""}`).toMatch(/^SUCCEEDED/);
     const text = events.map(({ data }: { data: { text?: string } }) => data.text ?? "").join("");
     const hits = text.split("\n").filter((line: string) => /^\d/.test(line));

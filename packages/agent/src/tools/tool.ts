@@ -1,10 +1,14 @@
-import type { z } from "zod";
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import type { BackgroundCommands } from "../background.ts";
 import type { AgentEvent } from "../event.ts";
 import type { Workspace } from "../workspace.ts";
 
 export interface ToolContext {
   call_id: string;
   workspace: Workspace;
+  /** The turn's commands that nobody waits for. */
+  background: BackgroundCommands;
   emit(event: AgentEvent): Promise<void>;
   /** Fires when the call is to stop: the turn is stopped, or a message interrupts it. */
   signal: AbortSignal;
@@ -45,4 +49,23 @@ interface Definition<S extends z.ZodType> extends Omit<Tool, "run" | "input"> {
 
 export function defineTool<S extends z.ZodType>(definition: Definition<S>): Tool {
   return { ...definition, run: (input, context) => definition.run(definition.input.parse(input), context) };
+}
+
+/** What the model is told about a tool of ours: a file beside the code. */
+export function described(name: string): string {
+  return readFileSync(new URL(`./${name}.md`, import.meta.url), "utf8").trim();
+}
+
+/** No shell and no system call takes a NUL, and none a longer path. */
+export function path(description: string) {
+  return z.string().min(1).max(4096).refine(hasNoNul, "must not contain a NUL").meta({ description });
+}
+
+export function line(description: string) {
+  const isLine = (text: string) => hasNoNul(text) && !text.includes("\n");
+  return z.string().min(1).max(2000).refine(isLine, "must be one line of text").meta({ description });
+}
+
+function hasNoNul(text: string): boolean {
+  return !text.includes("\0");
 }

@@ -37,6 +37,7 @@ import { keyHandlers } from "./routes/keys.ts";
 import { modelHandlers } from "./routes/models.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { secretHandlers } from "./routes/secrets.ts";
+import { skillHandlers } from "./routes/skills.ts";
 import { workerHandlers } from "./routes/worker.ts";
 import { workersHandlers } from "./routes/workers.ts";
 import { registerService } from "./service.ts";
@@ -49,6 +50,7 @@ const handlers: Handlers = {
   ...buildHandlers,
   ...secretHandlers,
   ...modelHandlers,
+  ...skillHandlers,
   ...identityHandlers,
   ...keyHandlers,
   ...workersHandlers,

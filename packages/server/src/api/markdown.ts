@@ -46,7 +46,10 @@ export function pieceOf(event: RunEvent): string {
     case "reasoning":
       return section("Reasoning", quote(event.data.text));
     case "command.started":
-      return section("Command", fence(event.data.command, "sh"));
+      return section(
+        event.data.background ? `Command ${event.data.command_id}, in the background` : "Command",
+        fence(event.data.command, "sh"),
+      );
     case "command.output":
       return `\n${fence(event.data.text)}\n`;
     case "command.finished": {

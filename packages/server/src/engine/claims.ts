@@ -65,7 +65,6 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
     ...(output_schema ? { output_schema } : {}),
     ...(receipt ? { receipt } : {}),
     ...(snapshot ? { snapshot } : {}),
-    without_effect: withoutEffect(work),
     variables: work.environment_variables,
     secrets: await secretsOf(sql, vault, work),
     history: history.slice(0, HISTORY).map(timed),
@@ -76,13 +75,6 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
 /** Inside JSON, the database writes times in a way of its own. */
 function timed(event: RunEvent): RunEvent {
   return { ...event, created_at: new Date(event.created_at).toISOString() };
-}
-
-/** What a run asks for and workers do not act on yet. It stands in the transcript: nothing is ignored in silence. */
-function withoutEffect({ agent_config }: Work): string[] {
-  return (["skill_spec", "mcp_servers"] as const)
-    .filter((member) => agent_config[member] !== undefined)
-    .map((member) => `config.${member}`);
 }
 
 function unmasked({ run_id, agent_config, sealed_config }: Work, vault: Vault): Assignment["agent_config"] {

@@ -59,8 +59,8 @@ export async function requireExecution(sql: Sql, executionId: string): Promise<s
 }
 
 export async function report(sql: Sql, executionId: string, request: ReportRequest): Promise<ReportResponse> {
-  const { run_id, events, snapshot, artifacts = [], deliver } = request;
-  if (!snapshot && artifacts.length === 0) {
+  const { run_id, events, snapshot, artifacts = [], receipt, deliver } = request;
+  if (!snapshot && artifacts.length === 0 && !receipt?.skill) {
     const batch = { ...request, runId: run_id, executionId, events: events as NewEvent[] };
     const written = await appendReport(sql, batch, { deliver });
     if (written) return written;
@@ -91,8 +91,8 @@ function announce({ artifact_id, name, mime_type, size_bytes }: NewArtifact): Ne
 
 /** The end is written only where nothing is undelivered; otherwise the turn goes on with what came in between. */
 export async function finish(sql: Sql, executionId: string, request: FinishRequest): Promise<FinishResponse> {
-  const { run_id, events, outcome, snapshot, keeps_minutes } = request;
-  if (!snapshot && outcome.type !== "failed") {
+  const { run_id, events, outcome, snapshot, receipt, keeps_minutes } = request;
+  if (!snapshot && outcome.type !== "failed" && !receipt?.skill) {
     const report = { ...request, runId: run_id, executionId, events: events as NewEvent[] };
     const ended = await endTurnAtOnce(sql, report, { outcome, keepsMinutes: keeps_minutes });
     if (ended) return { ended, followups: [] };

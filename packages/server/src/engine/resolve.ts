@@ -20,6 +20,8 @@ export interface Resolved {
   config: AmbientAgentConfig & { model_id: string };
   /** The MCP servers as they were sent, where masking hid something; to be encrypted. */
   unmasked?: Record<string, MCPServerConfig>;
+  /** The caller gave no name, so the skill gives it: as its spec has it now, as it calls itself once it is read. */
+  namedBySkill: boolean;
 }
 
 /** What a run will use: the caller's configuration, then the cloud agent's, then the installation's. */
@@ -48,7 +50,8 @@ export async function resolveConfig(
     idle_timeout_minutes: members.idle_timeout_minutes ?? DEFAULT_IDLE_TIMEOUT_MINUTES,
   };
   const hidden = servers && JSON.stringify(servers) !== JSON.stringify(masked);
-  return { config, ...(hidden ? { unmasked: servers } : {}) };
+  const namedBySkill = members.name === undefined && members.skill_spec !== undefined;
+  return { config, namedBySkill, ...(hidden ? { unmasked: servers } : {}) };
 }
 
 async function usableEnvironment(

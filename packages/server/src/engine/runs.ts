@@ -54,7 +54,7 @@ export async function createRun(
   claim?: (tx: Tx, runId: string) => Promise<boolean>,
 ): Promise<RunAgentResponse> {
   const { principal, source, traceId } = origin;
-  const { config, unmasked } = await resolveConfig(sql, models, principal, request.config);
+  const { config, unmasked, namedBySkill } = await resolveConfig(sql, models, principal, request.config);
   const { prompt, metadata, limits: runLimits, output_schema } = request;
   if (runLimits?.max_cost_usd !== undefined) requirePrice(models, config.model_id, "/limits/max_cost_usd");
   if (output_schema) requireSchema(output_schema, "/output_schema");
@@ -68,6 +68,7 @@ export async function createRun(
     creator: principal.creator,
     key_id: principal.key.key_id,
     agent_config: config,
+    named_by_skill: namedBySkill,
     ...(unmasked ? { sealed_config: vault.seal(JSON.stringify(unmasked), `run ${run_id}`) } : {}),
     ...(metadata ? { metadata } : {}),
     ...(runLimits ? { limits: runLimits } : {}),

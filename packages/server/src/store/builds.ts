@@ -1,7 +1,7 @@
 import type { Build, BuildEvent, BuildSummary, NewBuildEvent } from "@outrider/contract/build";
 import type { EnvironmentRequest } from "@outrider/contract/environment";
 import type { CheckedOut, RunStatusMessage } from "@outrider/contract/run";
-import type { ReadyBuild } from "@outrider/contract/worker";
+import type { BuildOutcome, ReadyBuild } from "@outrider/contract/worker";
 import type { Sql, Tx } from "./db.ts";
 import { present } from "./runs.ts";
 
@@ -179,12 +179,15 @@ export async function listBuildEvents(
 export async function completeBuild(
   tx: Tx,
   buildId: string,
-  outcome: { key: string; sha256: string; size_bytes: number; repositories: CheckedOut[] },
+  outcome: Pick<
+    Extract<BuildOutcome, { type: "ready" }>,
+    "key" | "sha256" | "size_bytes" | "repositories" | "skills"
+  >,
 ): Promise<void> {
   await tx`
     update builds set state = 'READY', key = ${outcome.key}, sha256 = ${outcome.sha256},
       size_bytes = ${outcome.size_bytes}, repositories = ${tx.json(outcome.repositories as never)},
-      finished_at = outrider_now(), lease_expires_at = null
+      skills = ${tx.json(outcome.skills ?? [])}, finished_at = outrider_now(), lease_expires_at = null
     where build_id = ${buildId}`;
 }
 

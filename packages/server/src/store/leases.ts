@@ -132,8 +132,14 @@ export async function keepSandbox(tx: Tx, runId: string, workerId: string, minut
     where run_id = ${runId}`;
 }
 
+/** With it comes what the skill calls itself, which is the run's name where the caller gave none. */
 export async function keepReceipt(tx: Tx, runId: string, receipt: RunReceipt): Promise<void> {
   await tx`update runs set receipt = ${tx.json(receipt as never)} where run_id = ${runId}`;
+  if (!receipt.skill) return;
+  const { name } = receipt.skill;
+  await tx`
+    update runs set config_name = ${name}, agent_config = agent_config || ${tx.json({ name })}
+    where run_id = ${runId} and named_by_skill and config_name is distinct from ${name}`;
 }
 
 export async function keepUsage(tx: Tx, runId: string, usage: RunUsage): Promise<void> {

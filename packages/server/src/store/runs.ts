@@ -22,6 +22,7 @@ export interface NewRun {
   creator: RunCreatorInfo;
   key_id: string;
   agent_config: AmbientAgentConfig & { model_id: string };
+  named_by_skill: boolean;
   sealed_config?: Buffer;
   metadata?: Record<string, string>;
   limits?: RunLimits;
@@ -45,11 +46,11 @@ export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise
     run as (
       insert into runs (
         run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
-        config_name, model_id, environment_id, skill_spec, agent_config, sealed_config,
+        config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, sealed_config,
         metadata, limits, output_schema, priority, trace_id)
       select
         ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
-        ${run.key_id}, ${config.name ?? null}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
+        ${run.key_id}, ${config.name ?? null}, ${run.named_by_skill}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
         ${config.skill_spec ?? null}, ${sql.json(config)}, ${run.sealed_config ?? null}::bytea,
         ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
         ${run.priority}, ${run.trace_id}

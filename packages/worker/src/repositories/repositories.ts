@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Log } from "../sandboxes/sandbox.ts";
 import { type Access, openAccess } from "./access.ts";
 import { type Address, parseAddress } from "./address.ts";
@@ -43,6 +44,8 @@ export interface Repositories {
     repository: Repository,
     options: { signal: AbortSignal; onProgress?: (text: string) => void },
   ): Promise<Resolved>;
+  /** The folder of the mirror, where it is here and has the commit already: then nobody is asked. */
+  find(repository: Repository, commit: string, options: { signal: AbortSignal }): Promise<string | undefined>;
   /** Removes what was not used for longest until the rest fits, never a mirror in use or to be kept. */
   prune(options: { keep: string[]; maxBytes: number; signal?: AbortSignal }): Promise<string[]>;
 }
@@ -87,6 +90,17 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
         // Between listing and fetch the branch went elsewhere, or the mirror was broken.
         if (tries === TRIES) throw unknownRef(listing, repository.ref ?? "HEAD", address.url);
       }
+    },
+    async find(repository, commit, { signal }) {
+      const { url } = addressOf(repository, options);
+      const place = mirrorPlace(folders, { ...repository, url, format: formatOfId(commit) });
+      if (!existsSync(place.folder)) return undefined;
+      using lock = await takeLock(place.lockFile, signal);
+      noteUse(lock);
+      const mirror = Mirror.existing({ ...place, scratch: folders.scratch, lock, signal });
+      if (!existsSync(place.folder) || !(await mirror.has(commit))) return undefined;
+      await mirror.keep(commit, undefined);
+      return place.folder;
     },
     prune: (request) => prune({ ...request, folders, log, keepDays: limits.keepDays }),
   };
@@ -188,6 +202,10 @@ async function list(options: {
 
 function formatOf({ refs }: Listing) {
   const [object] = refs.values();
+  return formatOfId(object);
+}
+
+function formatOfId(object: string | undefined) {
   return object?.length === 64 ? { name: "sha256", hexLength: 64 } : { name: "sha1", hexLength: 40 };
 }
 

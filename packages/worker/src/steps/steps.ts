@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { FileChange } from "@outrider/agent/workspace";
 import type { Notice } from "../networks.ts";
 import type { Redactor } from "../redact.ts";
@@ -23,29 +24,46 @@ export class Steps {
   private hasFailed = false;
   /** Something else than a command has changed files, which is told elsewhere. */
   isBehind = false;
+  /** The files that tools have written since the last look; their own events tell it. */
+  private readonly written = new Set<string>();
+  private looking: Promise<unknown> = Promise.resolve();
 
   constructor(options: { sandbox: Sandbox; hasBase: boolean }) {
     this.changes = new Changes(options);
   }
 
-  /** To be called before a command. */
-  async catchUp(listener: Listener): Promise<void> {
-    if (this.isBehind) await this.look(listener, false);
-    this.isBehind = false;
+  wrote(path: string) {
+    this.written.add(posix.normalize(path.replace(/^\/workspace\//, "")));
+    this.isBehind = true;
   }
 
-  /** To be called after it. */
+  /** To be called before a command. */
+  async catchUp(listener: Listener): Promise<void> {
+    if (this.isBehind) await this.inTurn(() => this.look(listener, false));
+  }
+
+  /** To be called after it, or while it runs. */
   async tell(listener: Listener): Promise<FileChange[]> {
-    return await this.look(listener, true);
+    return await this.inTurn(() => this.look(listener, true));
+  }
+
+  /** Commands that run beside each other end when they like, and each look begins where the last one ended. */
+  private inTurn<T>(look: () => Promise<T>): Promise<T> {
+    const looked = this.looking.then(look);
+    this.looking = looked.catch(() => {});
+    return looked;
   }
 
   private async look({ redactor, notice, signal }: Listener, tell: boolean): Promise<FileChange[]> {
+    const written = new Set(this.written);
+    this.written.clear();
+    this.isBehind = false;
     if (this.hasFailed || signal.aborted) return [];
     try {
       const within = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]);
       const { changes, more } = await this.changes.look({ tell, redactor, signal: within });
       if (more > 0) notice({ code: "more_changes", message: moreMessage(more) });
-      return changes;
+      return changes.filter(({ path }) => !written.has(path));
     } catch (error) {
       this.hasFailed = true;
       const message = `From here on only the run's diff tells what changes: ${(error as Error).message}`;

@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { SkillSpecText } from "./agent-config.ts";
+import { Uuid } from "./text.ts";
+
+const found = {
+  name: z.string().min(1).max(128),
+  description: z.string().max(1_024).meta({ description: "What it says that it is for; may be empty." }),
+  skill_spec: SkillSpecText.meta({ description: "What a run's `config.skill_spec` takes." }),
+};
+
+/** A skill that a build has found in its repositories. */
+export const FoundSkill = z.strictObject(found);
+export type FoundSkill = z.infer<typeof FoundSkill>;
+
+export const Skill = z
+  .object({
+    ...found,
+    environments: z.array(Uuid).meta({ description: "Ids of those whose repositories have it." }),
+  })
+  .meta({ id: "Skill", description: "A skill in the repositories of an environment, as last built." });
+export type Skill = z.infer<typeof Skill>;
+
+export const ListSkillsResponse = z.object({ skills: z.array(Skill) }).meta({ id: "ListSkillsResponse" });
+export type ListSkillsResponse = z.infer<typeof ListSkillsResponse>;

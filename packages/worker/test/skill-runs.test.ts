@@ -1,0 +1,261 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync, renameSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { makeFolder, Origin } from "./git-server.ts";
+import { type Event, longSleep, patience, processesWith, startWorld, type World } from "./world.ts";
+
+/** Runs from skills, from HTTP to the instructions, the receipt and the files in the sandbox. */
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let world: World;
+let place: ReturnType<typeof makeFolder>;
+/** On the git host, and nowhere else. */
+let shared: Origin;
+/** In an environment. */
+let tools: Origin;
+let environment_id: string;
+
+const skill = (name: string, body: string) =>
+  `---\nname: ${name}\ndescription: About ${name}.\n---\n${body}\n`;
+
+beforeAll(async () => {
+  place = makeFolder();
+  for (const owner of ["host/acme", "own/acme"]) mkdirSync(join(place.folder, owner), { recursive: true });
+  shared = new Origin(join(place.folder, "host/acme"), "shared");
+  shared.push("main", {
+    "skills/notes/SKILL.md": skill("release-notes", "Write the notes."),
+    "skills/notes/scripts/make.sh": "echo made by the skill\n",
+    "skills/broken/SKILL.md": "---\ndescription: one: two\n---\nx",
+    "skills/twin/SKILL.md": skill("twin", "one"),
+    ".agents/skills/twin/SKILL.md": skill("twin", "two"),
+  });
+  mkdirSync(join(shared.copy, "skills/escape"));
+  symlinkSync("../../../../../../etc/passwd", join(shared.copy, "skills/escape/SKILL.md"));
+  shared.push("main", {});
+  // The git host has one of this name too: the environment's comes first.
+  new Origin(join(place.folder, "host/acme"), "tools").push("main", {
+    "skills/deploy/SKILL.md": skill("deploy", "From the git host."),
+  });
+  tools = new Origin(join(place.folder, "own/acme"), "tools");
+  tools.push("main", {
+    "skills/deploy/SKILL.md": skill("deploy", "From the environment."),
+    "skills/deploy/steps.md": "the steps\n",
+  });
+  world = await startWorld({ OUTRIDER_GIT_HOST: `file://${place.folder}/host` });
+  await world.worker({ repositoryPaths: [place.folder] });
+  const { body } = await world.call("POST", "/agent/environments", {
+    body: { name: "tools", repos: [{ url: `file://${tools.bare}` }] },
+  });
+  environment_id = body.environment_id;
+});
+afterAll(async () => {
+  await world.stop();
+  place.remove();
+});
+
+const start = (skill_spec: string, script: string[], config: object = {}) =>
+  world.create(script, { config: { skill_spec, ...config } });
+const instructionsOf = async (run: string): Promise<string[]> =>
+  (await world.events(run)).flatMap(({ type, data }) => (type === "run.started" ? [data.instructions] : []));
+const outputOf = (events: Event[]) =>
+  events.flatMap(({ type, data }) => (type === "command.output" ? [data.text] : [])).join("");
+
+async function failure(skill_spec: string, config: object = {}): Promise<string> {
+  const run = await start(skill_spec, ["SAY: never"], config);
+  const { status_message } = await world.until(run, "FAILED");
+  expect(status_message).toMatchObject({ error_code: "skill_not_found", retryable: false });
+  return status_message.message;
+}
+
+describe("a skill from the git host", () => {
+  test.each(["acme/shared:release-notes", "acme/shared:skills/notes/SKILL.md"])(
+    "is read as %s: its body stands in the instructions, its commit on the receipt, its files lie at hand",
+    async (skill_spec) => {
+      const commit = shared.run("rev-parse", "HEAD");
+      const base_prompt = "Speak like a pirate.";
+      const folder = `/home/sandbox/skills/${skill_spec.includes("/SKILL.md") ? "notes" : "release-notes"}`;
+      const script = [
+        `RUN: cd ${folder} && sh scripts/make.sh && head -2 SKILL.md`,
+        `RUN: touch ${folder}/x`,
+      ];
+      const run = await start(skill_spec, script, { base_prompt });
+      const item = await world.until(run, "SUCCEEDED");
+      expect(item.agent_config).toMatchObject({ name: "release-notes", skill_spec });
+      expect(item.receipt.skill).toEqual({
+        skill_spec,
+        name: "release-notes",
+        repository: `file://${shared.bare}`,
+        commit,
+        path: "skills/notes/SKILL.md",
+      });
+      const [instructions] = await instructionsOf(run);
+      expect(instructions).toMatch(
+        /Speak like a pirate\.\n\n# Skill: release-notes\n.*- scripts\/make\.sh\n\nWrite the notes\.$/s,
+      );
+      expect(instructions).toContain(`Its folder is ${folder};`);
+      const events = await world.events(run);
+      expect(outputOf(events)).toContain("made by the skill\n---\nname: release-notes\n");
+      expect(outputOf(events)).toContain("Permission denied");
+      const { body } = await world.call("GET", "/agent/runs?name=release-notes&limit=100");
+      expect(body.runs.map(({ run_id }: { run_id: string }) => run_id)).toContain(run);
+    },
+  );
+
+  test("opens no sandbox where the agent needs none", async () => {
+    const run = await start("acme/shared:release-notes", ["SAY: done"]);
+    const { receipt } = await world.until(run, "SUCCEEDED");
+    expect(receipt.skill.name).toBe("release-notes");
+    expect(receipt.resources).toBeUndefined();
+  });
+
+  test("leaves the name to the caller who gives one", async () => {
+    const run = await start("acme/shared:skills/notes/SKILL.md", ["SAY: done"], { name: "mine" });
+    expect((await world.until(run, "SUCCEEDED")).agent_config.name).toBe("mine");
+  });
+
+  test("works in an environment that has other repositories", async () => {
+    const run = await start(
+      "acme/shared:release-notes",
+      ["RUN: cat ~/skills/release-notes/scripts/make.sh"],
+      {
+        environment_id,
+      },
+    );
+    const item = await world.until(run, "SUCCEEDED");
+    expect(outputOf(await world.events(run))).toBe("echo made by the skill\n");
+    expect((await world.call("GET", `/agent/runs/${run}/diff`)).text).toBe("");
+    expect(item.receipt.repositories).toHaveLength(1);
+  });
+});
+
+describe("a skill of the environment", () => {
+  test.each(["acme/tools:deploy", "acme/tools:skills/deploy/SKILL.md"])(
+    "is read as %s before one of the git host, and lies in the checkout",
+    async (skill_spec) => {
+      const run = await start(skill_spec, ["RUN: cat tools/skills/deploy/steps.md; ls ~"], {
+        environment_id,
+      });
+      const item = await world.until(run, "SUCCEEDED");
+      const [instructions] = await instructionsOf(run);
+      expect(instructions).toContain("Its folder is /workspace/tools/skills/deploy;");
+      expect(instructions).toMatch(/- steps\.md\n\nFrom the environment\.$/);
+      expect(outputOf(await world.events(run))).toBe("the steps\n");
+      expect(item.receipt.skill).toMatchObject({ repository: `file://${tools.bare}`, name: "deploy" });
+      expect(item.receipt.skill.commit).toBe(item.receipt.repositories[0].commit);
+    },
+  );
+
+  test("is listed with the environments that have it, once they are built", async () => {
+    await world.until(await world.create(["SAY: built"], { config: { environment_id } }), "SUCCEEDED");
+    // The same content in another environment makes no second build, and is listed for both.
+    const other = await world.call("POST", "/agent/environments", {
+      body: { name: `zz ${randomUUID()}`, repos: [{ url: `file://${tools.bare}` }] },
+    });
+    const { environment_id: second } = other.body;
+    await world.until(
+      await world.create(["SAY: built"], { config: { environment_id: second } }),
+      "SUCCEEDED",
+    );
+    const { body } = await world.call("GET", "/agent/skills");
+    expect(body).toEqual({
+      skills: [
+        {
+          name: "deploy",
+          description: "About deploy.",
+          skill_spec: "acme/tools:deploy",
+          environments: [environment_id, second],
+        },
+      ],
+    });
+  });
+});
+
+describe("a run fails with what was looked for and where, for", () => {
+  test("a skill that is not there", async () => {
+    const message = await failure("acme/shared:release-note");
+    expect(message).toContain(`In file://${shared.bare} at ${shared.run("rev-parse", "HEAD").slice(0, 12)}`);
+    expect(message).toContain('the nearest are "release-notes"');
+    expect(await failure("acme/shared:skills/note/SKILL.md")).toContain("there is no skills/note/SKILL.md");
+    expect(await failure("acme/tools:nothing", { environment_id })).toContain(tools.bare);
+  });
+
+  test("a repository that is not there", async () => {
+    const message = await failure("acme/nowhere:release-notes");
+    expect(message).toContain("acme/nowhere");
+    expect(message).toContain("None of the environment's repositories is acme/nowhere");
+    expect(await failure("acme/..:release-notes")).toContain("names no repository");
+  });
+
+  test("a name that two skills have", async () => {
+    expect(await failure("acme/shared:twin")).toContain(".agents/skills/twin/SKILL.md, skills/twin/SKILL.md");
+  });
+
+  test("front matter that cannot be read", async () => {
+    expect(await failure("acme/shared:broken")).toContain(
+      "skills/broken/SKILL.md has front matter that is not valid YAML",
+    );
+  });
+
+  test("a link that leads out of the repository", async () => {
+    const message = await failure("acme/shared:skills/escape/SKILL.md");
+    expect(message).toContain("leads out of the repository");
+    expect(message).not.toContain("root:");
+  });
+});
+
+test("a run keeps its skill's commit for life, also when the branch has moved and the git host is away", async () => {
+  const moving = new Origin(join(place.folder, "host/acme"), "moving");
+  const file = "skills/x/SKILL.md";
+  const first = moving.push("main", { [file]: skill("x", "First text."), "skills/x/data": "first\n" });
+  const show = "RUN: cat ~/skills/x/data";
+  const config = { idle_timeout_minutes: 0 };
+  const run = await start("acme/moving:x", [show], config);
+  await world.until(run, "SUCCEEDED");
+  moving.push("main", { [file]: skill("renamed", "Second text."), "skills/x/data": "second\n" });
+  await world.followUp(run, [show]);
+  const turns = async (count: number) =>
+    vi.waitUntil(async () => {
+      const item = await world.get(run);
+      return item.turns === count && item.state === "SUCCEEDED" ? item : undefined;
+    }, patience);
+  expect((await turns(2)).receipt.skill).toMatchObject({ commit: first, name: "x" });
+  renameSync(join(moving.bare, "HEAD"), join(moving.bare, "AWAY"));
+  await world.followUp(run, [show]);
+  expect((await turns(3)).receipt.skill.commit).toBe(first);
+  expect(outputOf(await world.events(run))).toBe("first\n".repeat(3));
+  for (const text of await instructionsOf(run)) expect(text).toContain("First text.");
+  renameSync(join(moving.bare, "AWAY"), join(moving.bare, "HEAD"));
+  // Another run takes it as it is now.
+  const later = await start("acme/moving:skills/x/SKILL.md", ["SAY: done"]);
+  expect((await world.until(later, "SUCCEEDED")).agent_config.name).toBe("renamed");
+});
+
+test("a worker that is killed leaves the skill and its files to the next", async () => {
+  const own = await startWorld({
+    OUTRIDER_GIT_HOST: `file://${place.folder}/host`,
+    OUTRIDER_LEASE_SECONDS: "2",
+    OUTRIDER_LEASE_GRACE_SECONDS: "1",
+  });
+  try {
+    const doomed = await own.workerProcess("doomed", "--repository-paths", place.folder);
+    const { command, mark } = longSleep();
+    const run = await own.create([`RUN: ${command}`], {
+      config: { skill_spec: "acme/shared:release-notes" },
+    });
+    await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep /.test(line)), patience);
+    const { commit } = (await own.get(run)).receipt.skill;
+    shared.push("main", { "skills/notes/scripts/make.sh": "echo changed\n" });
+    await doomed.end("SIGKILL");
+    await own.worker({ repositoryPaths: [place.folder] });
+    await own.event(run, ({ type, attempt }) => type === "command.started" && attempt === 2);
+    await own.followUp(run, ["RUN: cat ~/skills/release-notes/scripts/make.sh"], { mode: "interrupt" });
+    const item = await own.until(run, "SUCCEEDED");
+    expect(item.attempts).toBe(2);
+    expect(item.receipt.skill.commit).toBe(commit);
+    expect(outputOf(await own.events(run))).toMatch(/echo made by the skill\n$/);
+  } finally {
+    await own.stop();
+  }
+});
