@@ -1,0 +1,59 @@
+import type { Outrider } from "@outrider/sdk";
+import { Command, Option } from "commander";
+import { type ConnectionFlags, connect } from "./connection.ts";
+import { Output, type OutputFlags } from "./terminal/output.ts";
+
+const HEADING = "Everywhere:";
+
+export type GlobalFlags = ConnectionFlags & OutputFlags;
+
+/** What every command that speaks to a server takes, before its name or behind it. */
+export function addGlobalOptions(command: Command): Command {
+  const options = [
+    new Option("--json", "one JSON document, or one line for each event while following"),
+    new Option("-q, --quiet", "ids and data alone"),
+    new Option("--no-color", "no colours (also NO_COLOR; FORCE_COLOR for the opposite)"),
+    new Option("--profile <name>", "which login to use (OUTRIDER_PROFILE)"),
+    new Option("--server <url>", "which server to ask (OUTRIDER_BASE_URL)"),
+  ];
+  for (const option of options) command.addOption(option.helpGroup(HEADING));
+  return command;
+}
+
+export function clientCommand(name: string, description: string): Command {
+  return addGlobalOptions(new Command(name).description(description));
+}
+
+/** Those of the command and of all above it. */
+export function globalFlags(command: Command): GlobalFlags {
+  const all: GlobalFlags = { color: true };
+  for (let each: Command | null = command; each; each = each.parent) {
+    const { json, quiet, color, profile, server } = each.opts<GlobalFlags>();
+    if (json) all.json = true;
+    if (quiet) all.quiet = true;
+    if (color === false) all.color = false;
+    // The nearest to the command wins.
+    if (profile !== undefined) all.profile ??= profile;
+    if (server !== undefined) all.server ??= server;
+  }
+  return all;
+}
+
+export interface Context<Flags> {
+  client: Outrider;
+  out: Output;
+  flags: Flags;
+}
+
+/** The action of a command that speaks to a server. */
+export function withClient<Flags = object>(
+  work: (context: Context<Flags>, ...args: string[]) => Promise<void>,
+) {
+  return async (...given: unknown[]): Promise<void> => {
+    const command = given.at(-1) as Command;
+    const flags = given.at(-2) as Flags;
+    const globals = globalFlags(command);
+    const out = new Output(globals);
+    await work({ client: await connect(globals), out, flags }, ...(given.slice(0, -2) as string[]));
+  };
+}

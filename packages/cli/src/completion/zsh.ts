@@ -1,0 +1,46 @@
+import type { Completions } from "./table.ts";
+
+export function zshCompletion({ words, values }: Completions): string {
+  const lists = Object.entries(words).map(([path, all]) => {
+    const entries = all.map(({ word, description }) =>
+      quoted(`${word.replaceAll(":", "\\:")}:${description}`),
+    );
+    return `  ${quoted(path)} ${quoted(entries.join(" "))}`;
+  });
+  const choices = Object.entries(values).map(([at, all]) => `  ${quoted(at)} ${quoted(all.join(" "))}`);
+  return `#compdef outrider
+# Completion of outrider for zsh. Made by: outrider completion zsh
+typeset -gA _outrider_words=(
+${lists.join("\n")}
+)
+typeset -gA _outrider_values=(
+${choices.join("\n")}
+)
+
+_outrider() {
+  local at="" word next
+  for word in "\${words[@]:1:$((CURRENT - 2))}"; do
+    next="\${at:+$at }$word"
+    (( \${+_outrider_words[$next]} )) && at="$next"
+  done
+  local key="\${at:+$at }\${words[CURRENT-1]}"
+  if (( \${+_outrider_values[$key]} )); then
+    if [[ -n "\${_outrider_values[$key]}" ]]; then
+      compadd -- \${=_outrider_values[$key]}
+    else
+      _files
+    fi
+    return
+  fi
+  local -a entries
+  eval "entries=(\${_outrider_words[$at]})"
+  _describe outrider entries
+}
+
+compdef _outrider outrider
+`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
