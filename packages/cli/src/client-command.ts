@@ -1,24 +1,10 @@
 import type { Outrider } from "@outrider/sdk";
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { type ConnectionFlags, connect } from "./connection.ts";
+import { addGlobalOptions } from "./global-options.ts";
 import { Output, type OutputFlags } from "./terminal/output.ts";
 
-const HEADING = "Everywhere:";
-
 export type GlobalFlags = ConnectionFlags & OutputFlags;
-
-/** What every command that speaks to a server takes, before its name or behind it. */
-export function addGlobalOptions(command: Command): Command {
-  const options = [
-    new Option("--json", "one JSON document, or one line for each event while following"),
-    new Option("-q, --quiet", "ids and data alone"),
-    new Option("--no-color", "no colours (also NO_COLOR; FORCE_COLOR for the opposite)"),
-    new Option("--profile <name>", "which login to use (OUTRIDER_PROFILE)"),
-    new Option("--server <url>", "which server to ask (OUTRIDER_BASE_URL)"),
-  ];
-  for (const option of options) command.addOption(option.helpGroup(HEADING));
-  return command;
-}
 
 export function clientCommand(name: string, description: string): Command {
   return addGlobalOptions(new Command(name).description(description));

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { Complaint, exits } from "./exit.ts";
-import { makeProgram, namedCommand } from "./program.ts";
-import { tell } from "./trouble.ts";
+import { rootHelp } from "./root.ts";
 
 const args = process.argv.slice(2);
 const isJson = args.includes("--json");
@@ -19,7 +18,7 @@ function prepare(command: Command): void {
     // Where help was shown in place of a command, it has said everything.
     if (error.code === "commander.help") process.exit(exits.usage);
     const message = error.message.replace(/^error: /, "").replace(/\n.*/s, (rest) => rest.replace("\n", " "));
-    throw new Complaint(`${message} See \`outrider ${[...pathOf(command), "--help"].join(" ")}\`.`);
+    throw new Complaint(`${message.replace(/[^.?)]$/, "$&.")} See \`outrider ${[...pathOf(command), "--help"].join(" ")}\`.`);
   });
   command.configureOutput({ outputError: () => {} });
   for (const each of command.commands) prepare(each);
@@ -29,12 +28,20 @@ function pathOf(command: Command): string[] {
   return command.parent ? [...pathOf(command.parent), command.name()] : [];
 }
 
-try {
+async function perform(): Promise<void> {
+  const { makeProgram, namedCommand } = await import("./program.ts");
   const program = await makeProgram({ only: namedCommand(args) ?? "" });
   prepare(program);
   program.hook("preAction", (_, command) => refuseUnheard(program, command));
   await program.parseAsync(args, { from: "user" });
+}
+
+try {
+  if (args.length === 1 && ["--help", "-h", "help"].includes(args[0] as string))
+    process.stdout.write(rootHelp());
+  else await perform();
 } catch (error) {
+  const { tell } = await import("./trouble.ts");
   process.exitCode = tell(error, { isJson });
 }
 
