@@ -57,7 +57,8 @@ function isStatus(error: unknown): error is StatusError {
 }
 
 function sentences({ message, errors = [], error_code, trace_id }: Told): string {
-  const remedy = error_code && remedies[error_code];
+  // What we found out ourselves says it already.
+  const remedy = trace_id && error_code && remedies[error_code];
   const lines = [
     `outrider: ${message}${remedy ? ` ${remedy}` : ""}`,
     ...errors

@@ -15,6 +15,9 @@ const PROMPT_LINES = 12;
 /** Lines longer than this are hard to read, however wide the terminal. */
 const WIDEST = 100;
 
+/** The question itself follows as an event of its own. */
+const ASK = "ask";
+
 type Of<Type extends RunEvent["type"]> = Extract<RunEvent, { type: Type }>["data"];
 
 /** A run's events as a person reads them, one after the other. */
@@ -49,7 +52,7 @@ export class TranscriptView {
     const { bold, cyan, dim, green, magenta, red, yellow } = this.#out.style;
     switch (event.type) {
       case "run.created":
-        this.#print(bold(this.#oneLine(event.data.title)));
+        if (event.data.title !== event.data.prompt.trim()) this.#print(bold(this.#oneLine(event.data.title)));
         this.#quote(event.data.prompt, `${harmlessLine(event.data.creator.display_name)} asks`);
         this.#status.show("waits for a worker");
         return;
@@ -201,13 +204,15 @@ export class TranscriptView {
   }
 
   #called({ tool, input }: Of<"tool.called">): void {
+    if (tool === ASK) return;
     const { bold, cyan, dim } = this.#out.style;
     const json = harmlessLine(JSON.stringify(input) ?? "");
     this.#print("", `${cyan("›")} ${bold(harmlessLine(tool))} ${dim(this.#fit(json, tool.length + 3))}`);
     this.#status.show(tool);
   }
 
-  #returned({ output, is_error }: Of<"tool.returned">): void {
+  #returned({ tool, output, is_error }: Of<"tool.returned">): void {
+    if (tool === ASK) return;
     const lines = harmless(output).trimEnd().split("\n");
     const shown = this.#isFull ? lines : lines.slice(0, OUTPUT_LINES);
     const paint = is_error ? this.#out.style.red : this.#out.style.dim;
