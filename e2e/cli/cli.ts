@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { root, type Running, watch } from "../process.ts";
+import { type Running, root, watch } from "../process.ts";
 
 /** `bin/outrider` as a person and a program use it: through a terminal, and through pipes. */
 

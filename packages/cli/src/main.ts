@@ -18,7 +18,9 @@ function prepare(command: Command): void {
     // Where help was shown in place of a command, it has said everything.
     if (error.code === "commander.help") process.exit(exits.usage);
     const message = error.message.replace(/^error: /, "").replace(/\n.*/s, (rest) => rest.replace("\n", " "));
-    throw new Complaint(`${message.replace(/[^.?)]$/, "$&.")} See \`outrider ${[...pathOf(command), "--help"].join(" ")}\`.`);
+    throw new Complaint(
+      `${message.replace(/[^.?)]$/, "$&.")} See \`outrider ${[...pathOf(command), "--help"].join(" ")}\`.`,
+    );
   });
   command.configureOutput({ outputError: () => {} });
   for (const each of command.commands) prepare(each);

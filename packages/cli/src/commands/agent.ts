@@ -17,7 +17,7 @@ interface AgentFlags {
 
 function addMembers(command: Command): Command {
   return command
-    .option("--description <text>")
+    .option("--description <text>", "what it is for")
     .option("--model <id>", "for its runs that name none")
     .option("--env <environment>", "for its runs that name none, by name or id")
     .option(

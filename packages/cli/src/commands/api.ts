@@ -12,7 +12,7 @@ interface ApiFlags {
 
 const methods = ["get", "post", "put", "patch", "delete"] as const;
 
-export const apiCommand = clientCommand("api", "Call any path of the API and print what it answers.")
+export const apiCommand = clientCommand("api", "Call any path of the API. What it answers is printed.")
   .argument("<method>", methods.join(", "))
   .argument("<path>", "behind /api/v1, as in /agent/runs")
   .option("-f, --field <name=text>", "of the query for get, else of the body; repeatable", collect)

@@ -1,11 +1,12 @@
-import { createWriteStream } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { basename } from "node:path";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { Command } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
 import { Complaint } from "../exit.ts";
 import { bytes } from "../terminal/figures.ts";
+
+/** Large files over slow lines. */
+const LONGEST_MS = 900_000;
 
 interface GetFlags {
   output?: string;
@@ -35,14 +36,15 @@ const get = clientCommand("get", "Fetch a file that a run has left.")
             ["created", created_at],
           ],
         });
-      const response = await client.artifacts.content(artifact_id).asResponse();
-      const body = Readable.fromWeb(response.body as import("node:stream/web").ReadableStream);
-      if (flags.output === "-" || (flags.output === undefined && !out.isTerminal))
-        return pipeline(body, process.stdout, { end: false });
+      const content = await client.artifacts.content(artifact_id, { timeout: LONGEST_MS });
+      if (flags.output === "-" || (flags.output === undefined && !out.isTerminal)) {
+        process.stdout.write(content);
+        return;
+      }
       // A name from afar stays in this folder.
       const path = flags.output ?? basename(name);
       try {
-        await pipeline(body, createWriteStream(path, { flags: flags.force ? "w" : "wx" }));
+        writeFileSync(path, content, { flag: flags.force ? "w" : "wx" });
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
         throw new Complaint(`${path} is there already: say --force to replace it, or -o for another path.`);

@@ -36,7 +36,9 @@ const list = clientCommand("list", "List your keys and your cloud agents'; an ad
 
 const create = clientCommand("create", "Make a key and print it, this once.")
   .argument("<name>", "what it is for")
-  .addOption(new Option("--type <type>").choices(["personal", "agent", "worker"]).default("personal"))
+  .addOption(
+    new Option("--type <type>", "whose it is").choices(["personal", "agent", "worker"]).default("personal"),
+  )
   .option("--agent <agent>", "the cloud agent of an agent key, by name or uid")
   .option("--scope <scope>", "runs:read, runs:write, admin; repeatable; else all that you have", collect)
   .option("--expires <time>", "RFC 3339, as in 2030-01-01T00:00:00Z")

@@ -30,7 +30,7 @@ export const environmentFlags: readonly string[] = [
 
 export function addEnvironmentOptions(command: Command): Command {
   return command
-    .option("--description <text>")
+    .option("--description <text>", "what it is for")
     .option(
       "--repo <repository>",
       "owner/name or an address, with #ref where not the default; repeatable",
@@ -41,10 +41,10 @@ export function addEnvironmentOptions(command: Command): Command {
     .option("--secret <name>", "one of `outrider secret list`, as a variable; repeatable", collect)
     .addOption(new Option("--network <mode>", "what runs may reach").choices(["open", "allowlist", "none"]))
     .option("--allow <domain>", "with --network allowlist; repeatable", collect)
-    .option("--cpus <number>", "", asNumber("--cpus"))
-    .option("--memory-mb <number>", "", asNumber("--memory-mb"))
-    .option("--pids <number>", "", asNumber("--pids"))
-    .option("--disk-mb <number>", "", asNumber("--disk-mb"))
+    .option("--cpus <number>", "processors for a sandbox", asNumber("--cpus"))
+    .option("--memory-mb <number>", "memory for a sandbox", asNumber("--memory-mb"))
+    .option("--pids <number>", "processes in a sandbox", asNumber("--pids"))
+    .option("--disk-mb <number>", "disk for a sandbox", asNumber("--disk-mb"))
     .option("--timeout-minutes <number>", "of a turn, where the run sets none", asNumber("--timeout-minutes"))
     .option(
       "--max-concurrent-runs <number>",

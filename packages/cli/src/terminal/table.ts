@@ -16,9 +16,11 @@ const LEAST = 8;
 /** For people: aligned, with a head, no wider than the terminal where columns give. */
 export function alignedTable<Row>(
   rows: Row[],
-  columns: Column<Row>[],
+  all: Column<Row>[],
   { width, style }: { width: number; style: Style },
 ): string {
+  // A column in which nothing stands only takes room.
+  const columns = all.filter(({ text }) => rows.some((row) => text(row)));
   const cells = rows.map((row) => columns.map(({ text }) => harmlessLine(text(row) ?? "")));
   const widths = columns.map(({ title }, column) =>
     Math.max(widthOf(title), ...cells.map((line) => widthOf(line[column] as string))),

@@ -42,7 +42,9 @@ export const logsCommand = clientCommand("logs", "Show what a run has done, and 
 
 export const transcriptCommand = clientCommand("transcript", "Print a run's whole transcript as a document.")
   .argument("<run>", "its id or session link")
-  .addOption(new Option("--format <format>").choices(["markdown", "json", "ndjson"]).default("markdown"))
+  .addOption(
+    new Option("--format <format>", "as what").choices(["markdown", "json", "ndjson"]).default("markdown"),
+  )
   .action(
     withClient<{ format: TranscriptFormat }>(async ({ client, out, flags }, given) => {
       const format = out.isJson ? "json" : flags.format;
