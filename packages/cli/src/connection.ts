@@ -56,6 +56,8 @@ export function clientOptions({ base_url, api_key }: Profile) {
     baseURL: base_url,
     apiKey: api_key,
     defaultHeaders: { "x-outrider-client": `cli/${version}` },
+    // The console would write some of it to stdout, among the data.
+    logger: { debug: console.error, info: console.error, warn: console.error, error: console.error },
   };
 }
 

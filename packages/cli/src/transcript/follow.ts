@@ -66,7 +66,7 @@ function conclude(from: { out: Output; run: RunItem; isSilent: boolean; lastWord
   if (isSilent) sayEnd(from);
   else if (out.isJson) return;
   else if (out.isQuiet) out.print(run.state);
-  else for (const line of summary(run, out.style)) out.print(line);
+  else for (const line of summary(run, out)) out.print(line);
 }
 
 function sayEnd({ out, run, lastWords }: { out: Output; run: RunItem; lastWords: string }): void {
@@ -76,7 +76,7 @@ function sayEnd({ out, run, lastWords }: { out: Output; run: RunItem; lastWords:
   }
   if (run.state === "SUCCEEDED") out.printForeign(lastWords.endsWith("\n") ? lastWords : `${lastWords}\n`);
   else if (run.status_message) out.say(harmless(run.status_message.message));
-  for (const line of summary(run, out.errorStyle).slice(1)) out.say(line);
+  for (const line of summary(run, { style: out.errorStyle, width: out.width }).slice(1)) out.say(line);
 }
 
 function detach(out: Output, runId: string): void {

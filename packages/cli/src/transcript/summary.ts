@@ -3,6 +3,7 @@ import { exits } from "../exit.ts";
 import { counted, dollars, duration } from "../terminal/figures.ts";
 import { harmlessLine } from "../terminal/harmless.ts";
 import type { Style } from "../terminal/style.ts";
+import { wrap } from "../terminal/width.ts";
 
 export const exitOf: Record<RunState, number> = {
   QUEUED: exits.ok,
@@ -38,10 +39,12 @@ export function usageLine({ usage }: RunItem): string {
 }
 
 /** The end of a transcript: how it stands, what it took, where to read on, and what to do next. */
-export function summary(run: RunItem, style: Style): string[] {
+export function summary(run: RunItem, { style, width }: { style: Style; width: number }): string[] {
+  const [first = "", ...rest] = wrap(usageLine(run), Math.max(10, width - run.state.length - 1));
   const lines = [
     "",
-    `${paintState(run.state, style)(run.state)} ${style.dim(usageLine(run))}`,
+    `${paintState(run.state, style)(run.state)} ${style.dim(first)}`,
+    ...rest.map((line) => style.dim(line)),
     ...(run.session_link ? [style.dim(harmlessLine(run.session_link))] : []),
   ];
   if (run.state === "BLOCKED")

@@ -36,7 +36,7 @@ export const logsCommand = clientCommand("logs", "Show what a run has done, and 
       if (out.isJson) return out.document({ run_id: runId, events });
       const view = new TranscriptView({ out, status: new Status(out, { isStill: true }), isFull });
       for (const event of events) view.show(event);
-      if (!out.isQuiet) for (const line of summary(await client.runs.get(runId), out.style)) out.print(line);
+      if (!out.isQuiet) for (const line of summary(await client.runs.get(runId), out)) out.print(line);
     }),
   );
 
