@@ -2,6 +2,7 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 import { benchCalls } from "./calls.ts";
 import { benchCancel } from "./cancel.ts";
 import { interruption } from "./child.ts";
+import { benchCli } from "./cli.ts";
 import { benchMemory } from "./memory.ts";
 import { benchQueue } from "./queue.ts";
 import { keeps, printVerdicts, type Verdict } from "./rounds.ts";
@@ -18,9 +19,10 @@ const benches: Record<string, (part?: string) => Promise<Verdict[]>> = {
   watch: benchWatch,
   cancel: benchCancel,
   memory: benchMemory,
+  cli: benchCli,
 };
 /** Left out is what is not kept yet and only run by name: `runs`. */
-const usual = ["calls", "queue", "watch", "cancel", "memory", "sandbox"];
+const usual = ["calls", "queue", "watch", "cancel", "memory", "sandbox", "cli"];
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : usual;
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interruption.abort());

@@ -29,11 +29,13 @@ end
 
 function __outrider_at
     contains -- (__outrider_last) $__outrider_valued; and return 1
-    test (__outrider_path) = "$argv[1]"
+    set -l here (__outrider_path)
+    test "$here" = "$argv[1]"
 end
 
 function __outrider_behind
-    test (__outrider_last) = "$argv[1]"
+    set -l here (__outrider_last)
+    test "$here" = "$argv[1]"
 end
 
 function __outrider_is_free

@@ -1,13 +1,16 @@
 import type { Completions } from "./table.ts";
 
+/** Keys begin with the program, so that none is empty: zsh takes an empty one for a mistake. */
 export function zshCompletion({ words, values }: Completions): string {
   const lists = Object.entries(words).map(([path, all]) => {
     const entries = all.map(({ word, description }) =>
       quoted(`${word.replaceAll(":", "\\:")}:${description}`),
     );
-    return `  ${quoted(path)} ${quoted(entries.join(" "))}`;
+    return `  ${quoted(`outrider ${path}`.trim())} ${quoted(entries.join(" "))}`;
   });
-  const choices = Object.entries(values).map(([at, all]) => `  ${quoted(at)} ${quoted(all.join(" "))}`);
+  const choices = Object.entries(values).map(
+    ([at, all]) => `  ${quoted(`outrider ${at}`)} ${quoted(all.join(" "))}`,
+  );
   return `#compdef outrider
 # Completion of outrider for zsh. Made by: outrider completion zsh
 typeset -gA _outrider_words=(
@@ -18,12 +21,12 @@ ${choices.join("\n")}
 )
 
 _outrider() {
-  local at="" word next
+  local at="outrider" word next
   for word in "\${words[@]:1:$((CURRENT - 2))}"; do
-    next="\${at:+$at }$word"
+    next="$at $word"
     (( \${+_outrider_words[$next]} )) && at="$next"
   done
-  local key="\${at:+$at }\${words[CURRENT-1]}"
+  local key="$at \${words[CURRENT-1]}"
   if (( \${+_outrider_values[$key]} )); then
     if [[ -n "\${_outrider_values[$key]}" ]]; then
       compadd -- \${=_outrider_values[$key]}
