@@ -16,10 +16,12 @@ run: setup ## set up what is missing and start Outrider (ARGS="…" goes to `out
 test: setup-test ## run all tests (ARGS="packages/server" for some)
 	@vitest run $(ARGS)
 
-check: setup ## format, lint, types, and openapi.json against the contract
+check: setup ## format, lint, types, openapi.json against the contract, the SDK against openapi.json
 	@biome check --error-on-warnings .
 	@tsc
 	@node scripts/openapi.ts --check
+	@node packages/sdk/scripts/generate.ts --check
+	@node packages/sdk/scripts/reference.ts --check
 	@redocly lint openapi.json
 
 format: setup ## format, sort imports and apply the safe fixes

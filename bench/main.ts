@@ -5,9 +5,11 @@ import { interruption } from "./child.ts";
 import { benchCli } from "./cli.ts";
 import { benchMemory } from "./memory.ts";
 import { benchQueue } from "./queue.ts";
+import { benchResume } from "./resume.ts";
 import { keeps, printVerdicts, type Verdict } from "./rounds.ts";
 import { benchRuns } from "./runs.ts";
 import { benchSandbox } from "./sandbox.ts";
+import { benchSteps } from "./steps.ts";
 import { benchWatch } from "./watch.ts";
 
 /** Each promise about speed. `make bench ARGS=…` chooses: `calls` is a bench, `calls:create` a part of it. */
@@ -19,12 +21,12 @@ const benches: Record<string, (part?: string) => Promise<Verdict[]>> = {
   watch: benchWatch,
   cancel: benchCancel,
   memory: benchMemory,
+  steps: benchSteps,
+  resume: benchResume,
   cli: benchCli,
 };
-/** Left out is what is not kept yet and only run by name: `runs`. */
-const usual = ["calls", "queue", "watch", "cancel", "memory", "sandbox", "cli"];
 
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : usual;
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interruption.abort());
 
 const busy = (loadavg()[0] as number).toFixed(2);

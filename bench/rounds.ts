@@ -135,3 +135,31 @@ export function rateOf(times: number[], part: number): Sample {
     sorted[Math.min(sorted.length - 1, Math.floor(quantile * sorted.length))] as number;
   return { perSecond: 1_000 / at(part), latency: { p50: at(0.5), p99: at(0.99) } };
 }
+
+/**
+ * Both sides of a contest by short turns within each round, so that a busy moment of the machine meets both; each answers
+ * how long its steps took. Whoever is asked first plays the round, and the other one's figures are there already.
+ */
+export function inTurns({
+  turns,
+  part,
+  ...sides
+}: {
+  turns: number;
+  /** Which of all the times, in their order, stands for the round. */
+  part: number;
+  subject(): Promise<number[]>;
+  anchor(): Promise<number[]>;
+}): Pick<Contest, "subject" | "anchor"> {
+  let played: { subject: number[]; anchor: number[] } | undefined;
+  const sample = async (side: "subject" | "anchor"): Promise<Sample> => {
+    const times = played ?? { subject: [], anchor: [] };
+    for (let turn = played ? turns : 0; turn < turns; turn += 1) {
+      times.subject.push(...(await sides.subject()));
+      times.anchor.push(...(await sides.anchor()));
+    }
+    played = played ? undefined : times;
+    return { perSecond: rateOf(times[side], part).perSecond };
+  };
+  return { subject: () => sample("subject"), anchor: () => sample("anchor") };
+}

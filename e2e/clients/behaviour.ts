@@ -39,7 +39,7 @@ export interface Behaviour {
   name: string;
   /** Calls past the proxy, straight to the server. */
   before?: Call[];
-  /** What the proxy does to the next requests that match, in this order. */
+  /** What the proxy does to the next requests that match, in this order; `$name.member` stands here too. */
   faults: Fault[];
   call: Call;
   /** Calls past the proxy, after `call`; their values are the outcome's `after`. */

@@ -3,10 +3,15 @@ import { startWorld, type World } from "../../packages/worker/test/world.ts";
 import type { Behaviour, Outcome } from "./behaviour.ts";
 import { behaviours } from "./behaviours.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+import { playPython } from "./python.ts";
 import { playTypescript, type Stage } from "./typescript.ts";
 
 /** Who plays the table, by language. */
-const players: Record<string, (stage: Stage) => Promise<Outcome[]>> = { TypeScript: playTypescript };
+const players: Record<string, (stage: Stage) => Promise<Outcome[]>> = {
+  TypeScript: playTypescript,
+  Python: (stage) => playPython(stage, "sync"),
+  "asynchronous Python": (stage) => playPython(stage, "async"),
+};
 
 let world: World;
 let proxy: FaultProxy;

@@ -35,7 +35,9 @@ type Wrong =
   /** So many events arrive, then nothing more, and the connection stays open. */
   | { kind: "stall_stream"; after_events: number }
   /** The server hears of it only after this time. */
-  | { kind: "delay"; ms: number };
+  | { kind: "delay"; ms: number }
+  /** Somebody else's request is done first, with the same key. */
+  | { kind: "meanwhile"; request: { method: string; path: string; body: unknown } };
 
 export interface Seen {
   method: string;
@@ -110,6 +112,7 @@ async function pass(passing: Passing): Promise<void> {
   const { fault, outgoing } = passing;
   const cut = () => outgoing.socket?.destroy();
   if (fault?.kind === "delay" && (await isGoneAfter(outgoing, fault.ms))) return;
+  if (fault?.kind === "meanwhile") await another(passing, fault.request);
   if (fault?.kind === "cut" && !fault.forwarded) return void cut();
   if (fault?.kind === "answer" && !fault.forwarded) return answer(outgoing, fault);
   const response = await forward(passing).catch(() => undefined);
@@ -122,6 +125,15 @@ async function pass(passing: Passing): Promise<void> {
   outgoing.flushHeaders();
   outgoing.on("close", () => response.destroy());
   await relay(response, passing).catch(cut);
+}
+
+async function another(
+  { target, incoming }: Passing,
+  { method, path, body }: { method: string; path: string; body: unknown },
+): Promise<void> {
+  const headers = { authorization: incoming.headers.authorization ?? "", "content-type": "application/json" };
+  const { status } = await fetch(target + path, { method, headers, body: JSON.stringify(body) });
+  if (status >= 400) throw new Error(`The request meanwhile was answered with ${status}.`);
 }
 
 /** Whether the client gave up while it waited. */

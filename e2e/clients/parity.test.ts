@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Outrider } from "@outrider/sdk";
 import { describe, expect, test } from "vitest";
 import { additions, operations, streams } from "./operations.ts";
+import { pythonOffers } from "./python.ts";
 
 const document = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8"));
 
@@ -15,7 +16,10 @@ const documented = Object.values(document.paths as Record<string, Record<string,
 );
 
 /** What a client offers, as `resource.method` in snake case. */
-const clients: Record<string, () => string[] | Promise<string[]>> = { TypeScript: typescript };
+const clients: Record<string, () => string[] | Promise<string[]>> = {
+  TypeScript: typescript,
+  Python: pythonOffers,
+};
 
 function typescript(): string[] {
   const client = new Outrider({ apiKey: "none" });

@@ -24,7 +24,10 @@ export async function playTypescript({ server, proxy, key, behaviours }: Stage):
     let elapsed_ms = 0;
     try {
       for (const each of before) await make(direct, each, saved);
-      await fetch(`${proxy}/__proxy/faults`, { method: "PUT", body: JSON.stringify(faults) });
+      await fetch(`${proxy}/__proxy/faults`, {
+        method: "PUT",
+        body: JSON.stringify(resolved(faults, saved)),
+      });
       const began = performance.now();
       result = await make(client, call, saved).then((value) => ({ value }), failure);
       elapsed_ms = performance.now() - began;

@@ -1,7 +1,7 @@
 import type { AgentEvent } from "./event.ts";
 import { Failure, messageOf } from "./failure.ts";
 import { CommandOutput, RecentOutput } from "./output.ts";
-import type { Spawned, Workspace } from "./workspace.ts";
+import type { Started, Workspace } from "./workspace.ts";
 
 /** A turn that has so many at work has lost sight of them. */
 const MOST = 16;
@@ -17,7 +17,7 @@ interface BackgroundOptions {
 type Stop = "agent" | "turn" | "time";
 
 interface Command {
-  spawned: Spawned;
+  spawned: Started;
   unread: RecentOutput;
   output: CommandOutput;
   stop?: Stop;
@@ -58,7 +58,7 @@ export class BackgroundCommands {
     const unread = new RecentOutput();
     const began = performance.now();
     try {
-      const spawned = await workspace.spawn(command, {
+      const spawned = await workspace.start(command, {
         signal,
         onOutput: (chunk) => {
           output.push(chunk);

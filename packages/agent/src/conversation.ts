@@ -1,19 +1,32 @@
-import type { EventData } from "@outrider/contract/event";
+import type { EventData, SentFile } from "@outrider/contract/event";
 import { noUsage, type RunUsage } from "@outrider/contract/run";
-import type { TurnOutcome } from "@outrider/contract/worker";
 import type { ModelMessage } from "ai";
+import { AttachmentPaths } from "./attachments.ts";
+import { callsIn, compacted, type Plan } from "./compact.ts";
+import { type Entry, type Heard, type ImageRef, imagesOf, tokensOf } from "./entry.ts";
 import type { LogEvent } from "./event.ts";
+import { messagesOf, type Shown } from "./messages.ts";
 import {
   cancelledNote,
   failedNote,
   interruptedNote,
   isLimitCode,
   type LimitCode,
+  missingAnswerNote,
   recoveredNote,
   wrapUpNote,
 } from "./notes.ts";
 import { Step } from "./step.ts";
-import { limitEnd } from "./usage.ts";
+import { FINISH, UNFIT } from "./tools/finish.ts";
+
+/** Where the agent has nothing left to do: it asks, it gave its answer by the tool for it, or it said its last words. */
+export type AgentEnd =
+  | { type: "question"; question: string }
+  | { type: "answer"; input: unknown; words: string }
+  | { type: "words"; words: string };
+
+/** What is told to an agent that ends in words where its answer must have a form. */
+export const ANSWER_MISSING = "answer_missing";
 
 /**
  * The log as the model reads it, and what the loop must know of it. A live turn adds its own events as it writes them,
@@ -25,15 +38,21 @@ import { limitEnd } from "./usage.ts";
  * it are closed, wherever it reached the log.
  */
 export class Conversation {
-  private readonly messages: ModelMessage[] = [];
+  private entries: Entry[] = [];
+  private size = 0;
+  private readonly mustFinish: boolean;
+  private readonly attachments = new AttachmentPaths();
   private readonly delivered = new Set<string>();
   private readonly notices = new Set<string>();
   /** When each call was answered; the turn's own events have no number and are the latest. */
   private answeredAt: number[] = [];
-  private waiting: string[] = [];
+  private waiting: Heard[] = [];
   private step = new Step();
   private calls = 0;
   private usage = noUsage;
+  private plan: Plan = [];
+  /** How many calls compaction has taken out of the conversation. */
+  private gone = 0;
 
   /** What earlier turns used. */
   usageBefore: RunUsage = noUsage;
@@ -41,8 +60,11 @@ export class Conversation {
   started: EventData<"run.started"> | undefined;
   /** The limit for which this turn was told to wrap up. */
   wrapUp: LimitCode | undefined;
+  /** What was wrong, each time that the agent of this turn gave an answer of the wrong form, or none. */
+  corrections: string[] = [];
 
-  constructor(history: readonly LogEvent[]) {
+  constructor(history: readonly LogEvent[], { mustFinish = false } = {}) {
+    this.mustFinish = mustFinish;
     for (const event of history) this.add(event);
   }
 
@@ -50,7 +72,7 @@ export class Conversation {
     const { seq = Number.POSITIVE_INFINITY } = event;
     switch (event.type) {
       case "run.created":
-        return this.hear(event.data.prompt);
+        return this.hearUser(event.data.prompt, event.data.attachments);
       case "message.user":
         return this.addMessage(event.data);
       case "run.started":
@@ -78,7 +100,12 @@ export class Conversation {
         return this.step.call(event.data);
       case "tool.returned":
         if (this.step.returned(event.data)) this.answeredAt.push(seq);
+        return this.noteRefusal(event.data);
+      case "plan.updated":
+        this.plan = event.data.steps;
         return;
+      case "compacted":
+        return this.compact(event.data);
       case "notice":
         return this.addNotice(event.data);
       case "run.recovering":
@@ -96,18 +123,34 @@ export class Conversation {
   }
 
   /** What the next model call is given. */
-  read(): ModelMessage[] {
+  read(shown: Shown = new Map()): ModelMessage[] {
     this.close();
-    return [...this.messages];
+    return this.entries.flatMap((entry) => messagesOf(entry, shown));
   }
 
-  /** How the turn ends where the agent has nothing left to do; also where only the report of it was lost. */
-  get ended(): TurnOutcome | undefined {
+  /** The same before it takes a model's form. */
+  all(): readonly Entry[] {
+    this.close();
+    return this.entries;
+  }
+
+  get images(): ImageRef[] {
+    return this.all().flatMap(imagesOf);
+  }
+
+  /** About how long it is. */
+  get tokens(): number {
+    this.close();
+    return this.size;
+  }
+
+  /** Also where only the report of the end was lost. */
+  get end(): AgentEnd | undefined {
     if (this.waiting.length > 0) return undefined;
-    const { question, lastWords } = this.step;
-    if (question !== undefined) return { type: "blocked", question };
-    if (lastWords === undefined) return undefined;
-    return this.wrapUp ? limitEnd(this.wrapUp) : { type: "succeeded", text: lastWords };
+    const { question, finished, lastWords } = this.step;
+    if (finished) return { type: "answer", ...finished };
+    if (question !== undefined) return { type: "question", question };
+    return lastWords === undefined ? undefined : { type: "words", words: lastWords };
   }
 
   hasNotice(message: string): boolean {
@@ -120,13 +163,33 @@ export class Conversation {
   }
 
   private hear(text: string) {
-    this.waiting.push(text);
+    this.waiting.push({ type: "heard", text, isNote: true, files: [] });
   }
 
-  private addMessage({ text, followup_id }: EventData<"message.user">) {
+  private hearUser(text: string, files: readonly SentFile[] = []) {
+    const placed = files.map((file) => ({ ...file, path: this.attachments.place(file.file_name) }));
+    this.waiting.push({ type: "heard", text, isNote: false, files: placed });
+  }
+
+  private addMessage({ text, followup_id, attachments }: EventData<"message.user">) {
     if (this.delivered.has(followup_id)) return;
     this.delivered.add(followup_id);
-    this.hear(text);
+    this.hearUser(text, attachments);
+  }
+
+  private noteRefusal({ tool, output, is_error }: EventData<"tool.returned">) {
+    if (tool === FINISH && is_error && output.startsWith(UNFIT)) this.corrections.push(output);
+  }
+
+  private compact(data: EventData<"compacted">) {
+    const before = this.all();
+    const { plan, gone } = this;
+    this.entries = [];
+    this.size = 0;
+    this.push(...compacted(before, data, { plan, gone }));
+    this.gone += callsIn(before) - callsIn(this.entries);
+    // The call that wrote the summary is no step of the agent.
+    this.step = new Step();
   }
 
   private addUsage(usage: RunUsage) {
@@ -139,9 +202,13 @@ export class Conversation {
   private addNotice({ message, code }: EventData<"notice">) {
     this.notices.add(message);
     if (code === "interrupted") this.hear(interruptedNote);
+    if (code === ANSWER_MISSING) {
+      this.corrections.push(message);
+      this.hear(missingAnswerNote);
+    }
     if (!isLimitCode(code)) return;
     this.wrapUp = code;
-    this.hear(wrapUpNote(code));
+    this.hear(wrapUpNote(code, { mustFinish: this.mustFinish }));
   }
 
   /** Somebody begins or goes on; where the log says no more than this, files are as they were. */
@@ -165,6 +232,7 @@ export class Conversation {
     if (note) this.hear(note);
     this.started = undefined;
     this.wrapUp = undefined;
+    this.corrections = [];
     this.usageBefore = this.usage;
   }
 
@@ -177,10 +245,16 @@ export class Conversation {
   }
 
   private close() {
-    this.messages.push(...this.step.take());
+    const done = this.step.take();
+    if (done) this.push(done);
     if (this.waiting.length === 0) return;
-    this.messages.push(...this.waiting.map((text) => ({ role: "user" as const, content: text })));
+    this.push(...this.waiting);
     this.waiting = [];
     this.step = new Step();
+  }
+
+  private push(...entries: Entry[]) {
+    this.entries.push(...entries);
+    for (const entry of entries) this.size += tokensOf(entry);
   }
 }

@@ -16,6 +16,7 @@ export type AgentEvent = Extract<
       | "tool.returned"
       | "plan.updated"
       | "usage.updated"
+      | "compacted"
       | "notice";
   }
 >;

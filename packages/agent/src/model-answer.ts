@@ -52,8 +52,8 @@ export class Reception {
   usage: LanguageModelUsage | undefined;
   /** What went wrong; its usage may still follow. */
   error: unknown;
-  /** Whether anything came that is more than "I heard you". */
-  hasBegun = false;
+  private hasBegun = false;
+  private thoughts = 0;
 
   constructor(question: Question) {
     this.question = question;
@@ -94,6 +94,11 @@ export class Reception {
     return { type: "answer", text, reasoning, calls: mayCallTools ? calls : [], isCut, warnings, usage };
   }
 
+  /** Whether it reads or thinks, which not every model does aloud. */
+  get isPondering(): boolean {
+    return !this.hasBegun || this.thoughts > 0;
+  }
+
   private take(part: StreamPart) {
     switch (part.type) {
       case "stream-start":
@@ -104,6 +109,12 @@ export class Reception {
         break;
       case "text-delta":
         this.say(part.delta);
+        break;
+      case "reasoning-start":
+        this.thoughts += 1;
+        break;
+      case "reasoning-end":
+        this.thoughts -= 1;
         break;
       case "reasoning-delta":
         this.reasoning += part.delta;

@@ -76,7 +76,7 @@ async function tryOnce(call: ModelCall, { firstMs, idleMs }: Patience): Promise<
     const aborted = rejectedBy(signal);
     const answer = reception.receive(() => {
       if (reception.error !== undefined) timer.start(LAST_WORDS_MS);
-      else timer.start(reception.hasBegun ? idleMs : firstMs);
+      else timer.start(reception.isPondering ? firstMs : idleMs);
     });
     return { result: await Promise.race([answer, aborted]), usage: reception.usage };
   } catch (error) {
@@ -132,5 +132,5 @@ function rejectedBy(signal: AbortSignal): Promise<never> {
 function givenUp({ reason, isRateLimit }: Trouble & { type: "retry" }, tries: number): Failure {
   const code = isRateLimit ? "model_rate_limited" : "model_error";
   const often = tries === 1 ? "once" : `${tries} times`;
-  return new Failure(code, `The model's provider failed ${often}; the last time ${reason}`);
+  return new Failure(code, `The model call failed ${often}, at last with: ${reason}`);
 }

@@ -9,11 +9,14 @@ export function omission(bytes: number): string {
   return `\n[… ${bytes} bytes left out …]\n`;
 }
 
-/** The first and last 32 KiB of a text. */
-export function ends(text: string): string {
-  const recent = new RecentOutput();
-  recent.push(text);
-  return recent.take();
+/** The beginning and the end of a text, by default 32 KiB of each. */
+export function ends(text: string, keptBytes = KEPT_BYTES): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= 2 * keptBytes) return text;
+  const head = firstBytes(text, keptBytes);
+  const tail = lastBytes(text, keptBytes);
+  const omitted = bytes.length - Buffer.byteLength(head) - Buffer.byteLength(tail);
+  return `${head}${omission(omitted)}${tail}`;
 }
 
 const isInsideCharacter = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;

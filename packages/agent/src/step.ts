@@ -1,6 +1,7 @@
 import type { EventData } from "@outrider/contract/event";
-import type { AssistantContent, ModelMessage, ToolContent } from "ai";
+import type { Done, ImageRef } from "./entry.ts";
 import { ASK, AskInput } from "./tools/ask.ts";
+import { FINISH } from "./tools/finish.ts";
 import { RUN_COMMAND } from "./tools/run.ts";
 
 /** How a call ends whose result nobody wrote down. */
@@ -13,7 +14,7 @@ interface Call {
   input: unknown;
   /** What a command wrote so far. */
   output: string;
-  answer?: { text: string; isError: boolean };
+  answer?: { text: string; isError: boolean; images: readonly ImageRef[] };
 }
 
 /** One model call and what came of it. */
@@ -38,8 +39,12 @@ export class Step {
     this.calls.push({ id: call_id, tool, input, output: "" });
   }
 
-  returned({ call_id, output, is_error }: EventData<"tool.returned">): boolean {
-    return this.answer(call_id, () => ({ text: output, isError: is_error === true }));
+  returned({ call_id, output, is_error, images = [] }: EventData<"tool.returned">): boolean {
+    return this.answer(call_id, () => ({
+      text: output,
+      isError: is_error === true,
+      images: images.map(({ artifact_id, mime_type }) => ({ id: artifact_id, of: "artifact", mime_type })),
+    }));
   }
 
   command({ command_id, command }: EventData<"command.started">) {
@@ -55,6 +60,7 @@ export class Step {
     return this.answer(data.command_id, ({ output }) => ({
       text: commandAnswer(output, data),
       isError: false,
+      images: [],
     }));
   }
 
@@ -88,22 +94,18 @@ export class Step {
     return asked && AskInput.safeParse(asked.input).data?.question;
   }
 
-  /** The step as the model reads it, once. */
-  take(): ModelMessage[] {
-    if (this.isTaken) return [];
+  /** What the agent gave as its answer where one was asked for in a form of its own. */
+  get finished(): { input: unknown; words: string } | undefined {
+    const call = this.calls.findLast(({ tool, answer }) => tool === FINISH && answer?.isError === false);
+    return call && { input: call.input, words: this.words ?? "" };
+  }
+
+  /** The step as the conversation keeps it, once. */
+  take(): Done | undefined {
+    if (this.isTaken) return undefined;
     this.isTaken = true;
-    const said: AssistantContent = [
-      ...(this.words ? [{ type: "text" as const, text: this.words }] : []),
-      ...this.calls.map(({ id, tool, input }) => ({
-        type: "tool-call" as const,
-        toolCallId: id,
-        toolName: tool,
-        input,
-      })),
-    ];
-    const messages: ModelMessage[] = said.length > 0 ? [{ role: "assistant", content: said }] : [];
-    if (this.calls.length > 0) messages.push({ role: "tool", content: this.calls.map(resultOf) });
-    return messages;
+    if (!this.words && this.calls.length === 0) return undefined;
+    return { type: "done", words: this.words ?? "", calls: this.calls.map(doneCall) };
   }
 
   private answer(id: string, make: (call: Call) => Call["answer"] & {}): boolean {
@@ -114,14 +116,9 @@ export class Step {
   }
 }
 
-function resultOf({ id, tool, answer }: Call): ToolContent[number] {
-  const { text, isError } = answer ?? { text: OUTCOME_UNKNOWN, isError: true };
-  return {
-    type: "tool-result",
-    toolCallId: id,
-    toolName: tool,
-    output: { type: isError ? "error-text" : "text", value: text },
-  };
+function doneCall({ id, tool, input, answer }: Call): Done["calls"][number] {
+  const { text, isError, images } = answer ?? { text: OUTCOME_UNKNOWN, isError: true, images: [] };
+  return { id, tool, input, output: text, isError, images };
 }
 
 function commandAnswer(output: string, { exit_code, timed_out, duration_ms }: EventData<"command.finished">) {

@@ -6,32 +6,105 @@ import type { LimitCode } from "./notes.ts";
 
 const MILLION = 1_000_000;
 
-/** The usage after one more model call. A call that broke off is a step too, its tokens unknown. */
-export function withCall(usage: RunUsage, call: LanguageModelUsage | undefined, prices?: Prices): RunUsage {
-  const input = call?.inputTokens ?? 0;
-  const output = call?.outputTokens ?? 0;
-  const cost = prices
-    ? (input * prices.input_usd_per_mtok + output * prices.output_usd_per_mtok) / MILLION
-    : 0;
+/** What one model call took, as far as it is known. */
+export interface Spent {
+  input: number;
+  cacheRead: number;
+  cacheWrite: number;
+  output: number;
+}
+
+export const nothingSpent: Spent = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 };
+
+export function spentBy(usage: LanguageModelUsage | undefined): Spent {
+  if (!usage) return nothingSpent;
   return {
-    ...usage,
-    input_tokens: usage.input_tokens + input,
-    cached_input_tokens: usage.cached_input_tokens + (call?.inputTokenDetails.cacheReadTokens ?? 0),
-    output_tokens: usage.output_tokens + output,
-    cost_usd: usage.cost_usd + cost,
-    steps: usage.steps + 1,
+    input: usage.inputTokens ?? 0,
+    cacheRead: usage.inputTokenDetails.cacheReadTokens ?? 0,
+    cacheWrite: usage.inputTokenDetails.cacheWriteTokens ?? 0,
+    output: usage.outputTokens ?? 0,
   };
 }
 
-/** Limits hold for a turn, usage counts for the run: `before` is what earlier turns used. */
+/** Input that was read from a cache or put into one has prices of its own; where they are unknown it costs the same. */
+export function costOf({ input, cacheRead, cacheWrite, output }: Spent, prices: Prices | undefined): number {
+  if (!prices) return 0;
+  const {
+    input_usd_per_mtok: inputPrice,
+    cached_input_usd_per_mtok: readPrice = inputPrice,
+    cache_write_usd_per_mtok: writePrice = inputPrice,
+    output_usd_per_mtok: outputPrice,
+  } = prices;
+  const plain = Math.max(0, input - cacheRead - cacheWrite);
+  return (
+    (plain * inputPrice + cacheRead * readPrice + cacheWrite * writePrice + output * outputPrice) / MILLION
+  );
+}
+
+/** The usage after one more model call, which is a step whatever came of it; a retry is part of its call. */
+export function withCall(usage: RunUsage, spent: Spent, prices: Prices | undefined): RunUsage {
+  const { steps, ...rest } = withTokens(usage, spent, prices);
+  return { ...rest, steps: steps + 1 };
+}
+
+export function withTokens(usage: RunUsage, spent: Spent, prices: Prices | undefined): RunUsage {
+  return {
+    ...usage,
+    input_tokens: usage.input_tokens + spent.input,
+    cached_input_tokens: usage.cached_input_tokens + spent.cacheRead,
+    output_tokens: usage.output_tokens + spent.output,
+    cost_usd: usage.cost_usd + costOf(spent, prices),
+  };
+}
+
+export interface Standing {
+  /** Of the run. Limits hold for a turn, so what earlier turns used is taken from it. */
+  usage: RunUsage;
+  before: RunUsage;
+  isLate: boolean;
+  prices: Prices | undefined;
+  /** About how many tokens the next call reads. */
+  nextInput: number;
+  lastCall: Spent | undefined;
+}
+
+/** The limit at which the agent is told to wrap up. */
 export function limitReached(
-  limits: Pick<RunLimits, "max_steps" | "max_cost_usd">,
-  { usage, before, isLate }: { usage: RunUsage; before: RunUsage; isLate: boolean },
+  { max_steps = Number.POSITIVE_INFINITY, max_cost_usd }: Pick<RunLimits, "max_steps" | "max_cost_usd">,
+  standing: Standing,
 ): LimitCode | undefined {
+  const { usage, before, isLate } = standing;
   if (isLate) return "timeout";
-  const { max_steps = Number.POSITIVE_INFINITY, max_cost_usd = Number.POSITIVE_INFINITY } = limits;
   if (usage.steps - before.steps >= max_steps) return "step_limit_exceeded";
-  return usage.cost_usd - before.cost_usd >= max_cost_usd ? "budget_exceeded" : undefined;
+  return budgetLeft(max_cost_usd, standing) < likelyOfTwo(standing) ? "budget_exceeded" : undefined;
+}
+
+/** No call is begun when the budget is spent, not even for last words: so it holds to within one call. */
+export function isSpent(
+  max_cost_usd: number | undefined,
+  standing: Pick<Standing, "usage" | "before">,
+): boolean {
+  return budgetLeft(max_cost_usd, standing) <= 0;
+}
+
+export function budgetLeft(
+  max_cost_usd = Number.POSITIVE_INFINITY,
+  { usage, before }: Pick<Standing, "usage" | "before">,
+): number {
+  return max_cost_usd - (usage.cost_usd - before.cost_usd);
+}
+
+/**
+ * What the next call and the last words after it cost, if they are like the last call: input that is priced alike, for
+ * the cache may hold most of it, and once its output. What is left below this is kept for the last words.
+ */
+function likelyOfTwo({ prices, nextInput, lastCall = nothingSpent }: Standing): number {
+  if (!prices) return 0;
+  const { output, ...read } = lastCall;
+  const alike =
+    read.input > 0 ? costOf({ ...read, output: 0 }, prices) / read.input : Number.POSITIVE_INFINITY;
+  const price = Math.min(prices.input_usd_per_mtok / MILLION, alike);
+  return 2 * nextInput * price + costOf({ ...nothingSpent, output }, prices);
 }
 
 export function limitEnd(code: LimitCode): TurnOutcome {

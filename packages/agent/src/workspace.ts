@@ -25,14 +25,14 @@ export interface ExecResult {
 
 export type FileChange = EventData<"file.changed">;
 
-export interface SpawnOptions {
+export interface StartOptions {
   /** Stops the command, and nobody asks for its end any more. */
   signal: AbortSignal;
   onOutput(chunk: OutputChunk): void;
 }
 
 /** A command that goes on beside others. */
-export interface Spawned {
+export interface Started {
   /** Resolves when every process of it is gone and all of its output was delivered. */
   ended: Promise<Pick<ExecResult, "exit_code" | "duration_ms" | "artifact_id">>;
   kill(): void;
@@ -77,9 +77,11 @@ export interface KeptArtifact {
  * told to the model, which goes on; a `Failure` ends the turn, as when the sandbox is gone.
  */
 export interface Workspace {
+  /** What `~` stands for in a shell. */
+  readonly home: string;
   exec(command: string, options: ExecOptions): Promise<ExecResult>;
   /** The same for a command that nobody waits for. */
-  spawn(command: string, options: SpawnOptions): Promise<Spawned>;
+  start(command: string, options: StartOptions): Promise<Started>;
   /** Runs a bash script of ours that only looks, where commands run: no secrets, no traces. */
   look(script: string, options: LookOptions): Promise<Looked>;
   /** The first bytes of a file, as they are. */

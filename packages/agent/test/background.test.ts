@@ -105,7 +105,7 @@ describe("a command in the background", () => {
 
   it("that cannot begin is an error for the model, and its events end", async () => {
     const run = await newRun(start("true"), "SAY: on we go");
-    run.folder.spawn = () => Promise.reject(new Error("no such shell"));
+    run.folder.start = () => Promise.reject(new Error("no such shell"));
     expect(await run.turn()).toEqual({ type: "succeeded", text: "on we go" });
     expect(run.all("tool.returned")).toMatchObject([{ is_error: true, output: "no such shell" }]);
     expect(run.all("command.finished")).toHaveLength(1);

@@ -2,7 +2,7 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type {
   ExecOptions,
@@ -10,8 +10,8 @@ import type {
   KeepOptions,
   Looked,
   LookOptions,
-  Spawned,
-  SpawnOptions,
+  Started,
+  StartOptions,
   Workspace,
 } from "../src/workspace.ts";
 
@@ -28,9 +28,10 @@ export interface Folder extends Workspace {
 export async function makeFolder(): Promise<Folder> {
   const path = await mkdtemp(join(tmpdir(), "outrider-agent-"));
   const kept: Folder["kept"] = new Map();
-  const read = async (name: string, limit: number) => (await readFile(join(path, name))).subarray(0, limit);
+  const read = async (name: string, limit: number) =>
+    (await readFile(resolve(path, name))).subarray(0, limit);
   const write = async (name: string, data: Buffer) => {
-    const file = join(path, name);
+    const file = resolve(path, name);
     const created = !existsSync(file);
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, data);
@@ -38,9 +39,10 @@ export async function makeFolder(): Promise<Folder> {
   };
   return {
     path,
+    home: join(path, "home"),
     kept,
     exec: (command, options) => exec(command, path, options),
-    spawn: async (command, options) => inBackground(command, path, options),
+    start: async (command, options) => inBackground(command, path, options),
     look: (script, options) => look(script, path, options),
     read: async (name) => (await read(name, Number.POSITIVE_INFINITY)).toString(),
     write: async (name, text) => void (await write(name, Buffer.from(text))),
@@ -109,7 +111,7 @@ async function exec(
   }
 }
 
-function inBackground(command: string, cwd: string, { signal, onOutput }: SpawnOptions): Spawned {
+function inBackground(command: string, cwd: string, { signal, onOutput }: StartOptions): Started {
   const began = performance.now();
   const child = bash(cwd, command);
   pass(child, onOutput);

@@ -154,17 +154,6 @@ describe("at its step limit a turn", () => {
   });
 });
 
-describe("at its cost limit a turn", () => {
-  it("wraps up as at its step limit", async () => {
-    const run = await newRun("RUN: echo 1", "RUN: echo 2", "SAY: done");
-    const prices = { input_usd_per_mtok: 1, output_usd_per_mtok: 1 };
-    const end = await run.turn({ prices, limits: { max_steps: 50, max_cost_usd: 0.000_001 } });
-    expect(end).toMatchObject({ type: "failed", error_code: "budget_exceeded" });
-    expect(run.all("command.started")).toHaveLength(1);
-    expect(run.all("notice").at(-1)?.code).toBe("budget_exceeded");
-  });
-});
-
 describe("a question", () => {
   it("blocks the turn, and the answer lets the work go on", async () => {
     const run = await newRun("ASK: Which colour?", "SAY: Thank you.");

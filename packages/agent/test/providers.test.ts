@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openModel } from "../src/models/open.ts";
-import { ask, KEY, patience, ways, workOf } from "./providers.ts";
+import { ask, KEY, ways, workOf } from "./providers.ts";
 import { newRun } from "./run.ts";
 import type { Fault } from "./stub-model/faults.ts";
 import { type StubModel, startStubModel } from "./stub-model/server.ts";
@@ -67,12 +67,15 @@ describe.each(ways)("through $name", (way) => {
     expect(stub.requests).toHaveLength(2);
   });
 
-  it.runIf(way.tellsThoughts)("what the model thinks is kept apart from what it says", async () => {
+  it("what the model thinks is kept apart from what it says", async () => {
     const { result, said } = await ask(
       workOf(way, stub),
       script("THINK: Let me see, what is it?", "SAY: Yes."),
     );
-    expect(result).toMatchObject({ text: "Yes.", reasoning: "Let me see, what is it?" });
+    expect(result).toMatchObject({
+      text: "Yes.",
+      reasoning: way.tellsThoughts ? "Let me see, what is it?" : "",
+    });
     expect(said.join("")).toBe("Yes.");
   });
 
@@ -131,21 +134,6 @@ describe.each(ways)("through $name", (way) => {
     expect(stub.last.heard.tools.length).toBeGreaterThan(0);
   });
 
-  it("429 is waited out as long as the provider asks", async () => {
-    stub.fail(
-      { type: "status", status: 429, retryAfter: 1 },
-      { type: "status", status: 429, retryAfterMs: 30 },
-    );
-    const began = performance.now();
-    const { result, retries } = await ask(workOf(way, stub), "SAY: Yes.");
-    expect(result).toMatchObject({ type: "answer", text: "Yes." });
-    expect(performance.now() - began).toBeGreaterThan(1_000);
-    expect(retries).toMatchObject([{ attempt: 1 }, { attempt: 2 }]);
-    expect(retries[0]?.reason).toContain("429");
-    expect(retries[0]?.delay_ms).toBeGreaterThanOrEqual(1_000);
-    expect(retries[1]?.delay_ms).toBeLessThan(100);
-  });
-
   it.each<[string, Fault]>([
     ["529", { type: "status", status: 529 }],
     ["500", { type: "status", status: 500 }],
@@ -181,40 +169,29 @@ describe.each(ways)("through $name", (way) => {
     expect(stub.requests).toHaveLength(2);
   });
 
-  it("a provider that falls silent is asked again", async () => {
-    stub.fail({ type: "silence", where: "headers" }, { type: "silence", where: "text" });
-    const { result, retries } = await ask(workOf(way, stub), "SAY: Words that come in several pieces.", {
-      patience: { ...patience, firstMs: 150, idleMs: 100 },
-    });
-    expect(result).toMatchObject({ type: "answer", text: "Words that come in several pieces." });
-    expect(retries).toHaveLength(2);
-    for (const { reason } of retries) expect(reason).toContain("nothing came");
-  });
-
-  it("slow words are waited for", async () => {
-    stub.fail({ type: "slow", ms: 60 });
-    const { result, retries } = await ask(workOf(way, stub), `SAY: ${"slowly ".repeat(12)}`, {
-      patience: { ...patience, firstMs: 500, idleMs: 400 },
-    });
-    expect(result).toMatchObject({ type: "answer" });
-    expect(retries).toEqual([]);
-  });
-
-  it.each<[string, Fault]>([
-    ["in slow words", { type: "slow", ms: 100 }],
-    ["in a silence before the answer", { type: "silence", where: "headers" }],
-    ["in a silence in the answer", { type: "silence", where: "text" }],
-    ["in the pause before the next try", { type: "status", status: 429, retryAfter: 60 }],
-  ])("an abort %s ends the call within milliseconds", async (_, fault) => {
+  it.each<[string, Fault, "request" | "words" | "retry"]>([
+    ["in slow words", { type: "slow", ms: 100 }, "words"],
+    ["in a silence before the answer", { type: "silence", where: "headers" }, "request"],
+    ["in a silence in the answer", { type: "silence", where: "text" }, "words"],
+    ["in the pause before the next try", { type: "status", status: 429, retryAfter: 60 }, "retry"],
+  ])("an abort %s ends the call at once", async (_, fault, moment) => {
     stub.fail(fault);
     const abort = new AbortController();
-    const call = ask(workOf(way, stub), `SAY: ${"slowly ".repeat(12)}`, { signal: abort.signal });
-    await expect.poll(() => stub.requests.length).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const seen = { words: 0, retry: 0 };
+    const call = ask(workOf(way, stub), `SAY: ${"slowly ".repeat(12)}`, {
+      signal: abort.signal,
+      delta: () => {
+        seen.words += 1;
+      },
+      onRetry: () => {
+        seen.retry += 1;
+      },
+    });
+    await expect.poll(() => (moment === "request" ? stub.requests.length : seen[moment])).toBeGreaterThan(0);
     const began = performance.now();
     abort.abort();
     expect((await call).result).toEqual({ type: "aborted" });
-    expect(performance.now() - began).toBeLessThan(50);
+    expect(performance.now() - began).toBeLessThan(200);
   });
 
   it("arguments that the tool does not take come back as an error that the model mends", async () => {

@@ -4,10 +4,11 @@ import { noUsage } from "@outrider/contract/run";
 import { onTestFinished } from "vitest";
 import type { AgentEvent, LogEvent } from "../src/event.ts";
 import type { RunFiles } from "../src/files.ts";
-import { runTurn, type TurnContext, type TurnEnd } from "../src/loop.ts";
+import { runTurn, type TurnEnd } from "../src/loop.ts";
 import type { ProviderModel } from "../src/models/provider.ts";
 import { scriptedModel } from "../src/models/scripted.ts";
 import { builtinTools } from "../src/tools/builtin.ts";
+import type { TurnContext } from "../src/turn.ts";
 import { type Folder, makeFolder } from "./folder.ts";
 
 export const creator = { type: "user", uid: "somebody", display_name: "Somebody" } as const;
@@ -15,7 +16,17 @@ export const creator = { type: "user", uid: "somebody", display_name: "Somebody"
 type Options = Partial<
   Pick<
     TurnContext,
-    "prices" | "limits" | "usage" | "emit" | "instructions" | "signal" | "takeMessages" | "timeIsUp"
+    | "prices"
+    | "limits"
+    | "usage"
+    | "emit"
+    | "instructions"
+    | "signal"
+    | "takeMessages"
+    | "timeIsUp"
+    | "model_facts"
+    | "output_schema"
+    | "tools"
   >
 >;
 
@@ -82,6 +93,7 @@ export class TestRun {
     return runTurn({
       model: this.model,
       model_id: "scripted",
+      model_facts: { context_tokens: 200_000, sees_images: true },
       tools: builtinTools,
       instructions: "Be brief.",
       history: [...this.log],

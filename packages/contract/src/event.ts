@@ -100,7 +100,15 @@ const data = {
     mime_type: z.string(),
     size_bytes: z.int(),
   }),
-  compacted: z.object({ summary: z.string() }),
+  compacted: z
+    .object({
+      summary: z.string().meta({ description: "Empty where only old outputs were left out." }),
+      kept_tokens: z
+        .int()
+        .optional()
+        .meta({ description: "About how much of what came last stands beside the summary." }),
+    })
+    .meta({ description: "The conversation had grown too long: this replaces its beginning." }),
   notice: z.object({ message: z.string(), code: z.string().optional() }),
 } as const;
 

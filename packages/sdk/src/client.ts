@@ -1,7 +1,7 @@
 import { checkedBase } from "./address.ts";
 import { readEnvironment } from "./environment.ts";
 import { OutriderError } from "./errors.ts";
-import { Http, type HttpSettings, type RequestOptions } from "./http.ts";
+import { checkedBounds, type FetchOptions, Http, type HttpSettings, type RequestOptions } from "./http.ts";
 import { isLogLevel, type Logger, type LogLevel, leveled } from "./log.ts";
 import type { ResponsePromise } from "./promise.ts";
 import { Artifacts } from "./resources/artifacts.ts";
@@ -30,7 +30,7 @@ export interface ClientOptions {
   /** In place of the runtime's own. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /** For every `fetch`: a dispatcher, credentials, cache. */
-  fetchOptions?: RequestInit;
+  fetchOptions?: FetchOptions;
   /** On every request; an empty value leaves a header out. */
   defaultHeaders?: Record<string, string>;
   /** Default `console`. */
@@ -118,10 +118,7 @@ export class Outrider {
 
 function settingsOf(options: ClientOptions): HttpSettings {
   const { logger = console, fetchOptions = {}, timeout = MINUTE, maxRetries = 2 } = options;
-  if (!(timeout > 0))
-    throw new OutriderError(`timeout must be a number of milliseconds above 0, not ${timeout}.`);
-  if (!(maxRetries >= 0)) throw new OutriderError(`maxRetries must be a number from 0, not ${maxRetries}.`);
-  return {
+  return checkedBounds({
     apiKey: keyOf(options.apiKey),
     baseURL: checkedBase(options.baseURL ?? readEnvironment("OUTRIDER_BASE_URL") ?? LOCAL),
     timeout,
@@ -131,7 +128,7 @@ function settingsOf(options: ClientOptions): HttpSettings {
     fetchOptions,
     headers: { "x-outrider-client": `sdk-typescript/${version}`, ...options.defaultHeaders },
     log: leveled(logger, levelOf(options.logLevel ?? readEnvironment("OUTRIDER_LOG") ?? "warn")),
-  };
+  });
 }
 
 function keyOf(given: string | null | undefined): string | null {

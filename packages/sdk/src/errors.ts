@@ -2,25 +2,33 @@ import type { ErrorCode, Error as Problem, RunItem } from "./generated/models.ts
 
 /** Everything that this package throws on its own account. */
 export class OutriderError extends Error {
-  override get name(): string {
-    return this.constructor.name;
-  }
+  // Names are written out: who makes code smaller renames classes, but must not rename what logs and handlers look for.
+  override name = "OutriderError";
 }
 
 /** A call that did not succeed. */
-export class APIError extends OutriderError {}
+export class APIError extends OutriderError {
+  override name = "APIError";
+}
 
 /** The service was not reached, or the connection broke before its answer was complete. */
-export class APIConnectionError extends APIError {}
+export class APIConnectionError extends APIError {
+  override name = "APIConnectionError";
+}
 
 /** An attempt took longer than `timeout`. */
-export class APITimeoutError extends APIConnectionError {}
+export class APITimeoutError extends APIConnectionError {
+  override name = "APITimeoutError";
+}
 
 /** The caller's signal ended the call. */
-export class APIUserAbortError extends APIError {}
+export class APIUserAbortError extends APIError {
+  override name = "APIUserAbortError";
+}
 
 /** `runs.wait` waited as long as it was told to; the run goes on. */
 export class WaitTimeoutError extends OutriderError {
+  override name = "WaitTimeoutError";
   /** As last seen. */
   readonly run: RunItem;
 
@@ -32,6 +40,7 @@ export class WaitTimeoutError extends OutriderError {
 
 /** The service answered with a status of 400 or more. Frequent ones have a class of their own. */
 export class APIStatusError extends APIError {
+  override name = "APIStatusError";
   readonly status: number;
   readonly headers: Headers;
   /** The problem as the service told it; text where something before the service answered. */
@@ -67,14 +76,37 @@ export class APIStatusError extends APIError {
   }
 }
 
-export class BadRequestError extends APIStatusError {}
-export class AuthenticationError extends APIStatusError {}
-export class PermissionDeniedError extends APIStatusError {}
-export class NotFoundError extends APIStatusError {}
-export class ConflictError extends APIStatusError {}
-export class UnprocessableEntityError extends APIStatusError {}
-export class RateLimitError extends APIStatusError {}
-export class InternalServerError extends APIStatusError {}
+export class BadRequestError extends APIStatusError {
+  override name = "BadRequestError";
+}
+
+export class AuthenticationError extends APIStatusError {
+  override name = "AuthenticationError";
+}
+
+export class PermissionDeniedError extends APIStatusError {
+  override name = "PermissionDeniedError";
+}
+
+export class NotFoundError extends APIStatusError {
+  override name = "NotFoundError";
+}
+
+export class ConflictError extends APIStatusError {
+  override name = "ConflictError";
+}
+
+export class UnprocessableEntityError extends APIStatusError {
+  override name = "UnprocessableEntityError";
+}
+
+export class RateLimitError extends APIStatusError {
+  override name = "RateLimitError";
+}
+
+export class InternalServerError extends APIStatusError {
+  override name = "InternalServerError";
+}
 
 const byStatus: Record<number, typeof APIStatusError> = {
   400: BadRequestError,

@@ -4,12 +4,16 @@ import {
   type APIError,
   APITimeoutError,
   APIUserAbortError,
+  OutriderError,
   statusError,
 } from "./errors.ts";
 import { type Logger, withoutSecrets } from "./log.ts";
 import { type Answer, ResponsePromise } from "./promise.ts";
 import { accepted, decode, type Reading, read } from "./reading.ts";
-import { mayRetry, pause, pauseBefore } from "./retry.ts";
+import { after, mayRetry, pause, pauseBefore } from "./retry.ts";
+
+/** What else `fetch` takes: a dispatcher, credentials, cache. The rest is the call's own. */
+export type FetchOptions = Omit<RequestInit, "method" | "headers" | "body" | "signal">;
 
 /** What a single call may set for itself. */
 export interface RequestOptions {
@@ -26,7 +30,7 @@ export interface RequestOptions {
   /** In place of the one that every POST gets by itself. */
   idempotencyKey?: string;
   /** For `fetch`, besides the client's. */
-  fetchOptions?: RequestInit;
+  fetchOptions?: FetchOptions;
 }
 
 export interface HttpSettings {
@@ -35,7 +39,7 @@ export interface HttpSettings {
   timeout: number;
   maxRetries: number;
   fetch: (url: string, init: RequestInit) => Promise<Response>;
-  fetchOptions: RequestInit;
+  fetchOptions: FetchOptions;
   headers: Record<string, string>;
   log: Logger;
 }
@@ -66,11 +70,14 @@ export class Http {
   }
 
   async perform<T>(call: Call, options: RequestOptions, raw: boolean): Promise<Answer<T>> {
-    const { baseURL, timeout, maxRetries, log } = this.#settings;
+    const { baseURL, log } = this.#settings;
+    const { timeout, maxRetries } = checkedBounds({
+      timeout: options.timeout ?? this.#settings.timeout,
+      maxRetries: options.maxRetries ?? this.#settings.maxRetries,
+    });
     const { reading = "json" } = call;
     const url = addressOf(baseURL, call.path, { ...call.query, ...options.query });
     const init = this.#init(call, options);
-    const retries = options.maxRetries ?? maxRetries;
     const name = `${call.method} ${call.path.split("?")[0]}`;
     log.debug(`${name} begins`, { headers: withoutSecrets(init.headers as Record<string, string>) });
 
@@ -79,15 +86,15 @@ export class Http {
       let failure: APIError;
       let wait: number;
       try {
-        const answer = await this.#attempt({ url, init, raw, options, limit: options.timeout ?? timeout });
+        const answer = await this.#attempt({ url, init, raw, options, limit: timeout });
         const { response, bytes } = answer;
         log.debug(`${name} answered ${response.status}`, { attempt, ms: Date.now() - began });
         if (response.ok) return bytes ? { response, data: read<T>(response, bytes, reading) } : { response };
         failure = statusError(response.status, response.headers, decode(bytes));
-        if (attempt > retries || !mayRetry(response)) throw failure;
+        if (attempt > maxRetries || !mayRetry(response)) throw failure;
         wait = pauseBefore(attempt, response.headers);
       } catch (error) {
-        if (!(error instanceof APIConnectionError) || attempt > retries) throw error;
+        if (!(error instanceof APIConnectionError) || attempt > maxRetries) throw error;
         failure = error;
         wait = pauseBefore(attempt);
       }
@@ -122,10 +129,10 @@ export class Http {
     const abort = () => controller.abort();
     signal?.addEventListener("abort", abort);
     let isLate = false;
-    const timer = setTimeout(() => {
+    const timer = after(limit, () => {
       isLate = true;
       abort();
-    }, limit);
+    });
     let isLeftOpen = false;
     try {
       const response = await this.#settings.fetch(url, { ...init, signal: controller.signal });
@@ -153,6 +160,15 @@ interface Attempt {
 interface Attempted {
   response: Response;
   bytes?: ArrayBuffer;
+}
+
+/** Checked for each call, since each may have its own. */
+export function checkedBounds<B extends { timeout: number; maxRetries: number }>(bounds: B): B {
+  const { timeout, maxRetries } = bounds;
+  if (!(timeout > 0))
+    throw new OutriderError(`timeout must be a number of milliseconds above 0, not ${timeout}.`);
+  if (!(maxRetries >= 0)) throw new OutriderError(`maxRetries must be a number from 0, not ${maxRetries}.`);
+  return bounds;
 }
 
 function lowered(headers: Record<string, string>): Record<string, string> {

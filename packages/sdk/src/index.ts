@@ -20,7 +20,7 @@ export {
   WaitTimeoutError,
 } from "./errors.ts";
 export type * from "./generated/models.ts";
-export type { RequestOptions } from "./http.ts";
+export type { FetchOptions, RequestOptions } from "./http.ts";
 export type { Logger, LogLevel } from "./log.ts";
 export type { Page, PagePromise } from "./page.ts";
 export type { ResponsePromise } from "./promise.ts";

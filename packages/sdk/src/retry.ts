@@ -26,6 +26,13 @@ function toldToWait(headers: Headers): number | undefined {
   return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
 }
 
+/** The longest that runtimes can wait; more than that would be no wait at all. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+export function after(ms: number, act: () => void): ReturnType<typeof setTimeout> {
+  return setTimeout(act, Math.min(ms, LONGEST_TIMER_MS));
+}
+
 /** Ends early, without an error, when the signal fires. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
@@ -35,7 +42,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
       signal?.removeEventListener("abort", done);
       resolve();
     };
-    const timer = setTimeout(done, ms);
+    const timer = after(ms, done);
     signal?.addEventListener("abort", done);
   });
 }

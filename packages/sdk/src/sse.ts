@@ -1,3 +1,5 @@
+import { after } from "./retry.ts";
+
 export interface Message {
   id?: string;
   event?: string;
@@ -47,7 +49,7 @@ function parse(block: string): Message | undefined {
 /** A connection can die without a word; the service says at least that it is still there. */
 function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`Nothing was heard for ${ms} ms.`)), ms);
+    const timer = after(ms, () => reject(new Error(`Nothing was heard for ${ms} ms.`)));
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -54,6 +54,17 @@ describe("the client's options", () => {
     expect(attempt).toThrow(words);
   });
 
+  test("are looked at again where a call has its own", async () => {
+    await expect(connect().me.get({ timeout: 0 })).rejects.toThrow(/timeout must be/);
+    await expect(connect().me.get({ maxRetries: -1 })).rejects.toThrow(/maxRetries must be/);
+    expect(proxy.seen()).toEqual([]);
+  });
+
+  test("take a timeout without end, and undefined for the client's own", async () => {
+    const client = connect({ timeout: Number.POSITIVE_INFINITY });
+    expect((await client.me.get({ timeout: undefined as never })).type).toBe("user");
+  });
+
   test("can be changed for a part of the calls", async () => {
     const client = connect();
     const other = client.withOptions({ apiKey: "orp_other", maxRetries: 0 });

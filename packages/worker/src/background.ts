@@ -1,4 +1,4 @@
-import type { Spawned } from "@outrider/agent/workspace";
+import type { Started } from "@outrider/agent/workspace";
 import type { Recording } from "./recording.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 
@@ -15,7 +15,7 @@ interface BackgroundOptions {
 export async function startInBackground(
   command: string,
   { sandbox, recording, env, signal, lose }: BackgroundOptions,
-): Promise<Omit<Spawned, "changes">> {
+): Promise<Omit<Started, "changes">> {
   const running = await sandbox.spawn(command, { signal, env });
   const began = performance.now();
   let isKilled = false;

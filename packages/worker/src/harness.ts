@@ -1,9 +1,9 @@
 import { Failure, messageOf } from "@outrider/agent/failure";
-import type { TurnContext } from "@outrider/agent/loop";
 import { MCP_NOTE } from "@outrider/agent/mcp/tools";
 import { openModel } from "@outrider/agent/models/open";
 import { assembleInstructions } from "@outrider/agent/prompt";
 import { builtinTools } from "@outrider/agent/tools/builtin";
+import type { TurnContext } from "@outrider/agent/turn";
 import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
 import type { BuildContext } from "./build.ts";
@@ -17,7 +17,10 @@ import type { RunWorkspace } from "./workspace.ts";
 /** What the agent of one execution works with, made ready before its first turn. */
 export interface Harness {
   /** What stays the same from turn to turn. */
-  agent: Pick<TurnContext, "model" | "model_id" | "prices" | "tools" | "instructions">;
+  agent: Pick<
+    TurnContext,
+    "model" | "model_id" | "model_facts" | "prices" | "tools" | "instructions" | "output_schema"
+  >;
   receipt: Pick<RunReceipt, "skill" | "mcp_servers">;
   close(): Promise<void>;
 }
@@ -31,21 +34,25 @@ export interface HarnessOptions extends McpOptions {
 /** Rejects with a Failure where something that the run asks for cannot be had. */
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const { assignment } = options;
-  const { model, agent_config } = assignment;
+  const { model, agent_config, output_schema } = assignment;
   const { model_id, prices, unavailable } = model;
   if (unavailable) {
     throw new Failure("model_not_available", `${model_id} cannot be used any more: ${unavailable}.`);
   }
   const skill = await openSkill(options);
   const instructions = await instructionsOf(options, skill);
+  const opened = openModel(model, { cacheKey: assignment.run_id });
+  // Last: what could still fail after it would leave servers behind.
   const hasServers = Object.keys(agent_config.mcp_servers ?? {}).length > 0;
   const mcp = hasServers ? await openMcpServers(options) : undefined;
   const agent = {
-    model: openModel(model, { cacheKey: assignment.run_id }),
+    model: opened,
     model_id,
+    model_facts: model,
     prices,
     tools: mcp ? [...builtinTools, ...mcp.tools] : builtinTools,
     instructions: mcp ? `${instructions}\n\n${MCP_NOTE}` : instructions,
+    output_schema,
   };
   return {
     agent,

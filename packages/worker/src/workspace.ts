@@ -12,8 +12,8 @@ import type {
   KeptArtifact,
   Looked,
   LookOptions,
-  Spawned,
-  SpawnOptions,
+  Started,
+  StartOptions,
   Workspace,
 } from "@outrider/agent/workspace";
 import type { ErrorCode } from "@outrider/contract/error";
@@ -32,6 +32,7 @@ import type { Prepared } from "./prepare.ts";
 import { Recording, type RecordingOptions } from "./recording.ts";
 import { type Redactor, redacting } from "./redact.ts";
 import { updateScript } from "./repositories/update.ts";
+import { own } from "./sandboxes/bubblewrap.ts";
 import { type Enforced, LimitNotEnforceableError } from "./sandboxes/limits.ts";
 import {
   DeadlinePassedError,
@@ -68,6 +69,7 @@ interface WorkspaceOptions {
 
 /** The agent's view of a run's sandbox, which is opened when it is first needed and not before. */
 export class RunWorkspace implements Workspace {
+  readonly home = own.home;
   private readonly options: WorkspaceOptions;
   private sandbox: Promise<Sandbox> | undefined;
   /** The same, from when it is open, though its files may still be on their way. */
@@ -119,7 +121,7 @@ export class RunWorkspace implements Workspace {
     }
   }
 
-  async spawn(command: string, { signal, onOutput }: SpawnOptions): Promise<Spawned> {
+  async start(command: string, { signal, onOutput }: StartOptions): Promise<Started> {
     const { sandbox, changes: earlier } = await this.begin();
     const recording = new Recording(this.recording, sandbox, onOutput);
     const { lose } = this.options;
@@ -133,7 +135,7 @@ export class RunWorkspace implements Workspace {
     this.running += 1;
     const ended = running.ended.finally(() => {
       this.running -= 1;
-      this.isChanged = true;
+      this.isDirty = true;
     });
     const changes = async () => [...earlier.splice(0), ...(await this.changes())];
     return { ended, kill: running.kill, changes };
@@ -153,7 +155,7 @@ export class RunWorkspace implements Workspace {
     const sandbox = await this.open();
     const old = before ?? (await sandbox.read(path, COMPARED_BYTES + 1).catch(() => undefined));
     await sandbox.write(path, data);
-    this.isChanged = true;
+    this.isDirty = true;
     this.steps?.wrote(path);
     return { created: old === undefined, patch: createPatch(path, old, data) };
   }
@@ -173,12 +175,16 @@ export class RunWorkspace implements Workspace {
     return this.isChanged || this.running > 0;
   }
 
+  set isDirty(isDirty: boolean) {
+    this.isChanged = isDirty;
+  }
+
   /** A command is about to begin. What changed before is not its doing; beside others it is told nevertheless. */
   private async begin(): Promise<{ sandbox: Sandbox; changes: FileChange[] }> {
     const sandbox = await this.open();
     const changes = this.running > 0 ? await this.changes() : [];
     if (this.running === 0) await this.steps?.catchUp(this.options);
-    this.isChanged = true;
+    this.isDirty = true;
     return { sandbox, changes };
   }
 
@@ -230,7 +236,7 @@ export class RunWorkspace implements Workspace {
     if (!this.sandbox) return undefined;
     const sandbox = await this.sandbox;
     try {
-      this.isChanged = false;
+      this.isDirty = false;
       const { sha256 } = await this.send([sandbox.snapshot()], signal);
       const patch = wholePatch(sandbox, this.prepared?.repositories ?? [], { signal });
       const diff = await this.send([patch, redacting(this.options.redactor)], signal).catch((error) => {
@@ -241,7 +247,7 @@ export class RunWorkspace implements Workspace {
       });
       return { sha256, ...(diff ? { diff } : {}) };
     } catch (error) {
-      this.isChanged = true;
+      this.isDirty = true;
       throw error;
     }
   }

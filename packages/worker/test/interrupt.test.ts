@@ -35,17 +35,20 @@ async function startHoldingProxy(origin: string) {
   });
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
   proxy.url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
-  onTestFinished(async () => {
+  const stop = async () => {
     listener.closeAllConnections();
     await new Promise((resolve) => listener.close(resolve));
-  });
-  return proxy;
+  };
+  return Object.assign(proxy, { stop });
 }
 
 test("an interrupt that comes while earlier messages are on their way to the agent is not forgotten", async () => {
   const world = await startWorld();
-  onTestFinished(() => world.stop());
   const proxy = await startHoldingProxy(world.origin);
+  onTestFinished(async () => {
+    await world.stop();
+    await proxy.stop();
+  });
   await world.worker({ url: proxy.url });
   const { command, mark } = longSleep();
   const run = await world.create(["RUN: sleep 1", `RUN: ${command}`]);

@@ -25,6 +25,15 @@ describe("a secret is masked", () => {
     expect(new Redactor([secret]).text(around(form))).toBe("before *** after");
   });
 
+  test("on as many lines as before, where somebody asks for that", () => {
+    const encoded = Buffer.from(`some words and ${secret} and more`).toString("base64");
+    const wrapped = `one\n${encoded.slice(0, 30)}\n${encoded.slice(30)}\nfour ${secret}`;
+    const masked = new Redactor([secret]).lines(wrapped);
+    expect(masked.split("\n")).toHaveLength(4);
+    expect(masked).toMatch(/^one\n.*\*\*\*\n.*\nfour \*\*\*$/);
+    expect(new Redactor([secret]).text(masked)).toBe(masked);
+  });
+
   test("as a form sends it, with plus signs for spaces", () => {
     const redactor = new Redactor(["pass word! (x)"]);
     expect(

@@ -70,6 +70,34 @@ function posts(): number {
   return server.requests.filter(({ method }) => method === "POST").length;
 }
 
+describe("a commit that is known", () => {
+  test("is found again without asking anybody, also when its branch is gone", async () => {
+    const { origin, url } = makeOrigin();
+    const commit = origin.push("main", { a: "1" });
+    const { mirror } = await repositories.resolve({ url }, { signal });
+    origin.run("checkout", "--quiet", "--orphan", "new");
+    origin.push("main", { a: "2" });
+    await repositories.resolve({ url }, { signal });
+    server.requests.length = 0;
+    expect(await repositories.find({ url }, commit, { signal })).toBe(mirror);
+    expect(git(mirror, "cat-file", "-p", `${commit}:a`)).toBe("1");
+    expect(server.requests).toEqual([]);
+  });
+
+  test("is not found in another's mirror, nor where there is none of it", async () => {
+    const { origin, url } = makeOrigin();
+    const commit = origin.push("main", { a: "1" });
+    expect(await repositories.find({ url }, commit, { signal })).toBeUndefined();
+    await repositories.resolve({ url }, { signal });
+    const find = (more: object, wanted = commit) => repositories.find({ url, ...more }, wanted, { signal });
+    expect(await find({ credential: "a-token" })).toBeUndefined();
+    expect(await find({ credential: "a-token", sharedBy: "ada" })).toBeUndefined();
+    expect(await find({}, "0".repeat(40))).toBeUndefined();
+    expect(await find({}, "0".repeat(64))).toBeUndefined();
+    expect(await find({})).toEqual(expect.any(String));
+  });
+});
+
 describe("a ref", () => {
   test("may be a branch, a tag, a commit or the beginning of one, and is the default branch without one", async () => {
     const { origin, url } = makeOrigin();

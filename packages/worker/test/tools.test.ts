@@ -198,6 +198,28 @@ describe("tools on files", () => {
     expect(outputOf(events, "call-10")).toBe("changed\nstill a link\n");
   });
 
+  test("know the home folder as a shell does", async () => {
+    const { events } = await finished([
+      "RUN: mkdir ~/d '~'; echo at home > ~/d/f; echo here > '~/f'",
+      call("read_file", { path: "~/d/f" }),
+      call("edit_file", { path: "~/d/f", edits: [{ old_text: "at", new_text: "sweet" }] }),
+      call("find_files", { pattern: "f", path: "~" }),
+      call("search_files", { pattern: "home", path: "~/d" }),
+      call("write_file", { path: "~/g", text: "new" }),
+      call("read_file", { path: "./~/f" }),
+      "RUN: cat ~/d/f ~/g",
+    ]);
+    expect(answers(events)).toEqual([
+      "1\tat home\n",
+      "Changed ~/d/f in 1 place, from line 1 on.",
+      "/home/sandbox/d/f",
+      "/home/sandbox/d/f\n1: sweet home",
+      "Created ~/g, 3 bytes.",
+      "1\there\n",
+    ]);
+    expect(outputOf(events)).toBe("sweet home\nnew");
+  });
+
   test("page through a huge file and refuse to edit it", async () => {
     const { events } = await finished([
       "RUN: seq -f 'row %.0f' 2000000 > huge",
@@ -286,6 +308,22 @@ describe("keep_artifact", () => {
     for (const form of [value, Buffer.from(value).toString("base64"), "c3d4+e5f6"])
       expect(JSON.stringify(events)).not.toContain(form);
   });
+});
+
+test("a binary file is kept as it is, though a secret of the run has letters beyond ASCII", async () => {
+  await world.call("PUT", "/agent/secrets/KEEP_WORD", { body: { value: "grün-wie-gräser-123" } });
+  const body = { name: "keeps words", secrets: ["KEEP_WORD"] };
+  const { environment_id } = (await world.call("POST", "/agent/environments", { body })).body;
+  const { events } = await finished(
+    [
+      'RUN: printf "\\0\\377\\303none" > plain; printf "\\0\\377%s" "$KEEP_WORD" > secret',
+      call("keep_artifact", { path: "plain" }),
+      call("keep_artifact", { path: "secret" }),
+    ],
+    { config: { environment_id } },
+  );
+  expect(answers(events)[0]).toMatch(/^Kept plain \(application\/octet-stream, 7 bytes\) as artifact \S+\.$/);
+  expect(answers(events)[1]).toContain("is a binary file with a secret in it");
 });
 
 test("a picture reaches the transcript as an artifact", async () => {

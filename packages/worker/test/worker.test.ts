@@ -240,7 +240,8 @@ describe("a cancelled run", () => {
     const { command, mark } = longSleep();
     const script = ["RUN: echo kept > file", `RUN: echo late >> file; (setsid ${command} &); ${command}`];
     const run = await world.create(script);
-    await vi.waitUntil(() => processesWith(mark).length > 0, patience);
+    // The mark is in the shell's own arguments before it has done anything.
+    await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep/.test(line)), patience);
     const { body } = await world.call("POST", `/agent/runs/${run}/cancel`);
     expect(body).toEqual({ run_id: run, state: "CANCELLED" });
     await vi.waitUntil(() => processesWith(mark).length === 0, { timeout: 2_000, interval: 10 });

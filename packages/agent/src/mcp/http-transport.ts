@@ -20,6 +20,7 @@ import {
   type Transport,
   UNASKED_BYTES,
 } from "./transport.ts";
+import { Waiting } from "./waiting.ts";
 
 const RESUMPTIONS = 5;
 const RESUME_MS = 1_000;
@@ -50,6 +51,7 @@ export class HttpTransport implements Transport {
   private session: string | undefined;
   private readonly options: HttpTransportOptions;
   private readonly closing = new AbortController();
+  private readonly waiting = new Waiting();
   private cancelling: Promise<void> = Promise.resolve();
 
   constructor(options: HttpTransportOptions) {
@@ -64,7 +66,10 @@ export class HttpTransport implements Transport {
 
   /** Resolves when all that comes of the message has come; rejects where its answer does not. */
   async send(message: Message, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    const id = isRequest(message) ? message.id : undefined;
     const isInitialize = isRequest(message) && message.method === "initialize";
+    // By the protocol, the beginning is the one thing that cannot be cancelled.
+    if (id !== undefined && signal && !isInitialize) this.waiting.add(id, signal, () => this.cancel(id));
     try {
       const answer = await this.ask({
         method: "POST",
@@ -74,12 +79,10 @@ export class HttpTransport implements Transport {
       });
       if (isInitialize) this.session = answer.header("mcp-session-id");
       if (!isOk(answer)) throw await this.refusal(answer);
-      if (isRequest(message)) await this.receive(answer, message.id, signal);
+      if (id !== undefined) await this.receive(answer, id, signal);
       else answer.body.destroy();
-    } catch (error) {
-      // By the protocol, the beginning is the one thing that cannot be cancelled.
-      if (isRequest(message) && signal?.aborted && !isInitialize) this.cancel(message.id);
-      throw error;
+    } finally {
+      this.waiting.answered(id);
     }
   }
 
@@ -147,8 +150,11 @@ export class HttpTransport implements Transport {
           if (unasked > UNASKED_BYTES) throw new Error("It sent more than anybody reads.");
           const message = event.event === "message" ? parseMessage(event.data) : undefined;
           if (!message) continue;
+          if (isAnswerTo(message, id)) {
+            isAnswered = true;
+            this.waiting.answered(id);
+          }
           deliver(this, message);
-          isAnswered ||= isAnswerTo(message, id);
         }
       } catch (error) {
         if (isAnswered) return;

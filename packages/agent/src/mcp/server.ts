@@ -43,7 +43,7 @@ export class McpServer {
       this.link = await open(AbortSignal.any([signal, late]));
     } catch (error) {
       signal.throwIfAborted();
-      const reason = this.options.clean(messageOf(error));
+      const reason = this.options.clean(detailOf(error));
       throw new Error(late.aborted ? `It was not ready after ${startMs / 1000} s. ${reason}`.trim() : reason);
     }
     if (this.isClosed) await this.link.close();

@@ -1,5 +1,5 @@
 import { readEvents } from "./event-stream.ts";
-import { isOk, refusalOf, sendWithin, typeOf } from "./http.ts";
+import { HttpRefusal, isOk, refusalOf, sendWithin, typeOf } from "./http.ts";
 import type { HttpTransportOptions } from "./http-transport.ts";
 import {
   cancellation,
@@ -64,7 +64,17 @@ export class SseTransport implements Transport {
   async send(message: Message, { signal }: { signal?: AbortSignal } = {}) {
     if (this.isClosed) throw new Error("The server is gone.");
     if (isRequest(message) && signal) this.waiting.add(message.id, signal, () => this.cancel(message.id));
-    await this.post(message, signal ? AbortSignal.any([this.closing.signal, signal]) : this.closing.signal);
+    const within = signal ? AbortSignal.any([this.closing.signal, signal]) : this.closing.signal;
+    try {
+      await this.post(message, within);
+    } catch (error) {
+      // Whoever cannot be sent anything cannot be heard of either; the next call connects anew.
+      if (!(error instanceof HttpRefusal) && !within.aborted) {
+        this.failure ??= (error as Error).message;
+        await this.close();
+      }
+      throw error;
+    }
   }
 
   async close() {
@@ -105,9 +115,9 @@ export class SseTransport implements Transport {
         unasked = isAsked ? 0 : unasked + data.length;
         if (unasked > UNASKED_BYTES) throw new Error("It sent more than anybody reads.");
       }
-      this.failure = "It closed its stream of events.";
+      this.failure ??= "It closed its stream of events.";
     } catch (error) {
-      this.failure = `Its stream of events broke: ${(error as Error).message}`;
+      this.failure ??= `Its stream of events broke: ${(error as Error).message}`;
     }
     await this.close();
   }

@@ -6,5 +6,7 @@ import type { ProviderModel } from "./provider.ts";
 /** What Anthropic caches is marked in the messages: see caching.ts. */
 export function anthropicModel(work: ModelWork): ProviderModel {
   const address = addressOf(work, "https://api.anthropic.com/v1");
-  return withSettings(createAnthropic(address)(work.name), work);
+  // They show that it is at work where it has nothing to say yet.
+  const providerOptions = { anthropic: { includePings: true } };
+  return withSettings(createAnthropic(address)(work.name), work, { providerOptions });
 }

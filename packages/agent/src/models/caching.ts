@@ -16,6 +16,8 @@ export function withCacheMarks(messages: readonly ModelMessage[]): ModelMessage[
   const last = messages.length - 1;
   const before = messages.findLastIndex(({ role }, index) => index < last && role === "assistant") - 1;
   return messages.map((message, index) =>
-    index === last || index === before ? { ...message, providerOptions: mark } : message,
+    index === last || index === before
+      ? { ...message, providerOptions: { ...message.providerOptions, ...mark } }
+      : message,
   );
 }

@@ -7,7 +7,7 @@ export interface Patience {
   delayMs: number;
   /** The most between two tries, whatever the provider asks for. */
   maxDelayMs: number;
-  /** Until the first word, thought or call: a long conversation takes a while to read. */
+  /** Until the first word or call, and wherever the model thinks: a long conversation takes a while to read. */
   firstMs: number;
   /** Between one piece and the next. */
   idleMs: number;

@@ -37,7 +37,7 @@ export class ScriptProgress {
     this.isAnswerExpected = false;
   }
 
-  private heed({ kind, lost }: NonNullable<ReturnType<typeof readNote>>) {
+  private heed({ kind, lost, gone }: NonNullable<ReturnType<typeof readNote>>) {
     switch (kind) {
       case "interrupted":
         return this.drop(this.nextOf("sleep"), 1);
@@ -49,6 +49,9 @@ export class ScriptProgress {
         return this.drop(0, this.nextOf("fail") + 1);
       case "cancelled":
         this.pending = [];
+        return;
+      case "compacted":
+        for (let left = gone; left > 0; left -= 1) this.drop(0, this.nextOf("call") + 1);
         return;
       case "recovered":
         if (lost > 0) this.pending.unshift(...this.done.splice(-lost).filter((step) => !isQuestion(step)));

@@ -57,7 +57,7 @@ interface Said {
 
 export function troubleOf(error: unknown, model: string): Trouble {
   if (error instanceof Failure) return { type: "fatal", failure: error };
-  if (isBroken(error)) return retry(`its answer was not whole (${cut(messageOf(error))})`);
+  if (isBroken(error)) return retry(`the answer was not whole: ${cut(messageOf(error))}`);
   const said = whatIsSaid(error);
   if (!said) return fatal(new Failure("model_error", cut(messageOf(error)) || "The model call failed."));
   const { status, words } = said;
@@ -65,7 +65,11 @@ export function troubleOf(error: unknown, model: string): Trouble {
     return { type: "overflow", reason: said.message };
   }
   if (status === 413) return { type: "overflow", reason: said.message };
-  return refusal(said, model) ?? passing(said) ?? fatal(new Failure("model_error", sentence(said)));
+  return (
+    refusal(said, model) ??
+    passing(said) ??
+    fatal(new Failure("model_error", `The model's provider answered: ${wordsOf(said)}`))
+  );
 }
 
 /** Trouble that stays until somebody changes something. */
@@ -97,7 +101,7 @@ function passing(said: Said): Trouble | undefined {
   const mayPass =
     status === undefined || status < 300 ? !isForUs : status >= 500 || [408, 409, 425].includes(status);
   if (!isRateLimit && !mayPass) return undefined;
-  return { type: "retry", reason: sentence(said), isRateLimit, afterMs };
+  return { type: "retry", reason: wordsOf(said), isRateLimit, afterMs };
 }
 
 function isBroken(error: unknown): boolean {
@@ -166,8 +170,8 @@ function parsed(json: string): unknown {
   }
 }
 
-function sentence({ status, message }: Said): string {
-  return status === undefined || status < 300 ? message : `it answered ${status}: ${message}`;
+function wordsOf({ status, message }: Said): string {
+  return status === undefined || status < 300 ? message : `${status} ${message}`.trim();
 }
 
 function retry(reason: string): Trouble {

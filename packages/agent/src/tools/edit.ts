@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { replaceAll } from "./replace.ts";
-import { defineTool, described, path } from "./tool.ts";
+import { defineTool, described, located, path } from "./tool.ts";
 
 const MAX_BYTES = 8 * 1024 * 1024;
 
@@ -8,7 +8,7 @@ export const editFile = defineTool({
   name: "edit_file",
   description: described("edit_file"),
   input: z.object({
-    path: path("Relative to the workspace."),
+    path: path("Relative to the workspace, or absolute, or from ~."),
     edits: z
       .array(
         z.object({
@@ -21,7 +21,7 @@ export const editFile = defineTool({
       .max(200),
   }),
   async run({ path, edits }, { workspace, emit }) {
-    const before = await workspace.readBytes(path, MAX_BYTES + 1);
+    const before = await workspace.readBytes(located(path, workspace), MAX_BYTES + 1);
     if (before.length > MAX_BYTES) {
       throw new Error(`${path} is larger than ${MAX_BYTES} bytes: change it with a command.`);
     }
@@ -32,7 +32,7 @@ export const editFile = defineTool({
         is_error: true,
       };
     }
-    const { patch } = await workspace.writeBytes(path, result.data, { before });
+    const { patch } = await workspace.writeBytes(located(path, workspace), result.data, { before });
     await emit({ type: "file.changed", data: { path, patch, kind: "modified" } });
     const places = result.count === 1 ? "1 place" : `${result.count} places`;
     return { output: `Changed ${path} in ${places}, from line ${result.firstLine} on.` };

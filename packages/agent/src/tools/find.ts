@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { escaped, globExpression } from "./glob.ts";
 import { listing, plainPath, shownPath } from "./listing.ts";
-import { defineTool, described, line, path } from "./tool.ts";
+import { defineTool, described, line, located, path } from "./tool.ts";
 
 const MOST = 500;
 const OUTPUT_BYTES = 1024 * 1024;
@@ -22,7 +22,7 @@ export const findFiles = defineTool({
     path: path("The folder to look in, relative to the workspace. Default: all of it.").optional(),
   }),
   async run({ pattern, path = "." }, { workspace, signal }) {
-    const folder = plainPath(path);
+    const folder = plainPath(located(path, workspace));
     const expression = `${escaped(`${folder === "/" ? "" : folder}/`)}${globExpression(pattern)}`;
     const args = [folder, expression, String(MOST + 1)];
     const looked = await workspace.look(script, { args, limit: OUTPUT_BYTES, signal });

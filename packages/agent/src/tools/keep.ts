@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool, described, path } from "./tool.ts";
+import { defineTool, described, located, path } from "./tool.ts";
 
 const MAX_BYTES = 100 * 1024 * 1024;
 
@@ -17,7 +17,12 @@ export const keepArtifact = defineTool({
       .meta({ description: "By default what name and content say." }),
   }),
   async run({ path, name = fileName(path), mime_type }, { workspace, signal }) {
-    const kept = await workspace.keep(path, { name, mime_type, max_bytes: MAX_BYTES, signal });
+    const kept = await workspace.keep(located(path, workspace), {
+      name,
+      mime_type,
+      max_bytes: MAX_BYTES,
+      signal,
+    });
     const masked = kept.is_masked ? " Secrets in it were masked." : "";
     return {
       output: `Kept ${name} (${kept.mime_type}, ${kept.size_bytes} bytes) as artifact ${kept.artifact_id}.${masked}`,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Looked, Workspace } from "../workspace.ts";
 import { escaped } from "./glob.ts";
 import { listing, plainPath, shownPath } from "./listing.ts";
-import { defineTool, described, path, type ToolResult } from "./tool.ts";
+import { defineTool, described, located, path, type ToolResult } from "./tool.ts";
 
 const PAGE_LINES = 2000;
 const PAGE_BYTES = 60 * 1024;
@@ -61,7 +61,7 @@ export const readFile = defineTool({
   name: "read_file",
   description: described("read_file"),
   input: z.object({
-    path: path("Relative to the workspace."),
+    path: path("Relative to the workspace, or absolute, or from ~."),
     offset: z.int().min(1).optional().meta({ description: "The first line to read. Default 1." }),
     limit: z
       .int()
@@ -71,7 +71,7 @@ export const readFile = defineTool({
       .meta({ description: `The most lines to read. Default ${PAGE_LINES}.` }),
   }),
   async run({ path, offset = 1, limit = PAGE_LINES }, { workspace, signal }) {
-    const plain = plainPath(path);
+    const plain = plainPath(located(path, workspace));
     const sameName = `(.*/)?${escaped(plain.split("/").at(-1) as string)}`;
     const args = [plain, String(offset), String(limit), sameName];
     const looked = await workspace.look(script, { args, limit: IMAGE_BYTES + 1024, signal });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { escaped, globExpression } from "./glob.ts";
 import { listing, plainPath, shownPath } from "./listing.ts";
-import { defineTool, described, line, path } from "./tool.ts";
+import { defineTool, described, line, located, path } from "./tool.ts";
 
 const DEFAULT_MAX = 100;
 const MOST = 1000;
@@ -47,7 +47,7 @@ export const searchFiles = defineTool({
   description: described("search_files"),
   input: Input,
   async run({ pattern, path = ".", glob, context = 0, max = DEFAULT_MAX }, { workspace, signal }) {
-    const folder = plainPath(path);
+    const folder = plainPath(located(path, workspace));
     const inside = escaped(`${folder === "/" ? "" : folder}/`);
     const expression = glob === undefined ? "" : inside + globExpression(glob);
     const args = [folder, pattern, expression, String(max + 1), String(context)];

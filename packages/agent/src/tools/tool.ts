@@ -61,6 +61,11 @@ export function path(description: string) {
   return z.string().min(1).max(4096).refine(hasNoNul, "must not contain a NUL").meta({ description });
 }
 
+/** Shells know `~`, so that people and models write it everywhere. A file of this name is `./~`. */
+export function located(path: string, { home }: Workspace): string {
+  return path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
+}
+
 export function line(description: string) {
   const isLine = (text: string) => hasNoNul(text) && !text.includes("\n");
   return z.string().min(1).max(2000).refine(isLine, "must be one line of text").meta({ description });

@@ -1,15 +1,15 @@
 import { z } from "zod";
-import { defineTool, described, path } from "./tool.ts";
+import { defineTool, described, located, path } from "./tool.ts";
 
 export const WRITE_FILE = "write_file";
 
 export const writeFile = defineTool({
   name: WRITE_FILE,
   description: described(WRITE_FILE),
-  input: z.object({ path: path("Relative to the workspace."), text: z.string() }),
+  input: z.object({ path: path("Relative to the workspace, or absolute, or from ~."), text: z.string() }),
   async run({ path, text }, { workspace, emit }) {
     const data = Buffer.from(text);
-    const { created, patch } = await workspace.writeBytes(path, data);
+    const { created, patch } = await workspace.writeBytes(located(path, workspace), data);
     await emit({ type: "file.changed", data: { path, patch, kind: created ? "created" : "modified" } });
     return { output: `${created ? "Created" : "Replaced"} ${path}, ${data.length} bytes.` };
   },

@@ -14,6 +14,7 @@ import {
 
 /** Anthropic's Messages. */
 export const anthropic: Dialect = {
+  ping: event("ping", {}),
   base: "/v1",
   matches: (path) => path.endsWith("/messages"),
   keyOf: (headers) => text(headers["x-api-key"]) || text(headers.authorization).replace(/^Bearer /, ""),

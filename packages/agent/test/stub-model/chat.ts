@@ -15,6 +15,7 @@ import {
 
 /** OpenAI's Chat Completions, as many others speak it too; reasoning the way that those do. */
 export const chat: Dialect = {
+  ping: ": keep-alive\n\n",
   base: "/v1",
   matches: (path) => path.endsWith("/chat/completions"),
   keyOf: (headers) => text(headers.authorization).replace(/^Bearer /, ""),

@@ -62,6 +62,8 @@ export interface Dialect {
   /** The error as a part of a stream that began well. */
   errorFrame(message: string, kind: ErrorKind): Frame;
   overflow(tokens: number, limit: number): string;
+  /** What it sends only to show that it is there. */
+  ping: string;
 }
 
 export interface ReplyContext {

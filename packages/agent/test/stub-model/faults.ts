@@ -12,6 +12,8 @@ export type Fault =
   | { type: "slow"; ms: number }
   /** Nothing comes any more, and the connection stays. */
   | { type: "silence"; where: "headers" | Frame["kind"] }
+  /** A pause in the middle, with pings in it. */
+  | { type: "pause"; where: Frame["kind"]; ms: number; pingMs: number }
   /** Arguments that are no JSON; with Gemini, its word for that. */
   | { type: "malformed" }
   /** Arguments that are JSON, but not what the tool takes. */
@@ -32,6 +34,7 @@ const types = [
   "end",
   "slow",
   "silence",
+  "pause",
   "malformed",
   "wrong_arguments",
   "refusal",

@@ -13,6 +13,7 @@ import {
 
 /** Google's generateContent. */
 export const gemini: Dialect = {
+  ping: ": keep-alive\n\n",
   base: "/v1beta",
   matches: (path) => /:(streamGenerateContent|generateContent)$/.test(path),
   keyOf: (headers) => text(headers["x-goog-api-key"]),

@@ -16,6 +16,7 @@ import {
 
 /** OpenAI's Responses. */
 export const responses: Dialect = {
+  ping: ": keep-alive\n\n",
   base: "/v1",
   matches: (path) => path.endsWith("/responses"),
   keyOf: (headers) => text(headers.authorization).replace(/^Bearer /, ""),

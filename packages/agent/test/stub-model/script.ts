@@ -131,6 +131,12 @@ function callsDone({ messages }: Heard, steps: Step[]): number {
       done = Math.max(done, Number(count));
       isSummedUp = true;
     }
+    // A note on a conversation that was made shorter says how many calls of it are gone.
+    const note = message.role === "user" ? readNote(message.text) : undefined;
+    if (note?.kind === "compacted") {
+      done = Math.max(done, note.gone);
+      isSummedUp = true;
+    }
     if (message.role === "assistant") open.push(...message.calls);
     if (message.role !== "result") continue;
     const call = open.shift();

@@ -99,5 +99,16 @@ export async function send(
       return response.end(dialect.errorFrame(dialect.overflow(tokens, tokens - 1), "overflow").sse);
     case "end":
       return response.end();
+    case "pause":
+      for (let waited = 0; waited < fault.ms; waited += fault.pingMs) {
+        response.write(dialect.ping);
+        await sleep(fault.pingMs);
+      }
+      return response.end(
+        frames
+          .slice(end)
+          .map(({ sse }) => sse)
+          .join(""),
+      );
   }
 }

@@ -31,7 +31,7 @@ export const workerCommand = new Command("worker")
   )
   .option(
     "--allow-addresses <list>",
-    "of the inner network, what sandboxes and git may reach, as in 10.0.0.0/8, git.internal:22 (OUTRIDER_ALLOW_ADDRESSES)",
+    "of the inner network, what sandboxes, git and MCP calls may reach, as in 10.0.0.0/8, git.internal:22 (OUTRIDER_ALLOW_ADDRESSES)",
     process.env.OUTRIDER_ALLOW_ADDRESSES ?? "",
   )
   .option(

@@ -1,3 +1,4 @@
+import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "@outrider/agent/failure";
 import { connect } from "@outrider/agent/mcp/connection";
@@ -55,10 +56,12 @@ export async function openSandboxed(options: SandboxedOptions): Promise<Link> {
   }
 }
 
-async function endingOf({ ended }: Spawned): Promise<string> {
-  const ending = await Promise.race([ended, pause(ENDING_MS, undefined, { ref: false })]);
-  if (!ending) return "";
-  const { exitCode, signal } = ending;
+/** Waits for the last of what it wrote, too. */
+async function endingOf({ ended, stderr }: Spawned): Promise<string> {
+  const all = Promise.all([ended, finished(stderr, { writable: false }).catch(() => {})]);
+  const over = await Promise.race([all, pause(ENDING_MS, undefined, { ref: false })]);
+  if (!over) return "";
+  const [{ exitCode, signal }] = over;
   return exitCode === null
     ? `It was killed${signal ? ` by ${signal}` : ""}.`
     : `It exited with code ${exitCode}.`;

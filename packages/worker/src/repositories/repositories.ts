@@ -44,7 +44,10 @@ export interface Repositories {
     repository: Repository,
     options: { signal: AbortSignal; onProgress?: (text: string) => void },
   ): Promise<Resolved>;
-  /** The folder of the mirror, where it is here and has the commit already: then nobody is asked. */
+  /**
+   * The folder of the mirror, where it is here and has the commit. Nobody is asked and no credential tried, so this is
+   * for a commit that the run has had from the repository before.
+   */
   find(repository: Repository, commit: string, options: { signal: AbortSignal }): Promise<string | undefined>;
   /** Removes what was not used for longest until the rest fits, never a mirror in use or to be kept. */
   prune(options: { keep: string[]; maxBytes: number; signal?: AbortSignal }): Promise<string[]>;

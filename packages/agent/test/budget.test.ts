@@ -1,0 +1,138 @@
+import { describe, expect, it } from "vitest";
+import { answering, call, finish, words } from "./answers.ts";
+import { newRun } from "./run.ts";
+
+const prices = {
+  input_usd_per_mtok: 10,
+  cached_input_usd_per_mtok: 1,
+  cache_write_usd_per_mtok: 12.5,
+  output_usd_per_mtok: 50,
+};
+
+describe("the cost of a call", () => {
+  it.each([
+    ["plain input", { input: 1_000, output: 0 }, 0.01],
+    ["output", { input: 0, output: 1_000 }, 0.05],
+    ["input read from a cache", { input: 1_000, cacheRead: 800, output: 0 }, 0.0028],
+    ["input put into a cache", { input: 1_000, cacheWrite: 400, output: 0 }, 0.011],
+    ["all of them", { input: 1_000, cacheRead: 500, cacheWrite: 400, output: 100 }, 0.0115],
+  ])("counts %s at its own price", async (_, tokens, cost) => {
+    const run = await answering(() => [...words("Yes."), finish(tokens)]);
+    await run.turn({ prices });
+    expect(run.all("usage.updated")[0]?.cost_usd).toBeCloseTo(cost, 10);
+  });
+
+  it("takes input from a cache for plain input where its price is unknown", async () => {
+    const run = await answering(() => [
+      ...words("Yes."),
+      finish({ input: 1_000, cacheRead: 800, cacheWrite: 100, output: 0 }),
+    ]);
+    await run.turn({ prices: { input_usd_per_mtok: 10, output_usd_per_mtok: 50 } });
+    expect(run.all("usage.updated")[0]).toMatchObject({ cost_usd: 0.01, cached_input_tokens: 800 });
+  });
+
+  it("of a call that a message interrupts is what was sent and heard, estimated", async () => {
+    const run = await newRun("SAY: begun", "SLEEP: 60000");
+    const turn = run.turn({ prices, instructions: "Go. ".repeat(1_000) });
+    while (run.said === "") await new Promise((resolve) => setTimeout(resolve, 2));
+    run.send("SAY: you came", "interrupt");
+    await run.seen(({ type }) => type === "usage.updated");
+    const [interrupted] = run.all("usage.updated");
+    expect(interrupted).toMatchObject({ steps: 1, output_tokens: 2 });
+    expect(interrupted?.input_tokens).toBeGreaterThan(1_000);
+    expect(interrupted?.cost_usd).toBeGreaterThan(0.01);
+    run.cancel.abort();
+    await turn;
+  });
+
+  it("of a call that failed is nothing", async () => {
+    const run = await answering(() => new Error("The provider is on fire."));
+    await run.turn({ prices });
+    expect(run.all("usage.updated")).toMatchObject([{ steps: 1, cost_usd: 0, input_tokens: 0 }]);
+  });
+});
+
+/** A run that would go on for ever, each call of it taking this. */
+const endless = (tokens: { input: number; output: number }) =>
+  answering(({ toolChoice }) => {
+    const answer =
+      toolChoice?.type === "none" ? words("I stop.") : [call("run_command", { command: "true" })];
+    return [...answer, finish(tokens)];
+  });
+
+describe("at its cost limit a turn", () => {
+  it("wraps up while there is still money for the last words", async () => {
+    const run = await endless({ input: 1_000, output: 10 });
+    const max_cost_usd = 0.1;
+    const end = await run.turn({ prices, limits: { max_steps: 50, max_cost_usd } });
+    expect(end).toMatchObject({ type: "failed", error_code: "budget_exceeded" });
+    expect(run.all("notice").at(-1)?.code).toBe("budget_exceeded");
+    expect(run.types.at(-1)).toBe("message.agent");
+    const cost = run.all("usage.updated").at(-1)?.cost_usd ?? 0;
+    expect(cost).toBeGreaterThan(0.08);
+    expect(cost).toBeLessThan(max_cost_usd + 0.0105);
+  });
+
+  it.each([
+    ["grow suddenly", { input: 10_000, output: 10 }],
+    ["answer at length", { input: 100, output: 9_000 }],
+  ])("never begins a call when the money is spent, though its calls %s", async (_, large) => {
+    const max_cost_usd = 0.05;
+    let costs = 0;
+    const run = await answering((_options, number) => [
+      call("run_command", { command: "true" }),
+      finish(number < 4 ? { input: 100, output: 1 } : large),
+    ]);
+    const end = await run.turn({
+      prices,
+      limits: { max_steps: 50, max_cost_usd },
+      emit: async (event) => {
+        if (event.type === "usage.updated") {
+          // What was spent before the last call was below the limit.
+          expect(costs).toBeLessThan(max_cost_usd);
+          costs = event.data.cost_usd;
+        }
+        run.write(event);
+      },
+    });
+    expect(end).toMatchObject({ type: "failed", error_code: "budget_exceeded" });
+    expect(run.all("usage.updated").length).toBeLessThanOrEqual(5);
+  });
+
+  it("which its very first call would pass, says so without doing anything", async () => {
+    const run = await endless({ input: 1_000, output: 10 });
+    const limits = { max_steps: 50, max_cost_usd: 0.0001 };
+    const end = await run.turn({ prices, limits, instructions: "Go. ".repeat(1_000) });
+    expect(end).toMatchObject({ error_code: "budget_exceeded" });
+    expect(run.all("command.started")).toEqual([]);
+    expect(run.prompts).toHaveLength(1);
+  });
+
+  it("counts what its earlier attempts spent, and nothing of earlier turns", async () => {
+    const run = await answering((_options, number) =>
+      number % 2 === 1
+        ? [call("run_command", { command: "true" }), finish({ input: 3_000, output: 0 })]
+        : [...words("Done."), finish({ input: 3_000, output: 0 })],
+    );
+    const limits = { max_steps: 50, max_cost_usd: 0.12 };
+    expect(await run.turn({ prices, limits })).toMatchObject({ type: "succeeded" });
+    run.write({ type: "run.succeeded", data: { text: "Done." } });
+    run.reopen("Again.");
+    expect(await run.turn({ prices, limits })).toMatchObject({ type: "succeeded" });
+    expect(run.all("usage.updated").at(-1)?.cost_usd).toBeCloseTo(0.12, 10);
+
+    run.log.length = run.types.lastIndexOf("usage.updated");
+    run.write({
+      type: "usage.updated",
+      data: { ...run.all("usage.updated").at(-1), cost_usd: 0.17 } as never,
+    });
+    run.recover();
+    expect(await run.turn({ prices, limits })).toMatchObject({ error_code: "budget_exceeded" });
+  });
+
+  it("goes on without bounds where the model has no price", async () => {
+    const run = await newRun("RUN: true", "SAY: done");
+    const end = await run.turn({ limits: { max_steps: 50, max_cost_usd: 0.0001 } });
+    expect(end).toEqual({ type: "succeeded", text: "done" });
+  });
+});

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from .http import AsyncHttp
+
+
+class AsyncResource:
+    """The calls about one noun."""
+
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http

@@ -1,0 +1,83 @@
+"""One call of the API, before it is a request: what both clients say in the same way."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Generic, TypeVar, cast
+from urllib.parse import quote
+
+import pydantic
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    method: str
+    path: str
+    cast: Any
+    """What the answer is read as."""
+    query: Mapping[str, object] = field(default_factory=dict[str, object])
+    body: object = None
+    accept: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def path(segment: str) -> str:
+    """A value as one segment of a path. An empty one would make it another call's path."""
+    if segment in ("", ".", ".."):
+        raise ValueError(f"An id or a name in a path cannot be {segment!r}.")
+    return quote(segment, safe="")
+
+
+def query_pairs(query: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Lists as repeated parameters, mappings as `name[key]`; what is None is left out."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in query.items():
+        if value is None:
+            continue
+        if isinstance(value, Mapping):
+            named = cast(Mapping[str, object], value)
+            pairs += [(f"{name}[{key}]", text(inner)) for key, inner in named.items()]
+        elif isinstance(value, Iterable) and not isinstance(value, str):
+            pairs += [(name, text(inner)) for inner in cast(Iterable[object], value)]
+        else:
+            pairs.append((name, text(value)))
+    return pairs
+
+
+def text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return moment(value) if isinstance(value, date) else str(value)
+
+
+def moment(value: date) -> str:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        raise ValueError(f"{value!r} has no time zone: give it one, as in datetime.now(timezone.utc).")
+    return value.isoformat()
+
+
+def members(body: Mapping[str, object]) -> dict[str, object]:
+    """What the caller has set. None means absent, as it does in the API."""
+    return {name: jsonable(value) for name, value in body.items() if value is not None}
+
+
+def jsonable(value: Any) -> object:
+    match value:
+        case pydantic.BaseModel():
+            return value.model_dump(mode="json", exclude_unset=True)
+        case date():
+            return moment(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case Mapping():
+            named = cast(Mapping[str, object], value)
+            return {str(name): jsonable(inner) for name, inner in named.items()}
+        case list() | tuple():
+            return [jsonable(inner) for inner in cast(Iterable[object], value)]
+        case _:
+            return value

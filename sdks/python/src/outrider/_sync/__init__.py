@@ -1,0 +1,2 @@
+# Derived from _async by scripts/generate.py: change it there.
+"""The asynchronous client. `_sync`, but for its paginate, is derived from it by scripts/generate.py."""

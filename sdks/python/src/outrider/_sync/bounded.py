@@ -1,0 +1,27 @@
+# Derived from _async by scripts/generate.py: change it there.
+"""A body that has to be there in time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import httpx
+
+
+class BoundedStream(httpx.SyncByteStream):
+    """httpx bounds the wait for each piece; a body of many slow pieces would never end."""
+
+    def __init__(self, stream: httpx.SyncByteStream, request: httpx.Request, deadline: float) -> None:
+        self._stream = stream
+        self._request = request
+        self._deadline = deadline
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._stream:
+            if time.monotonic() > self._deadline:
+                raise httpx.ReadTimeout("The answer took too long.", request=self._request)
+            yield piece
+
+    def close(self) -> None:
+        self._stream.close()

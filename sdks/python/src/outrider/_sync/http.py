@@ -1,0 +1,60 @@
+# Derived from _async by scripts/generate.py: change it there.
+"""Sends requests, again where that may help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import sleep
+from typing import Any, TypeVar, cast
+
+import httpx
+
+from .._call import Call
+from .._exchange import Exchange
+from .._options import Settings
+from .._parse import parse
+from .._response import RawResponse
+from .bounded import BoundedStream
+from .streamed import StreamedResponse
+
+T = TypeVar("T")
+
+
+class Http:
+    def __init__(self, settings: Settings, http_client: httpx.Client) -> None:
+        self.settings = settings
+        self._http_client = http_client
+
+    def call(self, call: Call[T], options: Mapping[str, Any]) -> T:
+        exchange = Exchange(self.settings, call, options)
+        if exchange.mode == "streaming":
+            response = self.send(exchange, is_read=False)
+            return cast(
+                T, StreamedResponse[T](response, exchange.retries, lambda: parse(response, call.cast))
+            )
+        response = self.send(exchange, is_read=True)
+        if exchange.mode == "raw":
+            return cast(T, RawResponse[T](response, exchange.retries, lambda: parse(response, call.cast)))
+        return cast(T, parse(response, call.cast))
+
+    def send(self, exchange: Exchange[Any], *, is_read: bool) -> httpx.Response:
+        """The first good answer, with its body read or left open."""
+        while True:
+            request = exchange.request(self._http_client)
+            try:
+                response = self._http_client.send(request, stream=True)
+                if is_read or not response.is_success:
+                    self._read(response, exchange.deadline)
+            except httpx.RequestError as error:
+                delay = exchange.after_failure(request, error)
+            else:
+                again = exchange.after_answer(response)
+                if again is None:
+                    return response
+                delay = again
+            sleep(delay)
+
+    def _read(self, response: httpx.Response, deadline: float | None) -> None:
+        if deadline is not None and isinstance(response.stream, httpx.SyncByteStream):
+            response.stream = BoundedStream(response.stream, response.request, deadline)
+        response.read()

@@ -1,0 +1,116 @@
+# Derived from _async by scripts/generate.py: change it there.
+"""Events as they happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from time import sleep
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar, cast
+
+import httpx
+
+from .._call import Call
+from .._errors import APIConnectionError
+from .._events import MessageAgentDelta, MessageAgentDeltaData
+from .._exchange import Exchange
+from .._logs import logger
+from .._parse import validated
+from .._retry import backoff
+from .._sse import Decoder, ServerSentEvent
+from .http import Http
+
+T = TypeVar("T")
+
+# A stream outlives restarts of the service: about a minute of tries, anew after each event.
+TRIES = 10
+
+
+class Stream(Generic[T]):
+    """Goes on behind the last event where the connection breaks, and ends when everything was told.
+
+    `max_retries` counts tries without any event between them, 10 where it is not set; `timeout` is how
+    long nothing at all may be heard.
+    """
+
+    def __init__(
+        self,
+        http: Http,
+        call: Call[T],
+        options: Mapping[str, Any],
+        *,
+        deltas: bool = False,
+    ) -> None:
+        self._http = http
+        self._options = {"max_retries": TRIES, **options}
+        self._deltas = deltas
+        after = call.query.get("after")
+        self._call = replace(call, accept="text/event-stream", query={**call.query, "after": None})
+        self._response: httpx.Response | None = None
+        self._is_closed = False
+        self.last_seq = int(str(after)) if after is not None else 0
+        """The number of the last event that was handed out."""
+        self._events = self._follow()
+
+    def __iter__(self) -> Iterator[T]:
+        return self._events
+
+    def __next__(self) -> T:
+        return self._events.__next__()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the stream; the run goes on."""
+        self._is_closed = True
+        if self._response is not None:
+            self._response.close()
+
+    def _follow(self) -> Iterator[T]:
+        fruitless = 0
+        while not self._is_closed:
+            exchange = self._exchange()
+            self._response = response = self._http.send(exchange, is_read=False)
+            if response.status_code == 204:
+                break
+            try:
+                for message in self._messages(response):
+                    if message.id is not None:
+                        self.last_seq = int(message.id)
+                        fruitless = -1
+                        yield cast(T, validated(response, message.data, self._call.cast))
+                    elif self._deltas and message.event == "message.agent.delta":
+                        yield cast(T, delta_of(message))
+                    if self._is_closed:
+                        return
+            except httpx.RequestError as error:
+                logger.info("the stream broke behind %d: %s", self.last_seq, type(error).__name__)
+            finally:
+                response.close()
+            fruitless += 1
+            if fruitless > exchange.max_retries:
+                said = f"The stream broke {fruitless} times without a new event."
+                raise APIConnectionError(said, request=response.request)
+            if fruitless > 0 and not self._is_closed:
+                sleep(backoff(fruitless - 1))
+
+    def _exchange(self) -> Exchange[T]:
+        headers = {"last-event-id": str(self.last_seq)} if self.last_seq else {}
+        return Exchange(self._http.settings, replace(self._call, headers=headers), self._options)
+
+    def _messages(self, response: httpx.Response) -> Iterator[ServerSentEvent]:
+        decoder = Decoder()
+        for piece in response.iter_bytes():
+            for message in decoder.feed(piece):  # noqa: UP028
+                yield message
+
+
+def delta_of(message: ServerSentEvent) -> MessageAgentDelta:
+    return MessageAgentDelta(data=MessageAgentDeltaData.model_validate_json(message.data))

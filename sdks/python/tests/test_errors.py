@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from stage import Proxy, done, problem
+
+import outrider
+from outrider import APIError, APIStatusError, Outrider
+
+CLASSES = {
+    400: outrider.BadRequestError,
+    401: outrider.AuthenticationError,
+    403: outrider.PermissionDeniedError,
+    404: outrider.NotFoundError,
+    405: outrider.APIStatusError,
+    409: outrider.ConflictError,
+    413: outrider.APIStatusError,
+    422: outrider.UnprocessableEntityError,
+    429: outrider.RateLimitError,
+    500: outrider.InternalServerError,
+    503: outrider.InternalServerError,
+}
+
+
+@pytest.mark.parametrize(("status", "kind"), CLASSES.items())
+async def test_each_status_has_its_class(
+    client: Any, proxy: Proxy, status: int, kind: type[APIStatusError]
+) -> None:
+    proxy.faults({"kind": "answer", "status": status, "body": problem(status, "conflict")})
+    with pytest.raises(APIStatusError) as error:
+        await done(client.models.list(max_retries=0))
+    assert type(error.value) is kind
+    assert error.value.status_code == status
+    assert error.value.code == "conflict"
+    assert error.value.trace_id == "0123"
+    assert [(e.pointer, e.message) for e in error.value.errors] == [("/prompt", "is missing")]
+    assert "/prompt: is missing" in str(error.value)
+
+
+async def test_what_the_service_refuses_is_told_with_the_member(client: Any) -> None:
+    with pytest.raises(outrider.BadRequestError) as error:
+        await done(client.runs.create(prompt="SAY: hello", extra_body={"prompd": 1}))
+    assert error.value.code == "invalid_request"
+    assert "prompd" in str(error.value)
+
+
+async def test_an_answer_of_something_else_is_no_riddle(client: Any, proxy: Proxy) -> None:
+    proxy.faults({"kind": "answer", "status": 502, "body": "<h1>Bad gateway</h1>"})
+    with pytest.raises(outrider.InternalServerError) as error:
+        await done(client.models.list(max_retries=0))
+    assert error.value.code is None
+    assert "Bad gateway" in str(error.value)
+    proxy.faults({"kind": "answer", "status": 200, "body": "<h1>Welcome</h1>"})
+    with pytest.raises(APIError, match="is base_url the API's address"):
+        await done(client.models.list())
+
+
+async def test_a_redirect_says_where_to(client: Any, proxy: Proxy) -> None:
+    proxy.faults({"kind": "answer", "status": 301, "headers": {"location": "https://elsewhere.example/"}})
+    with pytest.raises(APIStatusError, match=r"https://elsewhere\.example/: set base_url"):
+        await done(client.models.list())
+
+
+async def test_a_wrong_key_is_an_authentication_error(proxy: Proxy) -> None:
+    with Outrider(api_key="orp_wrong", base_url=proxy.base_url) as client:
+        with pytest.raises(outrider.AuthenticationError) as error:
+            client.me.get()
+        assert error.value.code == "authentication_required"
+
+
+@pytest.mark.parametrize("segment", ["", ".", ".."])
+async def test_an_empty_id_never_becomes_another_call(client: Any, proxy: Proxy, segment: str) -> None:
+    with pytest.raises(ValueError, match="cannot be"):
+        await done(client.runs.delete(segment))
+    assert proxy.seen() == []
+
+
+async def test_an_id_stays_one_segment_whatever_it_holds(client: Any, proxy: Proxy) -> None:
+    with pytest.raises(APIStatusError):
+        await done(client.runs.get("a/../b?c#d"))
+    assert proxy.seen()[0]["path"] == "/api/v1/agent/runs/a%2F..%2Fb%3Fc%23d"
