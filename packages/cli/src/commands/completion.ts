@@ -15,8 +15,7 @@ export const completionCommand = new Command("completion")
   .description("Print the completion for a shell.")
   .addArgument(new Argument("<shell>").choices(Object.keys(shells)))
   .addHelpText("after", how)
-  .action(async (shell: keyof typeof shells) => {
-    // The whole tree is needed here, and it has this command in it.
-    const { makeProgram } = await import("../program.ts");
-    process.stdout.write(shells[shell](completionTable(await makeProgram())));
+  .action((shell: keyof typeof shells, _, command: Command) => {
+    const { parent: program } = command;
+    if (program) process.stdout.write(shells[shell](completionTable(program)));
   });
