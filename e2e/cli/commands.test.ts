@@ -99,6 +99,13 @@ describe("runs", () => {
     expect((await play(["run", "-", "--wait"], { input: "SAY: from stdin" })).stdout).toBe("from stdin\n");
   });
 
+  test("an answer that has to fit a schema is what --wait prints", async () => {
+    const schema = join(folder, "answer.json");
+    writeFileSync(schema, '{"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}');
+    const { stdout } = await play(["run", 'CALL: finish {"n": 42}', "--schema", schema, "--wait"]);
+    expect(JSON.parse(stdout)).toEqual({ n: 42 });
+  });
+
   test("they are listed, found, read and deleted", async () => {
     const script = "RUN: printf 'one\\n' > a.txt; echo printed\nSAY: **done**";
     const { run_id } = (await play(["run", script, "--name", "read me", "--wait", "--json"])).json;

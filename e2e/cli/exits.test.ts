@@ -60,6 +60,31 @@ describe("the outcome of a run", () => {
   });
 });
 
+describe("help", () => {
+  test.each([
+    [["--help"]],
+    [["help"]],
+    [["runs", "--help"]],
+    [["help", "runs"]],
+    [["runs", "list", "-h"]],
+    [["run", "-h"]],
+  ])("%j goes to stdout and ends with 0", async (args) => {
+    expect(await cli(args)).toMatchObject({
+      code: 0,
+      stderr: "",
+      stdout: expect.stringMatching(/^Usage: outrider /),
+    });
+  });
+
+  test("without a command it goes to stderr and ends with 2", async () => {
+    expect(await cli([])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/^Usage: outrider /),
+    });
+  });
+});
+
 describe("what is wrong with a command", () => {
   test.each([
     ["an unknown command", ["rnus"], "Did you mean runs?"],
@@ -79,6 +104,7 @@ describe("what is wrong with a command", () => {
       ["--server", "http://x", "completion", "bash"],
       "takes no",
     ],
+    ["two forms at once", ["runs", "transcript", "x", "--json", "--format", "markdown"], "contradict"],
     ["an address that is none", ["me", "--server", "nonsense"], "is no address"],
     ["a password in the address", ["me", "--server", "http://u:p@host"], "login"],
     ["what the server refuses", ["run", "x", "--model", "none-such"], "available: `scripted`"],

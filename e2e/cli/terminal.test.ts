@@ -52,6 +52,19 @@ describe("following a run", () => {
     expect(terminal.stdout()).toContain(moves);
   });
 
+  test("shows plans and tools", async () => {
+    const steps = [
+      { text: "look", state: "done" },
+      { text: "change", state: "active" },
+      { text: "check", state: "pending" },
+    ];
+    const script = `CALL: update_plan ${JSON.stringify({ steps })}\nCALL: read_file {"path": "none.txt"}`;
+    const terminal = cli.terminal(["run", script, "--follow"]);
+    await terminal.ended;
+    expect(terminal.text()).toMatch(/Plan\n {2}✓ look\n {2}▸ change\n {2}· check/);
+    expect(terminal.text()).toContain('› read_file {"path":"none.txt"}');
+  });
+
   test("shows all output and whole patches with --full", async () => {
     const terminal = cli.terminal(["run", story.join("\n"), "--follow", "--full"]);
     await terminal.ended;

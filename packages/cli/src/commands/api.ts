@@ -40,7 +40,7 @@ export const apiCommand = clientCommand("api", "Call any path of the API. What i
                 flags.input === undefined ? (hasFields ? fields : undefined) : await readJson(flags.input),
             });
       if (answer === undefined) return;
-      if (answer instanceof Uint8Array) process.stdout.write(answer);
+      if (answer instanceof Uint8Array) out.printBytes(answer);
       else if (typeof answer === "string") out.printForeign(answer);
       else out.document(answer);
     }),

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { basename } from "node:path";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
 import { Complaint } from "../exit.ts";
 import { bytes } from "../terminal/figures.ts";
@@ -18,7 +18,7 @@ const get = clientCommand("get", "Fetch a file that a run has left.")
   .argument("<artifact>", "its id, as `outrider runs get` shows it")
   .option("-o, --output <path>", "where to; - is stdout, and stdout is where it goes in a pipe")
   .option("--force", "replace a file that is there")
-  .option("--info", "show what it is and fetch nothing")
+  .addOption(new Option("--info", "show what it is and fetch nothing").conflicts(["output", "force"]))
   .action(
     withClient<GetFlags>(async ({ client, out, flags }, id) => {
       const artifact = await client.artifacts.get(id as string);
@@ -38,7 +38,7 @@ const get = clientCommand("get", "Fetch a file that a run has left.")
         });
       const content = await client.artifacts.content(artifact_id, { timeout: LONGEST_MS });
       if (flags.output === "-" || (flags.output === undefined && !out.isTerminal)) {
-        process.stdout.write(content);
+        out.printBytes(content);
         return;
       }
       // A name from afar stays in this folder.

@@ -6,6 +6,7 @@ import { confirm } from "../input/ask.ts";
 import { keyLimits, limitsOf } from "../input/limits.ts";
 import { environmentId, findAgent } from "../input/named.ts";
 import { collect, given } from "../input/pairs.ts";
+import { harmlessLine } from "../terminal/harmless.ts";
 
 interface CreateFlags {
   type: KeyType;
@@ -63,7 +64,7 @@ const create = clientCommand("create", "Make a key and print it, this once.")
       if (!key)
         throw new Complaint(`The key was made, but its answer was lost: revoke ${key_id} and make another.`);
       if (out.isJson) return out.document(document);
-      out.print(key);
+      out.print(harmlessLine(key));
       out.say(`Key ${key_id}: store it now, it is not shown again.`);
     }),
   );

@@ -1,3 +1,4 @@
+import { Option } from "commander";
 import { clientCommand, globalFlags } from "../client-command.ts";
 import { baseUrlOf } from "../connection.ts";
 import { Complaint } from "../exit.ts";
@@ -8,7 +9,7 @@ export const logoutCommand = clientCommand(
   "logout",
   "Forget a stored key. The key itself stays valid: `outrider key revoke` ends it.",
 )
-  .option("--all", "of every profile")
+  .addOption(new Option("--all", "of every profile").conflicts(["profile", "server"]))
   .action(({ all }: { all?: true }, command) => {
     const flags = globalFlags(command);
     const out = new Output(flags);

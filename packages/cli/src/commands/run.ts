@@ -37,7 +37,7 @@ interface RunFlags extends WatchFlags {
 export function addWatchOptions(command: Command): Command {
   return command
     .addOption(new Option("-f, --follow", "show what it does until it ends").conflicts("wait"))
-    .option("-w, --wait", "wait until it ends, then print the agent's last words")
+    .option("-w, --wait", "wait until it ends, then print the agent's last words, or what fits --schema")
     .option("--timeout <seconds>", "how long to follow or wait; the run goes on", asNumber("--timeout"))
     .option("--full", "while following: all output and whole patches");
 }

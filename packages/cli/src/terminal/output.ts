@@ -48,6 +48,12 @@ export class Output {
     if (this.isTerminal && text !== "" && !text.endsWith("\n")) process.stdout.write("\n");
   }
 
+  /** A file: as it is for programs. A terminal gets it as text that it does not obey. */
+  printBytes(bytes: Uint8Array): void {
+    if (this.isTerminal) this.printForeign(new TextDecoder().decode(bytes));
+    else process.stdout.write(bytes);
+  }
+
   /** One document, in lines where a person reads it. */
   document(value: unknown): void {
     this.print(harmlessJson(value, this.isTerminal ? 2 : undefined));

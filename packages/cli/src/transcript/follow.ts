@@ -74,7 +74,11 @@ function sayEnd({ out, run, lastWords }: { out: Output; run: RunItem; lastWords:
     out.document(run);
     return;
   }
-  if (run.state === "SUCCEEDED") out.printForeign(lastWords.endsWith("\n") ? lastWords : `${lastWords}\n`);
+  const { output } = run as { output?: unknown };
+  // Who asked for a schema wants the answer that fits it.
+  if (run.state === "SUCCEEDED" && output !== undefined) out.document(output);
+  else if (run.state === "SUCCEEDED")
+    out.printForeign(lastWords.endsWith("\n") ? lastWords : `${lastWords}\n`);
   else if (run.status_message) out.say(harmless(run.status_message.message));
   for (const line of summary(run, { style: out.errorStyle, width: out.width }).slice(1)) out.say(line);
 }

@@ -133,7 +133,7 @@ export class TranscriptView {
         return;
       }
       case "compacted":
-        this.#print(dim("⋯ the conversation so far was summarised"));
+        this.#print(dim("⋯ the conversation had grown long and was shortened"));
         return;
       case "notice":
         this.#print(yellow(this.#words(`! ${event.data.message}`)));

@@ -38,6 +38,7 @@ export const getCommand = clientCommand("get", "Show how a run stands.")
               ?.map(({ artifact_id, name, size_bytes }) => `${artifact_id}  ${name} (${bytes(size_bytes)})`)
               .join("\n"),
           ],
+          ["output", "output" in run ? JSON.stringify(run.output, null, 2) : undefined],
           ["link", run.session_link],
         ],
       });

@@ -5,6 +5,7 @@ import { gather } from "../../gather.ts";
 import { environmentId } from "../../input/named.ts";
 import { asNumber, collect, given, pairsOf } from "../../input/pairs.ts";
 import { ago, dollars } from "../../terminal/figures.ts";
+import { harmlessLine } from "../../terminal/harmless.ts";
 import { paintState } from "../../transcript/summary.ts";
 
 interface ListFlags {
@@ -87,6 +88,7 @@ export const listCommand = clientCommand("list", "List runs, recent ones first."
         ],
       });
       const { next_cursor } = page.body.page_info;
-      if (!flags.all && next_cursor && !out.isJson) out.say(`More: --cursor ${next_cursor}, or --all.`);
+      if (!flags.all && next_cursor && !out.isJson)
+        out.say(`More: --cursor ${harmlessLine(next_cursor)}, or --all.`);
     }),
   );

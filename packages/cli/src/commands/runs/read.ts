@@ -43,11 +43,12 @@ export const logsCommand = clientCommand("logs", "Show what a run has done, and 
 export const transcriptCommand = clientCommand("transcript", "Print a run's whole transcript as a document.")
   .argument("<run>", "its id or session link")
   .addOption(
-    new Option("--format <format>", "as what").choices(["markdown", "json", "ndjson"]).default("markdown"),
+    new Option("--format <format>", "markdown where nothing is said").choices(["markdown", "json", "ndjson"]),
   )
   .action(
-    withClient<{ format: TranscriptFormat }>(async ({ client, out, flags }, given) => {
-      const format = out.isJson ? "json" : flags.format;
+    withClient<{ format?: TranscriptFormat }>(async ({ client, out, flags }, given) => {
+      const format = flags.format ?? (out.isJson ? "json" : "markdown");
+      if (out.isJson && format !== "json") throw new Complaint(`--json and --format ${format} contradict.`);
       out.printForeign(await client.runs.transcript(runIdOf(given as string), format));
     }),
   );
