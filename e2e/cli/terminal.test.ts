@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { startWorld, type World } from "../../packages/worker/test/world.ts";
+import { patience, startWorld, type World } from "../../packages/worker/test/world.ts";
 import { type FaultProxy, startFaultProxy } from "../clients/fault-proxy.ts";
 import { root } from "../process.ts";
 import { type Cli, makeCli } from "./cli.ts";
@@ -50,6 +50,20 @@ describe("following a run", () => {
     expect(screen).toMatch(/SUCCEEDED .* · 3 steps · .*\nhttp:/);
     expect(terminal.stdout()).toContain(colour);
     expect(terminal.stdout()).toContain(moves);
+  });
+
+  test("shows words while they are spoken, and each of them once", async () => {
+    const spoken = ["SAY: one", "SAY: two", "SLEEP: 60000"];
+    const terminal = cli.terminal(["run", spoken.join("\n"), "--follow"]);
+    await vi.waitFor(() => expect(terminal.text()).toContain("● one\n"), patience);
+    const [, run] = /^Run (\S+)/.exec(terminal.text()) ?? [];
+    expect((await world.events(run as string)).map(({ type }) => type)).not.toContain("message.agent");
+    await world.call("POST", `/agent/runs/${run}/cancel`);
+    expect((await terminal.ended).code).toBe(7);
+    const whole = cli.terminal(["run", "SAY: one\nSAY: two\nSLEEP: 300\nSAY: three", "--follow"]);
+    await whole.ended;
+    expect(whole.text()).toMatch(/● one\n[^●]*^ {2}two$[^●]*^ {2}three$/m);
+    expect(whole.text().match(/^ {2}two$/gm)).toHaveLength(1);
   });
 
   test("shows plans and tools", async () => {
