@@ -1,3 +1,4 @@
+import { quoted } from "./quoted.ts";
 import type { Completions } from "./table.ts";
 
 /** Walks along the words as the parser does: names of commands lead down, everything else stays where it is. */
@@ -46,8 +47,4 @@ _outrider() {
 
 complete -F _outrider outrider
 `;
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

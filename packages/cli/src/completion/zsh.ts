@@ -1,3 +1,4 @@
+import { quoted } from "./quoted.ts";
 import type { Completions } from "./table.ts";
 
 /** Keys begin with the program, so that none is empty: zsh takes an empty one for a mistake. */
@@ -42,8 +43,4 @@ _outrider() {
 
 compdef _outrider outrider
 `;
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

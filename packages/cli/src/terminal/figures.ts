@@ -33,3 +33,9 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 export function dollars(amount: number): string {
   return `$${amount.toFixed(amount < 1 ? 4 : 2)}`;
 }
+
+export function pairs(members: object): string {
+  return Object.entries(members)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ");
+}

@@ -1,6 +1,7 @@
 import type { CloudEnvironment, EnvironmentRepository } from "@outrider/sdk";
 import { clientCommand, withClient } from "../../client-command.ts";
 import { findEnvironment } from "../../input/named.ts";
+import { pairs } from "../../terminal/figures.ts";
 import type { Output } from "../../terminal/output.ts";
 
 export const listCommand = clientCommand("list", "List environments.").action(
@@ -61,10 +62,4 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
 
 function repositoryText({ url, owner, repo, ref, path }: EnvironmentRepository): string {
   return `${url ?? `${owner}/${repo}`}${ref ? `#${ref}` : ""}${path ? ` in ${path}` : ""}`;
-}
-
-function pairs(members: object): string {
-  return Object.entries(members)
-    .map(([name, value]) => `${name}=${value}`)
-    .join("\n");
 }

@@ -1,6 +1,6 @@
 import { clientCommand, withClient } from "../../client-command.ts";
 import { runIdOf } from "../../input/named.ts";
-import { bytes } from "../../terminal/figures.ts";
+import { bytes, pairs } from "../../terminal/figures.ts";
 import { usageLine } from "../../transcript/summary.ts";
 
 export const getCommand = clientCommand("get", "Show how a run stands.")
@@ -44,9 +44,3 @@ export const getCommand = clientCommand("get", "Show how a run stands.")
       });
     }),
   );
-
-function pairs(members: object): string {
-  return Object.entries(members)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(", ");
-}
