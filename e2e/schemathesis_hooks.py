@@ -56,7 +56,9 @@ def use_fresh_values(case):
 
 def address_what_exists(case):
     parameters = case.path_parameters
-    pool = SPARE if case.method == "DELETE" else LASTING
+    # Ending a share link takes no run away.
+    takes_away = case.method == "DELETE" and not case.operation.path.endswith("/share")
+    pool = SPARE if takes_away else LASTING
     if fits(UUID, parameters.get("followupId")):
         parameters["runId"], parameters["followupId"] = next(
             pool["followup"], (parameters["runId"], parameters["followupId"])

@@ -126,6 +126,10 @@ describe("runs", () => {
     expect((await play(["runs", "logs", run_id, "--json"])).json.events).toEqual(await world.events(run_id));
     const patch = (await play(["runs", "diff", run_id])).stdout;
     execFileSync("git", ["apply", "--check", "-"], { cwd: folder, input: patch });
+    const shared = (await play(["runs", "share", run_id, "--hours", "2"])).stdout.trim();
+    expect((await fetch(shared)).status).toBe(200);
+    await play(["runs", "share", run_id, "--end"]);
+    expect((await fetch(shared)).status).toBe(404);
     await play(["runs", "delete", run_id, "--yes"]);
     expect((await cli(["runs", "get", run_id])).code).toBe(4);
   });

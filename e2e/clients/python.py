@@ -32,7 +32,7 @@ async def play(stage: dict[str, Any], kind: type[Outrider] | type[AsyncOutrider]
         saved: dict[str, Any] = {"unique": {"id": str(uuid.uuid4())}}
         for each in behaviour.get("before", []):
             await make(direct, each, saved)
-        send_faults(remote, behaviour["faults"])
+        send_faults(remote, resolved(behaviour["faults"], saved))
         began = time.perf_counter()
         try:
             outcome = {"value": await make(client, behaviour["call"], saved)}

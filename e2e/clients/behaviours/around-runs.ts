@@ -95,6 +95,7 @@ export const aroundRuns: Behaviour[] = [
   works({ resource: "secrets", method: "list", show: ["secrets.0.name"] }, { "secrets.0.name": secret }),
   works({ resource: "secrets", method: "delete", args: [secret], show: ["name"] }, {}),
   works({ resource: "models", method: "list", show: ["default_model_id"] }, { default_model_id: "scripted" }),
+  works({ resource: "skills", method: "list", show: ["skills"] }, { skills: [] }),
   works(
     { ...identity, show: ["description"], body: { name: "agent-$unique.id", description: "d" } },
     { description: "d" },

@@ -69,6 +69,23 @@ export const runs: Behaviour[] = [
   ),
   works(cancel, cancelled, { before: [waiting] }),
   works(
+    {
+      resource: "runs",
+      method: "share",
+      args: ["$run.run_id"],
+      body: { expires_in_hours: 1 },
+      raw: true,
+      show: ["status"],
+    },
+    { status: 201 },
+    { before: [finished] },
+  ),
+  works(
+    { resource: "runs", method: "unshare", args: ["$run.run_id"], raw: true, show: ["status"] },
+    { status: 204 },
+    { before: [finished] },
+  ),
+  works(
     { resource: "runs", method: "delete", args: ["$run.run_id"], show: ["run_id"] },
     {},
     { before: [finished] },

@@ -7,6 +7,8 @@ export const operations: Record<string, string> = {
   cancelRun: "runs cancel",
   getTranscript: "runs transcript",
   getDiff: "runs diff",
+  createShare: "runs share",
+  deleteShare: "runs share",
   createFollowup: "runs followup",
   listFollowups: "runs followups list",
   updateFollowup: "runs followups edit",

@@ -17,6 +17,7 @@ export const limits = {
   pageSize: { default: 20, max: 500 },
   eventPageSize: { default: 100, max: 1_000 },
   idempotency: { keyCharacters: 255, hours: 24, waitSeconds: 5 },
+  share: { hours: { default: 168, max: 8_760 } },
   secret: { min: 8, max: 64 * KIB },
   header: 16 * KIB,
 } as const;

@@ -143,7 +143,7 @@ function operation(operationId: string, route: Route, components: Json): Json {
     ...(route.body
       ? {
           requestBody: {
-            required: true,
+            required: !route.body.safeParse({}).success,
             content: { "application/json": { schema: jsonSchema(route.body, "input", components) } },
           },
         }

@@ -18,6 +18,7 @@ import { Me } from "./person.ts";
 import { ListEventsQuery, ListRunsQuery } from "./query.ts";
 import { CancelRunResponse, ListRunsResponse, RunAgentRequest, RunAgentResponse, RunItem } from "./run.ts";
 import { ListSecretsResponse, PutSecretRequest, Secret, SecretName } from "./secret.ts";
+import { ShareRequest, ShareResponse } from "./share.ts";
 import { ListSkillsResponse } from "./skill.ts";
 import { Uuid } from "./text.ts";
 import { ListWorkersResponse, Worker } from "./worker.ts";
@@ -491,6 +492,30 @@ export const routes = {
     scope: "runs:read",
     params: runId,
     answers: { 200: { description: "The patch.", media: ["text/x-diff"] } },
+    errors: [],
+  }),
+  createShare: route({
+    method: "POST",
+    path: "/agent/runs/{runId}/share",
+    tag: "Sharing",
+    summary: "Make a link by which anybody can read a run",
+    description:
+      "For who may steer the run, with a key that may also read it. A run has one link: a new one replaces the one before, which ends at once. The link answers the transcript without a key, and nothing else of the installation.",
+    scope: "runs:write",
+    params: runId,
+    body: ShareRequest,
+    answers: { 201: { description: "The link, this once: we keep a hash.", schema: ShareResponse } },
+    errors: [],
+  }),
+  deleteShare: route({
+    method: "DELETE",
+    path: "/agent/runs/{runId}/share",
+    tag: "Sharing",
+    summary: "End a run's share link at once",
+    description: "Answers the same where the run has none.",
+    scope: "runs:write",
+    params: runId,
+    answers: { 204: { description: "No link opens the run." } },
     errors: [],
   }),
   getMe: route({

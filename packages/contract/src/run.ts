@@ -2,6 +2,7 @@ import { z } from "zod";
 import { AgentConfigInput, AmbientAgentConfig } from "./agent-config.ts";
 import { ErrorCodeName } from "./error.ts";
 import { limits } from "./limits.ts";
+import { Share } from "./share.ts";
 import { byteLength, pattern, Timestamp, text, Uuid } from "./text.ts";
 
 export const RunState = z.enum(["QUEUED", "INPROGRESS", "BLOCKED", "SUCCEEDED", "FAILED", "CANCELLED"]).meta({
@@ -318,6 +319,7 @@ export const RunItem = z
       )
       .optional()
       .meta({ description: "Files that the run has left. Not in lists." }),
+    share: Share.optional().meta({ description: "While a share link is good. Not in lists." }),
     priority: z.int(),
     turns: z.int().meta({ description: "The prompt, and each follow-up after an end." }),
     attempts: z.int().meta({ description: "How often workers have tried the current turn." }),

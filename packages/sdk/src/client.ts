@@ -15,6 +15,7 @@ import { Me } from "./resources/me.ts";
 import { Models } from "./resources/models.ts";
 import { Runs } from "./resources/runs.ts";
 import { Secrets } from "./resources/secrets.ts";
+import { Skills } from "./resources/skills.ts";
 import { Workers } from "./resources/workers.ts";
 import { version } from "./version.ts";
 
@@ -56,6 +57,7 @@ export class Outrider {
   readonly builds: Builds;
   readonly secrets: Secrets;
   readonly models: Models;
+  readonly skills: Skills;
   readonly identities: Identities;
   readonly keys: Keys;
   readonly workers: Workers;
@@ -75,6 +77,7 @@ export class Outrider {
     this.builds = new Builds(http);
     this.secrets = new Secrets(http);
     this.models = new Models(http);
+    this.skills = new Skills(http);
     this.identities = new Identities(http);
     this.keys = new Keys(http);
     this.workers = new Workers(http);

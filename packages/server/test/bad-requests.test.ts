@@ -35,6 +35,7 @@ async function stored(): Promise<object> {
       (select md5(string_agg(e::text, '' order by environment_id)) from environments e) as environments,
       (select md5(string_agg(s::text, '' order by name)) from secrets s) as secrets,
       (select md5(string_agg(i::text, '' order by uid)) from identities i) as identities,
+      (select md5(string_agg(s::text, '' order by run_id)) from shares s) as shares,
       (select count(*) from people) as people`;
   return row as object;
 }

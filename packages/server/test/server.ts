@@ -92,7 +92,7 @@ export async function testServer(settings: Record<string, string> = {}): Promise
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       });
       const text = await response.text();
-      const isJson = /json/.test(response.headers.get("content-type") ?? "");
+      const isJson = /[/+]json/.test(response.headers.get("content-type") ?? "");
       return {
         status: response.status,
         headers: response.headers,

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 from typing import Any
 
 import pytest
 from stage import Proxy, done, items
 
-from outrider import APIConnectionError, APITimeoutError, NotFoundError
+from outrider import APIConnectionError, APITimeoutError, NotFoundError, Outrider
 from outrider.types import MessageAgentEvent, RunSucceededEvent
 
 
@@ -41,6 +43,19 @@ async def test_a_stream_begins_behind_what_is_known(client: Any, direct: Any) ->
     events = await items(client.runs.stream(run.run_id, after=2))
     assert events[0].seq == 3
     assert await items(client.runs.stream(run.run_id, after=events[-1].seq)) == []
+
+
+def test_a_stream_that_is_dropped_is_gone_at_once_without_the_garbage_collector(direct: Outrider) -> None:
+    run = direct.runs.create_and_wait(prompt="SAY: hello")
+    gc.disable()
+    try:
+        stream = direct.runs.stream(run.run_id)
+        assert next(stream).seq == 1
+        left = weakref.ref(stream)
+        del stream
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 async def test_a_stream_that_can_be_left_early_closes_its_connection(client: Any, direct: Any) -> None:

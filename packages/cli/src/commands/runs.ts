@@ -4,6 +4,7 @@ import { followupCommand, followupsCommand } from "./runs/followup.ts";
 import { getCommand } from "./runs/get.ts";
 import { listCommand } from "./runs/list.ts";
 import { diffCommand, logsCommand, transcriptCommand } from "./runs/read.ts";
+import { shareCommand } from "./runs/share.ts";
 
 export const runsCommand = new Command("runs")
   .description("List, watch, steer and end runs.")
@@ -16,4 +17,5 @@ export const runsCommand = new Command("runs")
   .addCommand(followupsCommand)
   .addCommand(cancelCommand)
   .addCommand(openCommand)
+  .addCommand(shareCommand)
   .addCommand(deleteCommand);

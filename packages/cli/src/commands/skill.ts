@@ -1,15 +1,10 @@
+import type { Skill } from "@outrider/sdk";
 import { Command } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
 
-interface Skill {
-  name: string;
-  description: string;
-  skill_spec: string;
-}
-
 const list = clientCommand("list", "List the skills of the environments' repositories.").action(
   withClient(async ({ client, out }) => {
-    const document = await client.get<{ skills: Skill[] }>("/agent/skills");
+    const document = await client.skills.list();
     out.list<Skill>({
       ...{ document, rows: document.skills, id: ({ skill_spec }) => skill_spec, none: "No skills." },
       columns: [

@@ -74,7 +74,7 @@ function sayEnd({ out, run, lastWords }: { out: Output; run: RunItem; lastWords:
     out.document(run);
     return;
   }
-  const { output } = run as { output?: unknown };
+  const { output } = run;
   // Who asked for a schema wants the answer that fits it.
   if (run.state === "SUCCEEDED" && output !== undefined) out.document(output);
   else if (run.state === "SUCCEEDED")

@@ -292,6 +292,11 @@ export interface CommandStartedEvent {
   data: {
     command_id: string;
     command: string;
+    /**
+    * The agent does not wait for its end; it is stopped at the end of the turn.
+    * @constant
+    */
+    background?: true;
   };
 }
 
@@ -305,8 +310,12 @@ export interface CompactedEvent {
   turn: number;
   attempt: number;
   type: "compacted";
+  /** The conversation had grown too long: this replaces its beginning. */
   data: {
+    /** Empty where only old outputs were left out. */
     summary: string;
+    /** About how much of what came last stands beside the summary. */
+    kept_tokens?: number;
   };
 }
 
@@ -519,6 +528,10 @@ export interface ListSecretsResponse {
   secrets: Secret[];
 }
 
+export interface ListSkillsResponse {
+  skills: Skill[];
+}
+
 export interface ListWorkersResponse {
   workers: Worker[];
 }
@@ -599,22 +612,33 @@ export interface MessageUserEvent {
     /** A UUID; the service makes version 7. */
     followup_id: string;
     mode: FollowupMode;
+    attachments?: SentFile[];
   };
 }
 
 export interface Model {
   model_id: string;
   provider: string;
+  /** The model that this name of the operator's means. */
+  alias_of?: string;
   description?: string;
   context_tokens: number;
-  /** US dollars for a million tokens. Absent where unknown. */
-  prices?: {
-    input_usd_per_mtok: number;
-    output_usd_per_mtok: number;
-  };
+  max_output_tokens?: number;
+  sees_images: boolean;
+  prices?: ModelPrices;
   available: boolean;
   /** Why it is not available. */
   reason?: string;
+}
+
+/** US dollars for a million tokens. Absent where unknown. */
+export interface ModelPrices {
+  input_usd_per_mtok: number;
+  /** Of input read from a cache. */
+  cached_input_usd_per_mtok?: number;
+  /** Of input put into a cache. */
+  cache_write_usd_per_mtok?: number;
+  output_usd_per_mtok: number;
 }
 
 /** An MCP server as an item of an array. */
@@ -795,6 +819,7 @@ export interface RunCreatedEvent {
     prompt: string;
     source: RunSourceType;
     creator: RunCreatorInfo;
+    attachments?: SentFile[];
   };
 }
 
@@ -912,6 +937,8 @@ export interface RunItem {
   output_schema?: {
     [key: string]: unknown;
   };
+  /** The answer that `output_schema` asked for. Not in lists. */
+  output?: unknown;
   /** Files that the run has left. Not in lists. */
   artifacts?: {
     /** A UUID; the service makes version 7. */
@@ -921,6 +948,8 @@ export interface RunItem {
     mime_type: string;
     size_bytes: number;
   }[];
+  /** While a share link is good. Not in lists. */
+  share?: Share;
   priority: number;
   /** The prompt, and each follow-up after an end. */
   turns: number;
@@ -953,6 +982,22 @@ export interface RunReceipt {
     build_id?: string;
   };
   repositories?: CheckedOutRepository[];
+  skill?: {
+    skill_spec: string;
+    name: string;
+    /** The address it was read from. */
+    repository: string;
+    commit: string;
+    /** Of its SKILL.md in the repository. */
+    path: string;
+  };
+  mcp_servers?: {
+    name: string;
+    transport: "stdio" | "http" | "sse";
+    /** What it calls itself, with its version. */
+    server?: string;
+    tools: string[];
+  }[];
   network: {
     mode: "open" | "allowlist" | "none";
     allow?: string[];
@@ -1048,6 +1093,8 @@ export interface RunSucceededEvent {
   /** The agent's last words. */
   data: {
     text: string;
+    /** The answer that `output_schema` asked for. */
+    output?: unknown;
   };
 }
 
@@ -1076,6 +1123,43 @@ export interface Secret {
   name: string;
   /** RFC 3339, UTC, with milliseconds. */
   updated_at: string;
+}
+
+export interface SentFile {
+  /** A UUID; the service makes version 7. */
+  attachment_id: string;
+  file_name: string;
+  mime_type: string;
+  size_bytes: number;
+}
+
+/** A link by which anybody can read the run. */
+export interface Share {
+  /** RFC 3339, UTC, with milliseconds. */
+  expires_at: string;
+}
+
+export interface ShareRequest {
+  /** Default 168, a week, and no longer than the calling key lasts. */
+  expires_in_hours?: number;
+}
+
+export interface ShareResponse {
+  /** The link, this once. Absent when the answer is a replay. */
+  link?: string;
+  /** RFC 3339, UTC, with milliseconds. */
+  expires_at: string;
+}
+
+/** A skill in the repositories of an environment, as last built. */
+export interface Skill {
+  name: string;
+  /** What it says that it is for; may be empty. */
+  description: string;
+  /** What a run's `config.skill_spec` takes. */
+  skill_spec: string;
+  /** Ids of those whose repositories have it. */
+  environments: string[];
 }
 
 export interface ToolCalledEvent {
@@ -1111,6 +1195,12 @@ export interface ToolReturnedEvent {
     output: string;
     /** @constant */
     is_error?: true;
+    /** What it returned besides text, kept as artifacts. */
+    images?: {
+      /** A UUID; the service makes version 7. */
+      artifact_id: string;
+      mime_type: string;
+    }[];
   };
 }
 

@@ -8,6 +8,8 @@ import type {
   RunAgentResponse,
   RunEvent,
   RunItem,
+  ShareRequest,
+  ShareResponse,
 } from "../generated/models.ts";
 import type { Http, RequestOptions } from "../http.ts";
 import { type PagePromise, requestPage } from "../page.ts";
@@ -85,6 +87,16 @@ export class Runs {
   /** Ends a run that is not final. When this resolves, it is CANCELLED. */
   cancel(runId: string, options?: RequestOptions): ResponsePromise<CancelRunResponse> {
     return this.#http.request({ method: "POST", path: path`/agent/runs/${runId}/cancel` }, options);
+  }
+
+  /** A link by which anybody can read the run; it replaces an earlier one. Shown this once. */
+  share(runId: string, body: ShareRequest = {}, options?: RequestOptions): ResponsePromise<ShareResponse> {
+    return this.#http.request({ method: "POST", path: path`/agent/runs/${runId}/share`, body }, options);
+  }
+
+  /** Ends the run's link at once. */
+  unshare(runId: string, options?: RequestOptions): ResponsePromise<void> {
+    return this.#http.request({ method: "DELETE", path: path`/agent/runs/${runId}/share` }, options);
   }
 
   /** The whole transcript so far: Markdown, one JSON document, or one event a line. */

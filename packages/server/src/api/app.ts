@@ -26,6 +26,7 @@ import {
   queryOf,
   requireAcceptable,
   routesOf,
+  shownPathOf,
 } from "./request.ts";
 import { artifactHandlers } from "./routes/artifacts.ts";
 import { buildHandlers } from "./routes/builds.ts";
@@ -37,10 +38,12 @@ import { keyHandlers } from "./routes/keys.ts";
 import { modelHandlers } from "./routes/models.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { secretHandlers } from "./routes/secrets.ts";
+import { shareHandlers } from "./routes/shares.ts";
 import { skillHandlers } from "./routes/skills.ts";
 import { workerHandlers } from "./routes/worker.ts";
 import { workersHandlers } from "./routes/workers.ts";
 import { registerService } from "./service.ts";
+import { registerShared } from "./shared.ts";
 
 const handlers: Handlers = {
   ...runHandlers,
@@ -55,6 +58,7 @@ const handlers: Handlers = {
   ...keyHandlers,
   ...workersHandlers,
   ...artifactHandlers,
+  ...shareHandlers,
 };
 
 interface Operation {
@@ -142,6 +146,7 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
   );
   app.setNotFoundHandler((request, reply) => answerUnknown(request, reply));
   registerService(app, { services, metrics, authenticator });
+  registerShared(app, services);
   registerBlobs(app, { blobs: services.blobs, authenticator });
   for (const operation of all) {
     const { id, route } = operation;
@@ -222,7 +227,7 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
     if (!refusal) log.error({ trace_id: request.id, error }, "a request failed");
     const { code, message, faults } =
       refusal ?? new Refusal("internal_error", "The service met an error that it did not expect.");
-    const occurrence = { origin: services.origin(), path: pathOf(request), traceId: request.id };
+    const occurrence = { origin: services.origin(), path: shownPathOf(request), traceId: request.id };
     const { status, headers, body } = problem(code, message, faults, occurrence);
     return { status, headers, body: JSON.stringify(body) };
   }

@@ -1,9 +1,17 @@
 import type { RunEvent } from "@outrider/contract/event";
 import type { RunItem } from "@outrider/contract/run";
+import type { SharedEvent, SharedRun } from "@outrider/contract/shared";
 
 /** A transcript for people, one piece for each event. What agents and commands said stays text: it is fenced or quoted. */
 
-export function openingOf({ title, run_id, state, created_at, creator, agent_config }: RunItem): string {
+export function openingOf({
+  title,
+  run_id,
+  state,
+  created_at,
+  creator,
+  agent_config,
+}: RunItem | SharedRun): string {
   const facts = [
     `Run \`${run_id}\``,
     `state ${state}`,
@@ -13,12 +21,14 @@ export function openingOf({ title, run_id, state, created_at, creator, agent_con
   return `# ${oneLine(title)}\n\n${facts.join(" · ")}\n`;
 }
 
-export function pieceOf(event: RunEvent): string {
+export function pieceOf(event: RunEvent | SharedEvent): string {
   switch (event.type) {
     case "run.created":
       return section("Prompt", quote(event.data.prompt));
     case "run.claimed":
-      return note(`Taken by the worker ${event.data.worker} (attempt ${event.attempt})`);
+      return note(
+        `Taken by ${"worker" in event.data ? `the worker ${event.data.worker}` : "a worker"} (attempt ${event.attempt})`,
+      );
     case "run.started":
       return note(`Started with the model ${event.data.model_id}`);
     case "run.recovering":
@@ -35,10 +45,10 @@ export function pieceOf(event: RunEvent): string {
       return note(`Cancelled by ${event.data.by.display_name}`);
     case "run.reopened":
       return note(`Turn ${event.turn}`);
-    case "environment.step":
-      return note(
-        `${event.data.name}: ${event.data.state}${event.data.detail ? ` (${event.data.detail})` : ""}`,
-      );
+    case "environment.step": {
+      const detail = "detail" in event.data && event.data.detail ? ` (${event.data.detail})` : "";
+      return note(`${event.data.name}: ${event.data.state}${detail}`);
+    }
     case "message.user":
       return section("Follow-up", quote(event.data.text));
     case "message.agent":
@@ -78,7 +88,8 @@ export function pieceOf(event: RunEvent): string {
     case "compacted":
       return section("The conversation so far, in short", quote(event.data.summary));
     case "notice":
-      return note(event.data.message);
+      if ("message" in event.data) return note(event.data.message);
+      return event.data.code ? note(`Notice: ${event.data.code}`) : "";
     case "usage.updated":
       return "";
   }

@@ -13,6 +13,14 @@ export function pathOf(request: FastifyRequest): string {
   return request.url.split("?")[0] as string;
 }
 
+/** Share links begin with this. */
+export const SHARED = "/shared";
+
+/** The path as it may be kept: what stands in it must not be a right to read. */
+export function shownPathOf(request: FastifyRequest): string {
+  return pathOf(request).replace(new RegExp(`^${SHARED}/[^/]+`), `${SHARED}/{token}`);
+}
+
 export function requireAcceptable({ answers }: Pick<Route, "answers">, request: FastifyRequest) {
   const { accept } = request.headers;
   if (accept === undefined) return;
@@ -54,7 +62,11 @@ export function bodyMembers(
     if (!isEmpty) throw new Refusal("invalid_request", "This call takes no body.");
     return undefined;
   }
-  if (json === undefined) throw new Refusal("invalid_request", "This call needs a JSON body.");
+  if (json === undefined) {
+    const nothing = route.body.safeParse({});
+    if (nothing.success) return nothing.data;
+    throw new Refusal("invalid_request", "This call needs a JSON body.");
+  }
   const isWithFiles = isObject(json) && Array.isArray(json.attachments) && json.attachments.length > 0;
   if (bytes > limits.body && !isWithFiles) {
     throw new Refusal("payload_too_large", `A body without attachments may have ${limits.body} bytes.`);

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import type { RunEvent } from "@outrider/contract/event";
 import type { RunItem } from "@outrider/contract/run";
+import { type SharedEvent, type SharedRun, sharedEvent, sharedRun } from "@outrider/contract/shared";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Db } from "../store/db.ts";
 import { listEvents } from "../store/events.ts";
@@ -19,9 +20,13 @@ async function* eventsOf(db: Db, runId: string): AsyncGenerator<RunEvent> {
   }
 }
 
+async function* shared(events: AsyncIterable<RunEvent>): AsyncGenerator<SharedEvent> {
+  for await (const event of events) yield sharedEvent(event);
+}
+
 const writers: Record<
   (typeof transcriptMedia)[number],
-  (run: RunItem, events: AsyncIterable<RunEvent>) => AsyncIterable<string>
+  (run: RunItem | SharedRun, events: AsyncIterable<RunEvent | SharedEvent>) => AsyncIterable<string>
 > = {
   async *"text/markdown"(run, events) {
     yield openingOf(run);
@@ -47,15 +52,18 @@ export async function sendTranscript({
   run,
   request,
   reply,
+  isShared = false,
 }: {
   db: Db;
   run: RunItem;
   request: FastifyRequest;
   reply: FastifyReply;
+  /** For the reader of a share link, who sees less. */
+  isShared?: boolean;
 }): Promise<void> {
   const accept = request.headers.accept ?? "";
   const media = transcriptMedia.find((type) => accept.includes(type)) ?? "text/markdown";
-  await reply
-    .type(`${media}; charset=utf-8`)
-    .send(Readable.from(writers[media](run, eventsOf(db, run.run_id)), { objectMode: false }));
+  const events = eventsOf(db, run.run_id);
+  const text = isShared ? writers[media](sharedRun(run), shared(events)) : writers[media](run, events);
+  await reply.type(`${media}; charset=utf-8`).send(Readable.from(text, { objectMode: false }));
 }

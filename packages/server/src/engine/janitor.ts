@@ -2,13 +2,14 @@ import { limits } from "@outrider/contract/limits";
 import type { Logger } from "pino";
 import type { Db } from "../store/db.ts";
 import { deleteOldIdempotencyKeys } from "../store/idempotency.ts";
+import { deleteExpiredShares } from "../store/shares.ts";
 
 const EVERY_MS = 10 * 60_000;
 
 /** Takes away what has had its time. */
 export function startJanitor(db: Db, log: Logger): { stop(): Promise<void> } {
   const clean = () =>
-    deleteOldIdempotencyKeys(db, limits.idempotency.hours)
+    Promise.all([deleteOldIdempotencyKeys(db, limits.idempotency.hours), deleteExpiredShares(db)])
       .catch((error) => log.warn({ error }, "cannot clean up"))
       .then(() => {});
   let work = clean();

@@ -1,5 +1,3 @@
-import { createHash, randomBytes } from "node:crypto";
-import { crc32 } from "node:zlib";
 import {
   type CreateKeyRequest,
   type Key,
@@ -16,38 +14,15 @@ import { findKey, insertKey, revokeKey } from "../store/keys.ts";
 import type { Person } from "../store/people.ts";
 import { isAdmin, type Principal, requirePerson } from "./principal.ts";
 import { badMember, notFound, Refusal } from "./refusal.ts";
+import { hashToken, newToken } from "./tokens.ts";
 
-const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const BODY = 43;
-const CHECKSUM = 6;
 const SHOWN = 10;
 
-function base62(bytes: Buffer, width: number): string {
-  let rest = BigInt(`0x${bytes.toString("hex")}`);
-  let text = "";
-  for (; text.length < width; rest /= 62n) text = ALPHABET[Number(rest % 62n)] + text;
-  return text;
-}
+const prefixes = Object.values(keyPrefixes);
 
-function checksum(body: string): string {
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(body));
-  return base62(sum, CHECKSUM);
-}
-
-/** 32 random bytes behind a prefix that tells the kind, and a checksum that catches a cut or mistyped key. */
-function newRawKey(type: KeyType): string {
-  const body = keyPrefixes[type] + base62(randomBytes(32), BODY);
-  return body + checksum(body);
-}
-
-const wellFormed = new RegExp(`^or[paw]_[0-9A-Za-z]{${BODY + CHECKSUM}}$`);
-
-/** What is stored of a key; undefined for a text that cannot be one. The key is random, so one fast hash is enough. */
+/** What is stored of a key; undefined for a text that cannot be one. */
 export function hashKey(raw: string): Buffer | undefined {
-  if (!wellFormed.test(raw)) return undefined;
-  const body = raw.slice(0, -CHECKSUM);
-  return checksum(body) === raw.slice(-CHECKSUM) ? createHash("sha256").update(raw).digest() : undefined;
+  return hashToken(raw, prefixes);
 }
 
 export interface MadeKey {
@@ -66,7 +41,7 @@ interface KeyPlan {
 }
 
 async function storeKey(sql: Sql, plan: KeyPlan): Promise<MadeKey> {
-  const raw = newRawKey(plan.type);
+  const raw = newToken(keyPrefixes[plan.type]);
   const hash = hashKey(raw) as Buffer;
   const key = await insertKey(sql, { ...plan, key_id: uuidv7(), hash, prefix: raw.slice(0, SHOWN) });
   return { key, raw };

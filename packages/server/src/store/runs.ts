@@ -92,7 +92,8 @@ export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefi
         from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments,
       (select jsonb_agg(jsonb_build_object('artifact_id', f.artifact_id, 'type', f.type, 'name', f.name,
           'mime_type', f.mime_type, 'size_bytes', f.size_bytes) order by f.created_at, f.artifact_id)
-        from artifacts f where f.run_id = r.run_id) as artifacts
+        from artifacts f where f.run_id = r.run_id) as artifacts,
+      (select s.expires_at from shares s where s.run_id = r.run_id and s.expires_at > outrider_now()) as shared_until
     from runs r join run_heads h using (run_id) ${creators(sql)}
     where r.run_id = ${runId}`;
   return row && toRunItem(row);
@@ -234,9 +235,15 @@ function creators(sql: Sql) {
 }
 
 function toRunItem(row: Record<string, unknown>): RunItem {
-  const { creator_type, creator_uid, creator_name, creator_email, ...rest } = row;
+  const { creator_type, creator_uid, creator_name, creator_email, shared_until, ...rest } = row;
   const creator = { type: creator_type, uid: creator_uid, display_name: creator_name, email: creator_email };
-  return present({ ...rest, creator: present(creator), usage: rest.usage ?? noUsage }) as unknown as RunItem;
+  const share = shared_until ? { expires_at: shared_until } : null;
+  return present({
+    ...rest,
+    creator: present(creator),
+    usage: rest.usage ?? noUsage,
+    share,
+  }) as unknown as RunItem;
 }
 
 /** A member without a value is absent on the wire, never null. */

@@ -80,6 +80,20 @@ const ends: BadRequest[] = [
   ),
 ];
 
+const share =
+  (body: unknown) =>
+  ({ run }: World) => ({ method: "POST", path: `/agent/runs/${run.queued}/share`, body });
+
+const shares: BadRequest[] = [
+  invalid("a link for no time", share({ expires_in_hours: 0 }), { pointer: "/expires_in_hours" }),
+  invalid("a link for more than a year", share({ expires_in_hours: 8_761 }), {
+    pointer: "/expires_in_hours",
+  }),
+  invalid("a link with a member that is not known", share({ expires_at: "2030-01-01T00:00:00Z" }), {
+    pointer: "/expires_at",
+  }),
+];
+
 const run = { prompt: "SAY: second" };
 const once = (key: string | string[], body: unknown = run) =>
   create(body, { headers: { "idempotency-key": key } });
@@ -113,4 +127,4 @@ const streams: BadRequest[] = [
   invalid("two last events", stream(["1", "2"]), { pointer: "Last-Event-ID" }),
 ];
 
-export const steeringCases: BadRequest[] = [...followups, ...ends, ...idempotency, ...streams];
+export const steeringCases: BadRequest[] = [...followups, ...ends, ...shares, ...idempotency, ...streams];

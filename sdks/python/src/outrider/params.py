@@ -24,6 +24,7 @@ __all__ = [
     "RunAgentRequestParam",
     "RunFollowupRequestParam",
     "RunLimitsParam",
+    "ShareRequestParam",
     "UpdateFollowupRequestParam",
 ]
 
@@ -199,6 +200,11 @@ class RunLimitsParam(TypedDict):
     max_steps: NotRequired[int]
     max_cost_usd: NotRequired[float]
     timeout_minutes: NotRequired[int]
+
+
+class ShareRequestParam(TypedDict):
+    expires_in_hours: NotRequired[int]
+    """Default 168, a week, and no longer than the calling key lasts."""
 
 
 class UpdateFollowupRequestParam(TypedDict):

@@ -64,6 +64,7 @@ __all__ = [
     "ListModelsResponse",
     "ListRunsResponse",
     "ListSecretsResponse",
+    "ListSkillsResponse",
     "ListWorkersResponse",
     "MCPServerConfig",
     "Me",
@@ -110,8 +111,10 @@ __all__ = [
     "RunPhase",
     "RunReceipt",
     "RunReceiptEnvironment",
+    "RunReceiptMcpServer",
     "RunReceiptNetwork",
     "RunReceiptResourcesValue",
+    "RunReceiptSkill",
     "RunRecoveringEvent",
     "RunRecoveringEventData",
     "RunReopenedEvent",
@@ -127,10 +130,16 @@ __all__ = [
     "RunUsage",
     "Scope",
     "Secret",
+    "SentFile",
+    "Share",
+    "ShareRequest",
+    "ShareResponse",
+    "Skill",
     "ToolCalledEvent",
     "ToolCalledEventData",
     "ToolReturnedEvent",
     "ToolReturnedEventData",
+    "ToolReturnedEventDataImage",
     "UnknownRunEvent",
     "UpdateFollowupRequest",
     "UsageUpdatedEvent",
@@ -410,6 +419,8 @@ class CommandOutputEvent(BaseModel):
 class CommandStartedEventData(BaseModel):
     command_id: str
     command: str
+    background: Literal[True] | None = None
+    """The agent does not wait for its end; it is stopped at the end of the turn."""
 
 
 class CommandStartedEvent(BaseModel):
@@ -424,7 +435,12 @@ class CommandStartedEvent(BaseModel):
 
 
 class CompactedEventData(BaseModel):
+    """The conversation had grown too long: this replaces its beginning."""
+
     summary: str
+    """Empty where only old outputs were left out."""
+    kept_tokens: int | None = None
+    """About how much of what came last stands beside the summary."""
 
 
 class CompactedEvent(BaseModel):
@@ -436,6 +452,7 @@ class CompactedEvent(BaseModel):
     attempt: int
     type: Literal["compacted"]
     data: CompactedEventData
+    """The conversation had grown too long: this replaces its beginning."""
 
 
 class CreateKeyRequest(BaseModel):
@@ -677,6 +694,10 @@ class ListSecretsResponse(BaseModel):
     secrets: list[Secret]
 
 
+class ListSkillsResponse(BaseModel):
+    skills: list[Skill]
+
+
 class ListWorkersResponse(BaseModel):
     workers: list[Worker]
 
@@ -736,6 +757,7 @@ class MessageUserEventData(BaseModel):
     text: str
     followup_id: str
     mode: FollowupMode | str
+    attachments: list[SentFile] | None = None
 
 
 class MessageUserEvent(BaseModel):
@@ -749,23 +771,30 @@ class MessageUserEvent(BaseModel):
     data: MessageUserEventData
 
 
+class Model(BaseModel):
+    model_id: str
+    provider: str
+    alias_of: str | None = None
+    """The model that this name of the operator's means."""
+    description: str | None = None
+    context_tokens: int
+    max_output_tokens: int | None = None
+    sees_images: bool
+    prices: ModelPrices | None = None
+    available: bool
+    reason: str | None = None
+    """Why it is not available."""
+
+
 class ModelPrices(BaseModel):
     """US dollars for a million tokens. Absent where unknown."""
 
     input_usd_per_mtok: float
+    cached_input_usd_per_mtok: float | None = None
+    """Of input read from a cache."""
+    cache_write_usd_per_mtok: float | None = None
+    """Of input put into a cache."""
     output_usd_per_mtok: float
-
-
-class Model(BaseModel):
-    model_id: str
-    provider: str
-    description: str | None = None
-    context_tokens: int
-    prices: ModelPrices | None = None
-    """US dollars for a million tokens. Absent where unknown."""
-    available: bool
-    reason: str | None = None
-    """Why it is not available."""
 
 
 class NamedMCPServerConfig(BaseModel):
@@ -923,6 +952,7 @@ class RunCreatedEventData(BaseModel):
     prompt: str
     source: RunSourceType | str
     creator: RunCreatorInfo
+    attachments: list[SentFile] | None = None
 
 
 class RunCreatedEvent(BaseModel):
@@ -1050,8 +1080,12 @@ class RunItem(BaseModel):
     """What was sent with the prompt. Not in lists."""
     output_schema: dict[str, Any] | None = None
     """As sent. Not in lists."""
+    output: Any | None = None
+    """The answer that `output_schema` asked for. Not in lists."""
     artifacts: list[RunItemArtifact] | None = None
     """Files that the run has left. Not in lists."""
+    share: Share | None = None
+    """While a share link is good. Not in lists."""
     priority: int
     turns: int
     """The prompt, and each follow-up after an end."""
@@ -1080,6 +1114,24 @@ class RunReceiptEnvironment(BaseModel):
     build_id: str | None = None
 
 
+class RunReceiptSkill(BaseModel):
+    skill_spec: str
+    name: str
+    repository: str
+    """The address it was read from."""
+    commit: str
+    path: str
+    """Of its SKILL.md in the repository."""
+
+
+class RunReceiptMcpServer(BaseModel):
+    name: str
+    transport: Literal["stdio", "http", "sse"] | str
+    server: str | None = None
+    """What it calls itself, with its version."""
+    tools: list[str]
+
+
 class RunReceiptNetwork(BaseModel):
     mode: Literal["open", "allowlist", "none"] | str
     allow: list[str] | None = None
@@ -1102,6 +1154,8 @@ class RunReceipt(BaseModel):
     environment: RunReceiptEnvironment | None = None
     """Absent where the run began in an empty workspace."""
     repositories: list[CheckedOutRepository] | None = None
+    skill: RunReceiptSkill | None = None
+    mcp_servers: list[RunReceiptMcpServer] | None = None
     network: RunReceiptNetwork
     resources: dict[str, RunReceiptResourcesValue] | None = None
     """Each limit of the sandbox, and whether it held. Absent where none was opened."""
@@ -1179,6 +1233,8 @@ class RunSucceededEventData(BaseModel):
     """The agent's last words."""
 
     text: str
+    output: Any | None = None
+    """The answer that `output_schema` asked for."""
 
 
 class RunSucceededEvent(BaseModel):
@@ -1222,6 +1278,42 @@ class Secret(BaseModel):
     updated_at: datetime
 
 
+class SentFile(BaseModel):
+    attachment_id: str
+    file_name: str
+    mime_type: str
+    size_bytes: int
+
+
+class Share(BaseModel):
+    """A link by which anybody can read the run."""
+
+    expires_at: datetime
+
+
+class ShareRequest(BaseModel):
+    expires_in_hours: int | None = None
+    """Default 168, a week, and no longer than the calling key lasts."""
+
+
+class ShareResponse(BaseModel):
+    link: str | None = None
+    """The link, this once. Absent when the answer is a replay."""
+    expires_at: datetime
+
+
+class Skill(BaseModel):
+    """A skill in the repositories of an environment, as last built."""
+
+    name: str
+    description: str
+    """What it says that it is for; may be empty."""
+    skill_spec: str
+    """What a run's `config.skill_spec` takes."""
+    environments: list[str]
+    """Ids of those whose repositories have it."""
+
+
 class ToolCalledEventData(BaseModel):
     call_id: str
     tool: str
@@ -1239,11 +1331,18 @@ class ToolCalledEvent(BaseModel):
     data: ToolCalledEventData
 
 
+class ToolReturnedEventDataImage(BaseModel):
+    artifact_id: str
+    mime_type: str
+
+
 class ToolReturnedEventData(BaseModel):
     call_id: str
     tool: str
     output: str
     is_error: Literal[True] | None = None
+    images: list[ToolReturnedEventDataImage] | None = None
+    """What it returned besides text, kept as artifacts."""
 
 
 class ToolReturnedEvent(BaseModel):

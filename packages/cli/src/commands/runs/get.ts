@@ -38,8 +38,9 @@ export const getCommand = clientCommand("get", "Show how a run stands.")
               ?.map(({ artifact_id, name, size_bytes }) => `${artifact_id}  ${name} (${bytes(size_bytes)})`)
               .join("\n"),
           ],
-          ["output", "output" in run ? JSON.stringify(run.output, null, 2) : undefined],
+          ["output", run.output === undefined ? undefined : JSON.stringify(run.output, null, 2)],
           ["link", run.session_link],
+          ["shared until", run.share?.expires_at],
         ],
       });
     }),

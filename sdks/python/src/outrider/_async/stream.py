@@ -41,16 +41,13 @@ class AsyncStream(Generic[T]):
         *,
         deltas: bool = False,
     ) -> None:
-        self._http = http
-        self._options = {"max_retries": TRIES, **options}
-        self._deltas = deltas
-        after = call.query.get("after")
-        self._call = replace(call, accept="text/event-stream", query={**call.query, "after": None})
-        self._response: httpx.Response | None = None
-        self._is_closed = False
-        self.last_seq = int(str(after)) if after is not None else 0
+        self._reader = AsyncReader(http, call, options, deltas=deltas)
+        self._events = self._reader.events()
+
+    @property
+    def last_seq(self) -> int:
         """The number of the last event that was handed out."""
-        self._events = self._follow()
+        return self._reader.last_seq
 
     def __aiter__(self) -> AsyncIterator[T]:
         return self._events
@@ -68,11 +65,33 @@ class AsyncStream(Generic[T]):
 
     async def close(self) -> None:
         """Ends the stream; the run goes on."""
+        await self._reader.close()
+
+
+class AsyncReader(Generic[T]):
+    """What a stream reads by.
+
+    It knows nothing of the stream or of the generator it makes, so that no two of them hold each other: a
+    stream that is dropped is then closed at once. A circle would be closed whenever the garbage collector
+    comes by, which may be while the connection pool holds its lock, and then waits for it forever.
+    """
+
+    def __init__(self, http: AsyncHttp, call: Call[T], options: Mapping[str, Any], *, deltas: bool) -> None:
+        self._http = http
+        self._options = {"max_retries": TRIES, **options}
+        self._deltas = deltas
+        after = call.query.get("after")
+        self._call = replace(call, accept="text/event-stream", query={**call.query, "after": None})
+        self._response: httpx.Response | None = None
+        self._is_closed = False
+        self.last_seq = int(str(after)) if after is not None else 0
+
+    async def close(self) -> None:
         self._is_closed = True
         if self._response is not None:
             await self._response.aclose()
 
-    async def _follow(self) -> AsyncIterator[T]:
+    async def events(self) -> AsyncIterator[T]:
         fruitless = 0
         while not self._is_closed:
             exchange = self._exchange()

@@ -42,16 +42,13 @@ class Stream(Generic[T]):
         *,
         deltas: bool = False,
     ) -> None:
-        self._http = http
-        self._options = {"max_retries": TRIES, **options}
-        self._deltas = deltas
-        after = call.query.get("after")
-        self._call = replace(call, accept="text/event-stream", query={**call.query, "after": None})
-        self._response: httpx.Response | None = None
-        self._is_closed = False
-        self.last_seq = int(str(after)) if after is not None else 0
+        self._reader = Reader(http, call, options, deltas=deltas)
+        self._events = self._reader.events()
+
+    @property
+    def last_seq(self) -> int:
         """The number of the last event that was handed out."""
-        self._events = self._follow()
+        return self._reader.last_seq
 
     def __iter__(self) -> Iterator[T]:
         return self._events
@@ -69,11 +66,33 @@ class Stream(Generic[T]):
 
     def close(self) -> None:
         """Ends the stream; the run goes on."""
+        self._reader.close()
+
+
+class Reader(Generic[T]):
+    """What a stream reads by.
+
+    It knows nothing of the stream or of the generator it makes, so that no two of them hold each other: a
+    stream that is dropped is then closed at once. A circle would be closed whenever the garbage collector
+    comes by, which may be while the connection pool holds its lock, and then waits for it forever.
+    """
+
+    def __init__(self, http: Http, call: Call[T], options: Mapping[str, Any], *, deltas: bool) -> None:
+        self._http = http
+        self._options = {"max_retries": TRIES, **options}
+        self._deltas = deltas
+        after = call.query.get("after")
+        self._call = replace(call, accept="text/event-stream", query={**call.query, "after": None})
+        self._response: httpx.Response | None = None
+        self._is_closed = False
+        self.last_seq = int(str(after)) if after is not None else 0
+
+    def close(self) -> None:
         self._is_closed = True
         if self._response is not None:
             self._response.close()
 
-    def _follow(self) -> Iterator[T]:
+    def events(self) -> Iterator[T]:
         fruitless = 0
         while not self._is_closed:
             exchange = self._exchange()

@@ -16,6 +16,7 @@ from .me import AsyncMe
 from .models import AsyncModels
 from .runs import AsyncRuns
 from .secrets import AsyncSecrets
+from .skills import AsyncSkills
 from .workers import AsyncWorkers
 
 
@@ -63,6 +64,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def secrets(self) -> AsyncSecrets:
         return AsyncSecrets(self)
+
+    @cached_property
+    def skills(self) -> AsyncSkills:
+        return AsyncSkills(self)
 
     @cached_property
     def workers(self) -> AsyncWorkers:

@@ -17,6 +17,7 @@ from .me import Me
 from .models import Models
 from .runs import Runs
 from .secrets import Secrets
+from .skills import Skills
 from .workers import Workers
 
 
@@ -64,6 +65,10 @@ class Resources(Http):
     @cached_property
     def secrets(self) -> Secrets:
         return Secrets(self)
+
+    @cached_property
+    def skills(self) -> Skills:
+        return Skills(self)
 
     @cached_property
     def workers(self) -> Workers:

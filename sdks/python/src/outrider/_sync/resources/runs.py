@@ -229,6 +229,37 @@ class Runs(Following):
             Call("GET", f"/agent/runs/{path(run_id)}/diff", str, accept="text/x-diff"), options
         )
 
+    def share(
+        self, run_id: str, *, expires_in_hours: int | None = None, **options: Unpack[PostOptions]
+    ) -> types.ShareResponse:
+        """Make a link by which anybody can read a run.
+
+        For who may steer the run, with a key that may also read it. A run has one link: a new one
+        replaces the one before, which ends at once. The link answers the transcript without a key, and
+        nothing else of the installation.
+
+        :param expires_in_hours: Default 168, a week, and no longer than the calling key lasts.
+        """
+        return self._http.call(
+            Call(
+                "POST",
+                f"/agent/runs/{path(run_id)}/share",
+                types.ShareResponse,
+                body={"expires_in_hours": expires_in_hours},
+            ),
+            options,
+        )
+
+    def unshare(self, run_id: str, **options: Unpack[RequestOptions]) -> None:
+        """End a run's share link at once.
+
+        Answers the same where the run has none.
+        """
+        return cast(
+            None,
+            self._http.call(Call[Any]("DELETE", f"/agent/runs/{path(run_id)}/share", type(None)), options),
+        )
+
     @cached_property
     def with_raw_response(self) -> RunsWithRawResponse:
         return RunsWithRawResponse(self)
@@ -247,6 +278,8 @@ class RunsWithRawResponse:
         self.cancel = to_raw(resource.cancel)
         self.transcript = to_raw(resource.transcript)
         self.diff = to_raw(resource.diff)
+        self.share = to_raw(resource.share)
+        self.unshare = to_raw(resource.unshare)
 
 
 class RunsWithStreamingResponse:
@@ -258,3 +291,5 @@ class RunsWithStreamingResponse:
         self.cancel = to_streamed(resource.cancel)
         self.transcript = to_streamed(resource.transcript)
         self.diff = to_streamed(resource.diff)
+        self.share = to_streamed(resource.share)
+        self.unshare = to_streamed(resource.unshare)

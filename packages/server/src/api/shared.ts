@@ -1,0 +1,61 @@
+import { Uuid } from "@outrider/contract/text";
+import type { FastifyInstance } from "fastify";
+import { notFound } from "../engine/refusal.ts";
+import { getSharedRun, requireShared } from "../engine/shares.ts";
+import { findArtifact } from "../store/artifacts.ts";
+import type { Services } from "./call.ts";
+import { sendArtifact, sendDiff } from "./files.ts";
+import { requireAcceptable, SHARED } from "./request.ts";
+import { sendTranscript, transcriptMedia } from "./transcript.ts";
+
+/** The address is the right to read, so it must not travel on with a click, into a cache or into a search engine. */
+const discreet = {
+  "cache-control": "no-store",
+  "referrer-policy": "no-referrer",
+  "x-robots-tag": "noindex",
+};
+
+const transcript = { answers: { 200: { description: "The transcript.", media: transcriptMedia } } };
+
+/** What a share link opens: one run, for whoever has the link. No key is asked for, and none adds anything. */
+export function registerShared(app: FastifyInstance, { db, blobs }: Pick<Services, "db" | "blobs">) {
+  app.register(async (corner) => {
+    corner.addHook("onRequest", async (_request, reply) => {
+      reply.headers(discreet);
+    });
+
+    corner.get<{ Params: { token: string } }>(
+      `${SHARED}/:token`,
+      { config: { operation: "shared.transcript" } },
+      async (request, reply) => {
+        const run = await getSharedRun(db, request.params.token);
+        requireAcceptable(transcript, request);
+        await sendTranscript({ db, run, request, reply, isShared: true });
+        return reply;
+      },
+    );
+
+    corner.get<{ Params: { token: string } }>(
+      `${SHARED}/:token/diff`,
+      { config: { operation: "shared.diff" } },
+      async (request, reply) => {
+        const runId = await requireShared(db, request.params.token);
+        await sendDiff(reply, { sql: db, blobs, runId });
+        return reply;
+      },
+    );
+
+    corner.get<{ Params: { token: string; artifactId: string } }>(
+      `${SHARED}/:token/artifacts/:artifactId`,
+      { config: { operation: "shared.artifact" } },
+      async (request, reply) => {
+        const runId = await requireShared(db, request.params.token);
+        const { data: artifactId } = Uuid.safeParse(request.params.artifactId);
+        const artifact = artifactId && (await findArtifact(db, artifactId));
+        if (!artifact || artifact.run_id !== runId) throw notFound("artifact");
+        await sendArtifact(reply, { blobs, artifact });
+        return reply;
+      },
+    );
+  });
+}
