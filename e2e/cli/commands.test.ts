@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { operations } from "../../packages/cli/test/operations.ts";
-import { startWorld, type World } from "../../packages/worker/test/world.ts";
+import { patience, startWorld, type World } from "../../packages/worker/test/world.ts";
 import { type FaultProxy, startFaultProxy } from "../clients/fault-proxy.ts";
 import { root } from "../process.ts";
 import { type Cli, type CliOptions, makeCli, type Said } from "./cli.ts";
@@ -132,6 +132,27 @@ describe("runs", () => {
     expect((await fetch(shared)).status).toBe(404);
     await play(["runs", "delete", run_id, "--yes"]);
     expect((await cli(["runs", "get", run_id])).code).toBe(4);
+  });
+
+  test("a session opens in the browser, which does not learn the key", async () => {
+    const run = await world.create(["SAY: x"]);
+    const { session_link } = await world.until(run, "SUCCEEDED");
+    const browser = join(folder, "browser");
+    const seen = join(folder, "seen");
+    writeFileSync(
+      browser,
+      `#!/bin/sh\necho "$@" > ${seen}.part; env >> ${seen}.part; mv ${seen}.part ${seen}\n`,
+    );
+    chmodSync(browser, 0o755);
+    await play(["runs", "open", run], { environment: { BROWSER: browser } });
+    await vi.waitUntil(() => existsSync(seen), patience);
+    expect(readFileSync(seen, "utf8").split("\n")[0]).toBe(session_link);
+    expect(readFileSync(seen, "utf8")).not.toContain(world.key);
+    const none = await play(["runs", "open", run], { environment: { BROWSER: join(folder, "none") } });
+    expect(none).toMatchObject({
+      stdout: `${session_link}\n`,
+      stderr: expect.stringContaining("No browser"),
+    });
   });
 
   test("they are steered and cancelled", async () => {

@@ -155,14 +155,15 @@ export class TranscriptView {
     if (state === "failed") this.#print(red(`✗ ${text}`));
   }
 
-  #started({ command_id, command }: Of<"command.started">): void {
+  #started({ command_id, command, background }: Of<"command.started">): void {
     const { bold, cyan } = this.#out.style;
     this.#commands.set(command_id, new CommandOutput(this.#isFull ? Number.POSITIVE_INFINITY : OUTPUT_LINES));
     const lines = harmless(command).split("\n");
+    const sign = background ? "&" : "$";
     const shown = this.#isFull ? lines : lines.slice(0, PROMPT_LINES);
     this.#print(
       "",
-      ...shown.map((line, index) => `${cyan(index === 0 ? "$" : " ")} ${bold(this.#fit(line, 2))}`),
+      ...shown.map((line, index) => `${cyan(index === 0 ? sign : " ")} ${bold(this.#fit(line, 2))}`),
     );
     this.#status.show(lines[0] as string);
   }

@@ -45,7 +45,9 @@ export const openCommand = clientCommand("open", "Open a run's session in the br
 /** BROWSER, else what the system has for it. The link is one argument and goes through no shell. */
 async function browse(link: string): Promise<boolean> {
   const usual = process.platform === "darwin" ? "open" : "xdg-open";
-  const child = spawn(process.env.BROWSER || usual, [link], { stdio: "ignore", detached: true });
+  // A browser hands its environment on to much else, and the key is none of its business.
+  const { OUTRIDER_API_KEY: _, ...env } = process.env;
+  const child = spawn(process.env.BROWSER || usual, [link], { env, stdio: "ignore", detached: true });
   try {
     await once(child, "spawn");
     child.unref();
