@@ -102,6 +102,12 @@ describe("speech", () => {
     expect(speech.settle("next")).toEqual({ lines: ["next"], isAnew: false });
   });
 
+  test("begins with its first words, whatever empty lines stand before them", () => {
+    const speech = new Speech();
+    expect(speech.hear("\n\none\n")).toEqual(["one"]);
+    expect(speech.settle("\n\none\ntwo")).toEqual({ lines: ["two"], isAnew: false });
+  });
+
   test("where pieces were lost, the whole is told again", () => {
     const speech = new Speech();
     speech.hear("two\n");

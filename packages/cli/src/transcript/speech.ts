@@ -10,7 +10,8 @@ export class Speech {
 
   /** Lines that are complete with this piece. */
   hear(delta: string): string[] {
-    this.#heard += delta;
+    // Empty lines at the beginning would be all that stands beside the mark.
+    this.#heard += this.#heard === "" ? delta.replace(/^\n+/, "") : delta;
     const end = this.#heard.lastIndexOf("\n") + 1;
     const lines = end > this.#told ? split(this.#heard.slice(this.#told, end - 1)) : [];
     this.#told = Math.max(this.#told, end);
@@ -28,7 +29,8 @@ export class Speech {
   }
 
   /** The message as it stands in the log. */
-  settle(text: string): { lines: string[]; isAnew: boolean } {
+  settle(message: string): { lines: string[]; isAnew: boolean } {
+    const text = message.replace(/^\n+/, "");
     const told = this.#heard.slice(0, this.#told);
     const isAnew = !text.startsWith(told);
     this.forget();
