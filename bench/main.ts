@@ -2,6 +2,7 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 import { benchCalls } from "./calls.ts";
 import { benchCancel } from "./cancel.ts";
 import { interruption } from "./child.ts";
+import { benchCli } from "./cli.ts";
 import { benchMemory } from "./memory.ts";
 import { benchQueue } from "./queue.ts";
 import { benchResume } from "./resume.ts";
@@ -22,6 +23,7 @@ const benches: Record<string, (part?: string) => Promise<Verdict[]>> = {
   memory: benchMemory,
   steps: benchSteps,
   resume: benchResume,
+  cli: benchCli,
 };
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);

@@ -408,31 +408,6 @@ describe("on a PostgreSQL of one's own", () => {
   });
 });
 
-/** The command and all below it, by what the help itself lists. */
-async function helpOf(path: string[]): Promise<{ command: string; code: number | null; help: string }[]> {
-  const { code, stdout, stderr } = await outrider([...path, "--help"]);
-  const listed = /\nCommands:\n([\s\S]*)$/.exec(stdout)?.[1] ?? "";
-  const below = [...listed.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name as string);
-  const commands = below.filter((name) => name !== "help");
-  const inner = await Promise.all(commands.map((name) => helpOf([...path, name])));
-  return [{ command: path.join(" "), code, help: stdout + stderr }, ...inner.flat()];
-}
-
-describe("the command line", () => {
-  test("explains every command", async () => {
-    const pages = await helpOf([]);
-    expect(pages.map(({ command }) => command)).toEqual(
-      expect.arrayContaining(["", "serve", "person", "person add", "person key", "person list"]),
-    );
-    for (const { command, code, help } of pages) {
-      expect(code).toBe(0);
-      expect(help).toMatch(
-        new RegExp(`^Usage: outrider${command && ` ${command}`} ?[^\\n]*\\n\\n[A-Z][^\\n]+\\.`),
-      );
-    }
-  });
-});
-
 describe("the logs of all of this", () => {
   test("are JSON, one object a line", () => {
     const lines = servers.flatMap((one) => one.stdout().split("\n").filter(Boolean));

@@ -27,7 +27,9 @@ const add = new Command("add")
   .description("Add a person and print their first key, once.")
   .argument("<email>")
   .requiredOption("--name <name>", "how the person is shown")
-  .addOption(new Option("--role <role>").choices(["member", "admin"]).default("member"))
+  .addOption(
+    new Option("--role <role>", "what the person may do").choices(["member", "admin"]).default("member"),
+  )
   .action((email: string, { name, role }: { name: string; role: "member" | "admin" }) =>
     withDatabase(async (db) => {
       if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new Error(`${email} is not an e-mail address.`);

@@ -1,0 +1,65 @@
+import type { CloudEnvironment, EnvironmentRepository } from "@outrider/sdk";
+import { clientCommand, withClient } from "../../client-command.ts";
+import { findEnvironment } from "../../input/named.ts";
+import { pairs } from "../../terminal/figures.ts";
+import type { Output } from "../../terminal/output.ts";
+
+export const listCommand = clientCommand("list", "List environments.").action(
+  withClient(async ({ client, out }) => {
+    const document = await client.environments.list();
+    const { environments } = document;
+    out.list<CloudEnvironment>({
+      ...{
+        document,
+        rows: environments,
+        id: ({ environment_id }) => environment_id,
+        none: "No environments.",
+      },
+      columns: [
+        { title: "ENVIRONMENT", text: ({ environment_id }) => environment_id },
+        { title: "NAME", text: ({ name }) => name },
+        { title: "VERSION", text: ({ version }) => String(version) },
+        { title: "BUILD", text: ({ build }) => build?.state },
+        { title: "NETWORK", text: ({ network }) => network.mode },
+        { title: "REPOSITORIES", text: ({ repos }) => repos.map(repositoryText).join(", "), gives: true },
+      ],
+    });
+  }),
+);
+
+export const getCommand = clientCommand("get", "Show an environment.")
+  .argument("<environment>", "its name or id")
+  .action(
+    withClient(async ({ client, out }, environment) =>
+      showEnvironment(out, await findEnvironment(client, environment as string)),
+    ),
+  );
+
+export function showEnvironment(out: Output, environment: CloudEnvironment): void {
+  const { network, resources = {}, build } = environment;
+  out.item({
+    document: environment,
+    id: environment.environment_id,
+    members: [
+      ["environment", environment.environment_id],
+      ["name", environment.name],
+      ["description", environment.description],
+      ["version", String(environment.version)],
+      ["build", build && `${build.state} ${build.build_id}`],
+      ["message", build?.status_message?.message],
+      ["repositories", environment.repos.map(repositoryText).join("\n")],
+      ["setup", environment.setup_commands.join("\n")],
+      ["variables", pairs(environment.variables)],
+      ["secrets", environment.secrets.join(", ")],
+      ["network", [network.mode, ...(network.allow ?? [])].join(" ")],
+      ["resources", pairs(resources)],
+      ["timeout", environment.timeout_minutes && `${environment.timeout_minutes} min`],
+      ["runs at once", environment.max_concurrent_runs?.toString()],
+      ["updated", environment.updated_at],
+    ].map(([name, value]) => [name as string, value === undefined ? undefined : String(value)]),
+  });
+}
+
+function repositoryText({ url, owner, repo, ref, path }: EnvironmentRepository): string {
+  return `${url ?? `${owner}/${repo}`}${ref ? `#${ref}` : ""}${path ? ` in ${path}` : ""}`;
+}

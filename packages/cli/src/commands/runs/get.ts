@@ -1,0 +1,47 @@
+import { clientCommand, withClient } from "../../client-command.ts";
+import { runIdOf } from "../../input/named.ts";
+import { bytes, pairs } from "../../terminal/figures.ts";
+import { usageLine } from "../../transcript/summary.ts";
+
+export const getCommand = clientCommand("get", "Show how a run stands.")
+  .argument("<run>", "its id or session link")
+  .action(
+    withClient(async ({ client, out }, given) => {
+      const run = await client.runs.get(runIdOf(given as string));
+      const { agent_config: config, queue, status_message: status } = run;
+      out.item({
+        document: run,
+        id: run.run_id,
+        members: [
+          ["run", run.run_id],
+          ["title", run.title],
+          ["state", run.state === "INPROGRESS" ? `${run.state} (${run.phase})` : run.state],
+          ["queue", queue && `${queue.position}.${queue.reason ? ` ${queue.reason}` : ""}`],
+          [run.state === "BLOCKED" ? "question" : "message", status?.message],
+          ["remedy", status?.remedy],
+          ["name", config.name],
+          ["model", config.model_id],
+          ["environment", config.environment_id],
+          ["skill", config.skill_spec],
+          ["mcp", config.mcp_servers && Object.keys(config.mcp_servers).join(", ")],
+          ["creator", `${run.creator.display_name} (${run.source})`],
+          ["created", run.created_at],
+          ["started", run.started_at],
+          ["finished", run.finished_at],
+          ["turns", run.turns > 1 ? String(run.turns) : undefined],
+          ["usage", usageLine(run)],
+          ["limits", run.limits && pairs(run.limits)],
+          ["metadata", run.metadata && pairs(run.metadata)],
+          [
+            "artifacts",
+            run.artifacts
+              ?.map(({ artifact_id, name, size_bytes }) => `${artifact_id}  ${name} (${bytes(size_bytes)})`)
+              .join("\n"),
+          ],
+          ["output", run.output === undefined ? undefined : JSON.stringify(run.output, null, 2)],
+          ["link", run.session_link],
+          ["shared until", run.share?.expires_at],
+        ],
+      });
+    }),
+  );

@@ -1,0 +1,302 @@
+import type { MessageAgentDelta, RunEvent } from "@outrider/sdk";
+import { bytes, duration } from "../terminal/figures.ts";
+import { harmless, harmlessLine } from "../terminal/harmless.ts";
+import type { Output } from "../terminal/output.ts";
+import type { Status } from "../terminal/status.ts";
+import { cut, wrap } from "../terminal/width.ts";
+import { CommandOutput } from "./command-output.ts";
+import { Markdown } from "./markdown.ts";
+import { patchCounts, patchLines } from "./patch.ts";
+import { Speech } from "./speech.ts";
+
+const OUTPUT_LINES = 8;
+const PATCH_LINES = 16;
+const PROMPT_LINES = 12;
+/** Lines longer than this are hard to read, however wide the terminal. */
+const WIDEST = 100;
+
+/** The question itself follows as an event of its own. */
+const ASK = "ask";
+
+type Of<Type extends RunEvent["type"]> = Extract<RunEvent, { type: Type }>["data"];
+
+/** A run's events as a person reads them, one after the other. */
+export class TranscriptView {
+  readonly #out: Output;
+  readonly #status: Status;
+  readonly #isFull: boolean;
+  readonly #commands = new Map<string, CommandOutput>();
+  readonly #speech = new Speech();
+  #markdown: Markdown | undefined;
+  #turn = 1;
+
+  constructor({ out, status, isFull }: { out: Output; status: Status; isFull: boolean }) {
+    this.#out = out;
+    this.#status = status;
+    this.#isFull = isFull;
+  }
+
+  show(event: RunEvent | MessageAgentDelta): void {
+    if (event.type === "message.agent.delta") {
+      this.#hear(event.data.text);
+      return;
+    }
+    if (event.turn !== this.#turn) {
+      this.#turn = event.turn;
+      this.#print("", this.#out.style.dim(`── turn ${event.turn} ──`));
+    }
+    this.#show(event);
+  }
+
+  #show(event: RunEvent): void {
+    const { bold, cyan, dim, green, magenta, red, yellow } = this.#out.style;
+    switch (event.type) {
+      case "run.created":
+        if (event.data.title !== event.data.prompt.trim()) this.#print(bold(this.#oneLine(event.data.title)));
+        this.#quote(event.data.prompt, `${harmlessLine(event.data.creator.display_name)} asks`);
+        this.#status.show("waits for a worker");
+        return;
+      case "run.claimed":
+        this.#status.show(`${event.data.worker} prepares the sandbox`);
+        return;
+      case "run.started":
+        this.#print("", dim(`${this.#oneLine(event.data.model_id)} begins`));
+        this.#status.show("thinks");
+        return;
+      case "run.recovering":
+        this.#speech.forget();
+        this.#print(yellow(this.#oneLine(`↻ taken up again: ${event.data.reason}`)));
+        this.#status.show("waits for a worker");
+        return;
+      case "run.blocked":
+        this.#say(event.data.question, magenta("?"));
+        return;
+      case "run.succeeded":
+        return;
+      case "run.failed": {
+        const { message, error_code, remedy } = event.data.status_message;
+        this.#print(red(this.#words(`✗ ${error_code ?? "failed"}: ${message}`)));
+        if (remedy) this.#print(this.#words(`  ${remedy}`));
+        return;
+      }
+      case "run.cancelled":
+        this.#print(yellow(this.#oneLine(`■ cancelled by ${event.data.by.display_name}`)));
+        return;
+      case "run.reopened":
+        this.#status.show("waits for a worker");
+        return;
+      case "environment.step":
+        this.#environment(event.data);
+        return;
+      case "message.user":
+        this.#print("");
+        this.#quote(event.data.text, "follow-up");
+        return;
+      case "message.agent":
+        this.#settle(event.data.text);
+        return;
+      case "reasoning":
+        if (this.#isFull) this.#print(...this.#wrapped(event.data.text, "  ").map(dim));
+        this.#status.show("thinks");
+        return;
+      case "command.started":
+        this.#started(event.data);
+        return;
+      case "command.output":
+        this.#output(event.data);
+        return;
+      case "command.finished":
+        this.#finished(event.data);
+        return;
+      case "file.changed":
+        this.#changed(event.data);
+        return;
+      case "tool.called":
+        this.#called(event.data);
+        return;
+      case "tool.returned":
+        this.#returned(event.data);
+        return;
+      case "plan.updated": {
+        const marks = { done: green("✓"), active: cyan("▸"), pending: dim("·") };
+        const steps = event.data.steps.map(
+          ({ text, state }) => `  ${marks[state]} ${this.#oneLine(text, 4)}`,
+        );
+        this.#print("", bold("Plan"), ...steps);
+        return;
+      }
+      case "usage.updated":
+        return;
+      case "artifact.added": {
+        const { name, size_bytes, artifact_id } = event.data;
+        this.#print(dim(this.#oneLine(`⇩ ${name} (${bytes(size_bytes)}) ${artifact_id}`)));
+        return;
+      }
+      case "compacted":
+        this.#print(dim("⋯ the conversation had grown long and was shortened"));
+        return;
+      case "notice":
+        this.#print(yellow(this.#words(`! ${event.data.message}`)));
+        return;
+      default: {
+        // A newer server may tell of more than we know.
+        const { type } = event as { type: string };
+        this.#print(dim(this.#oneLine(`· ${type}`)));
+        return;
+      }
+    }
+  }
+
+  #environment({ name, state, detail }: Of<"environment.step">): void {
+    const { red, dim } = this.#out.style;
+    const text = this.#oneLine(`${name}${detail ? `: ${detail}` : ""}`, 2);
+    if (state === "started") this.#status.show(text);
+    if (state === "finished") this.#print(dim(`✓ ${text}`));
+    if (state === "failed") this.#print(red(`✗ ${text}`));
+  }
+
+  #started({ command_id, command, background }: Of<"command.started">): void {
+    const { bold, cyan } = this.#out.style;
+    this.#commands.set(command_id, new CommandOutput(this.#isFull ? Number.POSITIVE_INFINITY : OUTPUT_LINES));
+    const lines = harmless(command).split("\n");
+    const sign = background ? "&" : "$";
+    const shown = this.#isFull ? lines : lines.slice(0, PROMPT_LINES);
+    this.#print(
+      "",
+      ...shown.map((line, index) => `${cyan(index === 0 ? sign : " ")} ${bold(this.#fit(line, 2))}`),
+    );
+    this.#status.show(lines[0] as string);
+  }
+
+  #output({ command_id, text }: Of<"command.output">): void {
+    const output = this.#commands.get(command_id);
+    const lines = output?.add(text) ?? [];
+    if (this.#isFull) this.#print(...lines.map((line) => this.#dimmed(line)));
+    if (output?.last) this.#status.show(output.last);
+  }
+
+  #finished({ command_id, exit_code, duration_ms, timed_out, omitted_bytes }: Of<"command.finished">): void {
+    const { dim, green, red } = this.#out.style;
+    const output = this.#commands.get(command_id);
+    this.#commands.delete(command_id);
+    const rest = output?.close() ?? [];
+    const lines = this.#isFull ? rest : (output?.lines ?? []);
+    if (!this.#isFull && output && output.dropped > 0)
+      this.#print(dim(`  … ${output.dropped} lines before (--full shows all)`));
+    this.#print(...lines.map((line) => this.#dimmed(line)));
+    const how = exit_code === undefined ? (timed_out ? "timed out" : "killed") : `exit ${exit_code}`;
+    const omitted = omitted_bytes ? `, ${bytes(omitted_bytes)} of output left out` : "";
+    const mark = exit_code === 0 ? green("✓") : red("✗");
+    this.#print(
+      `  ${mark} ${exit_code === 0 ? dim(how) : red(how)} ${dim(`· ${duration(duration_ms)}${omitted}`)}`,
+    );
+    this.#status.show("thinks");
+  }
+
+  #changed({ path, kind, patch }: Of<"file.changed">): void {
+    const { style, width } = this.#out;
+    const sign = { created: style.green("+"), modified: style.yellow("~"), deleted: style.red("−") }[kind];
+    this.#print(
+      `${sign} ${style.bold(this.#oneLine(path, 20))} ${style.dim(`${kind} ${patchCounts(patch)}`)}`,
+    );
+    const most = this.#isFull ? Number.POSITIVE_INFINITY : PATCH_LINES;
+    const lines = patch === "" ? [] : patchLines(patch, { style, columns: width - 2, most });
+    this.#print(...lines.map((line) => `  ${line}`));
+  }
+
+  #called({ tool, input }: Of<"tool.called">): void {
+    if (tool === ASK) return;
+    const { bold, cyan, dim } = this.#out.style;
+    const json = harmlessLine(JSON.stringify(input) ?? "");
+    this.#print("", `${cyan("›")} ${bold(harmlessLine(tool))} ${dim(this.#fit(json, tool.length + 3))}`);
+    this.#status.show(tool);
+  }
+
+  #returned({ tool, output, is_error }: Of<"tool.returned">): void {
+    if (tool === ASK) return;
+    const lines = harmless(output).trimEnd().split("\n");
+    const shown = this.#isFull ? lines : lines.slice(0, OUTPUT_LINES);
+    const paint = is_error ? this.#out.style.red : this.#out.style.dim;
+    this.#print(...shown.filter(Boolean).map((line) => paint(`  ${this.#fit(line, 2)}`)));
+    const more = lines.length - shown.length;
+    if (more > 0) this.#print(this.#out.style.dim(`  … ${more} more lines (--full shows all)`));
+    this.#status.show("thinks");
+  }
+
+  #hear(delta: string): void {
+    const isFirst = !this.#speech.isBegun;
+    const lines = this.#speech.hear(delta);
+    if (lines.length > 0) this.#speak(lines, isFirst);
+    if (this.#speech.open.trim() !== "") this.#status.show(this.#speech.open);
+  }
+
+  #settle(text: string): void {
+    const isFirst = !this.#speech.isBegun;
+    const { lines, isAnew } = this.#speech.settle(text);
+    if (lines.length > 0) this.#speak(lines, isFirst || isAnew);
+    this.#markdown = undefined;
+    this.#status.show("thinks");
+  }
+
+  #speak(lines: string[], isFirst: boolean): void {
+    const { style } = this.#out;
+    if (isFirst || !this.#markdown) {
+      this.#markdown = new Markdown(style, this.#columns(2));
+      this.#print("");
+    }
+    const markdown = this.#markdown;
+    const shown = lines.flatMap((line) => markdown.line(line.replaceAll("\t", "    ")));
+    this.#print(...shown.map((line, index) => `${isFirst && index === 0 ? style.green("●") : " "} ${line}`));
+  }
+
+  #say(text: string, sign: string): void {
+    const lines = this.#wrapped(text, "  ");
+    this.#print("", ...lines.map((line, index) => (index === 0 ? `${sign} ${line.slice(2)}` : line)));
+  }
+
+  #quote(text: string, who: string): void {
+    const { dim } = this.#out.style;
+    const lines = this.#wrapped(text.trimEnd(), "");
+    const shown = this.#isFull ? lines : lines.slice(0, PROMPT_LINES);
+    const more = lines.length - shown.length;
+    this.#print(
+      dim(`${who}:`),
+      ...shown.map((line) => `${dim("▏")} ${line}`),
+      ...(more > 0 ? [dim(`▏ … ${more} more lines`)] : []),
+    );
+  }
+
+  #wrapped(text: string, indent: string): string[] {
+    const columns = this.#columns(indent.length + 2);
+    const lines = harmless(text).replaceAll("\t", "    ").split("\n");
+    if (!Number.isFinite(columns)) return lines.map((line) => indent + line);
+    return lines.flatMap((line) => wrap(line, columns)).map((line) => indent + line);
+  }
+
+  #words(text: string): string {
+    return this.#wrapped(text, "").join("\n");
+  }
+
+  #dimmed(line: string): string {
+    return this.#out.style.dim(`  ${this.#isFull ? line : this.#fit(line, 2)}`);
+  }
+
+  /** One line that fits beside what takes so many columns. */
+  #oneLine(text: string, taken = 0): string {
+    return this.#fit(harmlessLine(text), taken);
+  }
+
+  #fit(line: string, taken: number): string {
+    return cut(line.replaceAll("\t", "    "), Math.max(8, this.#out.width - taken));
+  }
+
+  #columns(taken: number): number {
+    return this.#out.isTerminal ? Math.min(this.#out.width, WIDEST) - taken : Number.POSITIVE_INFINITY;
+  }
+
+  #print(...lines: string[]): void {
+    if (lines.length === 0) return;
+    this.#status.clear();
+    for (const line of lines) this.#out.print(line);
+  }
+}
