@@ -22,6 +22,7 @@ check: setup ## format, lint, types, openapi.json against the contract, the SDK 
 	@node scripts/openapi.ts --check
 	@node packages/sdk/scripts/generate.ts --check
 	@node packages/sdk/scripts/reference.ts --check
+	@node scripts/cli-reference.ts --check
 	@redocly lint openapi.json
 
 format: setup ## format, sort imports and apply the safe fixes

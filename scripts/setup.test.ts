@@ -51,6 +51,9 @@ const fakes = {
     esac`,
   chromium: "",
   curl: "",
+  openssl: "",
+  zsh: "",
+  fish: "",
   sshd: "",
 };
 
@@ -304,10 +307,10 @@ describe("set-up says in one sentence", () => {
       "no browser for the tests: install Chromium or Google Chrome, so that chromium or google-chrome is on PATH.",
     ],
     [
-      "that there is no curl",
+      "which programs the tests need besides",
       { goal: "test" },
-      { ...asSomebody, curl: null },
-      "curl is missing, by which the tests try the proxy: install curl.",
+      { ...asSomebody, curl: null, fish: null },
+      "the tests need programs that are missing: install curl fish.",
     ],
     ["how it is called", { goal: "tests" }, {}, "usage: scripts/setup [test]"],
   ])("%s", (_, { goal }: { goal?: string }, changes, sentence) => {

@@ -30,10 +30,12 @@ export async function pack(destination: string): Promise<string> {
 async function bundle(dist: string): Promise<void> {
   const input = join(home, "src/index.ts");
   const bundled = await rolldown({ input, platform: "neutral", transform: { target: "es2022" } });
-  // Names stay for who reads a stack trace. Without the room between them, gzip sees that both forms are nearly one text.
+  // Names stay for who reads a stack trace. Without the room between them, and with the same ending, by which npm sorts
+  // what it packs, gzip sees that both forms are nearly one text.
   const minify = { compress: false, mangle: false, codegen: { removeWhitespace: true } } as const;
   await bundled.write({ file: join(dist, "index.js"), format: "cjs", minify });
-  await bundled.write({ file: join(dist, "index.mjs"), format: "esm", minify });
+  await bundled.write({ file: join(dist, "esm/index.js"), format: "esm", minify });
+  writeFileSync(join(dist, "esm/package.json"), '{ "type": "module" }\n');
   await bundled.close();
 }
 
@@ -61,11 +63,11 @@ function published(): object {
     sideEffects,
     engines: { node: ">=20" },
     main: "./dist/index.js",
-    module: "./dist/index.mjs",
+    module: "./dist/esm/index.js",
     types: "./dist/index.d.ts",
     exports: {
       ".": {
-        import: { types: "./dist/index.d.mts", default: "./dist/index.mjs" },
+        import: { types: "./dist/index.d.mts", default: "./dist/esm/index.js" },
         require: { types: "./dist/index.d.ts", default: "./dist/index.js" },
       },
       "./package.json": "./package.json",

@@ -79,7 +79,7 @@ describe("the packed package", () => {
     const manifest = JSON.parse(readFileSync(join(dist, "../package.json"), "utf8"));
     expect(manifest.dependencies).toBeUndefined();
     expect(readFileSync(join(dist, "index.js"), "utf8")).not.toMatch(/require\(/);
-    expect(readFileSync(join(dist, "index.mjs"), "utf8")).not.toMatch(/import[ ({]/);
+    expect(readFileSync(join(dist, "esm/index.js"), "utf8")).not.toMatch(/import[ ({]/);
   });
 });
 
@@ -158,7 +158,7 @@ async function serve(): Promise<Server> {
   const site = createServer(async (request, response) => {
     const path = request.url ?? "";
     if (path === "/sdk.mjs") {
-      response.setHeader("content-type", "text/javascript").end(readFileSync(join(dist, "index.mjs")));
+      response.setHeader("content-type", "text/javascript").end(readFileSync(join(dist, "esm/index.js")));
     } else if (path.startsWith("/api/")) {
       const body = Buffer.concat(await request.toArray());
       const { host: _, connection: __, ...headers } = request.headers as Record<string, string>;
