@@ -127,6 +127,8 @@ describe("people", () => {
     expect((await person("list")).stdout).toBe(
       "admin@localhost\tAdmin\tadmin\ndev@example.com\tDev\tmember\n",
     );
+    const { people } = JSON.parse((await person("list", "--json")).stdout);
+    expect(people).toMatchObject([{ email: "admin@localhost", role: "admin" }, { email: "dev@example.com" }]);
     const another = await person("key", "dev@example.com");
     expect(another.stdout).not.toBe(added.stdout);
     for (const { stdout } of [added, another]) {

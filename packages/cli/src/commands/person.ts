@@ -23,6 +23,12 @@ async function withDatabase(work: (db: Db) => Promise<void>) {
   }
 }
 
+const jsonOption = ["--json", "as one JSON document"] as const;
+
+function printKey(key: string, email: string, json: true | undefined) {
+  console.log(json ? JSON.stringify({ email, key }) : key);
+}
+
 const add = new Command("add")
   .description("Add a person and print their first key, once.")
   .argument("<email>")
@@ -30,10 +36,11 @@ const add = new Command("add")
   .addOption(
     new Option("--role <role>", "what the person may do").choices(["member", "admin"]).default("member"),
   )
-  .action((email: string, { name, role }: { name: string; role: "member" | "admin" }) =>
+  .option(...jsonOption)
+  .action((email: string, { name, role, json }: { name: string; role: "member" | "admin"; json?: true }) =>
     withDatabase(async (db) => {
       if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new Error(`${email} is not an e-mail address.`);
-      console.log(await addPerson(db, { email, display_name: name, role }));
+      printKey(await addPerson(db, { email, display_name: name, role }), email, json);
     }),
   );
 
@@ -41,16 +48,22 @@ const key = new Command("key")
   .description("Print a new personal key for somebody, once.")
   .argument("<email>")
   .option("--name <name>", "what the key is for", "made by the operator")
-  .action((email: string, { name }: { name: string }) =>
-    withDatabase(async (db) => console.log(await addKey(db, email, name))),
+  .option(...jsonOption)
+  .action((email: string, { name, json }: { name: string; json?: true }) =>
+    withDatabase(async (db) => printKey(await addKey(db, email, name), email, json)),
   );
 
-const list = new Command("list").description("List people.").action(() =>
-  withDatabase(async (db) => {
-    for (const { email, display_name, role } of await listPeople(db))
-      console.log(`${email}\t${display_name}\t${role}`);
-  }),
-);
+const list = new Command("list")
+  .description("List people.")
+  .option(...jsonOption)
+  .action(({ json }: { json?: true }) =>
+    withDatabase(async (db) => {
+      const people = await listPeople(db);
+      if (json) console.log(JSON.stringify({ people }));
+      else
+        for (const { email, display_name, role } of people) console.log(`${email}\t${display_name}\t${role}`);
+    }),
+  );
 
 export const personCommand = new Command("person")
   .description("People of this installation, on its own machine.")
