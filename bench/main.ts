@@ -15,7 +15,6 @@ import { benchWatch } from "./watch.ts";
 /** Each promise about speed. `make bench ARGS=…` chooses: `calls` is a bench, `calls:create` a part of it. */
 const benches: Record<string, (part?: string) => Promise<Verdict[]>> = {
   calls: benchCalls,
-  sandbox: benchSandbox,
   queue: benchQueue,
   runs: benchRuns,
   watch: benchWatch,
@@ -24,6 +23,7 @@ const benches: Record<string, (part?: string) => Promise<Verdict[]>> = {
   steps: benchSteps,
   resume: benchResume,
   cli: benchCli,
+  sandbox: benchSandbox,
 };
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);
