@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { longSleep, processesWith, switches, switchOf } from "../packages/worker/test/world.ts";
+import { asleep, longSleep, processesWith, switches, switchOf } from "../packages/worker/test/world.ts";
 import {
   call,
   expectNothingOn,
@@ -168,7 +168,7 @@ describe("a server that is killed", () => {
     const worker = await localWorker();
     const { command, mark } = longSleep();
     const id = await create(`RUN: ${command}`);
-    await vi.waitUntil(() => processesWith(mark).length > 0, patience);
+    await asleep(mark);
     const itsSwitch = switchOf(worker);
 
     await server.end("SIGKILL");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { RecordedRequest } from "../../agent/test/stub-model/server.ts";
 import { type AgentWorld, dataOf, outputOf, resultsIn, spokenIn, startAgentWorld } from "./agent-support.ts";
-import { longSleep, patience, processesWith } from "./world.ts";
+import { asleep, longSleep, processesWith } from "./world.ts";
 
 /** Runs that are stopped in their work, softly by a limit or hard with their worker, and go on afterwards. */
 
@@ -89,7 +89,7 @@ describe.concurrent("a turn at its limit lets the agent speak once more, keeps i
   test("its time", async () => {
     const { command, mark } = longSleep();
     const { run, requests } = await begin([...steps(2), `RUN: ${command}`], {});
-    await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep /.test(line)), patience);
+    await asleep(mark);
     const { status_message } = await world.until(run, "FAILED");
     expect(status_message).toMatchObject({ error_code: "timeout", remedy: expect.any(String) });
     expect(processesWith(mark)).toEqual([]);
@@ -114,7 +114,7 @@ test("a run goes on after kill -9 of its worker in the middle of a command, with
     `RUN: echo begun, as can be seen; ${command}`,
     "RUN: cat shop/log",
   ]);
-  await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep /.test(line)), patience);
+  await asleep(mark);
   // The end of what a command says is held back for as long as it may be the beginning of a secret.
   await world.event(run, ({ type, data }) => type === "command.output" && data.text.startsWith("begun"));
   const asked = requests().length;

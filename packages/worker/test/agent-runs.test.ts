@@ -15,7 +15,7 @@ import {
 } from "./agent-support.ts";
 import { git } from "./git-server.ts";
 import { node, speakMcp, startHttp } from "./mcp-support.ts";
-import { longSleep, patience, processesWith } from "./world.ts";
+import { asleep, longSleep, processesWith } from "./world.ts";
 
 /** Whole tasks on a repository of a git server, from the request to the last state and the diff. */
 
@@ -268,7 +268,7 @@ describe("a message", () => {
   test("that interrupts ends the command at work, and the model is told both", async () => {
     const { command, mark } = longSleep();
     const { run, requests } = await begin([`RUN: echo begun; ${command}`]);
-    await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep /.test(line)), patience);
+    await asleep(mark);
     await world.followUp(run, ["Enough of that.", "RUN: echo better"], { mode: "interrupt" });
     const item = await world.until(run, "SUCCEEDED");
     expect(processesWith(mark)).toEqual([]);

@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
+  asleep,
   type Event,
   longSleep,
   patience,
@@ -35,9 +36,6 @@ const started =
 const sandboxesIn = (folder: string) =>
   readdirSync(join(folder, "sandboxes")).filter((name) => /^[0-9a-f-]{36}$/.test(name));
 const gone = (mark: string) => vi.waitUntil(() => processesWith(mark).length === 0, patience);
-/** The command itself, not only the sandbox that is being made for it. */
-const runs = (mark: string) =>
-  vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep /.test(line)), patience);
 
 describe("a worker", () => {
   test("that is killed leaves no process, and another goes on where it was", async () => {
@@ -45,7 +43,7 @@ describe("a worker", () => {
     const first = await world.workerProcess("first");
     const { command, mark } = longSleep();
     const run = await world.create(["RUN: echo one", `RUN: ${command}`]);
-    await runs(mark);
+    await asleep(mark);
     const itsSwitch = switchOf(first.pid);
     await first.end("SIGKILL");
     await gone(mark);
@@ -86,7 +84,7 @@ describe("a worker", () => {
     const first = await world.workerProcess("first");
     const { command, mark } = longSleep();
     const run = await world.create([`RUN: ${command}`]);
-    await runs(mark);
+    await asleep(mark);
     process.kill(first.pid, "SIGSTOP");
     await gone(mark);
     // Its commands are dead while the run is still nobody else's.
@@ -94,7 +92,7 @@ describe("a worker", () => {
 
     await world.worker();
     await world.event(run, started(command, 2));
-    await runs(mark);
+    await asleep(mark);
     const [before] = await world.db`select last_seen_at from workers where name = 'first'`;
     process.kill(first.pid, "SIGCONT");
     await vi.waitUntil(async () => {
@@ -117,7 +115,7 @@ describe("a worker", () => {
     const first = await world.workerProcess("first");
     const { mark } = longSleep();
     const run = await world.create([`RUN: sleep 3 ${mark.slice(3)}; echo done`]);
-    await vi.waitUntil(() => processesWith(mark.slice(3)).some((line) => /^\d+ sleep /.test(line)), patience);
+    await asleep(mark.slice(3));
     // Nothing may run without a switch, so all that ran dies with it; the lease is held all the time.
     process.kill(switchOf(first.pid), "SIGKILL");
     expect(await world.until(run, "SUCCEEDED")).toMatchObject({ attempts: 2 });
@@ -135,7 +133,7 @@ describe("a worker", () => {
       `RUN: test -e begun && cat early begun && exit 7; echo late > begun; ${command}`,
     ]);
     const brief = await world.create(["RUN: sleep 1; echo done"]);
-    await runs(mark);
+    await asleep(mark);
     await world.event(brief, started("sleep 1"));
     const end = first.end("SIGTERM");
     await world.worker();
@@ -217,7 +215,7 @@ describe("a turn that takes too long", () => {
     await world.worker();
     const { command, mark } = longSleep();
     const run = await world.create(["RUN: echo kept > file", `RUN: echo late >> file; ${command}`]);
-    await runs(mark);
+    await asleep(mark);
     const { status_message } = await world.until(run, "FAILED");
     expect(status_message).toMatchObject({ error_code: "timeout", remedy: expect.stringMatching(/\w+/) });
     expect(processesWith(mark)).toEqual([]);

@@ -9,7 +9,7 @@ import {
   startEverything,
   startHttp,
 } from "./mcp-support.ts";
-import { type Event, longSleep, patience, processesWith, startWorld, type World } from "./world.ts";
+import { asleep, type Event, longSleep, patience, processesWith, startWorld, type World } from "./world.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -317,7 +317,7 @@ describe("a run that is cancelled", () => {
     const run = await world.create(["SAY: x"], {
       config: { mcp_servers: { slow: { command: "bash", args: ["-c", `${command}; true`] } } },
     });
-    await vi.waitFor(() => expect(processesWith(mark).length).toBeGreaterThan(0), patience);
+    await asleep(mark);
     await cancel(run);
     await world.until(run, "CANCELLED");
     await vi.waitFor(() => expect(processesWith(mark)).toEqual([]), patience);
@@ -333,7 +333,7 @@ describe("a run that is cancelled", () => {
     );
     const run = await world.create(["CALL: s__hang"], { config: { mcp_servers: { s: server } } });
     await world.event(run, ({ type }) => type === "tool.called");
-    await vi.waitFor(() => expect(processesWith(mark).length).toBeGreaterThan(0), patience);
+    await asleep(mark);
     await cancel(run);
     await world.until(run, "CANCELLED");
     await vi.waitFor(() => expect(processesWith(mark)).toEqual([]), patience);

@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { makeFolder, Origin } from "./git-server.ts";
-import { type Event, longSleep, patience, processesWith, startWorld, type World } from "./world.ts";
+import { asleep, type Event, longSleep, patience, startWorld, type World } from "./world.ts";
 
 /** Runs from skills, from HTTP to the instructions, the receipt and the files in the sandbox. */
 
@@ -244,7 +244,7 @@ test("a worker that is killed leaves the skill and its files to the next", async
     const run = await own.create([`RUN: ${command}`], {
       config: { skill_spec: "acme/shared:release-notes" },
     });
-    await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep /.test(line)), patience);
+    await asleep(mark);
     const { commit } = (await own.get(run)).receipt.skill;
     shared.push("main", { "skills/notes/scripts/make.sh": "echo changed\n" });
     await doomed.end("SIGKILL");

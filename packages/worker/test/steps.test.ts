@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { makeFolder, Origin } from "./git-server.ts";
-import { longSleep, patience, processesWith, startWorld, type World } from "./world.ts";
+import { asleep, longSleep, startWorld, type World } from "./world.ts";
 
 /** What each command of a run changes, as the transcript tells it. */
 
@@ -186,7 +186,7 @@ describe("a command's changes", () => {
   test("are told of a command that a message interrupts", async () => {
     const { command, mark } = longSleep();
     const run = await world.create([`RUN: echo begun > file; ${command}`]);
-    await vi.waitUntil(() => processesWith(mark).length > 0, patience);
+    await asleep(mark);
     await world.followUp(run, ["RUN: cat file"], { mode: "interrupt" });
     await world.until(run, "SUCCEEDED");
     expect((await stepsOf(run)).map(({ short }) => short)).toEqual([["created file"], []]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Event, longSleep, patience, processesWith, startWorld, type World } from "./world.ts";
+import { asleep, type Event, longSleep, patience, processesWith, startWorld, type World } from "./world.ts";
 
 let world: World;
 
@@ -104,7 +104,7 @@ describe("a command in the background", () => {
   test("dies with a cancelled run", async () => {
     const { command, mark } = longSleep();
     const run = await world.create([start(command), "RUN: sleep 60"]);
-    await vi.waitUntil(() => processesWith(mark).length > 0, patience);
+    await asleep(mark);
     await world.call("POST", `/agent/runs/${run}/cancel`);
     await vi.waitUntil(() => processesWith(mark).length === 0, { timeout: 5_000, interval: 10 });
   });
@@ -134,7 +134,7 @@ describe("a command in the background", () => {
         call("read_output", { command_id: "bg-call-1" }),
       ]);
       await other.event(run, ({ type, data }) => type === "command.started" && data.command_id === "call-2");
-      await vi.waitUntil(() => processesWith(mark).length > 0, patience);
+      await asleep(mark);
       process.kill(worker.pid, "SIGKILL");
       await vi.waitUntil(() => processesWith(mark).length === 0, patience);
       await other.worker();

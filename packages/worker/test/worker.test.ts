@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
+  asleep,
   type Event,
   longSleep,
   patience,
@@ -169,7 +170,7 @@ describe("a follow-up to a run at work", () => {
   test("that interrupts stops the command at once", async () => {
     const { command, mark } = longSleep();
     const run = await world.create(["RUN: echo begun > file", `RUN: ${command}`]);
-    await vi.waitUntil(() => processesWith(mark).length > 0, patience);
+    await asleep(mark);
     const began = performance.now();
     await world.followUp(run, ["RUN: cat file"], { mode: "interrupt" });
     await vi.waitUntil(() => processesWith(mark).length === 0, { timeout: 2_000, interval: 10 });
@@ -241,7 +242,7 @@ describe("a cancelled run", () => {
     const script = ["RUN: echo kept > file", `RUN: echo late >> file; (setsid ${command} &); ${command}`];
     const run = await world.create(script);
     // The mark is in the shell's own arguments before it has done anything.
-    await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep/.test(line)), patience);
+    await asleep(mark);
     const { body } = await world.call("POST", `/agent/runs/${run}/cancel`);
     expect(body).toEqual({ run_id: run, state: "CANCELLED" });
     await vi.waitUntil(() => processesWith(mark).length === 0, { timeout: 2_000, interval: 10 });

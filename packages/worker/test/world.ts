@@ -196,6 +196,11 @@ export function processesWith(mark: string): string[] {
   return pids.map((pid) => `${pid} ${commandLine(pid)}`).filter((line) => line.includes(mark));
 }
 
+/** Until the command itself sleeps: before that, a shell may carry its text and have done nothing yet. */
+export async function asleep(mark: string): Promise<void> {
+  await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep /.test(line)), patience);
+}
+
 /** The processes that end the sandboxes of workers which cannot. */
 export function switches(): number[] {
   return processesWith("switch-process").map((line) => Number.parseInt(line, 10));
