@@ -124,9 +124,9 @@ export class Turn {
   private async work(): Promise<TurnOutcome> {
     await this.start();
     for (;;) {
-      await this.takeMessages();
       const ended = await this.meetEnd();
       if (ended) return ended;
+      await this.takeMessages();
       const { max_cost_usd } = this.context.limits;
       if (isSpent(max_cost_usd, this.standing())) return limitEnd("budget_exceeded");
       const limit = await this.meetLimits();

@@ -15,11 +15,10 @@ const FLUSH_MS = 40;
 const BATCH_EVENTS = 500;
 const BATCH_BYTES = 512 * 1024;
 /**
- * A run is promised that a message is seen before the next model call, so a signal that is still on its way must not
- * matter and follow-ups are asked for before each one. The scripted model answers at once: there the question would take
- * longer than the step, so without a signal it comes no oftener than this.
+ * A run is promised that a message is seen before the next model call, whether its signal has come or not: so messages are
+ * asked for before each one. A claim has delivered all that waited; what the first call would ask so soon after it is known.
  */
-const SCRIPTED_ASK_MS = 500;
+const FRESH_CLAIM_MS = 100;
 
 /** What must stand in the log before it is done: a crash in between must not make it look as if it had never begun. */
 const before = new Set<NewEvent["type"]>(["command.started", "tool.called"]);
@@ -41,7 +40,7 @@ export class Reporter {
   private batch = 0;
   private sending: Promise<unknown> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
-  private lastAsked = performance.now();
+  private claimed: number | undefined = performance.now();
   private failure: unknown;
   /** What reports say that the run is at. */
   phase: "preparing" | "working" = "preparing";
@@ -85,10 +84,10 @@ export class Reporter {
 
   /** Writes what is pending and answers what was sent to the run meanwhile. */
   async takeFollowups(): Promise<DeliveredFollowup[]> {
-    const isScripted = this.assignment.model.provider === "scripted";
-    if (isScripted && !this.waiting && performance.now() - this.lastAsked < SCRIPTED_ASK_MS) return [];
+    const { claimed, waiting } = this;
+    this.claimed = undefined;
     this.waiting = false;
-    this.lastAsked = performance.now();
+    if (claimed !== undefined && !waiting && performance.now() - claimed < FRESH_CLAIM_MS) return [];
     return this.send({ deliver: true });
   }
 
