@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { type ErrorCode, errorEntry, Problem } from "./error.ts";
 import { limits } from "./limits.ts";
-import { operations, type Route } from "./route.ts";
+import type { Route } from "./route.ts";
+import { operations } from "./routes.ts";
 
 type Json = { [member: string]: unknown };
 

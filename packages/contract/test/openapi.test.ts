@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { errorTable } from "../src/error.ts";
 import { openapi } from "../src/openapi.ts";
-import { operations } from "../src/route.ts";
+import { operations } from "../src/routes.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of any shape
 const document = openapi("0.0.0") as any;

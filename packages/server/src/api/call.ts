@@ -1,4 +1,4 @@
-import type { OperationId, Routes } from "@outrider/contract/route";
+import type { OperationId, Routes } from "@outrider/contract/routes";
 import type { WorkerOperationId, WorkerRoutes } from "@outrider/contract/worker-route";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { type ErrorCode, errorCodes, errorEntry } from "@outrider/contract/error";
-import { operations, routes } from "@outrider/contract/route";
+import { operations, routes } from "@outrider/contract/routes";
 import { problem } from "../problem.ts";
 import { BASE } from "../request.ts";
 import type { Assets } from "./assets.ts";

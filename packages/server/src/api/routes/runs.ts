@@ -1,6 +1,6 @@
 import { limits } from "@outrider/contract/limits";
 import type { ListRunsQuery } from "@outrider/contract/query";
-import type { Routes } from "@outrider/contract/route";
+import type { Routes } from "@outrider/contract/routes";
 import type { ListRunsResponse, RunSourceType } from "@outrider/contract/run";
 import { visibleTo } from "../../engine/access.ts";
 import { claimNew } from "../../engine/claims.ts";
