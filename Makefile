@@ -19,6 +19,7 @@ test: setup-test ## run all tests (ARGS="packages/server" for some)
 check: setup ## format, lint, types, openapi.json against the contract, the SDK against openapi.json
 	@biome check --error-on-warnings .
 	@tsc
+	@tsc -p packages/web
 	@node scripts/openapi.ts --check
 	@node packages/sdk/scripts/generate.ts --check
 	@node packages/sdk/scripts/reference.ts --check

@@ -45,6 +45,7 @@ import { workerHandlers } from "./routes/worker.ts";
 import { workersHandlers } from "./routes/workers.ts";
 import { registerService } from "./service.ts";
 import { registerShared } from "./shared.ts";
+import { registerWeb } from "./web.ts";
 
 const handlers: Handlers = {
   ...runHandlers,
@@ -146,6 +147,7 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
     request.is404 ? answerUnknown(request, reply) : answerFailure(error, request, reply),
   );
   app.setNotFoundHandler((request, reply) => answerUnknown(request, reply));
+  registerWeb(app);
   registerService(app, { services, metrics, authenticator });
   registerShared(app, services);
   registerBlobs(app, { blobs: services.blobs, authenticator });
