@@ -43,7 +43,7 @@ export function Frame() {
           onClick={() => setOpen("palette")}
           className="mt-2 mb-3 flex h-8 items-center justify-between rounded-md border border-line px-2 text-muted hover:bg-raised"
         >
-          Search or jump to <Kbd keys="mod+k" />
+          Search <Kbd keys="mod+k" />
         </button>
         <Places />
         <div className="mt-auto pt-3">
