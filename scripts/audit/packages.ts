@@ -21,8 +21,8 @@ const forTools = new Set([...free, "MPL-2.0"]);
 
 /** Packages whose licence is no name, read by hand. */
 const readByHand: Record<string, string> = {
-  "@modelcontextprotocol/server-everything": "MIT, with new parts under Apache-2.0; a server of the tests",
-  "@modelcontextprotocol/server-filesystem": "MIT, with new parts under Apache-2.0; a server of the tests",
+  "@modelcontextprotocol/server-everything": "MIT, says its README; a server of the tests",
+  "@modelcontextprotocol/server-filesystem": "MIT, says its README; a server of the tests",
 };
 
 /** Packages that may run a script when they are installed, and what it does. */
