@@ -11,9 +11,9 @@ import { chromium } from "playwright-core";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findBrowser } from "../../../e2e/find-browser.ts";
 import { startWorld, type World } from "../../worker/test/world.ts";
 import { pack } from "../scripts/pack.ts";
-import { findBrowser } from "./browser.ts";
 
 const run = promisify(execFile);
 

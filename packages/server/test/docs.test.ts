@@ -1,11 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { delimiter, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { errorCodes, errorEntry } from "@outrider/contract/error";
 import fastify, { type FastifyInstance } from "fastify";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { findBrowser } from "../../../e2e/find-browser.ts";
 import { html, marked } from "../src/api/docs/html.ts";
 import { referenceDocument } from "../src/api/docs/reference-document.ts";
 import { registerDocs } from "../src/api/docs.ts";
@@ -25,18 +25,6 @@ const flags = [
   "--disable-sync",
   `--host-resolver-rules=MAP ${host} 127.0.0.1`,
 ];
-
-function findBrowser(): string {
-  const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-  const folders = (process.env.PATH ?? "").split(delimiter);
-  const candidates = names.flatMap((name) => folders.map((folder) => join(folder, name)));
-  const found = [...candidates, "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"].find(
-    existsSync,
-  );
-  if (!found)
-    throw new Error("These tests need Chromium or Google Chrome on PATH: run `scripts/setup test`.");
-  return found;
-}
 
 /** The pages alone, with one call of the API for those who try it. */
 function createDocsApp() {

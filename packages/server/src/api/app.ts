@@ -47,6 +47,7 @@ import { workersHandlers } from "./routes/workers.ts";
 import { registerService } from "./service.ts";
 import { registerShared } from "./shared.ts";
 import { registerSignIn } from "./sign-in.ts";
+import { registerWeb } from "./web.ts";
 
 const handlers: Handlers = {
   ...runHandlers,
@@ -150,6 +151,7 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
     request.is404 ? answerUnknown(request, reply) : answerFailure(error, request, reply),
   );
   app.setNotFoundHandler((request, reply) => answerUnknown(request, reply));
+  registerWeb(app);
   registerService(app, { services, metrics, authenticator });
   registerShared(app, services);
   registerSignIn(app, { services, authenticator });

@@ -1,6 +1,7 @@
 import { type ErrorCode, errorTable } from "@outrider/contract/error";
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { type Asset, acceptsGzip, loadAssets } from "./docs/assets.ts";
+import { forGood, sendAsset } from "./asset.ts";
+import { loadAssets } from "./docs/assets.ts";
 import { errorIndexPage, errorPage } from "./docs/error-pages.ts";
 import type { Html } from "./docs/html.ts";
 import { referenceDocument } from "./docs/reference-document.ts";
@@ -40,7 +41,7 @@ export function registerDocs(app: FastifyInstance, { openapi }: { openapi: () =>
   app.get("/docs/assets/:version/:name", route, async (request, reply) => {
     const asset = assetsByAddress.get(pathOf(request));
     if (!asset) return reply.callNotFound();
-    return sendAsset(reply, asset, acceptsGzip(request.headers["accept-encoding"]));
+    return sendAsset(request, reply, { asset, headers: forGood });
   });
 }
 
@@ -59,15 +60,4 @@ function sendPage(reply: FastifyReply, page: Html, policy: string[]) {
       "cache-control": "no-cache",
     })
     .send(page.text);
-}
-
-async function sendAsset(reply: FastifyReply, asset: Asset, gzip: boolean) {
-  reply.headers({
-    "content-type": asset.type,
-    "cache-control": "public, max-age=31536000, immutable",
-    "x-content-type-options": "nosniff",
-    vary: "accept-encoding",
-  });
-  if (!gzip) return reply.send(asset.content);
-  return reply.header("content-encoding", "gzip").send(await asset.gzipped());
 }

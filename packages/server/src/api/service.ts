@@ -10,6 +10,7 @@ import { registerDocs } from "./docs.ts";
 import type { Metrics } from "./metrics.ts";
 import { BASE } from "./request.ts";
 import { sendTranscript } from "./transcript.ts";
+import { wantsPage } from "./web.ts";
 
 const openapi = readFileSync(new URL("../../../../openapi.json", import.meta.url), "utf8");
 
@@ -38,11 +39,12 @@ export function registerService(app: FastifyInstance, { services, metrics, authe
     reply.type("application/json; charset=utf-8").send(openapi),
   );
 
-  // What a run's session_link opens. People will find a page here; with a key it answers the transcript.
+  // What a run's session_link opens: a page for people; with a key it answers the transcript.
   app.get<{ Params: { runId: string } }>(
     "/runs/:runId",
     { config: { operation: "session" } },
     async (request, reply) => {
+      if (wantsPage(request)) return app.sendPage(request, reply);
       const principal = await authenticator.authenticate(request);
       requireScope(principal, "runs:read");
       const { success, data: runId } = Uuid.safeParse(request.params.runId);

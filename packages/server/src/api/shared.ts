@@ -7,6 +7,7 @@ import type { Services } from "./call.ts";
 import { sendArtifact, sendDiff } from "./files.ts";
 import { requireAcceptable, SHARED } from "./request.ts";
 import { sendTranscript, transcriptMedia } from "./transcript.ts";
+import { wantsPage } from "./web.ts";
 
 /** The address is the right to read, so it must not travel on with a click, into a cache or into a search engine. */
 const discreet = {
@@ -28,6 +29,7 @@ export function registerShared(app: FastifyInstance, { db, blobs }: Pick<Service
       `${SHARED}/:token`,
       { config: { operation: "shared.transcript" } },
       async (request, reply) => {
+        if (wantsPage(request)) return app.sendPage(request, reply);
         const run = await getSharedRun(db, request.params.token);
         requireAcceptable(transcript, request);
         await sendTranscript({ db, run, request, reply, isShared: true });

@@ -1,4 +1,4 @@
-import type { Asset } from "./assets.ts";
+import type { Asset } from "../asset.ts";
 
 /** Text that is HTML already. */
 export interface Html {

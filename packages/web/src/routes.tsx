@@ -1,0 +1,132 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+} from "@tanstack/react-router";
+import { NotFound } from "./pages/not-found.tsx";
+import { PageTrouble } from "./pages/page-trouble.tsx";
+import { Frame } from "./shell/frame.tsx";
+
+/** The table of pages. Each is fetched when it is first opened. */
+const root = createRootRoute({
+  component: Outlet,
+  notFoundComponent: NotFound,
+});
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  validateSearch: (search): { next?: string } =>
+    typeof search.next === "string" ? { next: search.next } : {},
+  component: lazyRouteComponent(() => import("./pages/login/login.tsx"), "Login"),
+});
+
+const shared = createRoute({
+  getParentRoute: () => root,
+  path: "/shared/$token",
+  component: lazyRouteComponent(() => import("./pages/shared/shared.tsx"), "Shared"),
+});
+
+const frame = createRoute({ getParentRoute: () => root, id: "frame", component: Frame });
+
+const home = createRoute({
+  getParentRoute: () => frame,
+  path: "/",
+  component: lazyRouteComponent(() => import("./pages/home/home.tsx"), "Home"),
+});
+
+const welcome = createRoute({
+  getParentRoute: () => frame,
+  path: "/welcome",
+  component: lazyRouteComponent(() => import("./pages/welcome/welcome.tsx"), "Welcome"),
+});
+
+const runs = createRoute({
+  getParentRoute: () => frame,
+  path: "/runs",
+  component: lazyRouteComponent(() => import("./pages/runs/runs.tsx"), "Runs"),
+});
+
+const session = createRoute({
+  getParentRoute: () => frame,
+  path: "/runs/$runId",
+  component: lazyRouteComponent(() => import("./pages/session/session.tsx"), "Session"),
+});
+
+const environments = createRoute({
+  getParentRoute: () => frame,
+  path: "/environments",
+  component: lazyRouteComponent(() => import("./pages/environments/environments.tsx"), "Environments"),
+});
+
+const environment = createRoute({
+  getParentRoute: () => frame,
+  path: "/environments/$environmentId",
+  component: lazyRouteComponent(() => import("./pages/environments/environment.tsx"), "Environment"),
+});
+
+const secrets = createRoute({
+  getParentRoute: () => frame,
+  path: "/secrets",
+  component: lazyRouteComponent(() => import("./pages/secrets/secrets.tsx"), "Secrets"),
+});
+
+const skills = createRoute({
+  getParentRoute: () => frame,
+  path: "/skills",
+  component: lazyRouteComponent(() => import("./pages/skills/skills.tsx"), "Skills"),
+});
+
+const agents = createRoute({
+  getParentRoute: () => frame,
+  path: "/agents",
+  component: lazyRouteComponent(() => import("./pages/agents/agents.tsx"), "Agents"),
+});
+
+const keys = createRoute({
+  getParentRoute: () => frame,
+  path: "/keys",
+  component: lazyRouteComponent(() => import("./pages/keys/keys.tsx"), "Keys"),
+});
+
+const workers = createRoute({
+  getParentRoute: () => frame,
+  path: "/workers",
+  component: lazyRouteComponent(() => import("./pages/workers/workers.tsx"), "Workers"),
+});
+
+const settings = createRoute({
+  getParentRoute: () => frame,
+  path: "/settings",
+  component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "Settings"),
+});
+
+const pages = [
+  home,
+  welcome,
+  runs,
+  session,
+  environments,
+  environment,
+  secrets,
+  skills,
+  agents,
+  keys,
+  workers,
+  settings,
+];
+
+export const router = createRouter({
+  routeTree: root.addChildren([login, shared, frame.addChildren(pages)]),
+  defaultErrorComponent: PageTrouble,
+  defaultPreload: "intent",
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

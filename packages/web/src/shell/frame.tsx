@@ -1,0 +1,117 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet } from "@tanstack/react-router";
+import clsx from "clsx";
+import { Ellipsis } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import { queries } from "../queries.ts";
+import { Dialog } from "../ui/dialog.tsx";
+import { Kbd } from "../ui/kbd.tsx";
+import { Announcer } from "./announcer.tsx";
+import { places, tabPlaces } from "./nav.ts";
+import { PersonMenu } from "./person-menu.tsx";
+import { useShortcut } from "./shortcuts.ts";
+
+const Palette = lazy(() => import("./palette.tsx").then(({ Palette }) => ({ default: Palette })));
+const ShortcutHelp = lazy(() =>
+  import("./shortcut-help.tsx").then(({ ShortcutHelp }) => ({ default: ShortcutHelp })),
+);
+
+/** Around every page of somebody who is signed in: the places at the side, or below on a phone. */
+export function Frame() {
+  const [open, setOpen] = useState<"palette" | "help" | "more">();
+  const close = () => setOpen(undefined);
+  useShortcut({ keys: "mod+k", what: "Go anywhere, do anything", run: () => setOpen("palette") });
+  useShortcut({ keys: "?", what: "Show the keyboard shortcuts", run: () => setOpen("help") });
+  return (
+    <div className="min-h-dvh md:grid md:grid-cols-[13.5rem_minmax(0,1fr)]">
+      <a
+        href="#main"
+        className="sr-only z-60 rounded-md bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
+      >
+        Skip to content
+      </a>
+      <aside className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface p-3 md:flex">
+        <Link
+          to="/"
+          className="flex items-center gap-2 rounded-md px-2 py-2 text-base font-semibold tracking-tight"
+        >
+          <img src="/favicon.svg" alt="" className="size-5" />
+          Outrider
+        </Link>
+        <button
+          type="button"
+          onClick={() => setOpen("palette")}
+          className="mt-2 mb-3 flex h-8 items-center justify-between rounded-md border border-line px-2 text-muted hover:bg-raised"
+        >
+          Search <Kbd keys="mod+k" />
+        </button>
+        <Places />
+        <div className="mt-auto pt-3">
+          <PersonMenu onHelp={() => setOpen("help")} />
+        </div>
+      </aside>
+      <div className="min-w-0">
+        <Outlet />
+      </div>
+      <nav
+        aria-label="Places"
+        className="fixed inset-x-0 bottom-0 z-40 grid grid-cols-4 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] md:hidden"
+      >
+        {tabPlaces.map(({ to, label, Sign }) => (
+          <Link
+            key={to}
+            to={to}
+            className={tab}
+            activeOptions={{ exact: to === "/" }}
+            activeProps={{ className: "text-accent-ink" }}
+          >
+            <Sign className="size-5" aria-hidden />
+            {label}
+          </Link>
+        ))}
+        <button type="button" className={tab} onClick={() => setOpen("more")}>
+          <Ellipsis className="size-5" aria-hidden />
+          More
+        </button>
+      </nav>
+      <Dialog open={open === "more"} onClose={close} title="Places" sheet>
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: a press on any place closes the sheet, be it by key or finger. */}
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: as above. */}
+        <div onClick={close}>
+          <Places />
+        </div>
+        <div className="mt-4 border-t border-line pt-4">
+          <PersonMenu onHelp={() => setOpen("help")} />
+        </div>
+      </Dialog>
+      <Suspense>
+        {open === "palette" && <Palette onClose={close} onHelp={() => setOpen("help")} />}
+        {open === "help" && <ShortcutHelp onClose={close} />}
+      </Suspense>
+      <Announcer />
+    </div>
+  );
+}
+
+const tab = clsx("flex h-14 flex-col items-center justify-center gap-0.5 text-[11px] text-muted");
+
+function Places() {
+  const { data: me } = useQuery(queries.me());
+  const shown = places.filter(({ admin }) => !admin || me?.role === "admin");
+  return (
+    <nav aria-label="Places" className="flex flex-col gap-0.5">
+      {shown.map(({ to, label, Sign }) => (
+        <Link
+          key={to}
+          to={to}
+          activeOptions={{ exact: to === "/", includeSearch: false }}
+          className="flex h-8 items-center gap-2.5 rounded-md px-2 text-muted hover:bg-raised hover:text-ink"
+          activeProps={{ className: "bg-raised font-medium text-ink!" }}
+        >
+          <Sign className="size-4" aria-hidden />
+          {label}
+        </Link>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,20 @@
+import type { ReactNode } from "react";
+
+interface EmptyProps {
+  icon: ReactNode;
+  title: string;
+  /** What will stand here, and how it comes about. */
+  children: ReactNode;
+  action?: ReactNode;
+}
+
+export function Empty({ icon, title, children, action }: EmptyProps) {
+  return (
+    <div className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-16 text-center">
+      <div className="grid size-11 place-items-center rounded-xl bg-accent-soft text-accent-ink">{icon}</div>
+      <h2 className="text-base font-semibold">{title}</h2>
+      <div className="text-muted">{children}</div>
+      {action && <div className="mt-2">{action}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+import clsx from "clsx";
+import { type ReactNode, useEffect } from "react";
+
+interface PageProps {
+  title: string;
+  /** One sentence that says what this page is for. */
+  lead?: ReactNode;
+  /** The page's one primary button, and what belongs beside it. */
+  actions?: ReactNode;
+  wide?: boolean;
+  children: ReactNode;
+}
+
+/** The frame of every page but the session's: a title, perhaps a sentence, one primary button. */
+export function Page({ title, lead, actions, wide = false, children }: PageProps) {
+  useTitle(title);
+  return (
+    <main
+      id="main"
+      className={clsx(
+        "mx-auto w-full px-4 pt-5 pb-24 sm:px-6 lg:px-8",
+        wide ? "max-w-screen-2xl" : "max-w-5xl",
+      )}
+    >
+      <header className="flex flex-wrap items-center gap-x-4 gap-y-2 pb-4">
+        <div className="min-w-0 flex-1">
+          <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+          {lead && <p className="mt-1 max-w-prose text-muted">{lead}</p>}
+        </div>
+        {actions && <div className="flex items-center gap-2">{actions}</div>}
+      </header>
+      {children}
+    </main>
+  );
+}
+
+export function useTitle(title: string) {
+  useEffect(() => {
+    document.title = `${title} · Outrider`;
+  }, [title]);
+}
+
+/** A bordered part of a page with a heading of its own. */
+export function Section({ title, lead, actions, children }: Omit<PageProps, "wide">) {
+  return (
+    <section className="mb-6 rounded-xl border border-line bg-surface">
+      <header className="flex flex-wrap items-center gap-3 border-b border-line px-4 py-3">
+        <div className="min-w-0 flex-1">
+          <h2 className="font-semibold">{title}</h2>
+          {lead && <p className="mt-0.5 text-muted">{lead}</p>}
+        </div>
+        {actions}
+      </header>
+      <div className="p-4">{children}</div>
+    </section>
+  );
+}
