@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type Logger, pino } from "pino";
 import { createApp } from "./api/app.ts";
+import { type Front, openFront } from "./api/front.ts";
+import { isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
 import { Claimants } from "./engine/claimants.ts";
@@ -26,6 +27,10 @@ const CONNECTIONS = 32;
 export interface Server {
   /** Where it listens, without a path. */
   origin: string;
+  /** How what runs on this machine reaches it. */
+  localOrigin: string;
+  /** Where it speaks TLS itself. */
+  certificate?: NonNullable<Front["certificate"]>;
   /** Where the first key was written, if this start made it. */
   firstKey?: string;
   database: string;
@@ -86,7 +91,8 @@ export async function startServer(config: Config): Promise<Server> {
     const reaper = startReaper(db, rules, { log, wake });
     stops.push(reaper.stop);
     const stopping = new AbortController();
-    let origin = "";
+    const front = await openFront({ config, isProxy: isWithin(config.trustProxy), log });
+    stops.push(async () => front.close());
     const blobs = openBlobs(join(config.dataDir, "blobs"));
     const services = {
       db,
@@ -100,23 +106,18 @@ export async function startServer(config: Config): Promise<Server> {
       wake,
       deltas,
       blobs,
-      origin: () => origin,
+      origin: front.origin,
       stopping: stopping.signal,
     };
-    const app = createApp({ services, log });
+    const app = createApp({ services, front, trustProxy: config.trustProxy, log });
     stops.push(() => app.close());
     stops.push(async () => stopping.abort());
-    await app.listen({ host: config.host, port: config.port }).catch((error) => {
-      if (error.code !== "EADDRINUSE") throw error;
-      const remedy = "stop what listens there, or choose another with OUTRIDER_PORT or --port.";
-      throw new Error(`Port ${config.port} of ${config.host} is taken: ${remedy}`);
-    });
-    const { port, address, family } = app.server.address() as AddressInfo;
-    const listening = `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
-    origin = config.publicUrl ?? listening;
-    log.info({ origin: listening }, "listening");
+    await front.listen(app);
+    const { certificate } = front;
     return {
-      origin: listening,
+      origin: front.listening(),
+      localOrigin: front.localOrigin(),
+      ...(certificate ? { certificate } : {}),
       database: embedded ? `PostgreSQL 18 in ${config.dataDir}` : "PostgreSQL of DATABASE_URL",
       models:
         inUse.length > 0
