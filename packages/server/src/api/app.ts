@@ -182,7 +182,8 @@ export function createApp({ services, front, trustProxy, log }: AppOptions): Fas
   async function answer({ id, route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {
     const principal = principals.get(request) as Principal;
     const raw = bodyOf(request);
-    const json = raw.length > 0 ? readJson(raw) : undefined;
+    const json =
+      raw.length > 0 ? readJson(raw, route.scope === "worker" ? Infinity : limits.jsonValues) : undefined;
     const said = new Set<string>();
     const over: ((isCommitted: boolean) => void)[] = [];
     const work = async (sql: Services["db"] | Tx): Promise<Result | typeof STREAMED> => {

@@ -30,7 +30,11 @@ export interface EventStream {
 }
 
 /** Takes the connection over and keeps it open with a heartbeat. */
-export function openStream(reply: FastifyReply, stopping: AbortSignal): EventStream {
+export function openStream(
+  reply: FastifyReply,
+  stopping: AbortSignal,
+  { stalledMs = STALLED_MS } = {},
+): EventStream {
   reply.hijack();
   const { raw } = reply;
   const closed = new AbortController();
@@ -49,7 +53,7 @@ export function openStream(reply: FastifyReply, stopping: AbortSignal): EventStr
     stalled = undefined;
   };
   const mustBeRead = () => {
-    stalled ??= setTimeout(() => raw.destroy(), STALLED_MS);
+    stalled ??= setTimeout(() => raw.destroy(), stalledMs);
   };
   raw.on("drain", isRead);
   raw.on("close", isRead);
