@@ -37,9 +37,14 @@ export const columns: readonly Column[] = [
   {
     id: "state",
     label: "State",
-    min: 9,
+    min: 10.5,
     usual: true,
-    cell: ({ state, phase }) => <RunState state={state} phase={phase} />,
+    // A flexible box: else its sign would lift it off the row's baseline.
+    cell: ({ state, phase }) => (
+      <span className="flex">
+        <RunState state={state} phase={phase} />
+      </span>
+    ),
   },
   { id: "title", label: "Title", min: 12, share: 3, sort: "title", usual: true, cell: ({ title }) => title },
   {
@@ -95,16 +100,16 @@ export const columns: readonly Column[] = [
 
 const GAP = 0.75;
 const SELECT = 2;
-const REM_PX = 16;
 
 /** Where there is no room, what says least goes first. Nobody has to scroll sideways. */
 const leastFirst = ["updated", "source", "model", "creator", "environment", "cost", "created", "duration"];
 
 export function fitting(wanted: readonly Column[], widthPx: number): readonly Column[] {
+  const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
   let shown = wanted;
   for (const id of leastFirst) {
     const needed = SELECT + 1.5 + shown.reduce((sum, { min }) => sum + min + GAP, 0);
-    if (needed * REM_PX <= widthPx) break;
+    if (needed * remPx <= widthPx) break;
     shown = shown.filter((column) => column.id !== id);
   }
   return shown;
