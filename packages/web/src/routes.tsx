@@ -7,6 +7,7 @@ import {
 } from "@tanstack/react-router";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageTrouble } from "./pages/page-trouble.tsx";
+import { readSearch } from "./pages/runs/search.ts";
 import { Frame } from "./shell/frame.tsx";
 
 /** The table of pages. Each is fetched when it is first opened. */
@@ -46,6 +47,7 @@ const welcome = createRoute({
 const runs = createRoute({
   getParentRoute: () => frame,
   path: "/runs",
+  validateSearch: readSearch,
   component: lazyRouteComponent(() => import("./pages/runs/runs.tsx"), "Runs"),
 });
 
