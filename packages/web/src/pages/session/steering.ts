@@ -13,7 +13,10 @@ export function useSteering({ creator }: RunItem): Steering | undefined {
   const { data: me } = useQuery(queries.me());
   const isOwn = me && (me.role === "admin" || me.uid === creator.uid);
   const isAgents = creator.type === "service_account";
-  const { data: agents } = useQuery({ ...queries.identities(), enabled: isAgents && me !== undefined && !isOwn });
+  const { data: agents } = useQuery({
+    ...queries.identities(),
+    enabled: isAgents && me !== undefined && !isOwn,
+  });
   if (!me) return undefined;
   if (!me.key.scopes.includes("runs:write"))
     return { may: false, why: "You may read runs, but not steer them. An admin can change that." };

@@ -12,7 +12,10 @@ interface TabBarProps {
 /** The parts of a run. They are links: each has an address, and opens beside this one if wanted. */
 export function TabBar({ shown, current, counts = {} }: TabBarProps) {
   return (
-    <nav aria-label="Parts of the run" className="flex gap-1 overflow-x-auto px-2 sm:px-4 [scrollbar-width:none]">
+    <nav
+      aria-label="Parts of the run"
+      className="flex gap-1 overflow-x-auto px-2 sm:px-4 [scrollbar-width:none]"
+    >
       {shown.map((tab) => (
         <Link
           key={tab}
@@ -28,7 +31,9 @@ export function TabBar({ shown, current, counts = {} }: TabBarProps) {
         >
           {tabWords[tab]}
           {counts[tab] ? (
-            <span className="rounded-full bg-raised px-1.5 text-xs text-muted tabular-nums">{counts[tab]}</span>
+            <span className="rounded-full bg-raised px-1.5 text-xs text-muted tabular-nums">
+              {counts[tab]}
+            </span>
           ) : null}
         </Link>
       ))}

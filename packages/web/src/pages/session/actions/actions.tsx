@@ -79,7 +79,11 @@ export function Actions({ run, steering, open, onOpen }: ActionsProps) {
         {may && isOver(run) && (
           <>
             <MenuLine />
-            <MenuItem danger icon={<Trash2 className="size-4" aria-hidden />} onSelect={() => onOpen("delete")}>
+            <MenuItem
+              danger
+              icon={<Trash2 className="size-4" aria-hidden />}
+              onSelect={() => onOpen("delete")}
+            >
               Delete
             </MenuItem>
           </>

@@ -45,7 +45,9 @@ console.log(run.state, run.session_link);
 }
 
 export function pythonOf(run: RunItem): string {
-  const members = Object.entries(requestOf(run)).map(([name, value]) => `    ${name}=${literal(value, 1)},\n`);
+  const members = Object.entries(requestOf(run)).map(
+    ([name, value]) => `    ${name}=${literal(value, 1)},\n`,
+  );
   return `from outrider import Outrider
 
 # The key comes from OUTRIDER_API_KEY.

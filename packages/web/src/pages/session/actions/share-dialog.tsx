@@ -79,7 +79,8 @@ export function ShareDialog({ run, onClose }: { run: RunItem; onClose: () => voi
           <p role="status">
             A link is open until <strong className="font-medium">{exactTime(expires)}</strong> (
             <Time at={expires} />
-            ).{!made && " Its address was shown once; whoever has it can still read. Replace it for a new one."}
+            ).
+            {!made && " Its address was shown once; whoever has it can still read. Replace it for a new one."}
           </p>
         )}
         <Field label={isShared ? "A new link ends after" : "The link ends after"}>

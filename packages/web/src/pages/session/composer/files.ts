@@ -6,9 +6,11 @@ const MOST_BYTES = 10 * 1024 * 1024;
 
 /** What is wrong with these files as attachments, if anything. */
 export function faultOf(files: readonly File[]): string | undefined {
-  if (files.length > MOST_FILES) return `At most ${MOST_FILES} files can be attached; these are ${files.length}.`;
+  if (files.length > MOST_FILES)
+    return `At most ${MOST_FILES} files can be attached; these are ${files.length}.`;
   const size = files.reduce((sum, file) => sum + file.size, 0);
-  if (size > MOST_BYTES) return `The files have ${bytes(size)} in all; at most ${bytes(MOST_BYTES)} can be sent.`;
+  if (size > MOST_BYTES)
+    return `The files have ${bytes(size)} in all; at most ${bytes(MOST_BYTES)} can be sent.`;
   return undefined;
 }
 

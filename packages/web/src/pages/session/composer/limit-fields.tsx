@@ -14,7 +14,9 @@ const fields: { member: keyof RunLimits; label: string; step: string }[] = [
 /** What was filled in; the rest of the run's limits stays as it is. */
 export function limitsOf(texts: LimitTexts): RunLimits | undefined {
   const set = Object.entries(texts).filter(([, text]) => text.trim() !== "");
-  return set.length === 0 ? undefined : Object.fromEntries(set.map(([member, text]) => [member, Number(text)]));
+  return set.length === 0
+    ? undefined
+    : Object.fromEntries(set.map(([member, text]) => [member, Number(text)]));
 }
 
 interface LimitFieldsProps {

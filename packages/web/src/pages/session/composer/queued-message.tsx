@@ -41,7 +41,9 @@ export function QueuedMessage({ runId, followup }: { runId: string; followup: Ru
   }
   return (
     <li className="flex items-center gap-2 rounded-lg border border-line bg-surface py-1 pr-1 pl-3">
-      <span className="shrink-0 rounded bg-raised px-1.5 py-0.5 text-xs text-muted">{modeWords[followup.mode]}</span>
+      <span className="shrink-0 rounded bg-raised px-1.5 py-0.5 text-xs text-muted">
+        {modeWords[followup.mode]}
+      </span>
       <span className="min-w-0 flex-1 truncate [unicode-bidi:plaintext]">{followup.message}</span>
       <IconButton
         label={`Edit the message: ${started(followup)}`}

@@ -17,7 +17,10 @@ const outcomeWords = {
 };
 
 /** Sends a message to the run, and says what became of it. */
-export async function sendLetter(runId: string, { message, mode, limits, files = [] }: Letter): Promise<string> {
+export async function sendLetter(
+  runId: string,
+  { message, mode, limits, files = [] }: Letter,
+): Promise<string> {
   const attachments = await Promise.all(files.map(attachmentOf));
   const { outcome } = await outrider.followups.create(runId, {
     message,
