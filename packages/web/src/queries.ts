@@ -23,6 +23,13 @@ export const queryClient = new QueryClient({
 export const queries = {
   me: () => queryOptions({ queryKey: ["me"], queryFn: () => outrider.me.get(), staleTime: 60_000 }),
   run: (runId: string) => queryOptions({ queryKey: ["run", runId], queryFn: () => outrider.runs.get(runId) }),
+  followups: (runId: string) =>
+    queryOptions({
+      queryKey: ["run", runId, "followups"],
+      queryFn: async () => (await outrider.followups.list(runId)).followups,
+    }),
+  diff: (runId: string) =>
+    queryOptions({ queryKey: ["run", runId, "diff"], queryFn: () => outrider.runs.diff(runId) }),
   environments: () =>
     queryOptions({
       queryKey: ["environments"],

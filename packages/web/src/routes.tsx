@@ -7,6 +7,7 @@ import {
 } from "@tanstack/react-router";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageTrouble } from "./pages/page-trouble.tsx";
+import { tabOf } from "./pages/session/tab.ts";
 import { Frame } from "./shell/frame.tsx";
 
 /** The table of pages. Each is fetched when it is first opened. */
@@ -26,6 +27,7 @@ const login = createRoute({
 const shared = createRoute({
   getParentRoute: () => root,
   path: "/shared/$token",
+  validateSearch: tabOf,
   component: lazyRouteComponent(() => import("./pages/shared/shared.tsx"), "Shared"),
 });
 
@@ -52,6 +54,7 @@ const runs = createRoute({
 const session = createRoute({
   getParentRoute: () => frame,
   path: "/runs/$runId",
+  validateSearch: tabOf,
   component: lazyRouteComponent(() => import("./pages/session/session.tsx"), "Session"),
 });
 

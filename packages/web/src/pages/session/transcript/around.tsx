@@ -2,7 +2,7 @@ import type { RunEvent } from "@outrider/sdk";
 import { Box, CircleAlert, FileBox, LoaderCircle } from "lucide-react";
 import { bytes } from "../../../ui/amount.ts";
 import { durationWords } from "../../../ui/time.tsx";
-import { harmless, harmlessLine } from "./harmless.ts";
+import { visible, visibleLine } from "../../../ui/visible.ts";
 import { Line } from "./line.tsx";
 import { type BlockFacts, type Of, useReading } from "./reading.ts";
 
@@ -20,16 +20,16 @@ export function Step({ events, facts }: { events: readonly RunEvent[]; facts: Bl
   return (
     <Line
       event={first}
-      label={`Environment: ${harmlessLine(name)}`}
+      label={`Environment: ${visibleLine(name)}`}
       tone={state === "failed" ? "bad" : "muted"}
       icon={<Sign className={facts.isOpen ? `${icon} animate-spin` : icon} aria-hidden />}
     >
-      {harmlessLine(name)}
+      {visibleLine(name)}
       {state === "failed" && <span className="font-medium"> failed</span>}
       {last !== first && <span className="text-xs tabular-nums"> · {durationWords(took)}</span>}
       {detail && (
         <p className="font-mono text-xs whitespace-pre-wrap [unicode-bidi:plaintext]">
-          {harmless(detail.slice(0, 4_000))}
+          {visible(detail.slice(0, 4_000))}
         </p>
       )}
     </Line>
@@ -41,7 +41,7 @@ export function Notice({ event }: { event: Of<"notice"> }) {
   return (
     <Line event={event} label="Notice" tone="warn" icon={<CircleAlert className={icon} aria-hidden />}>
       <span className="whitespace-pre-wrap [unicode-bidi:plaintext]">
-        {harmless((message ?? code ?? "A notice").slice(0, 4_000))}
+        {visible((message ?? code ?? "A notice").slice(0, 4_000))}
       </span>
     </Line>
   );
@@ -50,7 +50,7 @@ export function Notice({ event }: { event: Of<"notice"> }) {
 export function Artifact({ event }: { event: Of<"artifact.added"> }) {
   const { source } = useReading();
   const { artifact_id, name, mime_type, size_bytes } = event.data;
-  const shown = harmlessLine(name);
+  const shown = visibleLine(name);
   return (
     <Line event={event} label="Artifact" icon={<FileBox className={icon} aria-hidden />}>
       {source.artifactAddress ? (
@@ -66,7 +66,7 @@ export function Artifact({ event }: { event: Of<"artifact.added"> }) {
       )}
       <span className="text-xs">
         {" "}
-        · {bytes(size_bytes)} · {harmlessLine(mime_type)}
+        · {bytes(size_bytes)} · {visibleLine(mime_type)}
       </span>
     </Line>
   );

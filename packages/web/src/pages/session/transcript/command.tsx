@@ -5,8 +5,8 @@ import { bytes } from "../../../ui/amount.ts";
 import { buttonClass, IconButton } from "../../../ui/button.tsx";
 import { CopyButton } from "../../../ui/copy.tsx";
 import { Duration, durationWords } from "../../../ui/time.tsx";
+import { visible, visibleLine } from "../../../ui/visible.ts";
 import { Badge, Card } from "./card.tsx";
-import { harmless, harmlessLine } from "./harmless.ts";
 import { Output } from "./output.tsx";
 import { type BlockFacts, find, type Of, useOpen, useReading } from "./reading.ts";
 import { terminalLines, withoutColours } from "./terminal.ts";
@@ -29,10 +29,10 @@ export function Command({ events, facts }: { events: readonly RunEvent[]; facts:
     <Card
       seq={first.seq}
       at={first.created_at}
-      label={`Command: ${harmlessLine(command).slice(0, 120)}`}
+      label={`Command: ${visibleLine(command).slice(0, 120)}`}
       tone={facts.isFailed ? "bad" : "plain"}
       icon={<SquareTerminal className="size-4" aria-hidden />}
-      title={<bdi className="block truncate font-mono text-xs">{harmlessLine(command.slice(0, 400))}</bdi>}
+      title={<bdi className="block truncate font-mono text-xs">{visibleLine(command.slice(0, 400))}</bdi>}
       open={isOpen}
       onToggle={toggle}
       figures={
@@ -59,7 +59,7 @@ export function Command({ events, facts }: { events: readonly RunEvent[]; facts:
     >
       {isOpen && isLong && (
         <pre className="max-h-60 overflow-y-auto border-t border-line px-3 py-2 font-mono text-xs leading-5 whitespace-pre-wrap [overflow-wrap:anywhere] [unicode-bidi:plaintext]">
-          {harmless(command.slice(0, 20_000))}
+          {visible(command.slice(0, 20_000))}
         </pre>
       )}
       {lines.length > 0 && (

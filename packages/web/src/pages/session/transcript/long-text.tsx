@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { Button } from "../../../ui/button.tsx";
-import { harmless } from "./harmless.ts";
+import { visible } from "../../../ui/visible.ts";
 
 const SHORT = 8_000;
 const SHOWN = 300_000;
@@ -12,7 +12,7 @@ export function LongText({ text, children }: { text: string; children: (shown: s
   const rest = text.length - shown.length;
   return (
     <>
-      {children(harmless(shown))}
+      {children(visible(shown))}
       {rest > 0 && (
         <div className="mt-2 flex flex-wrap items-center gap-3 text-xs text-muted">
           <span>{rest.toLocaleString()} more characters</span>

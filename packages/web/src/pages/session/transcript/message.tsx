@@ -1,8 +1,8 @@
 import { Bot, Paperclip, User } from "lucide-react";
 import { bytes } from "../../../ui/amount.ts";
 import { CopyButton } from "../../../ui/copy.tsx";
+import { visibleLine } from "../../../ui/visible.ts";
 import { Card } from "./card.tsx";
-import { harmlessLine } from "./harmless.ts";
 import { LongText } from "./long-text.tsx";
 import { Markdown } from "./markdown.tsx";
 import type { Of } from "./reading.ts";
@@ -11,7 +11,7 @@ import type { Of } from "./reading.ts";
 export function Prompt({ event }: { event: Of<"run.created"> | Of<"message.user"> }) {
   const isFirst = event.type === "run.created";
   const text = isFirst ? event.data.prompt : event.data.text;
-  const who = isFirst ? harmlessLine(event.data.creator.display_name) : "Follow-up";
+  const who = isFirst ? visibleLine(event.data.creator.display_name) : "Follow-up";
   return (
     <Card
       seq={event.seq}
@@ -46,7 +46,7 @@ function Attachments({ of: files }: { of: Of<"message.user">["data"]["attachment
           className="flex items-center gap-1.5 rounded-md border border-line bg-surface px-2 py-1 text-xs"
         >
           <Paperclip className="size-3.5 text-muted" aria-hidden />
-          <bdi className="break-all">{harmlessLine(file_name)}</bdi>
+          <bdi className="break-all">{visibleLine(file_name)}</bdi>
           <span className="text-muted">{bytes(size_bytes)}</span>
         </li>
       ))}

@@ -1,6 +1,6 @@
 import type { PlanUpdatedEvent } from "@outrider/sdk";
 import { ListTodo } from "lucide-react";
-import { harmlessLine } from "./harmless.ts";
+import { visibleLine } from "../../../ui/visible.ts";
 import { PlanSteps, planCount } from "./plan.tsx";
 
 /** The plan as it stands now, beside the transcript where there is room. */
@@ -31,7 +31,7 @@ export function PlanBar({ plan }: { plan: PlanUpdatedEvent }) {
         <ListTodo className="size-4 shrink-0 text-muted" aria-hidden />
         <span className="shrink-0 font-medium">Plan</span>
         <span className="shrink-0 text-muted tabular-nums">{planCount(steps)}</span>
-        {now && <bdi className="truncate text-muted">{harmlessLine(now.text.slice(0, 200))}</bdi>}
+        {now && <bdi className="truncate text-muted">{visibleLine(now.text.slice(0, 200))}</bdi>}
       </summary>
       <div className="max-h-60 overflow-y-auto px-4 pb-3">
         <PlanSteps steps={steps} />

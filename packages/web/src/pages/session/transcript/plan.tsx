@@ -1,8 +1,8 @@
 import type { PlanUpdatedEvent } from "@outrider/sdk";
 import clsx from "clsx";
 import { Circle, CircleCheck, CircleDot, ListTodo } from "lucide-react";
+import { visibleLine } from "../../../ui/visible.ts";
 import { Card } from "./card.tsx";
-import { harmlessLine } from "./harmless.ts";
 
 type Steps = PlanUpdatedEvent["data"]["steps"];
 
@@ -27,7 +27,7 @@ export function PlanSteps({ steps }: { steps: Steps }) {
             <Sign className={clsx("mt-0.5 size-4 shrink-0", colour)} aria-hidden />
             <span className="sr-only">{words}: </span>
             <span className="min-w-0 [overflow-wrap:anywhere] [unicode-bidi:plaintext]">
-              {harmlessLine(text.slice(0, 500))}
+              {visibleLine(text.slice(0, 500))}
             </span>
           </li>
         );

@@ -1,7 +1,7 @@
 import { Brain, Scissors } from "lucide-react";
 import type { ReactNode } from "react";
+import { visibleLine } from "../../../ui/visible.ts";
 import { Card } from "./card.tsx";
-import { harmlessLine } from "./harmless.ts";
 import { LongText } from "./long-text.tsx";
 import { Markdown } from "./markdown.tsx";
 import { type BlockFacts, type Of, useOpen } from "./reading.ts";
@@ -26,7 +26,7 @@ function Aside({ event, facts, label, icon, text }: AsideProps) {
       title={
         <span className="block truncate text-muted">
           {label}
-          {!isOpen && <bdi> · {harmlessLine(text.slice(0, 300))}</bdi>}
+          {!isOpen && <bdi> · {visibleLine(text.slice(0, 300))}</bdi>}
         </span>
       }
       open={isOpen}

@@ -1,6 +1,6 @@
 import { Bot } from "lucide-react";
 import { useDeferredValue } from "react";
-import { harmless } from "./harmless.ts";
+import { visible } from "../../../ui/visible.ts";
 import { Markdown } from "./markdown.tsx";
 
 /** Beyond this, drawing all of it again for each word would be felt; the end is what is read. */
@@ -19,7 +19,7 @@ export function Speaking({ text }: { text: string }) {
         <span className="font-medium">Agent</span>
       </header>
       <div className="px-4 pb-3">
-        <Markdown text={harmless(shown)} />
+        <Markdown text={visible(shown)} />
       </div>
     </article>
   );

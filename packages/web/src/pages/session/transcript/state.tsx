@@ -1,6 +1,6 @@
 import type { RunEvent } from "@outrider/sdk";
 import { Ban, CircleCheck, CirclePlay, CircleX, Cpu, RotateCcw } from "lucide-react";
-import { harmless, harmlessLine } from "./harmless.ts";
+import { visible, visibleLine } from "../../../ui/visible.ts";
 import { Line } from "./line.tsx";
 import { LongText } from "./long-text.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -16,20 +16,20 @@ export function State({ event, facts }: { event: RunEvent; facts: BlockFacts }) 
         <Line event={event} label="Claimed" icon={<Cpu className={icon} aria-hidden />}>
           {/* The reader of a share link is not told which. */}
           {event.data.worker
-            ? `Worker ${harmlessLine(event.data.worker)} took the run`
+            ? `Worker ${visibleLine(event.data.worker)} took the run`
             : "A worker took the run"}
         </Line>
       );
     case "run.started":
       return (
         <Line event={event} label="Started" icon={<CirclePlay className={icon} aria-hidden />}>
-          The agent begins with {harmlessLine(event.data.model_id)}
+          The agent begins with {visibleLine(event.data.model_id)}
         </Line>
       );
     case "run.recovering":
       return (
         <Line event={event} label="Recovering" tone="warn" icon={<RotateCcw className={icon} aria-hidden />}>
-          Taken up again: {harmlessLine(event.data.reason)}
+          Taken up again: {visibleLine(event.data.reason)}
           {event.data.restored_seq !== undefined &&
             ` What was written to files behind event ${event.data.restored_seq} is lost.`}
         </Line>
@@ -52,21 +52,21 @@ export function State({ event, facts }: { event: RunEvent; facts: BlockFacts }) 
         <Line event={event} label="Failed" tone="bad" icon={<CircleX className={icon} aria-hidden />}>
           <span className="font-medium">Failed</span>
           {error_code && <span className="font-mono text-xs"> {error_code}</span>}
-          <p className="whitespace-pre-wrap [unicode-bidi:plaintext]">{harmless(message.slice(0, 8_000))}</p>
-          {remedy && <p className="text-ink">{harmless(remedy)}</p>}
+          <p className="whitespace-pre-wrap [unicode-bidi:plaintext]">{visible(message.slice(0, 8_000))}</p>
+          {remedy && <p className="text-ink">{visible(remedy)}</p>}
         </Line>
       );
     }
     case "run.cancelled":
       return (
         <Line event={event} label="Cancelled" icon={<Ban className={icon} aria-hidden />}>
-          Cancelled by {harmlessLine(event.data.by.display_name)}
+          Cancelled by {visibleLine(event.data.by.display_name)}
         </Line>
       );
     case "run.reopened":
       return (
         <Line event={event} label="Reopened" icon={<RotateCcw className={icon} aria-hidden />}>
-          {event.data.by ? `${harmlessLine(event.data.by.display_name)} went on with it` : "It goes on"}: turn{" "}
+          {event.data.by ? `${visibleLine(event.data.by.display_name)} went on with it` : "It goes on"}: turn{" "}
           {event.turn}
         </Line>
       );

@@ -1,5 +1,5 @@
 import Anser from "anser";
-import { harmless } from "./harmless.ts";
+import { visible } from "../../../ui/visible.ts";
 
 /** A piece of a line in one look. */
 export interface Piece {
@@ -41,7 +41,7 @@ function lastWritten(line: string): string {
 }
 
 export function withoutColours(line: string): string {
-  return harmless(line.replace(COLOUR, ""));
+  return visible(line.replace(COLOUR, ""));
 }
 
 /** The same lines as pieces that React can draw. */
@@ -51,7 +51,7 @@ export function paint(lines: readonly string[]): Piece[][] {
     const look = lookOf(entry);
     for (const [index, text] of entry.content.split("\n").entries()) {
       if (index > 0) painted.push([]);
-      if (text !== "") painted.at(-1)?.push({ text: harmless(text), look });
+      if (text !== "") painted.at(-1)?.push({ text: visible(text), look });
     }
   }
   return painted;

@@ -1,8 +1,8 @@
 import type { RunEvent } from "@outrider/sdk";
 import { Image, Wrench } from "lucide-react";
 import { durationWords } from "../../../ui/time.tsx";
+import { visibleLine } from "../../../ui/visible.ts";
 import { Badge, Card } from "./card.tsx";
-import { harmlessLine } from "./harmless.ts";
 import { LongText } from "./long-text.tsx";
 import { type BlockFacts, find, useOpen, useReading } from "./reading.ts";
 
@@ -20,14 +20,14 @@ export function Tool({ events, facts }: { events: readonly RunEvent[]; facts: Bl
     <Card
       seq={first.seq}
       at={first.created_at}
-      label={`Tool: ${harmlessLine(name)}`}
+      label={`Tool: ${visibleLine(name)}`}
       tone={facts.isFailed ? "bad" : "plain"}
       icon={<Wrench className="size-4" aria-hidden />}
       title={
         <span className="flex min-w-0 items-baseline gap-2">
-          <bdi className="shrink-0 font-mono text-xs font-medium">{harmlessLine(name).slice(0, 80)}</bdi>
+          <bdi className="shrink-0 font-mono text-xs font-medium">{visibleLine(name).slice(0, 80)}</bdi>
           <bdi className="truncate font-mono text-xs text-muted">
-            {harmlessLine((JSON.stringify(called?.data.input) ?? "").slice(0, 200))}
+            {visibleLine((JSON.stringify(called?.data.input) ?? "").slice(0, 200))}
           </bdi>
         </span>
       }
@@ -84,7 +84,7 @@ function Images({ of: images }: { of: { artifact_id: string; mime_type: string }
           ) : (
             `Picture ${index + 1}`
           )}
-          <span className="text-muted">{harmlessLine(mime_type)}</span>
+          <span className="text-muted">{visibleLine(mime_type)}</span>
         </li>
       ))}
     </ul>
