@@ -89,6 +89,11 @@ export class Blocks {
     return this.#last.get(block);
   }
 
+  /** Another number after every change of the block. */
+  stamp(block: number): number {
+    return this.last(block) * 32 + this.#flags.get(block);
+  }
+
   kind(block: number): Kind {
     return kinds[this.#kind.get(block)] as Kind;
   }

@@ -59,19 +59,29 @@ export class Bodies {
     this.#keep(number, { events: page.events, characters: page.characters + weightOf(event) });
   }
 
+  has(block: number): boolean {
+    return this.#blocks.seqs(block).every((seq) => this.#at(seq) !== undefined);
+  }
+
   /** Undefined where not all of it is here. */
   events(block: number): RunEvent[] | undefined {
     const found: RunEvent[] = [];
     for (const seq of this.#blocks.seqs(block)) {
-      const number = pageOf(seq);
-      const page = this.#pages.get(number);
-      const event = page?.events[seq - 1 - number * PAGE];
-      if (!page || !event) return undefined;
-      this.#pages.delete(number);
-      this.#pages.set(number, page);
+      const event = this.#at(seq);
+      if (!event) return undefined;
       found.push(event);
     }
+    for (const number of new Set(found.map(({ seq }) => pageOf(seq)))) {
+      const page = this.#pages.get(number) as Kept;
+      this.#pages.delete(number);
+      this.#pages.set(number, page);
+    }
     return found;
+  }
+
+  #at(seq: number): RunEvent | undefined {
+    const number = pageOf(seq);
+    return this.#pages.get(number)?.events[seq - 1 - number * PAGE];
   }
 
   /** As long as somebody looks at the block; answers how to stop. */
@@ -98,8 +108,7 @@ export class Bodies {
     for (const block of this.#wanted.keys()) {
       for (const seq of this.#blocks.seqs(block)) {
         const number = pageOf(seq);
-        const isHere = this.#pages.get(number)?.events[seq - 1 - number * PAGE];
-        if (!isHere && !this.#underWay.has(number)) numbers.add(number);
+        if (!this.#at(seq) && !this.#underWay.has(number)) numbers.add(number);
       }
     }
     const runs: [number, number][] = [];
