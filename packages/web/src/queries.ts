@@ -29,6 +29,13 @@ export const queries = {
       queryFn: async () => (await outrider.runs.list(filter)).items,
     }),
   run: (runId: string) => queryOptions({ queryKey: ["run", runId], queryFn: () => outrider.runs.get(runId) }),
+  followups: (runId: string) =>
+    queryOptions({
+      queryKey: ["run", runId, "followups"],
+      queryFn: async () => (await outrider.followups.list(runId)).followups,
+    }),
+  diff: (runId: string) =>
+    queryOptions({ queryKey: ["run", runId, "diff"], queryFn: () => outrider.runs.diff(runId) }),
   environments: () =>
     queryOptions({
       queryKey: ["environments"],

@@ -8,6 +8,7 @@ import {
 import { NotFound } from "./pages/not-found.tsx";
 import { PageTrouble } from "./pages/page-trouble.tsx";
 import { readSearch } from "./pages/runs/search.ts";
+import { tabOf } from "./pages/session/tab.ts";
 import { Frame } from "./shell/frame.tsx";
 
 /** The table of pages. Each is fetched when it is first opened. */
@@ -27,6 +28,7 @@ const login = createRoute({
 const shared = createRoute({
   getParentRoute: () => root,
   path: "/shared/$token",
+  validateSearch: tabOf,
   component: lazyRouteComponent(() => import("./pages/shared/shared.tsx"), "Shared"),
 });
 
@@ -54,6 +56,7 @@ const runs = createRoute({
 const session = createRoute({
   getParentRoute: () => frame,
   path: "/runs/$runId",
+  validateSearch: tabOf,
   component: lazyRouteComponent(() => import("./pages/session/session.tsx"), "Session"),
 });
 
