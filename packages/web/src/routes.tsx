@@ -66,9 +66,21 @@ const environments = createRoute({
   component: lazyRouteComponent(() => import("./pages/environments/environments.tsx"), "Environments"),
 });
 
+const newEnvironment = createRoute({
+  getParentRoute: () => frame,
+  path: "/environments/new",
+  validateSearch: ({ from }): { from?: string } => (typeof from === "string" ? { from } : {}),
+  component: lazyRouteComponent(() => import("./pages/environments/new-environment.tsx"), "NewEnvironment"),
+});
+
 const environment = createRoute({
   getParentRoute: () => frame,
   path: "/environments/$environmentId",
+  validateSearch: ({ tab, build, run }): { tab?: "builds" | "test"; build?: string; run?: string } => ({
+    ...(tab === "builds" || tab === "test" ? { tab } : {}),
+    ...(typeof build === "string" ? { build } : {}),
+    ...(typeof run === "string" ? { run } : {}),
+  }),
   component: lazyRouteComponent(() => import("./pages/environments/environment.tsx"), "Environment"),
 });
 
@@ -114,6 +126,7 @@ const pages = [
   runs,
   session,
   environments,
+  newEnvironment,
   environment,
   secrets,
   skills,
