@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { linkAddress } from "@outrider/contract/sign-in";
 import { type Logger, pino } from "pino";
 import { createApp } from "./api/app.ts";
 import type { Config } from "./config.ts";
@@ -13,6 +14,7 @@ import { startReaper } from "./engine/leases.ts";
 import { settleProviders } from "./engine/model-keys.ts";
 import { openModels } from "./engine/models.ts";
 import { defaultRules } from "./engine/rules.ts";
+import { noteOrigin } from "./engine/sign-in-links.ts";
 import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
@@ -28,6 +30,8 @@ export interface Server {
   origin: string;
   /** Where the first key was written, if this start made it. */
   firstKey?: string;
+  /** The one-time link by which the first person signs in, if this start made it. */
+  firstLink?: string;
   database: string;
   /** Which model serves where none is named, and whose there are. */
   models: string;
@@ -65,7 +69,7 @@ export async function startServer(config: Config): Promise<Server> {
     const inUse = Object.keys(providers).filter((name) => providers[name]?.reason === undefined);
     log.info({ providers: inUse, default_model_id }, "models");
     const keyFile = join(config.dataDir, "key");
-    const isFirstStart = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
+    const firstLink = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
 
     // What servers tell each other may be lost, so none of it waits for the disk.
     const words = openDb(database, {
@@ -114,6 +118,7 @@ export async function startServer(config: Config): Promise<Server> {
     const { port, address, family } = app.server.address() as AddressInfo;
     const listening = `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
     origin = config.publicUrl ?? listening;
+    await noteOrigin(db, origin);
     log.info({ origin: listening }, "listening");
     return {
       origin: listening,
@@ -123,7 +128,7 @@ export async function startServer(config: Config): Promise<Server> {
           ? `${default_model_id} if a run names none; providers: ${inUse.join(", ")}`
           : "scripted, which is not an LLM; docs/models.md says how to configure one",
       localWorkerKey: () => renewLocalWorkerKey(db),
-      ...(isFirstStart ? { firstKey: keyFile } : {}),
+      ...(firstLink ? { firstKey: keyFile, firstLink: linkAddress(origin, firstLink.token) } : {}),
       stop,
     };
   } catch (error) {

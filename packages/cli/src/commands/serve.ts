@@ -44,6 +44,10 @@ export const serveCommand = new Command("serve")
     say(
       `  key        ${existsSync(keyFile) ? keyFile : elsewhere}${server.firstKey ? " (the first one, made just now)" : ""}`,
     );
+    say(
+      `  sign in    ${server.firstLink ?? `${server.origin}/login; \`outrider person link\` makes a one-time link`}`,
+    );
+    if (server.firstLink) say("             opens once, within 24 hours, as the first admin");
     say(`  models     ${server.models}`);
     say(`  reference  ${server.origin}/docs`);
     const { workers: count, dataDir } = config;

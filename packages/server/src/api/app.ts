@@ -37,6 +37,7 @@ import { followupHandlers } from "./routes/followups.ts";
 import { identityHandlers } from "./routes/identities.ts";
 import { keyHandlers } from "./routes/keys.ts";
 import { modelHandlers } from "./routes/models.ts";
+import { peopleHandlers } from "./routes/people.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { secretHandlers } from "./routes/secrets.ts";
 import { shareHandlers } from "./routes/shares.ts";
@@ -45,6 +46,7 @@ import { workerHandlers } from "./routes/worker.ts";
 import { workersHandlers } from "./routes/workers.ts";
 import { registerService } from "./service.ts";
 import { registerShared } from "./shared.ts";
+import { registerSignIn } from "./sign-in.ts";
 import { registerWeb } from "./web.ts";
 
 const handlers: Handlers = {
@@ -58,6 +60,7 @@ const handlers: Handlers = {
   ...skillHandlers,
   ...identityHandlers,
   ...keyHandlers,
+  ...peopleHandlers,
   ...workersHandlers,
   ...artifactHandlers,
   ...shareHandlers,
@@ -113,7 +116,7 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
     clientErrorHandler: answerUnreadable,
   });
   const metrics = createMetrics(services);
-  const authenticator = createAuthenticator(services.db);
+  const authenticator = createAuthenticator(services);
   const principals = new WeakMap<FastifyRequest, Principal>();
   const methodsOf = routesOf(app);
 
@@ -132,8 +135,9 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
     metrics.answered({ operation, status: reply.statusCode, seconds: reply.elapsedTime / 1_000 });
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     const { id: trace_id, method } = request;
-    const key_id = principals.get(request)?.key.key_id;
-    const answered = { trace_id, operation, method, status: reply.statusCode, ms, key_id };
+    const { key, session } = principals.get(request) ?? {};
+    const { key_id, session_id } = { ...key, ...session };
+    const answered = { trace_id, operation, method, status: reply.statusCode, ms, key_id, session_id };
     // Workers ask all the time: what goes well with them would bury what people want to read.
     if (operation.startsWith("worker.") && reply.statusCode < 400) log.debug(answered, "answered");
     else log.info(answered, "answered");
@@ -150,6 +154,7 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
   registerWeb(app);
   registerService(app, { services, metrics, authenticator });
   registerShared(app, services);
+  registerSignIn(app, { services, authenticator });
   registerBlobs(app, { blobs: services.blobs, authenticator });
   for (const operation of all) {
     const { id, route } = operation;
@@ -228,9 +233,10 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
   function outcomeOfFailure(error: unknown, request: FastifyRequest): Outcome {
     const refusal = refusalOf(error);
     if (!refusal) log.error({ trace_id: request.id, error }, "a request failed");
-    const { code, message, faults } =
+    const { code, message, faults, retryAfterSeconds } =
       refusal ?? new Refusal("internal_error", "The service met an error that it did not expect.");
-    const occurrence = { origin: services.origin(), path: shownPathOf(request), traceId: request.id };
+    const [origin, path] = [services.origin(), shownPathOf(request)];
+    const occurrence = { origin, path, traceId: request.id, retryAfterSeconds };
     const { status, headers, body } = problem(code, message, faults, occurrence);
     return { status, headers, body: JSON.stringify(body) };
   }

@@ -37,7 +37,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   say,
   afterwards,
 }) => {
-  const source = sourceOf(request.headers["x-outrider-client"]);
+  const source = principal.session ? "WEB_APP" : sourceOf(request.headers["x-outrider-client"]);
   const claimant = services.claimants.take();
   let work: Work[] = [];
   if (claimant) afterwards((isCommitted) => claimant.settle(isCommitted ? work : []));
@@ -96,7 +96,7 @@ export const runHandlers: Pick<
         (name) => query[name] !== undefined,
       );
       if (paging) throw badMember(paging, "goes with pages; a stream has none");
-      await streamHints({ services, reply, keyId: principal.key.key_id, filter });
+      await streamHints({ services, reply, credentialId: principal.credentialId, filter });
       return STREAMED;
     }
     const sort: RunSort = { by: query.sort_by ?? "created_at", order: query.sort_order ?? "desc" };
