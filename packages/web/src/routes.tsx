@@ -7,6 +7,8 @@ import {
 } from "@tanstack/react-router";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageTrouble } from "./pages/page-trouble.tsx";
+import { readKeysSearch } from "./pages/keys/search.ts";
+import { readSettingsSearch } from "./pages/settings/search.ts";
 import { Frame } from "./shell/frame.tsx";
 
 /** The table of pages. Each is fetched when it is first opened. */
@@ -88,6 +90,7 @@ const agents = createRoute({
 const keys = createRoute({
   getParentRoute: () => frame,
   path: "/keys",
+  validateSearch: readKeysSearch,
   component: lazyRouteComponent(() => import("./pages/keys/keys.tsx"), "Keys"),
 });
 
@@ -100,6 +103,7 @@ const workers = createRoute({
 const settings = createRoute({
   getParentRoute: () => frame,
   path: "/settings",
+  validateSearch: readSettingsSearch,
   component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "Settings"),
 });
 

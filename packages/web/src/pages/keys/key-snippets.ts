@@ -55,7 +55,7 @@ export function snippetsFor({ type, key = "", scopes, limits }: CreateKeyRespons
     },
     {
       tool: "Command line",
-      code: `${login}\noutrider run '${PROMPT}'${environment ? ` --environment ${environment}` : ""} --follow`,
+      code: `${login}\noutrider run '${PROMPT}'${environment ? ` --env ${environment}` : ""} --follow`,
     },
   ];
 }
