@@ -5,9 +5,9 @@ import {
   lazyRouteComponent,
   Outlet,
 } from "@tanstack/react-router";
+import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageTrouble } from "./pages/page-trouble.tsx";
-import { readKeysSearch } from "./pages/keys/search.ts";
 import { readSettingsSearch } from "./pages/settings/search.ts";
 import { Frame } from "./shell/frame.tsx";
 

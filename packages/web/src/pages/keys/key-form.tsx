@@ -32,7 +32,11 @@ export function KeyForm({ id, type: first, agentUid = "", onSubmit }: KeyFormPro
   const [expiry, setExpiry] = useState<string>(first === "worker" ? "never" : "90");
   const [date, setDate] = useState("");
   const [bounds, setBounds] = useState<Bounds>({ runs: "", cost: "", environments: [] });
-  const possible: Scope[] = ["runs:read", "runs:write", ...(isAdmin && type === "personal" ? (["admin"] as const) : [])];
+  const possible: Scope[] = [
+    "runs:read",
+    "runs:write",
+    ...(isAdmin && type === "personal" ? (["admin"] as const) : []),
+  ];
   const granted = possible.filter((scope) => scopes.includes(scope));
 
   function submit(event: FormEvent) {
@@ -109,7 +113,9 @@ export function KeyForm({ id, type: first, agentUid = "", onSubmit }: KeyFormPro
             <Checkbox
               key={scope}
               label={scopeWords[scope]}
-              hint={scope === "admin" ? "People, secrets, environments, workers, everybody's keys." : undefined}
+              hint={
+                scope === "admin" ? "People, secrets, environments, workers, everybody's keys." : undefined
+              }
               // A key that may do nothing is refused, so the browser asks for one of them.
               required={index === 0 && granted.length === 0}
               checked={scopes.includes(scope)}

@@ -8,7 +8,10 @@ export interface KeySnippet {
 const PROMPT = "Run the tests and fix what fails.";
 
 /** Ready to paste: what this very key may do, at this very address. */
-export function snippetsFor({ type, key = "", scopes, limits }: CreateKeyResponse, origin: string): KeySnippet[] {
+export function snippetsFor(
+  { type, key = "", scopes, limits }: CreateKeyResponse,
+  origin: string,
+): KeySnippet[] {
   if (type === "worker") {
     const code = `OUTRIDER_WORKER_KEY=${key} \\\n  bin/outrider worker --server ${origin} --slots 4`;
     return [{ tool: "Start a worker", code }];
@@ -21,7 +24,11 @@ export function snippetsFor({ type, key = "", scopes, limits }: CreateKeyRespons
       { tool: "curl", code: `curl -s ${api}/agent/runs \\\n  -H "Authorization: Bearer ${key}"` },
       {
         tool: "TypeScript",
-        code: typescript(key, api, `for await (const run of outrider.runs.list()) console.log(run.state, run.title);`),
+        code: typescript(
+          key,
+          api,
+          `for await (const run of outrider.runs.list()) console.log(run.state, run.title);`,
+        ),
       },
       {
         tool: "Python",

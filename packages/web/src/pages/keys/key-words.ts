@@ -13,7 +13,8 @@ export const scopeWords: Record<Scope, string> = {
 export function powersOf({ type, scopes }: Pick<Key, "type" | "scopes">): string {
   if (type === "worker") return "Take runs and report on them";
   if (scopes.includes("admin")) return "Everything an admin may";
-  if (scopes.includes("runs:write")) return scopes.includes("runs:read") ? "Read and steer runs" : "Create and steer runs";
+  if (scopes.includes("runs:write"))
+    return scopes.includes("runs:read") ? "Read and steer runs" : "Create and steer runs";
   return "Read runs";
 }
 

@@ -59,7 +59,8 @@ export function Keys() {
         <SkeletonRows label="Loading keys" />
       ) : shown.length === 0 ? (
         <Empty icon={<KeyRound className="size-5" aria-hidden />} title="No keys yet" action={make}>
-          A personal key lets your scripts and your CI create runs as you. An agent key speaks for a cloud agent.
+          A personal key lets your scripts and your CI create runs as you. An agent key speaks for a cloud
+          agent.
         </Empty>
       ) : (
         <KeyTable keys={shown} owners={owners} />

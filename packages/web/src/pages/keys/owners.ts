@@ -20,7 +20,6 @@ export function useOwners(): Owners {
       return people.find(({ uid }) => uid === owner_uid)?.display_name ?? "Somebody else";
     },
     isMine: ({ owner_uid }) =>
-      owner_uid === me?.uid ||
-      agents.some((agent) => agent.uid === owner_uid && agent.owner_uid === me?.uid),
+      owner_uid === me?.uid || agents.some((agent) => agent.uid === owner_uid && agent.owner_uid === me?.uid),
   };
 }

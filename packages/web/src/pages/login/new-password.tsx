@@ -12,7 +12,7 @@ export function NewPassword({ email, value, onChange }: NewPasswordProps) {
   const [isShown, setShown] = useState(false);
   return (
     <>
-      <input type="hidden" autoComplete="username" value={email ?? ""} readOnly />
+      <input type="text" autoComplete="username" value={email ?? ""} readOnly hidden />
       <Field label="New password" hint="At least 10 characters. Several unrelated words are good.">
         {(parts) => (
           <TextInput

@@ -8,7 +8,10 @@ export function Slots({ worker: { busy, slots } }: { worker: Worker }) {
         {busy} of {slots} in use
       </span>
       <div className="mt-1 h-1.5 overflow-hidden rounded-full bg-pressed" aria-hidden>
-        <div className="h-full rounded-full bg-accent" style={{ width: `${(100 * Math.min(busy, slots)) / slots}%` }} />
+        <div
+          className="h-full rounded-full bg-accent"
+          style={{ width: `${(100 * Math.min(busy, slots)) / slots}%` }}
+        />
       </div>
     </div>
   );

@@ -16,11 +16,7 @@ export function Workers() {
   const alive = workers?.filter(({ is_alive }) => is_alive) ?? [];
   const gone = workers?.filter(({ is_alive }) => !is_alive) ?? [];
   const add = (
-    <Button
-      look="primary"
-      icon={<Plus className="size-4" aria-hidden />}
-      onClick={() => setAdding(true)}
-    >
+    <Button look="primary" icon={<Plus className="size-4" aria-hidden />} onClick={() => setAdding(true)}>
       Add a worker
     </Button>
   );
@@ -38,12 +34,9 @@ export function Workers() {
       ) : (
         <>
           {alive.length === 0 ? (
-            <Empty
-              icon={<Server className="size-5" aria-hidden />}
-              title="No worker is there"
-              action={add}
-            >
-              Runs wait in the queue until one comes. The server starts one by itself unless OUTRIDER_WORKERS is 0.
+            <Empty icon={<Server className="size-5" aria-hidden />} title="No worker is there" action={add}>
+              Runs wait in the queue until one comes. The server starts one by itself unless OUTRIDER_WORKERS
+              is 0.
             </Empty>
           ) : (
             <WorkerTable label="Workers" workers={alive} />
