@@ -205,7 +205,6 @@ describe("a stranger with a link", () => {
 
   test.each([
     [undefined, "text/markdown; charset=utf-8"],
-    ["text/html,application/xhtml+xml,*/*;q=0.8", "text/markdown; charset=utf-8"],
     ["text/markdown", "text/markdown; charset=utf-8"],
     ["application/json", "application/json; charset=utf-8"],
     ["application/x-ndjson", "application/x-ndjson; charset=utf-8"],
@@ -214,6 +213,14 @@ describe("a stranger with a link", () => {
     expect([status, headers.get("content-type")]).toEqual([200, type]);
     for (const shown of ["shown-prompt", "shown-words", "shown-step", "shown_notice", "mcp_server_failed"])
       expect(text).toContain(shown);
+  });
+
+  test("a browser gets the web app, which reads the rest by itself", async () => {
+    const { status, headers, text } = await open(link, "text/html,application/xhtml+xml,*/*;q=0.8");
+    expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(headers.get("content-security-policy")).toContain("script-src 'self';");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+    expect(text).not.toContain("shown-prompt");
   });
 
   test("who accepts nothing that there is, is told what there is", async () => {

@@ -62,7 +62,7 @@ export const peopleRoutes = {
     tag: "People",
     summary: "Delete a person",
     description:
-      "Their sessions end and their keys, those of their cloud agents included, are revoked at once. Their runs stay. The last admin cannot be deleted.",
+      "Their sessions end and their keys, those of their cloud agents included, are revoked at once. Their runs stay, and their cloud agents become yours. The last admin cannot be deleted.",
     scope: "admin",
     params: personUid,
     answers: gone,

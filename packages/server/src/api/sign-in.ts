@@ -14,7 +14,7 @@ import type { Authenticator } from "./auth.ts";
 import type { Services } from "./call.ts";
 import { endedCookie, readSessionCookie, requireOwnPage, sessionCookie } from "./cookie.ts";
 import { readJson } from "./json.ts";
-import { BASE, bodyMembers, bodyOf } from "./request.ts";
+import { BASE, bodyMembers, bodyOf, queryOf } from "./request.ts";
 import { meOf } from "./routes/people.ts";
 
 const BODY_BYTES = 16 * 1024;
@@ -73,7 +73,9 @@ function options(operation: string) {
 function read<T extends z.ZodType>(body: T, request: FastifyRequest): z.infer<T>;
 function read(body: undefined, request: FastifyRequest): undefined;
 function read(body: z.ZodType | undefined, request: FastifyRequest): unknown {
+  const route = { method: "POST" as const, ...(body ? { body } : {}) };
+  queryOf(route, request);
   const raw = bodyOf(request);
   const json = raw.length > 0 ? readJson(raw) : undefined;
-  return bodyMembers({ method: "POST", ...(body ? { body } : {}) }, json, raw.length);
+  return bodyMembers(route, json, raw.length);
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type Algorithm, hash, verify } from "@node-rs/argon2";
-import { ZxcvbnFactory } from "@zxcvbn-ts/core";
-import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common";
+import type { ZxcvbnFactory } from "@zxcvbn-ts/core";
 import { badMember } from "./refusal.ts";
 
 /** Memory in KiB and passes as OWASP recommends for Argon2id. A hash says its own, so these may grow. */
@@ -29,16 +28,26 @@ export async function isPassword(password: string, stored: string | null | undef
   return fits && stored != null;
 }
 
-let judge: ZxcvbnFactory | undefined;
+let judge: Promise<ZxcvbnFactory> | undefined;
+
+/** Loaded with the first password that is set: a dictionary is too much for every start. */
+async function loadJudge(): Promise<ZxcvbnFactory> {
+  const { ZxcvbnFactory } = await import("@zxcvbn-ts/core");
+  const { adjacencyGraphs, dictionary } = await import("@zxcvbn-ts/language-common");
+  return new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs });
+}
 
 /** What everybody would try first is no password: common ones, patterns, and what is known of the person. */
-export function requireGoodPassword(password: string, person: { email: string; display_name: string }) {
-  judge ??= new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs });
+export async function requireGoodPassword(
+  password: string,
+  person: { email: string; display_name: string },
+): Promise<void> {
+  judge ??= loadJudge();
   const { email, display_name } = person;
   const known = [email, ...email.split(/[@.]/), display_name, ...display_name.split(/\s+/), "outrider"];
   const isKnown = known.some((word) => word.toLowerCase() === password.toLowerCase());
   const looked = [...written(password)].slice(0, JUDGED_CHARACTERS).join("");
-  if (isKnown || judge.check(looked, known).score < ENOUGH) {
+  if (isKnown || (await judge).check(looked, known).score < ENOUGH) {
     throw badMember(
       "/password",
       "is too easy to guess: take several unrelated words, or let a password manager choose",

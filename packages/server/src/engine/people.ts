@@ -2,10 +2,12 @@ import { limits } from "@outrider/contract/limits";
 import type { InvitePersonRequest, Person, UpdatePersonRequest } from "@outrider/contract/person";
 import { v7 as uuidv7 } from "uuid";
 import type { Tx } from "../store/db.ts";
+import { handOverIdentities } from "../store/identities.ts";
 import { revokeKeysOf } from "../store/keys.ts";
 import { deletePerson, findPerson, insertPerson, lockAdmins, updatePerson } from "../store/people.ts";
 import { endSessions } from "../store/sessions.ts";
 import { deleteSignInLink } from "../store/sign-in-links.ts";
+import type { Principal } from "./principal.ts";
 import { badMember, notFound, Refusal } from "./refusal.ts";
 import { type MadeLink, makeSignInLink } from "./sign-in-links.ts";
 
@@ -28,13 +30,15 @@ export async function changePerson(tx: Tx, uid: string, change: UpdatePersonRequ
   return person;
 }
 
-/** Sessions and keys end in the same moment as the person; runs stay. */
-export async function removePerson(tx: Tx, uid: string): Promise<void> {
-  const heir = await requireAnotherAdmin(tx, uid, "deleted");
+/** Sessions and keys end in the same moment as the person; runs stay, and cloud agents go to an admin. */
+export async function removePerson(tx: Tx, { personUid }: Principal, uid: string): Promise<void> {
+  const other = await requireAnotherAdmin(tx, uid, "deleted");
+  const heir = personUid === uid ? other : personUid;
   if (!(await deletePerson(tx, uid))) throw notFound("person");
   await deleteSignInLink(tx, uid);
   await endSessions(tx, uid);
   await revokeKeysOf(tx, uid, heir);
+  await handOverIdentities(tx, uid, heir);
 }
 
 /** Answers with an admin who is left. */

@@ -84,7 +84,7 @@ export async function setPassword(
   const { session, personUid } = principal;
   const email = principal.creator.email as string;
   if (!session) throw new Refusal("not_authorized", "A password is set by its person, signed in.");
-  requireGoodPassword(password, { email, display_name: principal.creator.display_name });
+  await requireGoodPassword(password, { email, display_name: principal.creator.display_name });
   const known = await findAccount(db, email);
   if (current_password !== undefined) {
     const attempt = await beginTry(db, email, address);

@@ -34,6 +34,12 @@ export async function findPersonByEmail(sql: Sql, email: string): Promise<Person
   return row;
 }
 
+/** Who had the address before and is deleted, too: their runs are still found by it. */
+export async function listUidsByEmail(sql: Sql, email: string): Promise<string[]> {
+  const rows = await sql<{ uid: string }[]>`select uid from people where lower(email) = lower(${email})`;
+  return rows.map(({ uid }) => uid);
+}
+
 /** The admins, whom nobody else changes until the transaction ends: so two cannot take each other for the other one left. */
 export async function lockAdmins(tx: Tx): Promise<Person[]> {
   return tx<Person[]>`

@@ -42,8 +42,8 @@ export const peopleHandlers: Pick<
     return ok(await changePerson(sql, params.personUid, body));
   },
 
-  async deletePerson({ sql, params }) {
-    await removePerson(sql, params.personUid);
+  async deletePerson({ sql, principal, params }) {
+    await removePerson(sql, principal, params.personUid);
     return gone;
   },
 

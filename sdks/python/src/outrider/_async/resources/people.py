@@ -66,7 +66,7 @@ class AsyncPeople(AsyncResource):
         """Delete a person.
 
         Their sessions end and their keys, those of their cloud agents included, are revoked at once.
-        Their runs stay. The last admin cannot be deleted.
+        Their runs stay, and their cloud agents become yours. The last admin cannot be deleted.
         """
         return cast(
             None,
