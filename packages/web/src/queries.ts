@@ -58,6 +58,8 @@ export const queries = {
       queryKey: ["identities"],
       queryFn: async () => (await outrider.identities.list()).identities,
     }),
+  people: () =>
+    queryOptions({ queryKey: ["people"], queryFn: async () => (await outrider.people.list()).people }),
   keys: () => queryOptions({ queryKey: ["keys"], queryFn: async () => (await outrider.keys.list()).keys }),
   workers: () =>
     queryOptions({

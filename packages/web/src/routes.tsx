@@ -5,10 +5,12 @@ import {
   lazyRouteComponent,
   Outlet,
 } from "@tanstack/react-router";
+import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageTrouble } from "./pages/page-trouble.tsx";
 import { readSearch } from "./pages/runs/search.ts";
 import { tabOf } from "./pages/session/tab.ts";
+import { readSettingsSearch } from "./pages/settings/search.ts";
 import { Frame } from "./shell/frame.tsx";
 
 /** The table of pages. Each is fetched when it is first opened. */
@@ -105,6 +107,7 @@ const agents = createRoute({
 const keys = createRoute({
   getParentRoute: () => frame,
   path: "/keys",
+  validateSearch: readKeysSearch,
   component: lazyRouteComponent(() => import("./pages/keys/keys.tsx"), "Keys"),
 });
 
@@ -117,6 +120,7 @@ const workers = createRoute({
 const settings = createRoute({
   getParentRoute: () => frame,
   path: "/settings",
+  validateSearch: readSettingsSearch,
   component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "Settings"),
 });
 

@@ -1291,6 +1291,12 @@ export interface Worker {
   slots: number;
   /** Executions that it holds now. */
   busy: number;
+  /** The runs of these executions, longest at work first; at most 100. */
+  runs: {
+    /** A UUID; the service makes version 7. */
+    run_id: string;
+    title: string;
+  }[];
   draining: boolean;
   is_alive: boolean;
   /** RFC 3339, UTC, with milliseconds. */

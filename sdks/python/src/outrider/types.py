@@ -151,6 +151,7 @@ __all__ = [
     "UpdatePersonRequest",
     "UsageUpdatedEvent",
     "Worker",
+    "WorkerRun",
 ]
 
 
@@ -1441,6 +1442,11 @@ class UsageUpdatedEvent(BaseModel):
     data: RunUsage
 
 
+class WorkerRun(BaseModel):
+    run_id: str
+    title: str
+
+
 class Worker(BaseModel):
     """A process that takes runs and executes them."""
 
@@ -1450,6 +1456,8 @@ class Worker(BaseModel):
     slots: int
     busy: int
     """Executions that it holds now."""
+    runs: list[WorkerRun]
+    """The runs of these executions, longest at work first; at most 100."""
     draining: bool
     is_alive: bool
     first_seen_at: datetime
