@@ -60,6 +60,7 @@ export async function startServer(config: Config): Promise<Server> {
     const claims = openDb(database, { connections: 1 });
     stops.push(() => claims.end({ timeout: 5 }));
     await prepareDatabase(db, log);
+    await requireSupportedVersion(claims);
 
     const vault = openVault(config.masterKey ?? (await ownMasterKey(config.dataDir)));
     await requireSameMasterKey(db, vault);
@@ -78,6 +79,7 @@ export async function startServer(config: Config): Promise<Server> {
       settings: { synchronous_commit: "off" },
     });
     stops.push(() => words.end({ timeout: 5 }));
+    await requireSupportedVersion(words);
     const wake = await openWake(words, log);
     stops.push(() => wake.close());
     const deltas = await openDeltas(words, log);
