@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import { topics } from "../engine/wake.ts";
 import { readClock } from "../store/db.ts";
 import { findSpentKeys } from "../store/keys.ts";
-import { listRuns, type RunFilter } from "../store/runs.ts";
+import { listRuns, type RunFilter } from "../store/run-list.ts";
 import type { Services } from "./call.ts";
 import { openStream } from "./sse.ts";
 

@@ -97,6 +97,16 @@ export async function requireSupportedVersion(db: Db) {
   }
 }
 
+/**
+ * A condition that holds, and keeps PostgreSQL from settling on one plan for all values of a statement. It does that after
+ * a few executions, where the one plan seems no dearer than those before: a filter that finds half of all runs would then
+ * be planned like one that finds ten. Once the value is known, nothing is left of this condition; while it is not, it
+ * seems dearer than anything.
+ */
+export function plannedForItsValues(sql: Sql) {
+  return sql`(${true}::boolean or (select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b) = 0)`;
+}
+
 /** True where a writer waited too long for another one. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === "55P03";

@@ -12,7 +12,7 @@ import { topics } from "../../engine/wake.ts";
 import type { Work } from "../../store/claims.ts";
 import type { Sql } from "../../store/db.ts";
 import { findPersonByEmail } from "../../store/people.ts";
-import { listRuns, type RunFilter, type RunSort } from "../../store/runs.ts";
+import { listRuns, type RunFilter, type RunSort } from "../../store/run-list.ts";
 import { gone, type Handler, type Handlers, ok, STREAMED } from "../call.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { streamHints } from "../hints.ts";
