@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { z } from "zod";
 import { type ModelSettings, readModels } from "./config/models.ts";
+import { type RetentionSettings, readRetention } from "./config/retention.ts";
 
 export interface Config {
   host: string;
@@ -20,6 +21,10 @@ export interface Config {
   models(): ModelSettings;
   /** Bounds on runs that differ from the engine's own. */
   rules: Partial<Record<keyof typeof rules, number>>;
+  /** How long and how much is kept of runs that have ended. */
+  retention: RetentionSettings;
+  /** With less room than this on a disk, no new work is taken. */
+  minFreeBytes: number;
 }
 
 /** Flags of the command line, by the same names. They win over the environment. */
@@ -92,6 +97,11 @@ const positive = (unit: number) =>
     .transform((value) => Math.round(value * unit))
     .optional();
 
+const minFree = z.coerce
+  .number("must be a number of megabytes, 0 or more")
+  .min(0, "must be a number of megabytes, 0 or more")
+  .default(256);
+
 /** Bounds on runs, in the units that their variables name. */
 const rules = {
   leaseMs: ["OUTRIDER_LEASE_SECONDS", positive(1_000)],
@@ -130,7 +140,12 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
   ]);
   const bounds = Object.entries(rules).map(([name, [variable, type]]) => [name, read(variable, type)]);
   const given = Object.fromEntries(bounds.filter(([, value]) => value !== undefined));
-  const config = { ...Object.fromEntries(settings), rules: given } as Omit<Config, "models">;
+  const config = {
+    ...Object.fromEntries(settings),
+    rules: given,
+    retention: readRetention(read),
+    minFreeBytes: read("OUTRIDER_MIN_FREE_MB", minFree) * 1024 ** 2,
+  } as Omit<Config, "models">;
   const variable = (name: string) =>
     (name === "OUTRIDER_DEFAULT_MODEL" && flags.defaultModel) || environment[name] || undefined;
   const file = flags.models ?? (environment.OUTRIDER_MODELS || undefined);

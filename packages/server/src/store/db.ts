@@ -112,6 +112,12 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === "55P03";
 }
 
+/** True where a disk is full, ours or the database's. */
+export function isOutOfSpace(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === "53100" || code === "ENOSPC" || code === "EDQUOT";
+}
+
 /** True for errors that mean "the database cannot be reached now" rather than "the statement is wrong". */
 export function isUnreachable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;

@@ -89,7 +89,7 @@ export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefi
           'size_bytes', length(a.data)) order by a.position)
         from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments,
       (select jsonb_agg(jsonb_build_object('artifact_id', f.artifact_id, 'type', f.type, 'name', f.name,
-          'mime_type', f.mime_type, 'size_bytes', f.size_bytes) order by f.created_at, f.artifact_id)
+          'mime_type', f.mime_type, 'size_bytes', f.size_bytes, 'is_removed', nullif(f.removed_at is not null, false)) order by f.created_at, f.artifact_id)
         from artifacts f where f.run_id = r.run_id) as artifacts,
       (select s.expires_at from shares s where s.run_id = r.run_id and s.expires_at > outrider_now()) as shared_until
     from runs r join run_heads h using (run_id) ${creators(sql)}
@@ -123,8 +123,28 @@ export async function deleteRun(tx: Tx, runId: string): Promise<void> {
   await tx`delete from runs where run_id = ${runId}`;
 }
 
-export async function countRunsByState(sql: Sql): Promise<{ state: RunState; count: number }[]> {
-  return sql`select state, count(*)::int as count from runs group by state`;
+/** What is open is few and has an index; what has ended is counted in one, which takes a while where there are millions. */
+export async function countOpenRuns(sql: Sql): Promise<{ state: RunState; count: number }[]> {
+  return sql`
+    select state, count(*)::int as count from run_heads where state in ('QUEUED', 'INPROGRESS', 'BLOCKED') group by state`;
+}
+
+export async function countEndedRuns(sql: Sql): Promise<{ state: RunState; count: number }[]> {
+  return sql`
+    select state, (select count(*)::int from runs r where r.state = s.state) as count
+    from unnest(array['SUCCEEDED', 'FAILED', 'CANCELLED']) s(state)`;
+}
+
+export interface Removed {
+  events_removed_at: string | null;
+  files_removed_at: string | null;
+}
+
+/** What retention has taken from a run. */
+export async function findRemoved(sql: Sql, runId: string): Promise<Removed | undefined> {
+  const [row] = await sql<Removed[]>`
+    select events_removed_at, files_removed_at from runs where run_id = ${runId}`;
+  return row;
 }
 
 export function columns(sql: Sql) {
@@ -132,7 +152,7 @@ export function columns(sql: Sql) {
     r.run_id, r.title, r.state, h.phase, r.created_at, r.updated_at, r.started_at, r.finished_at, r.source,
     r.creator_type, r.creator_uid, coalesce(p.display_name, i.name) as creator_name, p.email as creator_email,
     r.agent_config, r.status_message, r.metadata, r.limits, r.priority, h.turn as turns, h.attempt as attempts,
-    r.session_id, h.usage, h.execution_id is not null or coalesce(h.kept_until > outrider_now(), false) as is_sandbox_running`;
+    r.session_id, r.events_removed_at, r.files_removed_at, h.usage, h.execution_id is not null or coalesce(h.kept_until > outrider_now(), false) as is_sandbox_running`;
 }
 
 function milliseconds(sql: Sql, from: string, to: string) {
@@ -144,11 +164,25 @@ export function creators(sql: Sql) {
 }
 
 export function toRunItem(row: Record<string, unknown>): RunItem {
-  const { creator_type, creator_uid, creator_name, creator_email, shared_until, ...rest } = row;
+  const {
+    creator_type,
+    creator_uid,
+    creator_name,
+    creator_email,
+    shared_until,
+    events_removed_at,
+    files_removed_at,
+    ...rest
+  } = row;
   const creator = { type: creator_type, uid: creator_uid, display_name: creator_name, email: creator_email };
   const share = shared_until ? { expires_at: shared_until } : null;
+  const removed =
+    events_removed_at || files_removed_at
+      ? present({ events: events_removed_at, files: files_removed_at })
+      : null;
   return present({
     ...rest,
+    removed,
     creator: present(creator),
     usage: rest.usage ?? noUsage,
     share,

@@ -37,6 +37,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   say,
   afterwards,
 }) => {
+  services.intake.requireOpen();
   const source = sourceOf(request.headers["x-outrider-client"]);
   const claimant = services.claimants.take();
   let work: Work[] = [];
