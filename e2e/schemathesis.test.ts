@@ -57,6 +57,10 @@ async function seed() {
       count,
       async () => (await make("POST", "/keys", { name: prefix, type: "personal" })).key_id as string,
     ),
+    personUid: await several(count, async (index) => {
+      const body = { email: `${prefix}-${index}@example.com`, display_name: prefix };
+      return (await make("POST", "/people", body)).person.uid as string;
+    }),
     name: await several(
       count,
       async (index) =>

@@ -5,8 +5,12 @@ import {
   lazyRouteComponent,
   Outlet,
 } from "@tanstack/react-router";
+import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageTrouble } from "./pages/page-trouble.tsx";
+import { readSearch } from "./pages/runs/search.ts";
+import { tabOf } from "./pages/session/tab.ts";
+import { readSettingsSearch } from "./pages/settings/search.ts";
 import { Frame } from "./shell/frame.tsx";
 
 /** The table of pages. Each is fetched when it is first opened. */
@@ -26,6 +30,7 @@ const login = createRoute({
 const shared = createRoute({
   getParentRoute: () => root,
   path: "/shared/$token",
+  validateSearch: tabOf,
   component: lazyRouteComponent(() => import("./pages/shared/shared.tsx"), "Shared"),
 });
 
@@ -46,12 +51,14 @@ const welcome = createRoute({
 const runs = createRoute({
   getParentRoute: () => frame,
   path: "/runs",
+  validateSearch: readSearch,
   component: lazyRouteComponent(() => import("./pages/runs/runs.tsx"), "Runs"),
 });
 
 const session = createRoute({
   getParentRoute: () => frame,
   path: "/runs/$runId",
+  validateSearch: tabOf,
   component: lazyRouteComponent(() => import("./pages/session/session.tsx"), "Session"),
 });
 
@@ -100,6 +107,7 @@ const agents = createRoute({
 const keys = createRoute({
   getParentRoute: () => frame,
   path: "/keys",
+  validateSearch: readKeysSearch,
   component: lazyRouteComponent(() => import("./pages/keys/keys.tsx"), "Keys"),
 });
 
@@ -112,6 +120,7 @@ const workers = createRoute({
 const settings = createRoute({
   getParentRoute: () => frame,
   path: "/settings",
+  validateSearch: readSettingsSearch,
   component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "Settings"),
 });
 

@@ -9,9 +9,11 @@ export interface ProblemAnswer {
   body: Problem;
 }
 
-const RETRY_AFTER_SECONDS = "1";
+const RETRY_AFTER_SECONDS = 1;
 
 export interface Occurrence {
+  /** Where it is known; a second otherwise. */
+  retryAfterSeconds?: number | undefined;
   origin: string;
   path: string;
   traceId: string;
@@ -21,7 +23,7 @@ export function problem(
   code: ErrorCode,
   detail: string,
   faults: Fault[],
-  { origin, path, traceId }: Occurrence,
+  { origin, path, traceId, retryAfterSeconds = RETRY_AFTER_SECONDS }: Occurrence,
 ): ProblemAnswer {
   const { status = 500, title, retryable } = errorEntry(code);
   const headers: Record<string, string> = {
@@ -29,7 +31,7 @@ export function problem(
     "x-should-retry": String(retryable),
   };
   if (status === 401) headers["www-authenticate"] = "Bearer";
-  if (status === 503 || status === 429) headers["retry-after"] = RETRY_AFTER_SECONDS;
+  if (status === 503 || status === 429) headers["retry-after"] = String(retryAfterSeconds);
   return {
     status,
     headers,

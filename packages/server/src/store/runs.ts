@@ -20,7 +20,10 @@ export interface NewRun {
   prompt: string;
   source: RunSourceType;
   creator: RunCreatorInfo;
-  key_id: string;
+  /** Absent where a browser asked that is signed in. */
+  key_id?: string | undefined;
+  /** The key or the session; limits of keys go by it. */
+  credential_id: string;
   agent_config: AmbientAgentConfig & { model_id: string };
   named_by_skill: boolean;
   sealed_config?: Buffer;
@@ -50,7 +53,7 @@ export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise
         metadata, limits, output_schema, priority, trace_id)
       select
         ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
-        ${run.key_id}, ${config.name ?? null}, ${run.named_by_skill}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
+        ${run.key_id ?? null}::uuid, ${config.name ?? null}, ${run.named_by_skill}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
         ${config.skill_spec ?? null}, ${sql.json(config)}, ${run.sealed_config ?? null}::bytea,
         ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
         ${run.priority}, ${run.trace_id}
@@ -62,7 +65,7 @@ export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise
     ),
     head as (
       insert into run_heads (run_id, state, phase, last_seq, owner_uid, key_id, environment_id, priority, queued_at)
-      select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.key_id}, ${config.environment_id ?? null}::uuid,
+      select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.credential_id}, ${config.environment_id ?? null}::uuid,
         ${run.priority}, now
       from at
     ),

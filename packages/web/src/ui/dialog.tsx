@@ -26,6 +26,8 @@ export function Dialog(props: DialogProps) {
     const element = dialog.current;
     if (!open || !element || element.open) return;
     element.showModal();
+    // Else the browser takes the first button, which closes it again.
+    element.querySelector<HTMLElement>("[data-autofocus]")?.focus();
     return () => element.close();
   }, [open]);
   if (!open) return null;

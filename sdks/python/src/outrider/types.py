@@ -51,6 +51,8 @@ __all__ = [
     "FileChangedEventData",
     "FollowupMode",
     "FollowupOutcome",
+    "InvitePersonRequest",
+    "InvitePersonResponse",
     "Key",
     "KeyLimits",
     "KeyType",
@@ -62,6 +64,7 @@ __all__ = [
     "ListIdentitiesResponse",
     "ListKeysResponse",
     "ListModelsResponse",
+    "ListPeopleResponse",
     "ListRunsResponse",
     "ListSecretsResponse",
     "ListSkillsResponse",
@@ -69,6 +72,7 @@ __all__ = [
     "MCPServerConfig",
     "Me",
     "MeKey",
+    "MeSession",
     "MessageAgentEvent",
     "MessageAgentEventData",
     "MessageUserEvent",
@@ -79,6 +83,7 @@ __all__ = [
     "NoticeEvent",
     "NoticeEventData",
     "PageInfo",
+    "Person",
     "PlanUpdatedEvent",
     "PlanUpdatedEventData",
     "PlanUpdatedEventDataStep",
@@ -134,6 +139,7 @@ __all__ = [
     "Share",
     "ShareRequest",
     "ShareResponse",
+    "SignInLinkResponse",
     "Skill",
     "ToolCalledEvent",
     "ToolCalledEventData",
@@ -142,8 +148,10 @@ __all__ = [
     "ToolReturnedEventDataImage",
     "UnknownRunEvent",
     "UpdateFollowupRequest",
+    "UpdatePersonRequest",
     "UsageUpdatedEvent",
     "Worker",
+    "WorkerRun",
 ]
 
 
@@ -619,6 +627,22 @@ at work. `new_turn`: the run was final or blocked and continues.
 """
 
 
+class InvitePersonRequest(BaseModel):
+    email: str
+    display_name: str
+    """How the person is shown."""
+    role: Role | str | None = None
+    """Default `member`."""
+
+
+class InvitePersonResponse(BaseModel):
+    person: Person
+    link: str | None = None
+    """The one-time sign-in link, this once. Absent when the answer is a replay."""
+    expires_at: datetime
+    """When the link ends if it is not used."""
+
+
 class Key(BaseModel):
     key_id: str
     name: str
@@ -685,6 +709,10 @@ class ListModelsResponse(BaseModel):
     models: list[Model]
 
 
+class ListPeopleResponse(BaseModel):
+    people: list[Person]
+
+
 class ListRunsResponse(BaseModel):
     runs: list[RunItem]
     page_info: PageInfo
@@ -717,6 +745,8 @@ class MCPServerConfig(BaseModel):
 
 
 class MeKey(BaseModel):
+    """Absent for a browser that is signed in."""
+
     key_id: str
     name: str
     type: KeyType | str
@@ -725,8 +755,20 @@ class MeKey(BaseModel):
     limits: KeyLimits | None = None
 
 
+class MeSession(BaseModel):
+    """Of a browser that is signed in, instead of a key."""
+
+    session_id: str
+    signed_in_by: Literal["link", "password"] | str
+    has_password: bool
+    """Whether the person has set a password."""
+    created_at: datetime
+    expires_at: datetime
+    """Where it is not used before; use puts it off."""
+
+
 class Me(BaseModel):
-    """Who the key speaks for, and what it may do."""
+    """Who the key or the session speaks for, and what it may do."""
 
     type: Literal["user", "service_account"] | str
     """A person, or a cloud agent."""
@@ -735,7 +777,10 @@ class Me(BaseModel):
     email: str | None = None
     role: Role | str | None = None
     """Of a person."""
-    key: MeKey
+    key: MeKey | None = None
+    """Absent for a browser that is signed in."""
+    session: MeSession | None = None
+    """Of a browser that is signed in, instead of a key."""
 
 
 class MessageAgentEventData(BaseModel):
@@ -832,6 +877,17 @@ class PageInfo(BaseModel):
     has_next_page: bool
     next_cursor: str | None = None
     """Where the next page begins; absent on the last page."""
+
+
+class Person(BaseModel):
+    uid: str
+    email: str
+    display_name: str
+    role: Role | str
+    has_password: bool
+    created_at: datetime
+    last_seen_at: datetime | None = None
+    """When the person last used the web app."""
 
 
 class PlanUpdatedEventDataStep(BaseModel):
@@ -1302,6 +1358,13 @@ class ShareResponse(BaseModel):
     expires_at: datetime
 
 
+class SignInLinkResponse(BaseModel):
+    link: str | None = None
+    """The one-time sign-in link, this once. Absent when the answer is a replay."""
+    expires_at: datetime
+    """When the link ends if it is not used."""
+
+
 class Skill(BaseModel):
     """A skill in the repositories of an environment, as last built."""
 
@@ -1362,6 +1425,12 @@ class UpdateFollowupRequest(BaseModel):
     mode: FollowupMode | str | None = None
 
 
+class UpdatePersonRequest(BaseModel):
+    display_name: str | None = None
+    """How the person is shown."""
+    role: Role | str | None = None
+
+
 class UsageUpdatedEvent(BaseModel):
     run_id: str
     seq: int
@@ -1373,6 +1442,11 @@ class UsageUpdatedEvent(BaseModel):
     data: RunUsage
 
 
+class WorkerRun(BaseModel):
+    run_id: str
+    title: str
+
+
 class Worker(BaseModel):
     """A process that takes runs and executes them."""
 
@@ -1382,6 +1456,8 @@ class Worker(BaseModel):
     slots: int
     busy: int
     """Executions that it holds now."""
+    runs: list[WorkerRun]
+    """The runs of these executions, longest at work first; at most 100."""
     draining: bool
     is_alive: bool
     first_seen_at: datetime
