@@ -116,7 +116,7 @@ async function workOf(tools: CDPSession, act: () => Promise<unknown>): Promise<n
 }
 
 function frame(page: Page) {
-  return page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  return page.evaluate("new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))");
 }
 
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
