@@ -31,7 +31,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-describe("no statement reads all runs or all events", { timeout: 180_000 }, () => {
+describe("no statement reads all runs or all events", { timeout: 120_000 }, () => {
   let database: Awaited<ReturnType<typeof testDatabase>>;
   let db: Db;
   let filler: Db;
@@ -74,7 +74,7 @@ describe("no statement reads all runs or all events", { timeout: 180_000 }, () =
       } as Record<string, string | number | boolean>,
     });
     await db`select 1`;
-  }, 180_000);
+  }, 600_000);
 
   afterAll(async () => {
     await Promise.all([db.end(), filler.end()]);
