@@ -92,7 +92,7 @@ export async function benchLists(only?: string): Promise<Verdict[]> {
       );
     }
   }
-  for (const q of ["invoice", "parsr", "352069"]) {
+  for (const q of ["invoice", "parsr", "3520"]) {
     const name = `search for ${q}`;
     if (only && !name.includes(only)) continue;
     verdicts.push(await compare({ name, limit: 1 / 3, ...(await searchOf(q, many)) }));

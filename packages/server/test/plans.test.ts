@@ -67,7 +67,7 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
         TimeZone: "UTC",
         "pg_trgm.strict_word_similarity_threshold": 0.3,
         session_preload_libraries: "auto_explain",
-        "auto_explain.log_min_duration": 0,
+        "auto_explain.log_min_duration": "0",
         "auto_explain.log_nested_statements": true,
         "auto_explain.log_format": "json",
         "auto_explain.log_level": "notice",
