@@ -142,10 +142,7 @@ class Work {
 /** Two frames without anything left to do. */
 function quiet(page: Page) {
   return page.evaluate(
-    () =>
-      new Promise((resolve) => {
-        requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(resolve)));
-      }),
+    "new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(go))))",
   );
 }
 
