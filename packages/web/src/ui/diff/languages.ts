@@ -19,7 +19,6 @@ const languages: Record<string, { load: Load; endings: string[] }> = {
   shellscript: { load: () => import("shiki/langs/shellscript.mjs"), endings: ["sh", "bash", "zsh", "shell"] },
   css: { load: () => import("shiki/langs/css.mjs"), endings: ["css"] },
   sql: { load: () => import("shiki/langs/sql.mjs"), endings: ["sql"] },
-  ruby: { load: () => import("shiki/langs/ruby.mjs"), endings: ["rb"] },
 };
 
 /** What `path` (or the word behind a fence in Markdown) is written in, if we colour it. */
