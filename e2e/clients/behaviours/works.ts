@@ -7,7 +7,7 @@ export function works(
   more: { words?: string; before?: Call[]; after?: Call[]; requests?: number; seen?: unknown[] } = {},
 ): Behaviour {
   const { words, before, after, requests = 1, seen } = more;
-  const isPost = /^(create|cancel|share|post)/.test(call.method);
+  const isPost = /^(create|cancel|share|post|invite|link)/.test(call.method);
   return {
     name: [`${call.resource}.${call.method}`, words, call.raw && "as a raw response", "works"]
       .filter(Boolean)

@@ -88,7 +88,16 @@ export class TestRun {
     this.send(message);
   }
 
-  turn(options: Options = {}): Promise<TurnEnd> {
+  /** As a worker has it: an end is refused where messages wait, and the turn begins again with them in the log. */
+  async turn(options: Options = {}): Promise<TurnEnd> {
+    for (;;) {
+      const end = await this.tryTurn(options);
+      if (end.type === "stopped" || this.waiting.length === 0) return end;
+      this.take();
+    }
+  }
+
+  private tryTurn(options: Options): Promise<TurnEnd> {
     const usage = this.all("usage.updated").at(-1) ?? noUsage;
     return runTurn({
       model: this.model,

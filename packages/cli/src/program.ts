@@ -22,6 +22,7 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   worker: async () => (await import("./commands/worker.ts")).workerCommand,
   workers: async () => (await import("./commands/workers.ts")).workersCommand,
+  people: async () => (await import("./commands/people.ts")).peopleCommand,
   person: async () => (await import("./commands/person.ts")).personCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
 };

@@ -78,6 +78,10 @@ export const entries = {
     group: operate,
     description: "The workers of a server.",
   },
+  people: {
+    group: operate,
+    description: "Who may use a server: invite, change, delete.",
+  },
   person: {
     group: operate,
     description: "People of this installation, on its own machine.",

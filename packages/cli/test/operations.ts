@@ -41,6 +41,11 @@ export const operations: Record<string, string> = {
   listWorkers: "workers list",
   drainWorker: "workers drain",
   getMe: "me",
+  listPeople: "people list",
+  invitePerson: "people invite",
+  updatePerson: "people update",
+  deletePerson: "people delete",
+  createSignInLink: "people link",
 };
 
 /** The same operation under a second address. */

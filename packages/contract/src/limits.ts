@@ -6,6 +6,10 @@ export const limits = {
   body: 1 * MIB,
   bodyWithAttachments: 16 * MIB,
   jsonDepth: 64,
+  /** Members and items, however deep, of a caller's body. */
+  jsonValues: 20_000,
+  /** What a refusal names one by one. */
+  faults: 50,
   prompt: 256 * KIB,
   titleCharacters: 256,
   derivedTitleCharacters: 80,
@@ -19,5 +23,18 @@ export const limits = {
   idempotency: { keyCharacters: 255, hours: 24, waitSeconds: 5 },
   share: { hours: { default: 168, max: 8_760 } },
   secret: { min: 8, max: 64 * KIB },
+  /** In characters. */
+  password: { min: 10, max: 256 },
+  signIn: {
+    invitationHours: 168,
+    linkHours: 24,
+    /** A session ends when it is not used for so long, and at the latest after so long. */
+    idleDays: 14,
+    maxDays: 90,
+    /** After a one-time link, a new password needs no old one for so long. */
+    freshMinutes: 10,
+    /** Tries of a password in one window, for each account and each network address. */
+    tries: { account: 10, address: 50, windowMinutes: 15 },
+  },
   header: 16 * KIB,
 } as const;

@@ -13,6 +13,7 @@ import { Identities } from "./resources/identities.ts";
 import { Keys } from "./resources/keys.ts";
 import { Me } from "./resources/me.ts";
 import { Models } from "./resources/models.ts";
+import { People } from "./resources/people.ts";
 import { Runs } from "./resources/runs.ts";
 import { Secrets } from "./resources/secrets.ts";
 import { Skills } from "./resources/skills.ts";
@@ -61,6 +62,7 @@ export class Outrider {
   readonly identities: Identities;
   readonly keys: Keys;
   readonly workers: Workers;
+  readonly people: People;
   readonly me: Me;
   readonly #options: ClientOptions;
   readonly #http: Http;
@@ -81,6 +83,7 @@ export class Outrider {
     this.identities = new Identities(http);
     this.keys = new Keys(http);
     this.workers = new Workers(http);
+    this.people = new People(http);
     this.me = new Me(http);
   }
 

@@ -35,7 +35,7 @@ describe("the client's options", () => {
   test("come from the environment where they are not given", async () => {
     vi.stubEnv("OUTRIDER_API_KEY", server.key);
     vi.stubEnv("OUTRIDER_BASE_URL", `${proxy.origin}/api/v1/`);
-    expect((await new Outrider().me.get()).key.name).toBe("first key");
+    expect((await new Outrider().me.get()).key?.name).toBe("first key");
   });
 
   test.each<[string, ClientOptions, RegExp]>([

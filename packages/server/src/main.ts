@@ -1,18 +1,22 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { linkAddress } from "@outrider/contract/sign-in";
 import { type Logger, pino } from "pino";
 import { createApp } from "./api/app.ts";
+import { type Front, openFront } from "./api/front.ts";
+import { isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
 import { Claimants } from "./engine/claimants.ts";
 import { openDeltas } from "./engine/deltas.ts";
+import { openIntake } from "./engine/intake.ts";
 import { startJanitor } from "./engine/janitor.ts";
 import { startReaper } from "./engine/leases.ts";
 import { settleProviders } from "./engine/model-keys.ts";
 import { openModels } from "./engine/models.ts";
 import { defaultRules } from "./engine/rules.ts";
+import { noteOrigin } from "./engine/sign-in-links.ts";
 import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
@@ -26,8 +30,14 @@ const CONNECTIONS = 32;
 export interface Server {
   /** Where it listens, without a path. */
   origin: string;
+  /** How what runs on this machine reaches it. */
+  localOrigin: string;
+  /** Where it speaks TLS itself. */
+  certificate?: NonNullable<Front["certificate"]>;
   /** Where the first key was written, if this start made it. */
   firstKey?: string;
+  /** The one-time link by which the first person signs in, if this start made it. */
+  firstLink?: string;
   database: string;
   /** Which model serves where none is named, and whose there are. */
   models: string;
@@ -56,6 +66,7 @@ export async function startServer(config: Config): Promise<Server> {
     const claims = openDb(database, { connections: 1 });
     stops.push(() => claims.end({ timeout: 5 }));
     await prepareDatabase(db, log);
+    await requireSupportedVersion(claims);
 
     const vault = openVault(config.masterKey ?? (await ownMasterKey(config.dataDir)));
     await requireSameMasterKey(db, vault);
@@ -65,7 +76,7 @@ export async function startServer(config: Config): Promise<Server> {
     const inUse = Object.keys(providers).filter((name) => providers[name]?.reason === undefined);
     log.info({ providers: inUse, default_model_id }, "models");
     const keyFile = join(config.dataDir, "key");
-    const isFirstStart = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
+    const firstLink = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
 
     // What servers tell each other may be lost, so none of it waits for the disk.
     const words = openDb(database, {
@@ -74,20 +85,32 @@ export async function startServer(config: Config): Promise<Server> {
       settings: { synchronous_commit: "off" },
     });
     stops.push(() => words.end({ timeout: 5 }));
+    await requireSupportedVersion(words);
     const wake = await openWake(words, log);
     stops.push(() => wake.close());
     const deltas = await openDeltas(words, log);
     stops.push(() => deltas.close());
     const watch = openWatch(db, wake, log);
     stops.push(() => watch.close());
-    const janitor = startJanitor(db, log);
+    const blobs = openBlobs(join(config.dataDir, "blobs"), db);
+    const janitor = startJanitor({ db, blobs, retention: config.retention, log });
     stops.push(janitor.stop);
+    const intake = await openIntake({
+      folders: {
+        data: config.dataDir,
+        blobs: blobs.folder,
+        ...(embedded ? { database: join(config.dataDir, "postgres") } : {}),
+      },
+      minFreeBytes: config.minFreeBytes,
+      log,
+    });
+    stops.push(intake.stop);
     const rules = { ...defaultRules, ...config.rules };
     const reaper = startReaper(db, rules, { log, wake });
     stops.push(reaper.stop);
     const stopping = new AbortController();
-    let origin = "";
-    const blobs = openBlobs(join(config.dataDir, "blobs"));
+    const front = await openFront({ config, isProxy: isWithin(config.trustProxy), log });
+    stops.push(async () => front.close());
     const services = {
       db,
       claims,
@@ -100,30 +123,27 @@ export async function startServer(config: Config): Promise<Server> {
       wake,
       deltas,
       blobs,
-      origin: () => origin,
+      intake,
+      origin: front.origin,
       stopping: stopping.signal,
     };
-    const app = createApp({ services, log });
+    const app = createApp({ services, front, trustProxy: config.trustProxy, log });
     stops.push(() => app.close());
     stops.push(async () => stopping.abort());
-    await app.listen({ host: config.host, port: config.port }).catch((error) => {
-      if (error.code !== "EADDRINUSE") throw error;
-      const remedy = "stop what listens there, or choose another with OUTRIDER_PORT or --port.";
-      throw new Error(`Port ${config.port} of ${config.host} is taken: ${remedy}`);
-    });
-    const { port, address, family } = app.server.address() as AddressInfo;
-    const listening = `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
-    origin = config.publicUrl ?? listening;
-    log.info({ origin: listening }, "listening");
+    await front.listen(app);
+    await noteOrigin(db, front.origin());
+    const { certificate } = front;
     return {
-      origin: listening,
+      origin: front.listening(),
+      localOrigin: front.localOrigin(),
+      ...(certificate ? { certificate } : {}),
       database: embedded ? `PostgreSQL 18 in ${config.dataDir}` : "PostgreSQL of DATABASE_URL",
       models:
         inUse.length > 0
           ? `${default_model_id} if a run names none; providers: ${inUse.join(", ")}`
           : "scripted, which is not an LLM; docs/models.md says how to configure one",
       localWorkerKey: () => renewLocalWorkerKey(db),
-      ...(isFirstStart ? { firstKey: keyFile } : {}),
+      ...(firstLink ? { firstKey: keyFile, firstLink: linkAddress(front.origin(), firstLink.token) } : {}),
       stop,
     };
   } catch (error) {

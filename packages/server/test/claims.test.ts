@@ -53,7 +53,7 @@ describe("many workers at once", () => {
         select count(*)::int as installation,
           count(*) filter (where environment_id = ${environment_id})::int as environment,
           count(*) filter (where owner_uid = ${agent.creator.uid})::int as agent,
-          count(*) filter (where key_id = ${key.key.key_id})::int as key
+          count(*) filter (where key_id = ${key.credentialId})::int as key
         from run_heads where state = 'INPROGRESS'`;
       for (const kind of ["installation", "environment", "agent", "key"] as const) {
         most[kind] = Math.max(most[kind], now?.[kind] as number);

@@ -25,6 +25,8 @@ export interface CallOptions {
 
 export interface TestServer {
   origin: string;
+  /** The one-time link that the first start prints. */
+  firstLink: string;
   base: string;
   key: string;
   databaseUrl: string;
@@ -75,6 +77,7 @@ export async function testServer(settings: Record<string, string> = {}): Promise
   };
   return {
     origin: server.origin,
+    firstLink: server.firstLink as string,
     base,
     key,
     databaseUrl: database.url,

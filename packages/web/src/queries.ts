@@ -1,4 +1,4 @@
-import { AuthenticationError } from "@outrider/sdk";
+import { AuthenticationError, type ListRunsParams } from "@outrider/sdk";
 import { QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import { outrider } from "./api.ts";
 
@@ -22,6 +22,12 @@ export const queryClient = new QueryClient({
 /** Every question the pages ask, with the name that its answer is kept by. Writers invalidate by the same name. */
 export const queries = {
   me: () => queryOptions({ queryKey: ["me"], queryFn: () => outrider.me.get(), staleTime: 60_000 }),
+  /** A short list: one page, no more. */
+  runs: (filter: ListRunsParams) =>
+    queryOptions({
+      queryKey: ["runs", "short", filter],
+      queryFn: async () => (await outrider.runs.list(filter)).items,
+    }),
   run: (runId: string) => queryOptions({ queryKey: ["run", runId], queryFn: () => outrider.runs.get(runId) }),
   followups: (runId: string) =>
     queryOptions({
@@ -52,6 +58,8 @@ export const queries = {
       queryKey: ["identities"],
       queryFn: async () => (await outrider.identities.list()).identities,
     }),
+  people: () =>
+    queryOptions({ queryKey: ["people"], queryFn: async () => (await outrider.people.list()).people }),
   keys: () => queryOptions({ queryKey: ["keys"], queryFn: async () => (await outrider.keys.list()).keys }),
   workers: () =>
     queryOptions({

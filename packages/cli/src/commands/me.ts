@@ -12,9 +12,9 @@ export const meCommand = clientCommand("me", "Say who the key speaks for, and wh
         ["e-mail", me.email],
         ["role", me.role],
         ["uid", me.uid],
-        ["key", `${me.key.name} (${me.key.type})`],
-        ["scopes", me.key.scopes.join(", ")],
-        ["expires", me.key.expires_at],
+        ["key", me.key && `${me.key.name} (${me.key.type})`],
+        ["scopes", me.key?.scopes.join(", ")],
+        ["expires", me.key?.expires_at],
         ["server", client.baseURL],
       ],
     });

@@ -1,4 +1,5 @@
 import { readConfig } from "@outrider/server/config";
+import { linkFor } from "@outrider/server/engine/sign-in-links";
 import { addKey, addPerson } from "@outrider/server/engine/welcome";
 import { openDb } from "@outrider/server/store/db";
 import { findEmbedded } from "@outrider/server/store/embedded";
@@ -53,6 +54,17 @@ const key = new Command("key")
     withDatabase(async (db) => printKey(await addKey(db, email, name), email, json)),
   );
 
+const link = new Command("link")
+  .description("Print a one-time sign-in link for somebody, once.")
+  .argument("<email>")
+  .option(...jsonOption)
+  .action((email: string, { json }: { json?: true }) =>
+    withDatabase(async (db) => {
+      const { link: address, expires_at } = await linkFor(db, email);
+      console.log(json ? JSON.stringify({ email, link: address, expires_at }) : address);
+    }),
+  );
+
 const list = new Command("list")
   .description("List people.")
   .option(...jsonOption)
@@ -69,4 +81,5 @@ export const personCommand = new Command("person")
   .description("People of this installation, on its own machine.")
   .addCommand(add)
   .addCommand(key)
+  .addCommand(link)
   .addCommand(list);

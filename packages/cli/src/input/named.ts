@@ -1,4 +1,4 @@
-import type { CloudAgent, CloudEnvironment, Outrider } from "@outrider/sdk";
+import type { CloudAgent, CloudEnvironment, Outrider, Person } from "@outrider/sdk";
 import { Complaint, exits } from "../exit.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -19,6 +19,18 @@ export async function findAgent(client: Outrider, given: string): Promise<CloudA
   if (UUID.test(given)) return client.identities.get(given);
   const { identities } = await client.identities.list();
   return theOne("cloud agent", given, identities, ({ uid }) => uid);
+}
+
+/** People are known by their e-mail addresses, which are the same in capitals. */
+export async function findPerson(client: Outrider, given: string): Promise<Person> {
+  const { people } = await client.people.list();
+  const wanted = given.toLowerCase();
+  const found = people.find(({ uid, email }) => uid === wanted || email.toLowerCase() === wanted);
+  if (found) return found;
+  throw new Complaint(`Nobody has the address or uid ${JSON.stringify(given)}.`, {
+    exit: exits.notFound,
+    code: "resource_not_found",
+  });
 }
 
 function theOne<T extends { name: string }>(

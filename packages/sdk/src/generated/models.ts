@@ -52,6 +52,8 @@ export interface Artifact {
   run_id: string;
   /** RFC 3339, UTC, with milliseconds. */
   created_at: string;
+  /** When its content was removed by this installation's retention. */
+  removed_at?: string;
 }
 
 export interface ArtifactAddedEvent {
@@ -452,6 +454,22 @@ export type FollowupMode = "auto" | "queue" | "interrupt";
 /** `queued_prompt`: the run has not started, the message joins the prompt. `live_session`: the run is at work. `new_turn`: the run was final or blocked and continues. */
 export type FollowupOutcome = "queued_prompt" | "live_session" | "new_turn";
 
+export interface InvitePersonRequest {
+  email: string;
+  /** How the person is shown. */
+  display_name: string;
+  /** Default `member`. */
+  role?: Role;
+}
+
+export interface InvitePersonResponse {
+  person: Person;
+  /** The one-time sign-in link, this once. Absent when the answer is a replay. */
+  link?: string;
+  /** When the link ends if it is not used. */
+  expires_at: string;
+}
+
 export interface Key {
   /** A UUID; the service makes version 7. */
   key_id: string;
@@ -519,6 +537,10 @@ export interface ListModelsResponse {
   models: Model[];
 }
 
+export interface ListPeopleResponse {
+  people: Person[];
+}
+
 export interface ListRunsResponse {
   runs: RunItem[];
   page_info: PageInfo;
@@ -560,7 +582,7 @@ export type MCPServerConfig = {
   env?: never;
 });
 
-/** Who the key speaks for, and what it may do. */
+/** Who the key or the session speaks for, and what it may do. */
 export interface Me {
   /** A person, or a cloud agent. */
   type: "user" | "service_account";
@@ -570,7 +592,8 @@ export interface Me {
   email?: string;
   /** Of a person. */
   role?: Role;
-  key: {
+  /** Absent for a browser that is signed in. */
+  key?: {
     /** A UUID; the service makes version 7. */
     key_id: string;
     name: string;
@@ -579,6 +602,18 @@ export interface Me {
     /** RFC 3339, UTC, with milliseconds. */
     expires_at?: string;
     limits?: KeyLimits;
+  };
+  /** Of a browser that is signed in, instead of a key. */
+  session?: {
+    /** A UUID; the service makes version 7. */
+    session_id: string;
+    signed_in_by: "link" | "password";
+    /** Whether the person has set a password. */
+    has_password: boolean;
+    /** RFC 3339, UTC, with milliseconds. */
+    created_at: string;
+    /** Where it is not used before; use puts it off. */
+    expires_at: string;
   };
 }
 
@@ -686,6 +721,19 @@ export interface PageInfo {
   has_next_page: boolean;
   /** Where the next page begins; absent on the last page. */
   next_cursor?: string;
+}
+
+export interface Person {
+  /** A UUID; the service makes version 7. */
+  uid: string;
+  email: string;
+  display_name: string;
+  role: Role;
+  has_password: boolean;
+  /** RFC 3339, UTC, with milliseconds. */
+  created_at: string;
+  /** When the person last used the web app. */
+  last_seen_at?: string;
 }
 
 export interface PlanUpdatedEvent {
@@ -947,7 +995,19 @@ export interface RunItem {
     name: string;
     mime_type: string;
     size_bytes: number;
+    /**
+    * Its content was removed by this installation's retention.
+    * @constant
+    */
+    is_removed?: true;
   }[];
+  /** What this installation's retention has removed. The run cannot go on without it. */
+  removed?: {
+    /** When its transcript was. */
+    events?: string;
+    /** When the files were that a further turn would begin with. */
+    files?: string;
+  };
   /** While a share link is good. Not in lists. */
   share?: Share;
   priority: number;
@@ -1151,6 +1211,13 @@ export interface ShareResponse {
   expires_at: string;
 }
 
+export interface SignInLinkResponse {
+  /** The one-time sign-in link, this once. Absent when the answer is a replay. */
+  link?: string;
+  /** When the link ends if it is not used. */
+  expires_at: string;
+}
+
 /** A skill in the repositories of an environment, as last built. */
 export interface Skill {
   name: string;
@@ -1210,6 +1277,12 @@ export interface UpdateFollowupRequest {
   mode?: FollowupMode;
 }
 
+export interface UpdatePersonRequest {
+  /** How the person is shown. */
+  display_name?: string;
+  role?: Role;
+}
+
 export interface UsageUpdatedEvent {
   /** A UUID; the service makes version 7. */
   run_id: string;
@@ -1232,6 +1305,12 @@ export interface Worker {
   slots: number;
   /** Executions that it holds now. */
   busy: number;
+  /** The runs of these executions, longest at work first; at most 100. */
+  runs: {
+    /** A UUID; the service makes version 7. */
+    run_id: string;
+    title: string;
+  }[];
   draining: boolean;
   is_alive: boolean;
   /** RFC 3339, UTC, with milliseconds. */

@@ -1,8 +1,8 @@
 import type { FastifyReply } from "fastify";
 import { topics } from "../engine/wake.ts";
+import { findSpentCredentials } from "../store/credentials.ts";
 import { readClock } from "../store/db.ts";
-import { findSpentKeys } from "../store/keys.ts";
-import { listRuns, type RunFilter } from "../store/runs.ts";
+import { listRuns, type RunFilter } from "../store/run-list.ts";
 import type { Services } from "./call.ts";
 import { openStream } from "./sse.ts";
 
@@ -14,12 +14,12 @@ const LIMIT = 500;
 interface Hinting {
   services: Services;
   reply: FastifyReply;
-  keyId: string;
+  credentialId: string;
   filter: RunFilter;
 }
 
 /** Tells which runs have changed, no more: who wants to know how reads the run. */
-export async function streamHints({ services, reply, keyId, filter }: Hinting): Promise<void> {
+export async function streamHints({ services, reply, credentialId, filter }: Hinting): Promise<void> {
   const { db, wake, stopping } = services;
   const stream = openStream(reply, stopping);
   let since = await readClock(db);
@@ -38,7 +38,7 @@ export async function streamHints({ services, reply, keyId, filter }: Hinting): 
       const newest = runs.at(-1)?.updated_at;
       const behind = newest && new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
       if (behind && behind > since) since = behind;
-      if ((await findSpentKeys(db, [keyId])).length > 0) break;
+      if ((await findSpentCredentials(db, [credentialId])).length > 0) break;
       if (runs.length <= LIMIT) await heard;
     }
   } finally {

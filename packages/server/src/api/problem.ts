@@ -1,7 +1,8 @@
 import { type ErrorCode, errorEntry, type Problem } from "@outrider/contract/error";
 import type { Fault } from "@outrider/contract/fault";
+import { outOfSpace } from "../engine/intake.ts";
 import { Refusal } from "../engine/refusal.ts";
-import { isLockTimeout, isUnreachable } from "../store/db.ts";
+import { isLockTimeout, isOutOfSpace, isUnreachable } from "../store/db.ts";
 
 export interface ProblemAnswer {
   status: number;
@@ -9,9 +10,11 @@ export interface ProblemAnswer {
   body: Problem;
 }
 
-const RETRY_AFTER_SECONDS = "1";
+const RETRY_AFTER_SECONDS = 1;
 
 export interface Occurrence {
+  /** Where it is known; a second otherwise. */
+  retryAfterSeconds?: number | undefined;
   origin: string;
   path: string;
   traceId: string;
@@ -21,7 +24,7 @@ export function problem(
   code: ErrorCode,
   detail: string,
   faults: Fault[],
-  { origin, path, traceId }: Occurrence,
+  { origin, path, traceId, retryAfterSeconds = RETRY_AFTER_SECONDS }: Occurrence,
 ): ProblemAnswer {
   const { status = 500, title, retryable } = errorEntry(code);
   const headers: Record<string, string> = {
@@ -29,7 +32,7 @@ export function problem(
     "x-should-retry": String(retryable),
   };
   if (status === 401) headers["www-authenticate"] = "Bearer";
-  if (status === 503 || status === 429) headers["retry-after"] = RETRY_AFTER_SECONDS;
+  if (status === 503 || status === 429) headers["retry-after"] = String(retryAfterSeconds);
   return {
     status,
     headers,
@@ -63,6 +66,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   const known = frameworkErrors[(error as { code?: string } | null)?.code ?? ""];
   if (known) return new Refusal(...known);
+  if (isOutOfSpace(error)) return new Refusal("resource_unavailable", outOfSpace);
   if (isUnreachable(error)) return new Refusal("resource_unavailable", "The database cannot be reached now.");
   if (isLockTimeout(error))
     return new Refusal("resource_unavailable", "Another request holds this resource.");

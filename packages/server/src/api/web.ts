@@ -24,7 +24,7 @@ const headersOfPage = {
     "form-action 'self'",
     "frame-ancestors 'none'",
   ].join("; "),
-  "referrer-policy": "same-origin",
+  "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
   "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
   // The addresses of its files change with their content, so the page must not be older than they are.

@@ -4,7 +4,6 @@ import {
   type KeyType,
   keyPrefixes,
   type Scope,
-  Scope as Scopes,
 } from "@outrider/contract/key";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql } from "../store/db.ts";
@@ -12,7 +11,7 @@ import { findEnvironment } from "../store/environments.ts";
 import { findIdentity } from "../store/identities.ts";
 import { findKey, insertKey, revokeKey } from "../store/keys.ts";
 import type { Person } from "../store/people.ts";
-import { isAdmin, type Principal, requirePerson } from "./principal.ts";
+import { isAdmin, type Principal, requirePerson, scopesOf } from "./principal.ts";
 import { badMember, notFound, Refusal } from "./refusal.ts";
 import { hashToken, newToken } from "./tokens.ts";
 
@@ -38,6 +37,7 @@ interface KeyPlan {
   scopes: Scope[];
   limits?: CreateKeyRequest["limits"];
   expires_at?: string | undefined;
+  is_local?: boolean;
 }
 
 async function storeKey(sql: Sql, plan: KeyPlan): Promise<MadeKey> {
@@ -53,22 +53,19 @@ export async function createPersonalKey(sql: Sql, person: Person, name: string):
     type: "personal",
     name,
     person_uid: person.uid,
-    scopes: scopesOf(person.role === "admin"),
+    scopes: scopesOf(person.role),
   });
 }
 
-export async function createWorkerKey(sql: Sql, person: Person, name: string): Promise<MadeKey> {
-  return storeKey(sql, { type: "worker", name, person_uid: person.uid, scopes: [] });
+/** For the workers that a server starts itself; nobody else gets to see it. */
+export async function createLocalWorkerKey(sql: Sql, person: Person, name: string): Promise<MadeKey> {
+  return storeKey(sql, { type: "worker", name, person_uid: person.uid, scopes: [], is_local: true });
 }
 
-function scopesOf(admin: boolean): Scope[] {
-  return Scopes.options.filter((scope) => admin || scope !== "admin");
-}
-
-/** A key never makes a key that may do more, or lasts longer, than itself. */
+/** A key never makes a key that may do more, or lasts longer, than itself. A session's end bounds no key. */
 export async function createKey(sql: Sql, principal: Principal, request: CreateKeyRequest): Promise<MadeKey> {
   requirePerson(principal);
-  if (principal.key.limits) {
+  if (principal.key?.limits) {
     throw new Refusal("not_authorized", "A key with limits may not make keys.");
   }
   const { name, type, agent_uid, limits } = request;
@@ -80,12 +77,12 @@ export async function createKey(sql: Sql, principal: Principal, request: CreateK
       throw badMember(`/limits/environment_ids/${index}`, "names no environment, or a deleted one");
     }
   }
-  const possible = principal.key.scopes.filter((scope) => type === "personal" || scope !== "admin");
+  const possible = principal.scopes.filter((scope) => type === "personal" || scope !== "admin");
   const refused = request.scopes?.find(
     (scope) => !possible.includes(scope) || (scope === "admin" && !isAdmin(principal)),
   );
   if (refused)
-    throw badMember("/scopes", `asks for \`${refused}\`, which the calling key lacks`, "not_authorized");
+    throw badMember("/scopes", `asks for \`${refused}\`, which the caller lacks`, "not_authorized");
   return storeKey(sql, {
     type,
     name,
@@ -107,10 +104,10 @@ async function ownerOfAgent(sql: Sql, principal: Principal, agentUid: string): P
 }
 
 function expiry({ key }: Principal, asked: string | undefined): string | undefined {
-  if (!asked) return key.expires_at;
+  if (!asked) return key?.expires_at;
   const time = new Date(asked).getTime();
   if (time <= Date.now()) throw badMember("/expires_at", "lies in the past");
-  if (key.expires_at && time > Date.parse(key.expires_at)) {
+  if (key?.expires_at && time > Date.parse(key.expires_at)) {
     throw badMember("/expires_at", "lies behind the expiry of the calling key", "not_authorized");
   }
   return asked;

@@ -1,10 +1,11 @@
-import type { KeyLimits, KeyType, Scope } from "@outrider/contract/key";
-import type { Role } from "@outrider/contract/person";
+import { type KeyLimits, type KeyType, type Scope, Scope as Scopes } from "@outrider/contract/key";
+import type { Me, Role } from "@outrider/contract/person";
 import type { RunCreatorInfo } from "@outrider/contract/run";
 import type { KeyOwner } from "../store/keys.ts";
+import type { SessionOwner } from "../store/sessions.ts";
 import { Refusal } from "./refusal.ts";
 
-/** Who asks: a person, or a cloud agent, through one key. */
+/** Who asks: a person, or a cloud agent, through one key; or a person through a browser that is signed in. */
 export interface Principal {
   creator: RunCreatorInfo;
   role: Role;
@@ -12,7 +13,10 @@ export interface Principal {
   personUid: string;
   /** What a cloud agent's runs use where they name nothing themselves. */
   defaults: { model_id?: string; environment_id?: string };
-  key: {
+  scopes: Scope[];
+  /** The id of the key or the session: streams end with it. */
+  credentialId: string;
+  key?: {
     key_id: string;
     name: string;
     type: KeyType;
@@ -20,6 +24,7 @@ export interface Principal {
     limits?: KeyLimits;
     expires_at?: string;
   };
+  session?: NonNullable<Me["session"]>;
 }
 
 export function principalOf(owner: KeyOwner): Principal {
@@ -34,6 +39,8 @@ export function principalOf(owner: KeyOwner): Principal {
       ...(owner.agent_model_id ? { model_id: owner.agent_model_id } : {}),
       ...(owner.agent_environment_id ? { environment_id: owner.agent_environment_id } : {}),
     },
+    scopes: owner.scopes,
+    credentialId: owner.key_id,
     key: {
       key_id: owner.key_id,
       name: owner.key_name,
@@ -45,20 +52,39 @@ export function principalOf(owner: KeyOwner): Principal {
   };
 }
 
-export function isAdmin({ role, key }: Principal): boolean {
-  return role === "admin" && key.scopes.includes("admin");
+/** A browser that is signed in may do all that its person may. */
+export function principalOfSession(owner: SessionOwner): Principal {
+  const { person_uid, person_name, email, role, session_id, signed_in_by, has_password } = owner;
+  const { created_at, expires_at } = owner;
+  return {
+    creator: { type: "user", uid: person_uid, display_name: person_name, email },
+    role,
+    personUid: person_uid,
+    defaults: {},
+    scopes: scopesOf(role),
+    credentialId: session_id,
+    session: { session_id, signed_in_by, has_password, created_at, expires_at },
+  };
+}
+
+export function scopesOf(role: Role): Scope[] {
+  return Scopes.options.filter((scope) => role === "admin" || scope !== "admin");
+}
+
+export function isAdmin({ role, scopes }: Principal): boolean {
+  return role === "admin" && scopes.includes("admin");
 }
 
 export function requireScope(principal: Principal, scope: Scope | "worker") {
-  const { key, role } = principal;
+  const { key, role, scopes } = principal;
   if (scope === "worker") {
-    if (key.type !== "worker") throw new Refusal("not_authorized", "Only a worker key may do this.");
+    if (key?.type !== "worker") throw new Refusal("not_authorized", "Only a worker key may do this.");
     return;
   }
-  if (key.type === "worker") {
+  if (key?.type === "worker") {
     throw new Refusal("not_authorized", "A worker key serves workers only. Use a personal or agent key.");
   }
-  if (!key.scopes.includes(scope)) {
+  if (key && !scopes.includes(scope)) {
     throw new Refusal("not_authorized", `The key lacks the scope \`${scope}\`.`);
   }
   if (scope === "admin" && role !== "admin") {

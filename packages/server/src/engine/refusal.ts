@@ -5,6 +5,8 @@ import type { Fault } from "@outrider/contract/fault";
 export class Refusal extends Error {
   readonly code: ErrorCode;
   readonly faults: Fault[];
+  /** Where it is known when trying again may help. */
+  retryAfterSeconds?: number;
 
   constructor(code: ErrorCode, detail: string, faults: Fault[] = []) {
     super(detail);
@@ -20,4 +22,11 @@ export function notFound(what: string): Refusal {
 /** A refusal of one member, which the detail and the pointer both name. */
 export function badMember(pointer: string, message: string, code: ErrorCode = "invalid_request"): Refusal {
   return new Refusal(code, `\`${pointer}\` ${message}.`, [{ pointer, message }]);
+}
+
+/** A caller who must wait before the next try. */
+export function tooMany(detail: string, seconds: number): Refusal {
+  const refusal = new Refusal("rate_limited", detail);
+  refusal.retryAfterSeconds = seconds;
+  return refusal;
 }

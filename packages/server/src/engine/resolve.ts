@@ -61,7 +61,7 @@ async function usableEnvironment(
 ): Promise<CloudEnvironment> {
   const environment = await findEnvironment(sql, environmentId);
   if (!environment) throw badMember("/config/environment_id", "names no environment, or a deleted one");
-  const allowed = key.limits?.environment_ids;
+  const allowed = key?.limits?.environment_ids;
   if (allowed && !allowed.includes(environmentId)) {
     throw badMember(
       "/config/environment_id",

@@ -16,7 +16,10 @@ export interface MadeShare {
   expires_at: string;
 }
 
-/** A link reads, so a key that may not read makes none; and as with keys, none lasts longer than the key that made it. */
+/**
+ * A link reads, so a key that may not read makes none; and as with keys, none lasts longer than the key that made it.
+ * A session bounds nothing: that a browser signs out says nothing about what its person may do.
+ */
 export async function shareRun(
   tx: Tx,
   principal: Principal,
@@ -27,7 +30,7 @@ export async function shareRun(
   await lockRun(tx, principal, runId);
   const hours = expires_in_hours ?? limits.share.hours.default;
   const asked = new Date(Date.parse(await readClock(tx)) + hours * HOUR_MS).toISOString();
-  const { expires_at: end = asked } = principal.key;
+  const { expires_at: end = asked } = principal.key ?? {};
   const isBeyond = Date.parse(asked) > Date.parse(end);
   if (isBeyond && expires_in_hours !== undefined) {
     throw badMember("/expires_in_hours", "lies behind the expiry of the calling key", "not_authorized");

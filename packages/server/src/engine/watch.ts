@@ -1,17 +1,17 @@
 import type { RunEvent } from "@outrider/contract/event";
 import { isFinal } from "@outrider/contract/run";
 import type { Logger } from "pino";
+import { findSpentCredentials } from "../store/credentials.ts";
 import type { Db } from "../store/db.ts";
 import { listEvents } from "../store/events.ts";
 import { findHead, findHeads, type Head } from "../store/heads.ts";
-import { findSpentKeys } from "../store/keys.ts";
 import { topics, type Wake } from "./wake.ts";
 
 const POLL_MS = 500;
 
 interface Waiter {
   runId: string;
-  keyId: string;
+  credentialId: string;
   after: number;
   settle(change: "moved" | "over"): void;
 }
@@ -26,10 +26,10 @@ export interface Look {
  * of a change only makes it ask sooner.
  */
 export interface Watch {
-  /** Resolves when the run has events behind `after`, or is gone, or the key is good no longer ("over"). */
+  /** Resolves when the run has events behind `after`, or is gone, or the key or session is good no longer ("over"). */
   next(watcher: {
     runId: string;
-    keyId: string;
+    credentialId: string;
     after: number;
     signal: AbortSignal;
   }): Promise<"moved" | "over">;
@@ -50,13 +50,13 @@ export function openWatch(db: Db, wake: Wake, log: Logger): Watch {
     if (current.length === 0) return;
     const heads = new Map<string, Head>();
     const runIds = [...new Set(current.map(({ runId }) => runId))];
-    const keyIds = [...new Set(current.map(({ keyId }) => keyId))];
-    const [rows, spentKeys] = await Promise.all([findHeads(db, runIds), findSpentKeys(db, keyIds)]);
+    const ids = [...new Set(current.map(({ credentialId }) => credentialId))];
+    const [rows, spentIds] = await Promise.all([findHeads(db, runIds), findSpentCredentials(db, ids)]);
     for (const head of rows) heads.set(head.run_id, head);
-    const spent = new Set(spentKeys);
+    const spent = new Set(spentIds);
     for (const waiter of current) {
       const head = heads.get(waiter.runId);
-      if (!head || spent.has(waiter.keyId)) waiter.settle("over");
+      if (!head || spent.has(waiter.credentialId)) waiter.settle("over");
       else if (head.last_seq > waiter.after || isFinal(head.state)) waiter.settle("moved");
     }
   }
@@ -88,11 +88,11 @@ export function openWatch(db: Db, wake: Wake, log: Logger): Watch {
   const ticker = setInterval(ask, POLL_MS);
 
   return {
-    next({ runId, keyId, after, signal }) {
+    next({ runId, credentialId, after, signal }) {
       return new Promise((resolve) => {
         const waiter: Waiter = {
           runId,
-          keyId,
+          credentialId,
           after,
           settle(change) {
             waiters.delete(waiter);

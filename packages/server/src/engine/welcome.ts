@@ -2,9 +2,10 @@ import { v7 as uuidv7 } from "uuid";
 import type { Db } from "../store/db.ts";
 import { settleFact } from "../store/installation.ts";
 import { revokeWorkerKeys } from "../store/keys.ts";
-import { findPersonByEmail, insertPerson, listPeople, type Person } from "../store/people.ts";
-import { createPersonalKey, createWorkerKey } from "./keys.ts";
+import { findPersonByEmail, insertPerson, listPeople, lockAdmins, type Person } from "../store/people.ts";
+import { createLocalWorkerKey, createPersonalKey } from "./keys.ts";
 import { Refusal } from "./refusal.ts";
+import { type MadeLink, makeSignInLink } from "./sign-in-links.ts";
 import type { Vault } from "./vault.ts";
 
 /** Two servers on one database must share the master key, or neither could read the other's secrets. */
@@ -18,13 +19,16 @@ export async function requireSameMasterKey(db: Db, vault: Vault) {
 }
 
 /**
- * A fresh installation gets its first person, an admin, with a key. The key is kept before the transaction ends: a
- * crash in between leaves a key that opens nothing, and the next start tries again.
+ * A fresh installation gets its first person, an admin, with a key and a one-time link to sign in with. The key is kept
+ * before the transaction ends: a crash in between leaves a key that opens nothing, and the next start tries again.
  */
-export async function welcomeFirstPerson(db: Db, keepKey: (raw: string) => Promise<void>): Promise<boolean> {
+export async function welcomeFirstPerson(
+  db: Db,
+  keepKey: (raw: string) => Promise<void>,
+): Promise<MadeLink | undefined> {
   return db.begin(async (tx) => {
     await tx`lock table people in share row exclusive mode`;
-    if ((await listPeople(tx)).length > 0) return false;
+    if ((await listPeople(tx)).length > 0) return undefined;
     const person: Person = {
       uid: uuidv7(),
       email: "admin@localhost",
@@ -33,8 +37,9 @@ export async function welcomeFirstPerson(db: Db, keepKey: (raw: string) => Promi
     };
     await insertPerson(tx, person);
     const { raw } = await createPersonalKey(tx, person, "first key");
+    const link = await makeSignInLink(tx, person.uid);
     await keepKey(raw);
-    return true;
+    return link;
   });
 }
 
@@ -44,8 +49,8 @@ const LOCAL_WORKERS = "local workers";
 export async function renewLocalWorkerKey(db: Db): Promise<string> {
   return db.begin(async (tx) => {
     await revokeWorkerKeys(tx, LOCAL_WORKERS);
-    const person = (await listPeople(tx)).find(({ role }) => role === "admin") as Person;
-    return (await createWorkerKey(tx, person, LOCAL_WORKERS)).raw;
+    const [person] = await lockAdmins(tx);
+    return (await createLocalWorkerKey(tx, person as Person, LOCAL_WORKERS)).raw;
   });
 }
 

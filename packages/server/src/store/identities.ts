@@ -1,5 +1,5 @@
 import type { Identity, IdentityRequest } from "@outrider/contract/identity";
-import type { Sql } from "./db.ts";
+import type { Sql, Tx } from "./db.ts";
 import { present } from "./runs.ts";
 
 const columns = [
@@ -69,4 +69,9 @@ export async function listIdentities(sql: Sql): Promise<Identity[]> {
 export async function deleteIdentity(sql: Sql, uid: string): Promise<void> {
   await sql`update identities set deleted_at = outrider_now() where uid = ${uid}`;
   await sql`update keys set revoked_at = outrider_now() where agent_uid = ${uid} and revoked_at is null`;
+}
+
+/** Cloud agents belong to the team: somebody else answers for them from now on. */
+export async function handOverIdentities(tx: Tx, ownerUid: string, heirUid: string): Promise<void> {
+  await tx`update identities set owner_uid = ${heirUid} where owner_uid = ${ownerUid}`;
 }

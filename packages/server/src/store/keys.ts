@@ -1,6 +1,6 @@
 import type { Key, KeyLimits, KeyType, Scope } from "@outrider/contract/key";
 import type { Role } from "@outrider/contract/person";
-import type { Sql } from "./db.ts";
+import type { Sql, Tx } from "./db.ts";
 import { present } from "./runs.ts";
 
 export interface NewKey {
@@ -14,13 +14,17 @@ export interface NewKey {
   scopes: Scope[];
   limits?: KeyLimits | undefined;
   expires_at?: string | undefined;
+  /** For workers that the server starts itself. */
+  is_local?: boolean;
 }
 
 export async function insertKey(sql: Sql, key: NewKey): Promise<Key> {
   const [row] = await sql<Key[]>`
-    insert into keys (key_id, hash, prefix, type, name, person_uid, agent_uid, scopes, limits, expires_at)
+    insert into keys (key_id, hash, prefix, type, name, person_uid, agent_uid, scopes, limits, expires_at,
+      is_local)
     values (${key.key_id}, ${key.hash}, ${key.prefix}, ${key.type}, ${key.name}, ${key.person_uid},
-      ${key.agent_uid ?? null}, ${key.scopes}, ${key.limits ? sql.json(key.limits) : null}, ${key.expires_at ?? null})
+      ${key.agent_uid ?? null}, ${key.scopes}, ${key.limits ? sql.json(key.limits) : null}, ${key.expires_at ?? null},
+      ${key.is_local ?? false})
     returning ${columns(sql)}`;
   return present(row as Key);
 }
@@ -49,16 +53,9 @@ export async function findKeyOwner(sql: Sql, hash: Buffer): Promise<KeyOwner | u
       p.uid as person_uid, p.display_name as person_name, p.email, p.role,
       i.uid as agent_uid, i.name as agent_name, i.model_id as agent_model_id, i.environment_id as agent_environment_id
     from keys k join people p on p.uid = k.person_uid left join identities i on i.uid = k.agent_uid
-    where k.hash = ${hash} and k.revoked_at is null and (k.expires_at is null or k.expires_at > outrider_now())`;
+    where k.hash = ${hash} and k.revoked_at is null and (k.expires_at is null or k.expires_at > outrider_now())
+      and p.deleted_at is null`;
   return row;
-}
-
-/** Keys that are good no longer, out of those that open streams came with. */
-export async function findSpentKeys(sql: Sql, keyIds: string[]): Promise<string[]> {
-  const rows = await sql<{ key_id: string }[]>`
-    select key_id from keys
-    where key_id = any(${keyIds}::uuid[]) and (revoked_at is not null or expires_at <= outrider_now())`;
-  return rows.map((row) => row.key_id);
 }
 
 /** All keys that are not revoked, or those that one person answers for. */
@@ -81,6 +78,12 @@ export async function findKey(
 
 export async function revokeKey(sql: Sql, keyId: string): Promise<void> {
   await sql`update keys set revoked_at = outrider_now() where key_id = ${keyId} and revoked_at is null`;
+}
+
+/** All that a person has made or may know. Keys that only a server knows go on, in the name of somebody else. */
+export async function revokeKeysOf(tx: Tx, personUid: string, heirUid: string): Promise<void> {
+  await tx`update keys set person_uid = ${heirUid} where person_uid = ${personUid} and is_local`;
+  await tx`update keys set revoked_at = outrider_now() where person_uid = ${personUid} and revoked_at is null`;
 }
 
 export async function noteKeyUse(sql: Sql, keyIds: string[]): Promise<void> {

@@ -17,6 +17,7 @@ __all__ = [
     "EnvironmentNetworkParam",
     "EnvironmentRepositoryParam",
     "EnvironmentResourcesParam",
+    "InvitePersonRequestParam",
     "KeyLimitsParam",
     "MCPServerConfigParam",
     "NamedMCPServerConfigParam",
@@ -26,6 +27,7 @@ __all__ = [
     "RunLimitsParam",
     "ShareRequestParam",
     "UpdateFollowupRequestParam",
+    "UpdatePersonRequestParam",
 ]
 
 
@@ -125,6 +127,14 @@ class EnvironmentResourcesParam(TypedDict):
     disk_mb: NotRequired[int]
 
 
+class InvitePersonRequestParam(TypedDict):
+    email: str
+    display_name: str
+    """How the person is shown."""
+    role: NotRequired[types.Role]
+    """Default `member`."""
+
+
 class KeyLimitsParam(TypedDict):
     max_concurrent_runs: NotRequired[int]
     max_cost_usd_per_day: NotRequired[float]
@@ -211,3 +221,9 @@ class UpdateFollowupRequestParam(TypedDict):
     message: NotRequired[str]
     """1 byte to 256 KiB."""
     mode: NotRequired[types.FollowupMode]
+
+
+class UpdatePersonRequestParam(TypedDict):
+    display_name: NotRequired[str]
+    """How the person is shown."""
+    role: NotRequired[types.Role]

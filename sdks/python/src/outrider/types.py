@@ -51,6 +51,8 @@ __all__ = [
     "FileChangedEventData",
     "FollowupMode",
     "FollowupOutcome",
+    "InvitePersonRequest",
+    "InvitePersonResponse",
     "Key",
     "KeyLimits",
     "KeyType",
@@ -62,6 +64,7 @@ __all__ = [
     "ListIdentitiesResponse",
     "ListKeysResponse",
     "ListModelsResponse",
+    "ListPeopleResponse",
     "ListRunsResponse",
     "ListSecretsResponse",
     "ListSkillsResponse",
@@ -69,6 +72,7 @@ __all__ = [
     "MCPServerConfig",
     "Me",
     "MeKey",
+    "MeSession",
     "MessageAgentEvent",
     "MessageAgentEventData",
     "MessageUserEvent",
@@ -79,6 +83,7 @@ __all__ = [
     "NoticeEvent",
     "NoticeEventData",
     "PageInfo",
+    "Person",
     "PlanUpdatedEvent",
     "PlanUpdatedEventData",
     "PlanUpdatedEventDataStep",
@@ -107,6 +112,7 @@ __all__ = [
     "RunItemArtifact",
     "RunItemAttachment",
     "RunItemQueue",
+    "RunItemRemoved",
     "RunLimits",
     "RunPhase",
     "RunReceipt",
@@ -134,6 +140,7 @@ __all__ = [
     "Share",
     "ShareRequest",
     "ShareResponse",
+    "SignInLinkResponse",
     "Skill",
     "ToolCalledEvent",
     "ToolCalledEventData",
@@ -142,8 +149,10 @@ __all__ = [
     "ToolReturnedEventDataImage",
     "UnknownRunEvent",
     "UpdateFollowupRequest",
+    "UpdatePersonRequest",
     "UsageUpdatedEvent",
     "Worker",
+    "WorkerRun",
 ]
 
 
@@ -199,6 +208,8 @@ class Artifact(BaseModel):
     size_bytes: int
     run_id: str
     created_at: datetime
+    removed_at: datetime | None = None
+    """When its content was removed by this installation's retention."""
 
 
 class ArtifactAddedEventData(BaseModel):
@@ -619,6 +630,22 @@ at work. `new_turn`: the run was final or blocked and continues.
 """
 
 
+class InvitePersonRequest(BaseModel):
+    email: str
+    display_name: str
+    """How the person is shown."""
+    role: Role | str | None = None
+    """Default `member`."""
+
+
+class InvitePersonResponse(BaseModel):
+    person: Person
+    link: str | None = None
+    """The one-time sign-in link, this once. Absent when the answer is a replay."""
+    expires_at: datetime
+    """When the link ends if it is not used."""
+
+
 class Key(BaseModel):
     key_id: str
     name: str
@@ -685,6 +712,10 @@ class ListModelsResponse(BaseModel):
     models: list[Model]
 
 
+class ListPeopleResponse(BaseModel):
+    people: list[Person]
+
+
 class ListRunsResponse(BaseModel):
     runs: list[RunItem]
     page_info: PageInfo
@@ -717,6 +748,8 @@ class MCPServerConfig(BaseModel):
 
 
 class MeKey(BaseModel):
+    """Absent for a browser that is signed in."""
+
     key_id: str
     name: str
     type: KeyType | str
@@ -725,8 +758,20 @@ class MeKey(BaseModel):
     limits: KeyLimits | None = None
 
 
+class MeSession(BaseModel):
+    """Of a browser that is signed in, instead of a key."""
+
+    session_id: str
+    signed_in_by: Literal["link", "password"] | str
+    has_password: bool
+    """Whether the person has set a password."""
+    created_at: datetime
+    expires_at: datetime
+    """Where it is not used before; use puts it off."""
+
+
 class Me(BaseModel):
-    """Who the key speaks for, and what it may do."""
+    """Who the key or the session speaks for, and what it may do."""
 
     type: Literal["user", "service_account"] | str
     """A person, or a cloud agent."""
@@ -735,7 +780,10 @@ class Me(BaseModel):
     email: str | None = None
     role: Role | str | None = None
     """Of a person."""
-    key: MeKey
+    key: MeKey | None = None
+    """Absent for a browser that is signed in."""
+    session: MeSession | None = None
+    """Of a browser that is signed in, instead of a key."""
 
 
 class MessageAgentEventData(BaseModel):
@@ -832,6 +880,17 @@ class PageInfo(BaseModel):
     has_next_page: bool
     next_cursor: str | None = None
     """Where the next page begins; absent on the last page."""
+
+
+class Person(BaseModel):
+    uid: str
+    email: str
+    display_name: str
+    role: Role | str
+    has_password: bool
+    created_at: datetime
+    last_seen_at: datetime | None = None
+    """When the person last used the web app."""
 
 
 class PlanUpdatedEventDataStep(BaseModel):
@@ -1044,6 +1103,17 @@ class RunItemArtifact(BaseModel):
     name: str
     mime_type: str
     size_bytes: int
+    is_removed: Literal[True] | None = None
+    """Its content was removed by this installation's retention."""
+
+
+class RunItemRemoved(BaseModel):
+    """What this installation's retention has removed. The run cannot go on without it."""
+
+    events: datetime | None = None
+    """When its transcript was."""
+    files: datetime | None = None
+    """When the files were that a further turn would begin with."""
 
 
 class RunItem(BaseModel):
@@ -1084,6 +1154,8 @@ class RunItem(BaseModel):
     """The answer that `output_schema` asked for. Not in lists."""
     artifacts: list[RunItemArtifact] | None = None
     """Files that the run has left. Not in lists."""
+    removed: RunItemRemoved | None = None
+    """What this installation's retention has removed. The run cannot go on without it."""
     share: Share | None = None
     """While a share link is good. Not in lists."""
     priority: int
@@ -1302,6 +1374,13 @@ class ShareResponse(BaseModel):
     expires_at: datetime
 
 
+class SignInLinkResponse(BaseModel):
+    link: str | None = None
+    """The one-time sign-in link, this once. Absent when the answer is a replay."""
+    expires_at: datetime
+    """When the link ends if it is not used."""
+
+
 class Skill(BaseModel):
     """A skill in the repositories of an environment, as last built."""
 
@@ -1362,6 +1441,12 @@ class UpdateFollowupRequest(BaseModel):
     mode: FollowupMode | str | None = None
 
 
+class UpdatePersonRequest(BaseModel):
+    display_name: str | None = None
+    """How the person is shown."""
+    role: Role | str | None = None
+
+
 class UsageUpdatedEvent(BaseModel):
     run_id: str
     seq: int
@@ -1373,6 +1458,11 @@ class UsageUpdatedEvent(BaseModel):
     data: RunUsage
 
 
+class WorkerRun(BaseModel):
+    run_id: str
+    title: str
+
+
 class Worker(BaseModel):
     """A process that takes runs and executes them."""
 
@@ -1382,6 +1472,8 @@ class Worker(BaseModel):
     slots: int
     busy: int
     """Executions that it holds now."""
+    runs: list[WorkerRun]
+    """The runs of these executions, longest at work first; at most 100."""
     draining: bool
     is_alive: bool
     first_seen_at: datetime

@@ -5,9 +5,9 @@ import { requestBuild } from "../../engine/builds.ts";
 import { badMember, notFound } from "../../engine/refusal.ts";
 import { topics } from "../../engine/wake.ts";
 import { findBuild, listBuildEvents, listBuilds } from "../../store/builds.ts";
+import { findSpentCredentials } from "../../store/credentials.ts";
 import type { Sql } from "../../store/db.ts";
 import { findEnvironment } from "../../store/environments.ts";
-import { findSpentKeys } from "../../store/keys.ts";
 import { created, gone, type Handlers, ok, type Services, STREAMED } from "../call.ts";
 import { asksForStream, lastEventId, openStream } from "../sse.ts";
 
@@ -26,11 +26,11 @@ interface Following {
   services: Services;
   reply: FastifyReply;
   place: { environmentId: string; buildId: string };
-  keyId: string;
+  credentialId: string;
   after: number;
 }
 
-async function follow({ services, reply, place, keyId, after }: Following): Promise<void> {
+async function follow({ services, reply, place, credentialId, after }: Following): Promise<void> {
   const { db, wake, stopping } = services;
   const stream = openStream(reply, stopping);
   try {
@@ -44,7 +44,7 @@ async function follow({ services, reply, place, keyId, after }: Following): Prom
       }
       seq = events.at(-1)?.seq ?? seq;
       if (events.length === BATCH) continue;
-      if (!build || isFinished(build) || (await findSpentKeys(db, [keyId])).length > 0) break;
+      if (!build || isFinished(build) || (await findSpentCredentials(db, [credentialId])).length > 0) break;
       await heard;
     }
   } finally {
@@ -79,7 +79,7 @@ export const buildHandlers: Pick<Handlers, "listBuilds" | "createBuild" | "getBu
       const after = lastSeen ?? query.after ?? 0;
       const [next] = await listBuildEvents(sql, { buildId, after, limit: 1 });
       if (isFinished(build) && !next) return gone;
-      await follow({ services, reply, place: params, keyId: principal.key.key_id, after });
+      await follow({ services, reply, place: params, credentialId: principal.credentialId, after });
       return STREAMED;
     }
     const limit = query.limit ?? limits.eventPageSize.default;

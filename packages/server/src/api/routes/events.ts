@@ -15,12 +15,12 @@ interface Following {
   services: Services;
   reply: FastifyReply;
   runId: string;
-  keyId: string;
+  credentialId: string;
   after: number;
 }
 
 /** Rows behind `after`, then a wait, then rows again, until the run is final and everything was sent. */
-async function follow({ services, reply, runId, keyId, after }: Following): Promise<void> {
+async function follow({ services, reply, runId, credentialId, after }: Following): Promise<void> {
   const { watch, deltas, stopping } = services;
   const stream = openStream(reply, stopping);
   const { signal } = stream;
@@ -36,7 +36,7 @@ async function follow({ services, reply, runId, keyId, after }: Following): Prom
       seq = events.at(-1)?.seq ?? seq;
       if (events.length === BATCH) continue;
       if (!head || (isFinal(head.state) && seq >= head.last_seq)) break;
-      if ((await watch.next({ runId, keyId, after: seq, signal })) === "over") break;
+      if ((await watch.next({ runId, credentialId, after: seq, signal })) === "over") break;
     }
   } finally {
     off();
@@ -54,7 +54,7 @@ export const eventHandlers: Pick<Handlers, "listEvents" | "getTranscript"> = {
       const after = lastSeen ?? query.after ?? 0;
       const head = await findHead(sql, runId);
       if (head && isFinal(head.state) && after >= head.last_seq) return gone;
-      await follow({ services, reply, runId, keyId: principal.key.key_id, after });
+      await follow({ services, reply, runId, credentialId: principal.credentialId, after });
       return STREAMED;
     }
     const limit = query.limit ?? limits.eventPageSize.default;

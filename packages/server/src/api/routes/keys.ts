@@ -1,10 +1,9 @@
-import type { Me } from "@outrider/contract/person";
 import { createKey, revoke } from "../../engine/keys.ts";
 import { isAdmin, requirePerson } from "../../engine/principal.ts";
 import { listKeys } from "../../store/keys.ts";
 import { gone, type Handlers, ok } from "../call.ts";
 
-export const keyHandlers: Pick<Handlers, "listKeys" | "createKey" | "deleteKey" | "getMe"> = {
+export const keyHandlers: Pick<Handlers, "listKeys" | "createKey" | "deleteKey"> = {
   async listKeys({ sql, principal }) {
     requirePerson(principal);
     return ok({ keys: await listKeys(sql, isAdmin(principal) ? undefined : principal.personUid) });
@@ -18,11 +17,5 @@ export const keyHandlers: Pick<Handlers, "listKeys" | "createKey" | "deleteKey" 
   async deleteKey({ sql, principal, params }) {
     await revoke(sql, principal, params.keyId);
     return gone;
-  },
-
-  async getMe({ principal }) {
-    const { creator, role, key } = principal;
-    const me: Me = { ...creator, ...(creator.type === "user" ? { role } : {}), key };
-    return ok(me);
   },
 };

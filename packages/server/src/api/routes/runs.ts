@@ -11,8 +11,8 @@ import { cancelRun, createRun, getRun, removeRun, withLink } from "../../engine/
 import { topics } from "../../engine/wake.ts";
 import type { Work } from "../../store/claims.ts";
 import type { Sql } from "../../store/db.ts";
-import { findPersonByEmail } from "../../store/people.ts";
-import { listRuns, type RunFilter, type RunSort } from "../../store/runs.ts";
+import { listUidsByEmail } from "../../store/people.ts";
+import { listRuns, type RunFilter, type RunSort } from "../../store/run-list.ts";
 import { gone, type Handler, type Handlers, ok, STREAMED } from "../call.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { streamHints } from "../hints.ts";
@@ -37,7 +37,8 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   say,
   afterwards,
 }) => {
-  const source = sourceOf(request.headers["x-outrider-client"]);
+  services.intake.requireOpen();
+  const source = principal.session ? "WEB_APP" : sourceOf(request.headers["x-outrider-client"]);
   const claimant = services.claimants.take();
   let work: Work[] = [];
   if (claimant) afterwards((isCommitted) => claimant.settle(isCommitted ? work : []));
@@ -64,10 +65,10 @@ async function creatorUids(sql: Sql, principal: Principal, asked: string[]): Pro
     asked.map(async (creator) => {
       if (creator === "me") return principal.creator.uid;
       if (isUuid.test(creator)) return creator.toLowerCase();
-      return (await findPersonByEmail(sql, creator))?.uid;
+      return listUidsByEmail(sql, creator);
     }),
   );
-  return uids.filter((uid) => uid !== undefined);
+  return uids.flat();
 }
 
 async function filterOf(sql: Sql, principal: Principal, query: ListRunsQuery): Promise<RunFilter> {
@@ -96,7 +97,7 @@ export const runHandlers: Pick<
         (name) => query[name] !== undefined,
       );
       if (paging) throw badMember(paging, "goes with pages; a stream has none");
-      await streamHints({ services, reply, keyId: principal.key.key_id, filter });
+      await streamHints({ services, reply, credentialId: principal.credentialId, filter });
       return STREAMED;
     }
     const sort: RunSort = { by: query.sort_by ?? "created_at", order: query.sort_order ?? "desc" };

@@ -5,13 +5,12 @@ interface ChoiceProps {
   label: string;
   value: string;
   error: string | undefined;
-  hint?: ReactNode;
   onChange: (value: string) => void;
   children: ReactNode;
 }
 
 /** A list beside the prompt: its value says what it is, so its label is only spoken. */
-export function Choice({ label, value, error, hint, onChange, children }: ChoiceProps) {
+export function Choice({ label, value, error, onChange, children }: ChoiceProps) {
   const id = useId();
   return (
     <div className="min-w-0 max-sm:w-full sm:max-w-64">
@@ -20,15 +19,15 @@ export function Choice({ label, value, error, hint, onChange, children }: Choice
         title={label}
         value={value}
         aria-invalid={error ? true : undefined}
-        aria-describedby={error || hint ? id : undefined}
+        aria-describedby={error ? id : undefined}
         onChange={({ target }) => onChange(target.value)}
         className="truncate"
       >
         {children}
       </Select>
-      {(error || hint) && (
-        <p id={id} className={error ? "mt-1 text-xs text-bad" : "mt-1 text-xs text-muted"}>
-          {error ?? hint}
+      {error && (
+        <p id={id} className="mt-1 text-xs text-bad">
+          {error}
         </p>
       )}
     </div>

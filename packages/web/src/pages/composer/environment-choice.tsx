@@ -18,17 +18,6 @@ export function EnvironmentChoice({ value, error, onChange }: EnvironmentChoiceP
       value={value}
       error={isGone ? "This environment was deleted. Choose another." : error}
       onChange={onChange}
-      hint={
-        environments?.length === 0 && (
-          <>
-            The run begins in an empty folder without network. An{" "}
-            <Link to="/environments" className="text-accent-ink underline">
-              environment
-            </Link>{" "}
-            gives it your repositories, setup and network.
-          </>
-        )
-      }
     >
       <option value="">No environment</option>
       {isGone && <option value={value}>Deleted environment</option>}
@@ -39,5 +28,20 @@ export function EnvironmentChoice({ value, error, onChange }: EnvironmentChoiceP
         </option>
       ))}
     </Choice>
+  );
+}
+
+/** Teaches what environments are for, as long as there is none. */
+export function EnvironmentNote() {
+  const { data: environments } = useQuery(queries.environments());
+  if (environments?.length !== 0) return null;
+  return (
+    <>
+      The run begins in an empty folder without network. An{" "}
+      <Link to="/environments" className="text-accent-ink underline">
+        environment
+      </Link>{" "}
+      gives it your repositories, setup and network.
+    </>
   );
 }

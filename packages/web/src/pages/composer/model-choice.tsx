@@ -31,7 +31,7 @@ export function ModelChoice({ value, error, onChange }: ModelChoiceProps) {
 export function ModelNote({ value }: { value: string }) {
   const { data } = useQuery(queries.models());
   const model = data?.models.find(({ model_id }) => model_id === (value || data.default_model_id));
-  return <p className="min-h-6 px-4 pb-2.5 text-xs text-muted">{model && noteOf(model)}</p>;
+  return model && noteOf(model);
 }
 
 function noteOf(model: Model) {

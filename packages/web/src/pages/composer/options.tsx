@@ -22,14 +22,14 @@ const labels: Line[] = [
 ];
 
 const bounds: Line[] = [
-  { member: "max_cost_usd", pointer: "/limits/max_cost_usd", label: "At most, in dollars", numeric: true },
+  { member: "max_cost_usd", pointer: "/limits/max_cost_usd", label: "Cost limit, $", numeric: true },
   {
     member: "timeout_minutes",
     pointer: "/limits/timeout_minutes",
-    label: "At most, in minutes",
+    label: "Time limit, minutes",
     numeric: true,
   },
-  { member: "max_steps", pointer: "/limits/max_steps", label: "At most, in steps", numeric: true },
+  { member: "max_steps", pointer: "/limits/max_steps", label: "Step limit", numeric: true },
   { member: "priority", pointer: "/priority", label: "Priority, −10 to 10", numeric: true },
 ];
 

@@ -5,7 +5,7 @@ import { Button } from "../../ui/button.tsx";
 import { Kbd } from "../../ui/kbd.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { countSet, type Draft } from "./draft.ts";
-import { EnvironmentChoice } from "./environment-choice.tsx";
+import { EnvironmentChoice, EnvironmentNote } from "./environment-choice.tsx";
 import { faultAt } from "./faults.ts";
 import { ModelChoice, ModelNote } from "./model-choice.tsx";
 import { Options } from "./options.tsx";
@@ -90,7 +90,7 @@ export function RunForm({ initial, onCreated }: RunFormProps) {
         <Button
           type="submit"
           look="primary"
-          className="ml-auto max-sm:w-full"
+          className="ml-auto max-sm:flex-1"
           busy={composer.isBusy}
           disabled={draft.prompt.trim() === ""}
           icon={<Play className="size-4" aria-hidden />}
@@ -101,7 +101,9 @@ export function RunForm({ initial, onCreated }: RunFormProps) {
           </span>
         </Button>
       </div>
-      <ModelNote value={draft.model_id} />
+      <p className="min-h-7 px-4 pb-2.5 text-xs text-muted">
+        <ModelNote value={draft.model_id} /> <EnvironmentNote />
+      </p>
       {composer.error !== undefined && (
         <div className="px-3 pb-3">
           <Problem error={composer.error} />

@@ -14,6 +14,7 @@ from .identities import AsyncIdentities
 from .keys import AsyncKeys
 from .me import AsyncMe
 from .models import AsyncModels
+from .people import AsyncPeople
 from .runs import AsyncRuns
 from .secrets import AsyncSecrets
 from .skills import AsyncSkills
@@ -56,6 +57,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def models(self) -> AsyncModels:
         return AsyncModels(self)
+
+    @cached_property
+    def people(self) -> AsyncPeople:
+        return AsyncPeople(self)
 
     @cached_property
     def runs(self) -> AsyncRuns:

@@ -15,6 +15,7 @@ from .identities import Identities
 from .keys import Keys
 from .me import Me
 from .models import Models
+from .people import People
 from .runs import Runs
 from .secrets import Secrets
 from .skills import Skills
@@ -57,6 +58,10 @@ class Resources(Http):
     @cached_property
     def models(self) -> Models:
         return Models(self)
+
+    @cached_property
+    def people(self) -> People:
+        return People(self)
 
     @cached_property
     def runs(self) -> Runs:

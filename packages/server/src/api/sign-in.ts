@@ -1,0 +1,81 @@
+import { SetPasswordRequest, SignInRequest, UseLinkRequest } from "@outrider/contract/sign-in";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { z } from "zod";
+import { Refusal } from "../engine/refusal.ts";
+import {
+  hashSession,
+  type SignedIn,
+  setPassword,
+  signInByLink,
+  signInByPassword,
+} from "../engine/sign-in.ts";
+import { endSession } from "../store/sessions.ts";
+import type { Authenticator } from "./auth.ts";
+import type { Services } from "./call.ts";
+import { endedCookie, readSessionCookie, requireOwnPage, sessionCookie } from "./cookie.ts";
+import { readJson } from "./json.ts";
+import { BASE, bodyMembers, bodyOf, queryOf } from "./request.ts";
+import { meOf } from "./routes/people.ts";
+
+const BODY_BYTES = 16 * 1024;
+
+interface SignInOptions {
+  services: Services;
+  authenticator: Authenticator;
+}
+
+/** How browsers get, use up and give back a session. No key is taken here: a program has nothing to sign in to. */
+export function registerSignIn(app: FastifyInstance, { services, authenticator }: SignInOptions) {
+  const { db, origin } = services;
+  app.register(async (corner) => {
+    corner.addHook("onRequest", async (request) => {
+      if (request.headers.authorization !== undefined) {
+        throw new Refusal("invalid_request", "This call is for browsers: leave `Authorization` out.");
+      }
+      // Another page must not sign its visitor in as somebody else either. Programs, which say nothing, may try things.
+      const { origin: sender, "sec-fetch-site": site } = request.headers;
+      if (sender !== undefined || site !== undefined) requireOwnPage(request, origin());
+    });
+
+    corner.post(`${BASE}/auth/sign-in`, options("auth.signIn"), async (request, reply) =>
+      welcome(reply, await signInByPassword(db, read(SignInRequest, request), request.ip)),
+    );
+
+    corner.post(`${BASE}/auth/link`, options("auth.useLink"), async (request, reply) =>
+      welcome(reply, await signInByLink(db, read(UseLinkRequest, request).token)),
+    );
+
+    corner.post(`${BASE}/auth/sign-out`, options("auth.signOut"), async (request, reply) => {
+      read(undefined, request);
+      const token = readSessionCookie(request, origin());
+      if (token) requireOwnPage(request, origin());
+      const hash = token && hashSession(token);
+      if (hash) await endSession(db, hash);
+      return reply.code(204).header("set-cookie", endedCookie(origin())).send();
+    });
+
+    corner.put(`${BASE}/auth/password`, options("auth.setPassword"), async (request, reply) => {
+      const principal = await authenticator.authenticate(request);
+      await setPassword(db, principal, read(SetPasswordRequest, request), request.ip);
+      return reply.code(204).send();
+    });
+  });
+
+  function welcome(reply: FastifyReply, { token, principal }: SignedIn) {
+    return reply.code(200).header("set-cookie", sessionCookie(origin(), token)).send(meOf(principal));
+  }
+}
+
+function options(operation: string) {
+  return { bodyLimit: BODY_BYTES, config: { operation } };
+}
+
+function read<T extends z.ZodType>(body: T, request: FastifyRequest): z.infer<T>;
+function read(body: undefined, request: FastifyRequest): undefined;
+function read(body: z.ZodType | undefined, request: FastifyRequest): unknown {
+  const route = { method: "POST" as const, ...(body ? { body } : {}) };
+  queryOf(route, request);
+  const raw = bodyOf(request);
+  const json = raw.length > 0 ? readJson(raw) : undefined;
+  return bodyMembers(route, json, raw.length);
+}
