@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { pino } from "pino";
 import { createApp } from "../packages/server/src/api/app.ts";
@@ -6,6 +7,7 @@ import type { Services } from "../packages/server/src/api/call.ts";
 import { openBlobs } from "../packages/server/src/engine/blobs.ts";
 import { Claimants } from "../packages/server/src/engine/claimants.ts";
 import { openDeltas } from "../packages/server/src/engine/deltas.ts";
+import { openIntake } from "../packages/server/src/engine/intake.ts";
 import { openModels } from "../packages/server/src/engine/models.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
@@ -58,6 +60,8 @@ export async function recordRequests(
   const vault = openVault(randomBytes(32));
   const deltas = await openDeltas(db, log);
   stack.defer(() => deltas.close());
+  const intake = await openIntake({ folders: {}, minFreeBytes: 0, log });
+  stack.defer(() => intake.stop());
   const services: Services = {
     db,
     claims: db,
@@ -68,12 +72,14 @@ export async function recordRequests(
     watch,
     wake,
     deltas,
-    blobs: openBlobs(tmpdir()),
+    blobs: openBlobs(tmpdir(), db),
+    intake,
     gitHost: "",
     origin: () => "",
     stopping: new AbortController().signal,
   };
-  const app = createApp({ services, log });
+  const front = { createServer: (answer: RequestListener) => createServer(answer), isStrict: false };
+  const app = createApp({ services, front, trustProxy: [], log });
   stack.defer(() => app.close());
   const origin = await app.listen({ host: "127.0.0.1", port: 0 });
   await db`select`; // A new connection begins with the driver's own questions.

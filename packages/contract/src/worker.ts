@@ -307,6 +307,9 @@ export const Worker = z
     version: z.string(),
     slots: z.int(),
     busy: z.int().meta({ description: "Executions that it holds now." }),
+    runs: z
+      .array(z.object({ run_id: Uuid, title: z.string() }))
+      .meta({ description: "The runs of these executions, longest at work first; at most 100." }),
     draining: z.boolean(),
     is_alive: z.boolean(),
     first_seen_at: Timestamp,

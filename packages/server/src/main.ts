@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { linkAddress } from "@outrider/contract/sign-in";
 import { type Logger, pino } from "pino";
 import { createApp } from "./api/app.ts";
+import { type Front, openFront } from "./api/front.ts";
+import { isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
 import { Claimants } from "./engine/claimants.ts";
 import { openDeltas } from "./engine/deltas.ts";
+import { openIntake } from "./engine/intake.ts";
 import { startJanitor } from "./engine/janitor.ts";
 import { startReaper } from "./engine/leases.ts";
 import { settleProviders } from "./engine/model-keys.ts";
@@ -28,6 +30,10 @@ const CONNECTIONS = 32;
 export interface Server {
   /** Where it listens, without a path. */
   origin: string;
+  /** How what runs on this machine reaches it. */
+  localOrigin: string;
+  /** Where it speaks TLS itself. */
+  certificate?: NonNullable<Front["certificate"]>;
   /** Where the first key was written, if this start made it. */
   firstKey?: string;
   /** The one-time link by which the first person signs in, if this start made it. */
@@ -86,14 +92,25 @@ export async function startServer(config: Config): Promise<Server> {
     stops.push(() => deltas.close());
     const watch = openWatch(db, wake, log);
     stops.push(() => watch.close());
-    const janitor = startJanitor(db, log);
+    const blobs = openBlobs(join(config.dataDir, "blobs"), db);
+    const janitor = startJanitor({ db, blobs, retention: config.retention, log });
     stops.push(janitor.stop);
+    const intake = await openIntake({
+      folders: {
+        data: config.dataDir,
+        blobs: blobs.folder,
+        ...(embedded ? { database: join(config.dataDir, "postgres") } : {}),
+      },
+      minFreeBytes: config.minFreeBytes,
+      log,
+    });
+    stops.push(intake.stop);
     const rules = { ...defaultRules, ...config.rules };
     const reaper = startReaper(db, rules, { log, wake });
     stops.push(reaper.stop);
     const stopping = new AbortController();
-    let origin = "";
-    const blobs = openBlobs(join(config.dataDir, "blobs"));
+    const front = await openFront({ config, isProxy: isWithin(config.trustProxy), log });
+    stops.push(async () => front.close());
     const services = {
       db,
       claims,
@@ -106,31 +123,27 @@ export async function startServer(config: Config): Promise<Server> {
       wake,
       deltas,
       blobs,
-      origin: () => origin,
+      intake,
+      origin: front.origin,
       stopping: stopping.signal,
     };
-    const app = createApp({ services, log });
+    const app = createApp({ services, front, trustProxy: config.trustProxy, log });
     stops.push(() => app.close());
     stops.push(async () => stopping.abort());
-    await app.listen({ host: config.host, port: config.port }).catch((error) => {
-      if (error.code !== "EADDRINUSE") throw error;
-      const remedy = "stop what listens there, or choose another with OUTRIDER_PORT or --port.";
-      throw new Error(`Port ${config.port} of ${config.host} is taken: ${remedy}`);
-    });
-    const { port, address, family } = app.server.address() as AddressInfo;
-    const listening = `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
-    origin = config.publicUrl ?? listening;
-    await noteOrigin(db, origin);
-    log.info({ origin: listening }, "listening");
+    await front.listen(app);
+    await noteOrigin(db, front.origin());
+    const { certificate } = front;
     return {
-      origin: listening,
+      origin: front.listening(),
+      localOrigin: front.localOrigin(),
+      ...(certificate ? { certificate } : {}),
       database: embedded ? `PostgreSQL 18 in ${config.dataDir}` : "PostgreSQL of DATABASE_URL",
       models:
         inUse.length > 0
           ? `${default_model_id} if a run names none; providers: ${inUse.join(", ")}`
           : "scripted, which is not an LLM; docs/models.md says how to configure one",
       localWorkerKey: () => renewLocalWorkerKey(db),
-      ...(firstLink ? { firstKey: keyFile, firstLink: linkAddress(origin, firstLink.token) } : {}),
+      ...(firstLink ? { firstKey: keyFile, firstLink: linkAddress(front.origin(), firstLink.token) } : {}),
       stop,
     };
   } catch (error) {

@@ -29,6 +29,13 @@ export const queries = {
       queryFn: async () => (await outrider.runs.list(filter)).items,
     }),
   run: (runId: string) => queryOptions({ queryKey: ["run", runId], queryFn: () => outrider.runs.get(runId) }),
+  followups: (runId: string) =>
+    queryOptions({
+      queryKey: ["run", runId, "followups"],
+      queryFn: async () => (await outrider.followups.list(runId)).followups,
+    }),
+  diff: (runId: string) =>
+    queryOptions({ queryKey: ["run", runId, "diff"], queryFn: () => outrider.runs.diff(runId) }),
   environments: () =>
     queryOptions({
       queryKey: ["environments"],
@@ -51,6 +58,8 @@ export const queries = {
       queryKey: ["identities"],
       queryFn: async () => (await outrider.identities.list()).identities,
     }),
+  people: () =>
+    queryOptions({ queryKey: ["people"], queryFn: async () => (await outrider.people.list()).people }),
   keys: () => queryOptions({ queryKey: ["keys"], queryFn: async () => (await outrider.keys.list()).keys }),
   workers: () =>
     queryOptions({

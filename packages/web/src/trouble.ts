@@ -28,7 +28,7 @@ function titleOf(status: number): string {
   if (status === 401) return "You are signed out";
   if (status === 403) return "You may not do this";
   if (status === 404) return "Not found";
-  if (status === 409) return "It has changed meanwhile";
+  if (status === 409) return "That is not possible now";
   if (status === 429) return "Too many requests";
   return status >= 500 ? "The server met an error" : "The request was refused";
 }

@@ -16,6 +16,10 @@ export async function listWorkers(sql: Sql, aliveMs: number): Promise<Worker[]> 
   return sql<Worker[]>`
     select w.worker_id, w.name, w.version, w.slots, w.draining, w.first_seen_at, w.last_seen_at,
       (select count(*)::int from executions e where e.worker_id = w.worker_id and e.ended_at is null) as busy,
+      array(
+        select json_build_object('run_id', r.run_id, 'title', r.title) from executions e join runs r using (run_id)
+        where e.worker_id = w.worker_id and e.ended_at is null order by e.claimed_at, e.execution_id limit 100
+      ) as runs,
       w.last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' as is_alive
     from workers w where w.last_seen_at > outrider_now() - interval '1 day' order by is_alive desc, w.name, w.worker_id`;
 }

@@ -10,13 +10,16 @@ interface DialogProps {
   description?: ReactNode;
   /** A sheet comes in from the right and is for longer forms. */
   sheet?: boolean;
+  /** What was typed is not lost to a press beside the dialog. */
+  keeps?: boolean;
   children: ReactNode;
   /** Buttons; the one that acts comes last. */
   footer?: ReactNode;
 }
 
 /** The browser's own modal dialog: it holds the focus, closes on Escape and gives the focus back. */
-export function Dialog({ open, onClose, title, description, sheet = false, children, footer }: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { open, onClose, title, description, sheet = false, keeps = false, children, footer } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -43,7 +46,7 @@ export function Dialog({ open, onClose, title, description, sheet = false, child
         onClose();
       }}
       onClick={(event) => {
-        if (event.target === dialog.current) onClose();
+        if (event.target === dialog.current && !keeps) onClose();
       }}
       className={clsx(
         "flex-col border border-line bg-surface p-0 text-ink shadow-pop open:flex",

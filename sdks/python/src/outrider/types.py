@@ -112,6 +112,7 @@ __all__ = [
     "RunItemArtifact",
     "RunItemAttachment",
     "RunItemQueue",
+    "RunItemRemoved",
     "RunLimits",
     "RunPhase",
     "RunReceipt",
@@ -151,6 +152,7 @@ __all__ = [
     "UpdatePersonRequest",
     "UsageUpdatedEvent",
     "Worker",
+    "WorkerRun",
 ]
 
 
@@ -206,6 +208,8 @@ class Artifact(BaseModel):
     size_bytes: int
     run_id: str
     created_at: datetime
+    removed_at: datetime | None = None
+    """When its content was removed by this installation's retention."""
 
 
 class ArtifactAddedEventData(BaseModel):
@@ -1099,6 +1103,17 @@ class RunItemArtifact(BaseModel):
     name: str
     mime_type: str
     size_bytes: int
+    is_removed: Literal[True] | None = None
+    """Its content was removed by this installation's retention."""
+
+
+class RunItemRemoved(BaseModel):
+    """What this installation's retention has removed. The run cannot go on without it."""
+
+    events: datetime | None = None
+    """When its transcript was."""
+    files: datetime | None = None
+    """When the files were that a further turn would begin with."""
 
 
 class RunItem(BaseModel):
@@ -1139,6 +1154,8 @@ class RunItem(BaseModel):
     """The answer that `output_schema` asked for. Not in lists."""
     artifacts: list[RunItemArtifact] | None = None
     """Files that the run has left. Not in lists."""
+    removed: RunItemRemoved | None = None
+    """What this installation's retention has removed. The run cannot go on without it."""
     share: Share | None = None
     """While a share link is good. Not in lists."""
     priority: int
@@ -1441,6 +1458,11 @@ class UsageUpdatedEvent(BaseModel):
     data: RunUsage
 
 
+class WorkerRun(BaseModel):
+    run_id: str
+    title: str
+
+
 class Worker(BaseModel):
     """A process that takes runs and executes them."""
 
@@ -1450,6 +1472,8 @@ class Worker(BaseModel):
     slots: int
     busy: int
     """Executions that it holds now."""
+    runs: list[WorkerRun]
+    """The runs of these executions, longest at work first; at most 100."""
     draining: bool
     is_alive: bool
     first_seen_at: datetime

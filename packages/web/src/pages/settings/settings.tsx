@@ -1,5 +1,49 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ComponentType } from "react";
+import { queries } from "../../queries.ts";
 import { Page } from "../../ui/page.tsx";
+import { Limits } from "./limits.tsx";
+import { Models } from "./models.tsx";
+import { People } from "./people.tsx";
+import type { SectionName } from "./search.ts";
+import { You } from "./you.tsx";
+
+const route = getRouteApi("/frame/settings");
+
+const sections: { name: SectionName; label: string; Content: ComponentType; admin: boolean }[] = [
+  { name: "you", label: "You", Content: You, admin: false },
+  { name: "people", label: "People", Content: People, admin: true },
+  { name: "models", label: "Models", Content: Models, admin: false },
+  { name: "limits", label: "Limits", Content: Limits, admin: false },
+];
 
 export function Settings() {
-  return <Page title="Settings">{null}</Page>;
+  const { section = "you" } = route.useSearch();
+  const { data: me } = useQuery(queries.me());
+  const Content = sections.find(({ name }) => name === section)?.Content ?? You;
+  return (
+    <Page title="Settings">
+      <div className="grid gap-6 lg:grid-cols-[10rem_minmax(0,1fr)]">
+        <nav aria-label="Settings" className="flex flex-wrap gap-1 lg:flex-col">
+          {sections
+            .filter(({ admin }) => !admin || me?.role === "admin")
+            .map(({ name, label }) => (
+              <Link
+                key={name}
+                to="/settings"
+                search={name === "you" ? {} : { section: name }}
+                aria-current={name === section ? "page" : undefined}
+                className="flex h-9 items-center rounded-md px-3 text-muted hover:bg-raised hover:text-ink aria-[current=page]:bg-raised aria-[current=page]:font-medium aria-[current=page]:text-ink"
+              >
+                {label}
+              </Link>
+            ))}
+        </nav>
+        <div className="min-w-0">
+          <Content />
+        </div>
+      </div>
+    </Page>
+  );
 }

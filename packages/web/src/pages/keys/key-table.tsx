@@ -1,0 +1,123 @@
+import type { Key } from "@outrider/sdk";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { outrider } from "../../api.ts";
+import { queries, queryClient } from "../../queries.ts";
+import { announce } from "../../shell/announcements.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/confirm.tsx";
+import { Table, Td, Th } from "../../ui/table.tsx";
+import { Time } from "../../ui/time.tsx";
+import { limitsOf, powersOf, typeWords } from "./key-words.ts";
+import type { Owners } from "./owners.ts";
+
+const SOON_MS = 7 * 86_400_000;
+
+export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
+  const [leaving, setLeaving] = useState<Key>();
+  return (
+    <>
+      <Table
+        label="Keys"
+        head={
+          <>
+            <Th>Name</Th>
+            <Th className="max-lg:hidden">Owner</Th>
+            <Th className="max-md:hidden">May do</Th>
+            <Th className="max-sm:hidden">Last used</Th>
+            <Th className="max-sm:hidden">Expires</Th>
+            <Th>
+              <span className="sr-only">Actions</span>
+            </Th>
+          </>
+        }
+      >
+        {keys.map((key) => (
+          <tr key={key.key_id}>
+            <Td>
+              <div className="flex flex-wrap items-center gap-2">
+                <span className="font-medium break-words">{key.name}</span>
+                <Badge tone={key.type === "personal" ? "plain" : key.type === "agent" ? "accent" : "live"}>
+                  {typeWords[key.type]}
+                </Badge>
+              </div>
+              <div className="mt-0.5 font-mono text-xs text-muted">{key.prefix}…</div>
+              <div className="mt-1 text-xs text-muted lg:hidden">
+                {owners.nameOf(key)}
+                <span className="md:hidden"> · {powersOf(key)}</span>
+                <span className="sm:hidden">
+                  {" · "}
+                  <LastUsed at={key.last_used_at} />
+                </span>
+                {key.expires_at && (
+                  <span className="sm:hidden">
+                    {" · expires "}
+                    <Time at={key.expires_at} />
+                  </span>
+                )}
+              </div>
+            </Td>
+            <Td className="max-lg:hidden">{owners.nameOf(key)}</Td>
+            <Td className="max-md:hidden">
+              {powersOf(key)}
+              {limitsOf(key.limits).map((limit) => (
+                <span key={limit} className="block text-xs text-muted">
+                  {limit}
+                </span>
+              ))}
+            </Td>
+            <Td className="whitespace-nowrap text-muted max-sm:hidden">
+              <LastUsed at={key.last_used_at} />
+            </Td>
+            <Td className="whitespace-nowrap text-muted max-sm:hidden">
+              <Expiry at={key.expires_at} />
+            </Td>
+            <Td className="text-right">
+              <Button look="danger" aria-label={`Revoke ${key.name}`} onClick={() => setLeaving(key)}>
+                Revoke
+              </Button>
+            </Td>
+          </tr>
+        ))}
+      </Table>
+      {leaving && <Revoke apiKey={leaving} onClose={() => setLeaving(undefined)} />}
+    </>
+  );
+}
+
+function LastUsed({ at }: { at: string | undefined }) {
+  return at ? <Time at={at} /> : <>Never used</>;
+}
+
+function Expiry({ at }: { at: string | undefined }) {
+  if (!at) return <>Never</>;
+  const isNear = Date.parse(at) - Date.now() < SOON_MS;
+  return isNear ? <Time at={at} className="font-medium text-warn" /> : <Time at={at} />;
+}
+
+function Revoke({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => outrider.keys.delete(apiKey.key_id),
+    async onSuccess() {
+      await queryClient.invalidateQueries(queries.keys());
+      announce(`${apiKey.name} is revoked`);
+      onClose();
+    },
+  });
+  return (
+    <Confirm
+      title={`Revoke ${apiKey.name}?`}
+      action="Revoke"
+      busy={isPending}
+      error={error}
+      onConfirm={() => mutate()}
+      onClose={onClose}
+    >
+      {apiKey.type === "worker"
+        ? "Workers that use it are refused from now on, and another worker goes on with their runs."
+        : "Whatever uses it is refused from now on, and its open streams end."}{" "}
+      This cannot be undone. Runs that it made stay.
+    </Confirm>
+  );
+}

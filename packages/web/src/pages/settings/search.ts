@@ -1,0 +1,12 @@
+export const sectionNames = ["you", "people", "models", "limits"] as const;
+export type SectionName = (typeof sectionNames)[number];
+
+export interface SettingsSearch {
+  section?: SectionName;
+}
+
+/** Each section has an address of its own; you come first. */
+export function readSettingsSearch({ section }: Record<string, unknown>): SettingsSearch {
+  const known = sectionNames.find((name) => name === section);
+  return known && known !== "you" ? { section: known } : {};
+}

@@ -1,0 +1,65 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { queries, signOut } from "../../queries.ts";
+import { singleKeysAreOn, switchSingleKeys } from "../../shell/shortcuts.ts";
+import { chooseTheme, useTheme } from "../../shell/theme.ts";
+import { Button } from "../../ui/button.tsx";
+import { Choice } from "../../ui/choice.tsx";
+import { Checkbox } from "../../ui/field.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Skeleton } from "../../ui/skeleton.tsx";
+import { Time } from "../../ui/time.tsx";
+import { Password } from "./password.tsx";
+import { YourName } from "./your-name.tsx";
+
+export function You() {
+  const { data: me } = useQuery(queries.me());
+  const theme = useTheme();
+  const [on, setOn] = useState(singleKeysAreOn);
+  return (
+    <>
+      <Section title="Profile">
+        {me ? <YourName key={me.uid} me={me} /> : <Skeleton className="h-9 w-2/3" />}
+      </Section>
+      {me?.session && <Password session={me.session} email={me.email} />}
+      {me?.session && (
+        <Section
+          title="This browser"
+          actions={<Button onClick={() => void signOut()}>Sign out</Button>}
+          lead={
+            <>
+              Signed in <Time at={me.session.created_at} /> by{" "}
+              {me.session.signed_in_by === "link" ? "a one-time link" : "password"}. It ends{" "}
+              <Time at={me.session.expires_at} /> unless you use it before.
+            </>
+          }
+        >
+          <p className="text-muted">Changing your password signs out all your other browsers.</p>
+        </Section>
+      )}
+      <Section title="Appearance and keyboard" lead="Kept in this browser.">
+        <div className="flex flex-col gap-4">
+          <Choice
+            label="Theme"
+            value={theme}
+            options={[
+              { value: "system", label: "Like the system" },
+              { value: "light", label: "Light" },
+              { value: "dark", label: "Dark" },
+            ]}
+            onChange={chooseTheme}
+          />
+          <Checkbox
+            label="Shortcuts of a single key"
+            hint="Switch them off if they get in the way of dictation or slip under your fingers."
+            checked={on}
+            onChange={({ target }) => {
+              setOn(target.checked);
+              switchSingleKeys(target.checked);
+            }}
+          />
+        </div>
+      </Section>
+    </>
+  );
+}

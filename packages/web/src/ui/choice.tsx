@@ -1,0 +1,33 @@
+import clsx from "clsx";
+import type { ReactNode } from "react";
+
+interface ChoiceProps<T extends string> {
+  /** What is chosen, for who cannot see the row. */
+  label: string;
+  value: T;
+  options: { value: T; label: ReactNode }[];
+  onChange: (value: T) => void;
+}
+
+/** A few alternatives side by side, one of them chosen. */
+export function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
+  return (
+    <fieldset className="inline-flex flex-wrap rounded-md border border-line bg-raised p-0.5">
+      <legend className="sr-only">{label}</legend>
+      {options.map((option) => (
+        <button
+          key={option.value}
+          type="button"
+          aria-pressed={option.value === value}
+          onClick={() => onChange(option.value)}
+          className={clsx(
+            "h-8 rounded px-3 font-medium max-md:h-9",
+            option.value === value ? "bg-surface text-ink shadow-sm" : "text-muted hover:text-ink",
+          )}
+        >
+          {option.label}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
