@@ -29,7 +29,7 @@ describe("a first visit", () => {
     const run = await runIdOf(page);
     await world.until(run, "SUCCEEDED");
     const said = (await world.events(run)).filter(({ type }) => type === "command.output");
-    expect(said.map(({ data }) => data.text).join("")).toContain("A first file, written in a sandbox.");
+    expect(said.map(({ data }) => data.text).join("")).toContain("Hello from a sandbox");
     expect(complaints).toEqual([]);
   });
 });
@@ -142,14 +142,15 @@ describe("below the form", () => {
     const group = (name: string) => page.getByRole("region", { name });
     await group("Finished").waitFor();
     const asking = await world.create(["ASK: Red or blue?"], { title: "Choose a colour" });
-    await world.create(["FAIL: The oven is broken."], { title: "Bake a cake" });
+    await world.create(["FAIL: The oven is broken."], { title: "Bake a \u202ecake" });
     const attention = group("Needs attention");
     await attention.getByText("Red or blue?").waitFor(patience);
     await attention.getByText("The oven is broken.").waitFor(patience);
+    await attention.getByText("Bake a ⟨U+202E⟩cake").waitFor();
     const address = await attention
       .getByRole("link", { name: "Answer Choose a colour" })
       .getAttribute("href");
-    expect(address).toBe(`/runs/${asking}#answer`);
+    expect(address).toBe(`/runs/${asking}`);
 
     const working = await world.create(["RUN: sleep 600"], { title: "Long walk" });
     await group("Running").getByRole("listitem").filter({ hasText: "Working" }).waitFor(patience);

@@ -124,7 +124,7 @@ describe("two thousand runs", () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
     await page.goBack();
-    await row(page, "Seeded").first().waitFor();
+    await row(page, "Seeded 1956").waitFor();
     await page.keyboard.press("c");
     await page.getByRole("textbox", { name: "What should the agent do?" }).and(focused(page)).waitFor();
     expect(complaints).toEqual([]);
