@@ -25,10 +25,15 @@ export function Dialog(props: DialogProps) {
   useEffect(() => {
     const element = dialog.current;
     if (!open || !element || element.open) return;
+    const before = document.activeElement;
     element.showModal();
     // Else the browser takes the first button, which closes it again.
     element.querySelector<HTMLElement>("[data-autofocus]")?.focus();
-    return () => element.close();
+    return () => {
+      element.close();
+      // By now it is off the page, and the browser's own way back is lost.
+      if (before instanceof HTMLElement && document.activeElement === document.body) before.focus();
+    };
   }, [open]);
   if (!open) return null;
   return (

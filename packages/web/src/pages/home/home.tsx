@@ -20,14 +20,15 @@ function focusPrompt() {
 export function Home() {
   const navigate = useNavigate();
   const client = useQueryClient();
-  const { hash } = useLocation();
+  const { hash, state } = useLocation();
   const newest = useQuery(queries.runs({ limit: 1 }));
   const { attention, active, finished, error, isLoading } = useOverview();
   useShortcut({ keys: "c", what: "New run", run: focusPrompt });
   useRunHints(() => void client.invalidateQueries({ queryKey: ["runs", "short"] }));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: who comes here again, from here, wants to type again.
   useEffect(() => {
     if (hash === "new-run") focusPrompt();
-  }, [hash]);
+  }, [hash, state]);
 
   const isFirst = newest.data?.length === 0;
   return (
