@@ -75,8 +75,8 @@ describe("environments", () => {
     const { page, complaints } = await world.visit(`/environments/${id}?tab=builds`);
     await page.getByRole("button", { name: "Build now" }).click();
     const build = page.getByRole("region", { name: "Build" });
-    await build.getByRole("alert").getByText("ended with exit code 3").waitFor();
-    await build.getByRole("alert").getByText("Correct the environment's setup commands").waitFor();
+    await build.getByRole("alert").getByText("Step 2 ended with exit code 3").waitFor();
+    await build.getByRole("alert").getByText("Correct the command").waitFor();
     await build.getByText("exit 3", { exact: true }).waitFor();
     await build.getByText("no such tool", { exact: true }).waitFor();
     await expectAccessible(page);

@@ -30,7 +30,7 @@ describe("secrets", () => {
     await expectAccessible(page);
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Store secret" }).click();
-    await page.getByRole("cell", { name: "API_TOKEN" }).waitFor();
+    await page.getByRole("cell", { name: "API_TOKEN", exact: true }).waitFor();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await page.content()).not.toContain(value);
     await expectAccessible(page);
@@ -62,7 +62,7 @@ describe("secrets", () => {
     const sent = page.waitForRequest((request) => request.method() === "PUT");
     await page.getByRole("button", { name: "Store secret" }).click();
     expect((await sent).postDataJSON()).toEqual({ value: key });
-    await page.getByRole("cell", { name: "DEPLOY_KEY" }).waitFor();
+    await page.getByRole("cell", { name: "DEPLOY_KEY", exact: true }).waitFor();
     expect(complaints).toEqual([]);
   });
 
