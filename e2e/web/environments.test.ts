@@ -32,7 +32,6 @@ describe("environments", () => {
   test("one is made, built with its log in sight, and tried out", async () => {
     const { page, complaints } = await world.visit("/environments");
     await page.getByRole("heading", { name: "No environments yet" }).waitFor();
-    await expectAccessible(page);
     await page.getByRole("link", { name: "New environment" }).click();
     await page.getByLabel("Name", { exact: true }).fill("site");
     await page.getByLabel("Repository 1", { exact: true }).fill(`file://${site.bare}`);

@@ -23,7 +23,9 @@ describe("secrets", () => {
     expect(await field.getAttribute("type")).toBe("password");
     await field.fill("short");
     await page.getByRole("button", { name: "Store secret" }).click();
-    await page.getByRole("alert").getByText("Must have at least 8 bytes").waitFor();
+    await page
+      .getByText("Must have at least 8 bytes: shorter ones cannot be masked.", { exact: true })
+      .waitFor();
     await field.fill(value);
     await page.getByRole("button", { name: "Reveal the value" }).click();
     expect(await field.inputValue()).toBe(value);
