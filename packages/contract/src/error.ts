@@ -103,7 +103,8 @@ export const errorTable = {
     status: 429,
     retryable: true,
     title: "Too many requests",
-    meaning: "The key has used up its requests for now. `Retry-After` says when to go on.",
+    meaning:
+      "The key has used up its requests for now, or too many passwords were tried. `Retry-After` says when to go on.",
     remedy: "Wait as long as `Retry-After` says.",
   },
   internal_error: {
@@ -119,8 +120,9 @@ export const errorTable = {
     retryable: true,
     title: "The service cannot answer now",
     meaning:
-      "The database cannot be reached, the service is stopping, or a run waited too long for a worker.",
-    remedy: "Try again after `Retry-After` seconds; for a run, see that a worker is connected.",
+      "The database cannot be reached, a disk is short of space, the service is stopping, or a run waited too long for a worker.",
+    remedy:
+      "Try again after `Retry-After` seconds; for a run, see that a worker is connected. `detail` says when an operator must act.",
     onRun: true,
   },
   budget_exceeded: {

@@ -61,7 +61,7 @@ export const serveCommand = new Command("serve")
     const { certificate } = server;
     if (certificate) {
       const { fingerprint, until } = certificate.current();
-      say(`  certificate ${certificate.file}, until ${until.toISOString().slice(0, 10)}`);
+      say(`  tls        ${certificate.file}, until ${until.toISOString().slice(0, 10)}`);
       say(`  SHA-256    ${fingerprint}`);
       process.on("SIGHUP", () => void certificate.reload());
     }
