@@ -32,7 +32,7 @@ export function Dialog(props: DialogProps) {
     return () => {
       element.close();
       // By now the dialog is out of the page, and the browser has forgotten where it came from.
-      if (opener?.isConnected) opener.focus();
+      if (opener?.isConnected && document.activeElement === document.body) opener.focus();
     };
   }, [open]);
   if (!open) return null;
