@@ -121,7 +121,7 @@ function AgentRow({ agent, isOwn, mayChange, onEdit, onDelete }: AgentRowProps) 
       </Td>
       <Td className="hidden text-muted lg:table-cell">{max_concurrent_runs ?? "no limit"}</Td>
       <Td className="hidden whitespace-nowrap text-muted md:table-cell">
-        {mayChange && <KeyCount uid={uid} />}
+        {mayChange && <KeyCount uid={uid} name={name} />}
       </Td>
       <Td className="hidden whitespace-nowrap text-muted sm:table-cell">
         <Time at={updated_at} />
@@ -134,13 +134,14 @@ function AgentRow({ agent, isOwn, mayChange, onEdit, onDelete }: AgentRowProps) 
 }
 
 /** Without a key it cannot do anything: then the way to one stands here. */
-function KeyCount({ uid }: { uid: string }) {
+function KeyCount({ uid, name }: { uid: string; name: string }) {
   const { data: keys } = useQuery(queries.keys());
   if (!keys) return null;
   const count = keys.filter(({ agent_uid }) => agent_uid === uid).length;
   return (
     <Link to="/keys" search={count ? {} : { agent: uid }} className="text-accent-ink underline">
       {count || "Make one"}
+      <span className="sr-only"> for {name}</span>
     </Link>
   );
 }
