@@ -351,8 +351,8 @@ describe("a start that cannot succeed", () => {
   test("because of a setting names the setting and the remedy", async () => {
     const dataDir = newDataDir();
     const cases: [string[], Record<string, string>, RegExp][] = [
-      [["--host", "0.0.0.0"], {}, /OUTRIDER_HOST must be a loopback address: [^\n]+ proxy that speaks TLS/],
-      [[], { OUTRIDER_HOST: "192.168.0.1" }, /OUTRIDER_HOST must be a loopback address/],
+      [["--host", "0.0.0.0"], {}, /OUTRIDER_HOST 0\.0\.0\.0 [^\n]+ in the clear[^\n]+--trust-proxy/],
+      [[], { OUTRIDER_HOST: "192.168.0.1" }, /OUTRIDER_HOST 192\.168\.0\.1 [^\n]+ in the clear/],
       [["--port", "http"], {}, /OUTRIDER_PORT must be a port/],
       [[], { OUTRIDER_PORT: "65536" }, /OUTRIDER_PORT must be a port, at most 65535/],
       [[], { OUTRIDER_MASTER_KEY: marker }, /OUTRIDER_MASTER_KEY must be 32 bytes in base64/],
