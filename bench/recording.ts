@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { pino } from "pino";
 import { createApp } from "../packages/server/src/api/app.ts";
@@ -73,7 +74,8 @@ export async function recordRequests(
     origin: () => "",
     stopping: new AbortController().signal,
   };
-  const app = createApp({ services, log });
+  const front = { createServer: (answer: RequestListener) => createServer(answer), isStrict: false };
+  const app = createApp({ services, front, trustProxy: [], log });
   stack.defer(() => app.close());
   const origin = await app.listen({ host: "127.0.0.1", port: 0 });
   await db`select`; // A new connection begins with the driver's own questions.

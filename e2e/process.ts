@@ -151,7 +151,7 @@ export function startServing({ dataDir, port = 0, environment }: ServeOptions): 
 export async function serve(options: ServeOptions): Promise<Serving> {
   const running = startServing(options);
   await running.says("  workers ");
-  const origin = /Outrider listens on (http:\S+)/.exec(running.stderr())?.[1] as string;
+  const origin = /Outrider listens on (https?:\S+)/.exec(running.stderr())?.[1] as string;
   return { ...running, dataDir: options.dataDir, origin };
 }
 

@@ -69,7 +69,10 @@ async function seed() {
   });
   // First of all, so that the run which the worker takes is not one of those that paths ask for.
   const ofWorker = await seedWorker();
-  const lasting = { ...(await everything(3, "LASTING")), ...ofWorker };
+  const built = { name: "built", setup_commands: ["true"] };
+  const { environment_id } = await make("POST", "/agent/environments", built);
+  const { build_id } = await make("POST", `/agent/environments/${environment_id}/builds`);
+  const lasting = { ...(await everything(3, "LASTING")), ...ofWorker, build: [[environment_id, build_id]] };
   const spare = await everything(SPARE, "SPARE");
   // Only what has ended can be deleted.
   for (const run of spare.runId) await make("POST", `/agent/runs/${run}/cancel`);

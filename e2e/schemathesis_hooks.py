@@ -64,6 +64,9 @@ def address_what_exists(case):
             pool["followup"], (parameters["runId"], parameters["followupId"])
         )
         return
+    if fits(UUID, parameters.get("buildId")):
+        parameters["environmentId"], parameters["buildId"] = next(LASTING["build"])
+        return
     for name, value in parameters.items():
         if fits(VARIABLE if name == "name" else UUID, value):
             parameters[name] = next(pool.get(name, iter(())), value)

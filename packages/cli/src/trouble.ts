@@ -45,7 +45,9 @@ function problemOf(error: unknown): Told {
     const code = name === "APITimeoutError" ? "timeout" : "connection_failed";
     return {
       error_code: code as Problem["error_code"],
-      message: `${message} Is the address right, and does the server run?`,
+      message: message.includes("NODE_EXTRA_CA_CERTS")
+        ? message
+        : `${message} Is the address right, and does the server run?`,
       exit: exits.server,
     };
   }

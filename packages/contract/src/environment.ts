@@ -14,7 +14,7 @@ const Repository = z
     )
       .max(2_048)
       .refine(
-        (url) => !/^(https:\/\/[^/]*@|ssh:\/\/[^/]*:[^/]*@)/.test(url),
+        (url) => !/^(https:\/\/[^/]*@|ssh:\/\/[^/:]*:[^/]*@)/.test(url),
         "must not hold credentials; store them as a secret",
       )
       .optional(),

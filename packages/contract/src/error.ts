@@ -103,7 +103,8 @@ export const errorTable = {
     status: 429,
     retryable: true,
     title: "Too many requests",
-    meaning: "The key has used up its requests for now. `Retry-After` says when to go on.",
+    meaning:
+      "The key has used up its requests for now, or too many passwords were tried. `Retry-After` says when to go on.",
     remedy: "Wait as long as `Retry-After` says.",
   },
   internal_error: {

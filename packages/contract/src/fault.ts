@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { distance } from "./distance.ts";
+import { limits } from "./limits.ts";
 
 /** What is wrong with one member. */
 export interface Fault {
@@ -10,6 +11,8 @@ export interface Fault {
 
 type Place = "body" | "query";
 
+const LONGEST_NAME = 200;
+
 /** Reads a value by its schema, or says of every member that does not fit what is wrong, with the nearest known name. */
 export function read<T extends z.ZodType>(
   schema: T,
@@ -18,15 +21,15 @@ export function read<T extends z.ZodType>(
 ): { data: z.infer<T> } | { faults: [Fault, ...Fault[]] } {
   const result = schema.safeParse(value, { error: messageOf });
   if (result.success) return { data: result.data };
-  const faults = result.error.issues.flatMap((issue) => faultsOf(issue, [], place));
-  return { faults: faults as [Fault, ...Fault[]] };
+  const faults = result.error.issues.slice(0, limits.faults).flatMap((issue) => faultsOf(issue, [], place));
+  return { faults: faults.slice(0, limits.faults) as [Fault, ...Fault[]] };
 }
 
 function faultsOf(issue: z.core.$ZodIssue, base: PropertyKey[], place: Place): Fault[] {
   const path = [...base, ...issue.path];
   if (issue.code === "unrecognized_keys") {
     const hints = issue.message.split("\n");
-    return issue.keys.map((key, index) => ({
+    return named(issue.keys).map((key, index) => ({
       pointer: pointerTo([...path, key], place),
       message: hints[index] ?? "",
     }));
@@ -54,9 +57,19 @@ function depth(issues: z.core.$ZodIssue[]): number {
 }
 
 function pointerTo(path: PropertyKey[], place: Place): string {
-  const parts = path.map((part) => String(part).replaceAll("~", "~0").replaceAll("/", "~1"));
+  const parts = path.map((part) => cut(String(part)).replaceAll("~", "~0").replaceAll("/", "~1"));
   if (place === "body") return parts.map((part) => `/${part}`).join("");
   return parts.reduce((name, part) => (name ? `${name}[${part}]` : part), "");
+}
+
+/** Of many the first: who has sent ten thousand knows what to do after fifty, and each costs a search for its nearest. */
+function named(keys: string[]): string[] {
+  return keys.slice(0, limits.faults);
+}
+
+/** A name may be as long as the body; a refusal is not. */
+export function cut(name: string): string {
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name;
 }
 
 type RawIssue = z.core.$ZodRawIssue;
@@ -64,7 +77,9 @@ type RawIssue = z.core.$ZodRawIssue;
 function messageOf(issue: RawIssue): string | undefined {
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => unknownMember(key, issue)).join("\n");
+      return named(issue.keys)
+        .map((key) => unknownMember(key, issue))
+        .join("\n");
     case "invalid_type":
       return issue.input === undefined ? "is missing" : `must be ${article(issue.expected)}`;
     case "invalid_value":

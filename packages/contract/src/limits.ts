@@ -6,6 +6,10 @@ export const limits = {
   body: 1 * MIB,
   bodyWithAttachments: 16 * MIB,
   jsonDepth: 64,
+  /** Members and items, however deep, of a caller's body. */
+  jsonValues: 20_000,
+  /** What a refusal names one by one. */
+  faults: 50,
   prompt: 256 * KIB,
   titleCharacters: 256,
   derivedTitleCharacters: 80,

@@ -178,8 +178,15 @@ function lowered(headers: Record<string, string>): Record<string, string> {
 /** What fetch hides one level down is what a reader needs: refused, reset, unknown host. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } };
-  return cause?.message || cause?.code || message || String(error);
+  const reason = cause?.message || cause?.code || message || String(error);
+  return isDistrust.test(cause?.code ?? "") ? `${reason}. ${trustRemedy}` : reason;
 }
+
+/** What Node says of a certificate that it does not take. */
+const isDistrust =
+  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS_CERT_ALTNAME_INVALID)/;
+const trustRemedy =
+  "The server's certificate is not trusted: start this program with NODE_EXTRA_CA_CERTS=FILE, a file with the certificate or its authority's, and use a name that it is for.";
 
 function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,13 +1,14 @@
-import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { z } from "zod";
+import { Addresses, type Exposure, readTls, requireSafe } from "./config/exposure.ts";
 import { type ModelSettings, readModels } from "./config/models.ts";
 
-export interface Config {
-  host: string;
+export interface Config extends Exposure {
   port: number;
   dataDir: string;
-  publicUrl?: string;
+  /** In all, and from one address. */
+  maxConnections: number;
+  maxConnectionsPerAddress: number;
   databaseUrl?: string;
   /** 32 bytes; made in the data folder where none is given. */
   masterKey?: Buffer;
@@ -29,6 +30,10 @@ export type Flags = Partial<
     | "port"
     | "dataDir"
     | "publicUrl"
+    | "tls"
+    | "tlsCert"
+    | "tlsKey"
+    | "trustProxy"
     | "databaseUrl"
     | "logLevel"
     | "gitHost"
@@ -39,11 +44,20 @@ export type Flags = Partial<
   >
 >;
 
+const file = z
+  .string()
+  .transform((path) => resolve(path))
+  .optional();
+
+const connections = (usual: number) =>
+  z.coerce
+    .number("must be a whole number above 0")
+    .int("must be a whole number above 0")
+    .min(1, "must be a whole number above 0")
+    .default(usual);
+
 const schema = z.object({
-  host: z.string().default("127.0.0.1").refine(isLoopback, {
-    error:
-      "must be a loopback address: keys would travel in the clear anywhere else. Keep 127.0.0.1 and put a proxy that speaks TLS on this machine in front",
-  }),
+  host: z.string().default("127.0.0.1"),
   port: z.coerce
     .number("must be a port")
     .int("must be a port")
@@ -58,6 +72,12 @@ const schema = z.object({
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .transform((url) => url.replace(/\/+$/, ""))
     .optional(),
+  tls: z.string().optional(),
+  tlsCert: file,
+  tlsKey: file,
+  trustProxy: Addresses,
+  maxConnections: connections(10_000),
+  maxConnectionsPerAddress: connections(1_000),
   databaseUrl: z
     .string()
     .regex(/^postgres(ql)?:\/\//, { error: "must begin with postgres://" })
@@ -110,6 +130,12 @@ const variables = {
   port: "OUTRIDER_PORT",
   dataDir: "OUTRIDER_DATA_DIR",
   publicUrl: "OUTRIDER_PUBLIC_URL",
+  tls: "OUTRIDER_TLS",
+  tlsCert: "OUTRIDER_TLS_CERT",
+  tlsKey: "OUTRIDER_TLS_KEY",
+  trustProxy: "OUTRIDER_TRUST_PROXY",
+  maxConnections: "OUTRIDER_MAX_CONNECTIONS",
+  maxConnectionsPerAddress: "OUTRIDER_MAX_CONNECTIONS_PER_ADDRESS",
   databaseUrl: "DATABASE_URL",
   masterKey: "OUTRIDER_MASTER_KEY",
   logLevel: "OUTRIDER_LOG_LEVEL",
@@ -130,13 +156,12 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
   ]);
   const bounds = Object.entries(rules).map(([name, [variable, type]]) => [name, read(variable, type)]);
   const given = Object.fromEntries(bounds.filter(([, value]) => value !== undefined));
-  const config = { ...Object.fromEntries(settings), rules: given } as Omit<Config, "models">;
+  const { tls: mode, tlsCert: cert, tlsKey: key, ...rest } = Object.fromEntries(settings);
+  const tls = readTls(mode, { cert, key });
+  const config = { ...rest, ...(tls ? { tls } : {}), rules: given } as Omit<Config, "models">;
+  requireSafe(config);
   const variable = (name: string) =>
     (name === "OUTRIDER_DEFAULT_MODEL" && flags.defaultModel) || environment[name] || undefined;
   const file = flags.models ?? (environment.OUTRIDER_MODELS || undefined);
   return { ...config, models: () => readModels({ file, dataDir: config.dataDir, variable }) };
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }

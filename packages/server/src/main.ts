@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { linkAddress } from "@outrider/contract/sign-in";
 import { type Logger, pino } from "pino";
 import { createApp } from "./api/app.ts";
+import { type Front, openFront } from "./api/front.ts";
+import { isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
 import { Claimants } from "./engine/claimants.ts";
@@ -28,6 +29,10 @@ const CONNECTIONS = 32;
 export interface Server {
   /** Where it listens, without a path. */
   origin: string;
+  /** How what runs on this machine reaches it. */
+  localOrigin: string;
+  /** Where it speaks TLS itself. */
+  certificate?: NonNullable<Front["certificate"]>;
   /** Where the first key was written, if this start made it. */
   firstKey?: string;
   /** The one-time link by which the first person signs in, if this start made it. */
@@ -60,6 +65,7 @@ export async function startServer(config: Config): Promise<Server> {
     const claims = openDb(database, { connections: 1 });
     stops.push(() => claims.end({ timeout: 5 }));
     await prepareDatabase(db, log);
+    await requireSupportedVersion(claims);
 
     const vault = openVault(config.masterKey ?? (await ownMasterKey(config.dataDir)));
     await requireSameMasterKey(db, vault);
@@ -78,6 +84,7 @@ export async function startServer(config: Config): Promise<Server> {
       settings: { synchronous_commit: "off" },
     });
     stops.push(() => words.end({ timeout: 5 }));
+    await requireSupportedVersion(words);
     const wake = await openWake(words, log);
     stops.push(() => wake.close());
     const deltas = await openDeltas(words, log);
@@ -90,7 +97,8 @@ export async function startServer(config: Config): Promise<Server> {
     const reaper = startReaper(db, rules, { log, wake });
     stops.push(reaper.stop);
     const stopping = new AbortController();
-    let origin = "";
+    const front = await openFront({ config, isProxy: isWithin(config.trustProxy), log });
+    stops.push(async () => front.close());
     const blobs = openBlobs(join(config.dataDir, "blobs"));
     const services = {
       db,
@@ -104,31 +112,26 @@ export async function startServer(config: Config): Promise<Server> {
       wake,
       deltas,
       blobs,
-      origin: () => origin,
+      origin: front.origin,
       stopping: stopping.signal,
     };
-    const app = createApp({ services, log });
+    const app = createApp({ services, front, trustProxy: config.trustProxy, log });
     stops.push(() => app.close());
     stops.push(async () => stopping.abort());
-    await app.listen({ host: config.host, port: config.port }).catch((error) => {
-      if (error.code !== "EADDRINUSE") throw error;
-      const remedy = "stop what listens there, or choose another with OUTRIDER_PORT or --port.";
-      throw new Error(`Port ${config.port} of ${config.host} is taken: ${remedy}`);
-    });
-    const { port, address, family } = app.server.address() as AddressInfo;
-    const listening = `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
-    origin = config.publicUrl ?? listening;
-    await noteOrigin(db, origin);
-    log.info({ origin: listening }, "listening");
+    await front.listen(app);
+    await noteOrigin(db, front.origin());
+    const { certificate } = front;
     return {
-      origin: listening,
+      origin: front.listening(),
+      localOrigin: front.localOrigin(),
+      ...(certificate ? { certificate } : {}),
       database: embedded ? `PostgreSQL 18 in ${config.dataDir}` : "PostgreSQL of DATABASE_URL",
       models:
         inUse.length > 0
           ? `${default_model_id} if a run names none; providers: ${inUse.join(", ")}`
           : "scripted, which is not an LLM; docs/models.md says how to configure one",
       localWorkerKey: () => renewLocalWorkerKey(db),
-      ...(firstLink ? { firstKey: keyFile, firstLink: linkAddress(origin, firstLink.token) } : {}),
+      ...(firstLink ? { firstKey: keyFile, firstLink: linkAddress(front.origin(), firstLink.token) } : {}),
       stop,
     };
   } catch (error) {

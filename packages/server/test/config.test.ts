@@ -13,8 +13,29 @@ describe("the configuration", () => {
   });
 
   test.each([
-    [{ OUTRIDER_HOST: "0.0.0.0" }, /OUTRIDER_HOST must be a loopback address.*proxy/],
+    { OUTRIDER_TLS: "self-signed" },
+    { OUTRIDER_TLS_CERT: "/c.pem", OUTRIDER_TLS_KEY: "/k.pem" },
+    { OUTRIDER_PUBLIC_URL: "https://a.example", OUTRIDER_TRUST_PROXY: "10.0.0.0/8, fd00::/8" },
+  ])("listens beyond this machine where %o keeps keys from travelling in the clear", (environment) => {
+    expect(readConfig({}, { OUTRIDER_HOST: "0.0.0.0", ...environment })).toMatchObject({ host: "0.0.0.0" });
+  });
+
+  test.each([
+    [{ OUTRIDER_HOST: "0.0.0.0" }, /OUTRIDER_HOST 0\.0\.0\.0 .*in the clear.*--tls-cert.*--trust-proxy/],
     [{ OUTRIDER_HOST: "::" }, /OUTRIDER_HOST/],
+    [{ OUTRIDER_HOST: "0.0.0.0", OUTRIDER_PUBLIC_URL: "https://a.example" }, /in the clear/],
+    [{ OUTRIDER_HOST: "0.0.0.0", OUTRIDER_TRUST_PROXY: "10.0.0.1" }, /in the clear/],
+    [
+      { OUTRIDER_HOST: "::", OUTRIDER_TRUST_PROXY: "10.0.0.1", OUTRIDER_PUBLIC_URL: "http://a.example" },
+      /in the clear/,
+    ],
+    [{ OUTRIDER_TRUST_PROXY: "10.0.0.0/33" }, /OUTRIDER_TRUST_PROXY must be addresses.*10\.0\.0\.0\/33/],
+    [{ OUTRIDER_TRUST_PROXY: "10.0.0.1,proxy.example" }, /`proxy\.example` is neither/],
+    [{ OUTRIDER_TLS: "letsencrypt" }, /OUTRIDER_TLS must be self-signed.*OUTRIDER_TLS_CERT/],
+    [{ OUTRIDER_TLS_CERT: "/a" }, /OUTRIDER_TLS_KEY is missing/],
+    [{ OUTRIDER_TLS_KEY: "/a" }, /OUTRIDER_TLS_CERT is missing/],
+    [{ OUTRIDER_TLS: "self-signed", OUTRIDER_TLS_KEY: "/a" }, /choose one/],
+    [{ OUTRIDER_MAX_CONNECTIONS: "0" }, /OUTRIDER_MAX_CONNECTIONS must be a whole number above 0/],
     [{ OUTRIDER_PORT: "http" }, /OUTRIDER_PORT must be a port/],
     [{ OUTRIDER_PORT: "70000" }, /OUTRIDER_PORT/],
     [{ DATABASE_URL: "mysql://x" }, /DATABASE_URL must begin with postgres/],

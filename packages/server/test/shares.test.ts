@@ -215,13 +215,36 @@ describe("a stranger with a link", () => {
       expect(text).toContain(shown);
   });
 
-  test("a browser gets the web app, which reads the rest by itself", async () => {
-    const { status, headers, text } = await open(link, "text/html,application/xhtml+xml,*/*;q=0.8");
+  test("who opens it in a browser gets a page, which keeps the address to itself too", async () => {
+    const { status, headers } = await open(link, "text/html,application/xhtml+xml,*/*;q=0.8");
     expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
-    expect(headers.get("content-security-policy")).toContain("script-src 'self';");
     expect(headers.get("referrer-policy")).toBe("no-referrer");
-    expect(text).not.toContain("shown-prompt");
+    expect(headers.get("x-robots-tag")).toBe("noindex");
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
   });
+
+  test("who reads along asks for what follows, a page at a time", async () => {
+    const { events } = (await open(link, "application/json")).body;
+    const part = (await open(`${link}?after=1&limit=2`, "application/json")).body;
+    expect(part.events).toEqual(events.slice(1, 3));
+    const rest = (await open(`${link}?after=${events.length - 1}`, "application/x-ndjson")).text;
+    expect(
+      rest
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toEqual(events.slice(-1));
+    expect((await open(`${link}?after=${events.length}`, "application/json")).body.events).toEqual([]);
+  });
+
+  test.each(["after=-1", "limit=1001", "limit=x", "before=2"])(
+    "who asks for %s is told what is wrong",
+    async (query) => {
+      const { status, body } = await open(`${link}?${query}`, "application/json");
+      expect([status, body.error_code]).toEqual([400, "invalid_request"]);
+      expect(body.detail).toContain(query.split("=")[0]);
+    },
+  );
 
   test("who accepts nothing that there is, is told what there is", async () => {
     const { status, body } = await open(link, "image/png");

@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, connect as dial, type Server, type Socket } from "node:net";
 import { setImmediate as breathe } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { type Db, isUnreachable, openDb, requireSupportedVersion } from "../src/store/db.ts";
 import { socketPath } from "../src/store/embedded/socket.ts";
+import { testDatabase, testServer } from "./server.ts";
 
 /** A way to PostgreSQL that ends in the middle of a transaction. What the driver does then must stay without harm. */
 
@@ -14,6 +16,7 @@ const endings = {
 const patience = { timeout: 15_000, interval: 10 };
 
 let proxy: Server;
+let throughProxy: (database: string) => string;
 let db: Db;
 const sockets = new Set<Socket>();
 /** A connection that says this is lost at once. */
@@ -37,8 +40,8 @@ beforeEach(async () => {
   }).listen(0, "127.0.0.1");
   await once(proxy, "listening");
   const { port } = proxy.address() as { port: number };
-  const url = `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
-  db = openDb(url, { connections: 1 });
+  throughProxy = (name) => `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${name}`;
+  db = openDb(throughProxy(database), { connections: 1 });
   uncaught.length = 0;
   isCutAt = undefined;
   for (const kind of unforeseen) process.prependListener(kind as never, note);
@@ -112,6 +115,32 @@ test("a connection that is new asks for nothing whose loss nobody would hear of"
   await vi.waitUntil(() => db`select ${["a"]}::text[] as list`.catch(() => undefined), patience);
   expect(await db`select ${["a", "b"]}::text[] as list`).toMatchObject([{ list: ["a", "b"] }]);
   expect(uncaught).toEqual([]);
+});
+
+test("nor does any connection of a whole server", async () => {
+  const database = await testDatabase();
+  const name = new URL(database.url.replace("@/", "@localhost/")).pathname.slice(1);
+  const server = await testServer({ DATABASE_URL: throughProxy(name) });
+  try {
+    const { body } = await server.call("POST", "/keys", { body: { name: "workers", type: "worker" } });
+    isCutAt = "pg_catalog.pg_type";
+    for (const socket of sockets) socket.destroy();
+    const worker = { worker_id: randomUUID(), name: "worker", version: "0", slots: 1 };
+    const create = () => server.call("POST", "/agent/run", { body: { prompt: "SAY: x" } });
+    const claim = () =>
+      server.call("POST", "/worker/claim", {
+        key: body.key,
+        body: { request_id: randomUUID(), worker, free: 1, wait_ms: 0 },
+      });
+    for (const call of [create, claim]) {
+      await vi.waitUntil(async () => (await call()).status === 200, patience);
+    }
+    expect(uncaught).toEqual([]);
+  } finally {
+    isCutAt = undefined;
+    await server.stop();
+    await database.drop();
+  }
 });
 
 /** Asked by another way, for this one is busy. */

@@ -1,4 +1,4 @@
-import { AuthenticationError } from "@outrider/sdk";
+import { AuthenticationError, type ListRunsParams } from "@outrider/sdk";
 import { QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import { outrider } from "./api.ts";
 
@@ -22,7 +22,20 @@ export const queryClient = new QueryClient({
 /** Every question the pages ask, with the name that its answer is kept by. Writers invalidate by the same name. */
 export const queries = {
   me: () => queryOptions({ queryKey: ["me"], queryFn: () => outrider.me.get(), staleTime: 60_000 }),
+  /** A short list: one page, no more. */
+  runs: (filter: ListRunsParams) =>
+    queryOptions({
+      queryKey: ["runs", "short", filter],
+      queryFn: async () => (await outrider.runs.list(filter)).items,
+    }),
   run: (runId: string) => queryOptions({ queryKey: ["run", runId], queryFn: () => outrider.runs.get(runId) }),
+  followups: (runId: string) =>
+    queryOptions({
+      queryKey: ["run", runId, "followups"],
+      queryFn: async () => (await outrider.followups.list(runId)).followups,
+    }),
+  diff: (runId: string) =>
+    queryOptions({ queryKey: ["run", runId, "diff"], queryFn: () => outrider.runs.diff(runId) }),
   environments: () =>
     queryOptions({
       queryKey: ["environments"],

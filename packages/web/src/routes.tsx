@@ -8,6 +8,8 @@ import {
 import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageTrouble } from "./pages/page-trouble.tsx";
+import { readSearch } from "./pages/runs/search.ts";
+import { tabOf } from "./pages/session/tab.ts";
 import { readSettingsSearch } from "./pages/settings/search.ts";
 import { Frame } from "./shell/frame.tsx";
 
@@ -28,6 +30,7 @@ const login = createRoute({
 const shared = createRoute({
   getParentRoute: () => root,
   path: "/shared/$token",
+  validateSearch: tabOf,
   component: lazyRouteComponent(() => import("./pages/shared/shared.tsx"), "Shared"),
 });
 
@@ -48,12 +51,14 @@ const welcome = createRoute({
 const runs = createRoute({
   getParentRoute: () => frame,
   path: "/runs",
+  validateSearch: readSearch,
   component: lazyRouteComponent(() => import("./pages/runs/runs.tsx"), "Runs"),
 });
 
 const session = createRoute({
   getParentRoute: () => frame,
   path: "/runs/$runId",
+  validateSearch: tabOf,
   component: lazyRouteComponent(() => import("./pages/session/session.tsx"), "Session"),
 });
 
@@ -63,9 +68,21 @@ const environments = createRoute({
   component: lazyRouteComponent(() => import("./pages/environments/environments.tsx"), "Environments"),
 });
 
+const newEnvironment = createRoute({
+  getParentRoute: () => frame,
+  path: "/environments/new",
+  validateSearch: ({ from }): { from?: string } => (typeof from === "string" ? { from } : {}),
+  component: lazyRouteComponent(() => import("./pages/environments/new-environment.tsx"), "NewEnvironment"),
+});
+
 const environment = createRoute({
   getParentRoute: () => frame,
   path: "/environments/$environmentId",
+  validateSearch: ({ tab, build, run }): { tab?: "builds" | "test"; build?: string; run?: string } => ({
+    ...(tab === "builds" || tab === "test" ? { tab } : {}),
+    ...(typeof build === "string" ? { build } : {}),
+    ...(typeof run === "string" ? { run } : {}),
+  }),
   component: lazyRouteComponent(() => import("./pages/environments/environment.tsx"), "Environment"),
 });
 
@@ -113,6 +130,7 @@ const pages = [
   runs,
   session,
   environments,
+  newEnvironment,
   environment,
   secrets,
   skills,

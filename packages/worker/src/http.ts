@@ -34,9 +34,20 @@ export class HttpStatusError extends Error {
 }
 
 /** Keep-alive connections to one server, with one key. */
-export function createHttpClient({ origin, key }: { origin: string; key: string }): HttpClient {
+export function createHttpClient({
+  origin,
+  key,
+  ca,
+}: {
+  origin: string;
+  key: string;
+  /** Instead of the usual authorities. */
+  ca?: string[];
+}): HttpClient {
   const isTls = origin.startsWith("https:");
-  const agent = isTls ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+  const agent = isTls
+    ? new HttpsAgent({ keepAlive: true, ...(ca ? { ca } : {}) })
+    : new HttpAgent({ keepAlive: true });
   const start = isTls ? httpsRequest : httpRequest;
 
   function begin({ method, path, body, stream, signal, timeoutMs, accept }: Outgoing & { accept?: string }) {

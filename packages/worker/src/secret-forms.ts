@@ -28,7 +28,7 @@ export function formsOf(secret: string): Form[] {
   ];
   const wrapping = values.flatMap((value) => [
     // Of one line, no more than as it is: the letters of a column would else make up a short secret.
-    ...(/\S\s*\n\s*\S/.test(value) ? [value.replaceAll(/\r?\n/g, "")] : []),
+    ...(value.trim().includes("\n") ? [value.replaceAll(/\r?\n/g, "")] : []),
     Buffer.from(value).toString("hex"),
     ...base64Forms(Buffer.from(value)),
   ]);

@@ -20,6 +20,7 @@ import type {
   WorkerInfo,
 } from "@outrider/contract/worker";
 import { type Answer, createHttpClient, HttpStatusError, type Outgoing } from "./http.ts";
+import { authoritiesWith, distrustOf } from "./trust.ts";
 
 const CALL_MS = 15_000;
 const BACK_OFF_MS = { first: 50, last: 3_000 };
@@ -58,8 +59,26 @@ export interface Server {
   stop(): void;
 }
 
-export function connect({ url, key }: { url: string; key: string }): Server {
-  const http = createHttpClient({ origin: url.replace(/\/(api\/v1\/?)?$/, ""), key });
+export interface ConnectOptions {
+  url: string;
+  key: string;
+  /** A file with a certificate to believe, besides the usual authorities. */
+  ca?: string;
+  /** Hears why the server's certificate is not taken, once for each reason: it may be mended while we go on trying. */
+  distrusted?: (reason: string) => void;
+}
+
+export function connect({ url, key, ca, distrusted }: ConnectOptions): Server {
+  const origin = url.replace(/\/(api\/v1\/?)?$/, "");
+  const http = createHttpClient({ origin, key, ...authoritiesWith(ca) });
+  const told = new Set<string>();
+
+  function failed(error: unknown): undefined {
+    const reason = distrustOf(error);
+    if (reason === undefined || told.has(reason)) return;
+    told.add(reason);
+    distrusted?.(reason);
+  }
 
   /** Answers that can be had later are waited for; the others are the server's word. */
   async function ask(
@@ -70,7 +89,7 @@ export function connect({ url, key }: { url: string; key: string }): Server {
       const stream = fresh?.();
       const one = await http
         .send({ ...rest, signal, timeoutMs, ...(stream ? { stream } : {}) })
-        .catch(() => undefined);
+        .catch(failed);
       return one && isForLater(one.status) ? undefined : one;
     });
     return judged(answer, rest.path);

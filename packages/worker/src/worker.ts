@@ -22,6 +22,8 @@ const CACHE_BYTES = 20 * 2 ** 30;
 export interface WorkerOptions {
   url: string;
   key: string;
+  /** A file with a certificate to believe, besides the usual authorities. */
+  ca?: string;
   name: string;
   version: string;
   slots: number;
@@ -58,7 +60,12 @@ export interface Worker {
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { url, key, name, version, slots, folder, mounts = [], drainMs, log } = options;
   const { allowedAddresses = "", repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
-  const server = connect({ url, key });
+  const server = connect({
+    url,
+    key,
+    ...(options.ca ? { ca: options.ca } : {}),
+    distrusted: (reason) => log.error({ reason }, "the server's certificate is not trusted"),
+  });
   const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, log });
   await provider.check();
   const removed = await provider.reap(() => false);

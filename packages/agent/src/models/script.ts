@@ -14,13 +14,15 @@ const MAX_SLEEP_MS = 2 ** 31 - 1;
 const readers: Record<string, (rest: string) => ScriptStep | undefined> = {
   RUN: (command) => (command === "" ? undefined : { type: "call", tool: RUN_COMMAND, input: { command } }),
   WRITE: (rest) => {
-    const [, path, text] = /^(.*?)\s*\|\s?(.*)$/.exec(rest) ?? [];
-    if (!path || text === undefined) return undefined;
-    return { type: "call", tool: WRITE_FILE, input: { path, text: unescaped(text) } };
+    const bar = rest.indexOf("|");
+    const path = rest.slice(0, Math.max(bar, 0)).trimEnd();
+    if (path === "") return undefined;
+    const text = unescaped(rest.slice(bar + 1).replace(/^\s/, ""));
+    return { type: "call", tool: WRITE_FILE, input: { path, text } };
   },
   SAY: (text) => (text === "" ? undefined : { type: "say", text }),
   CALL: (rest) => {
-    const [, tool, json = "{}"] = /^(\S+)\s*(\S.*)?$/.exec(rest) ?? [];
+    const [, tool, json = "{}"] = /^(\S+)\s*(\S.*)?$/s.exec(rest) ?? [];
     const input = parseObject(json);
     return tool && input ? { type: "call", tool, input } : undefined;
   },
@@ -35,10 +37,13 @@ const readers: Record<string, (rest: string) => ScriptStep | undefined> = {
 /** The steps of a script. Lines that begin otherwise are for people; one that cannot be read becomes words about it. */
 export function parseScript(text: string): ScriptStep[] {
   return text.split(/\r?\n/).flatMap((line) => {
-    const [, keyword = "", rest = ""] = /^\s*([A-Z]+):\s*(.*?)\s*$/.exec(line) ?? [];
+    // Blanks are cut off beforehand: an expression that has to find where they end goes over them again and again.
+    const [, keyword = "", rest = ""] = /^([A-Z]+):(.*)$/s.exec(line.trim()) ?? [];
     const read = Object.hasOwn(readers, keyword) ? readers[keyword] : undefined;
     if (!read) return [];
-    return [read(rest) ?? { type: "say", text: `I cannot read this line of the script: ${line.trim()}` }];
+    return [
+      read(rest.trim()) ?? { type: "say", text: `I cannot read this line of the script: ${line.trim()}` },
+    ];
   });
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalProvider } from "@outrider/worker/sandboxes/local";
 import { Command } from "commander";
+import { certificateFinding } from "../certificate-finding.ts";
 
 interface Finding {
   name: string;
@@ -23,6 +24,7 @@ export const doctorCommand = new Command("doctor")
       program("git", "repositories"),
       program("ssh", "repositories by ssh"),
       ...(await sandbox()),
+      ...(await certificateFinding()),
     ];
     if (json) console.log(JSON.stringify({ findings }));
     else

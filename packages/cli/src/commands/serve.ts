@@ -10,6 +10,16 @@ export const serveCommand = new Command("serve")
   .option("--port <number>", "0 takes a free one (OUTRIDER_PORT, 4000)")
   .option("--data-dir <path>", "where keys and the own database lie (OUTRIDER_DATA_DIR, .outrider)")
   .option("--public-url <url>", "how clients reach it (OUTRIDER_PUBLIC_URL)")
+  .option(
+    "--tls-cert <file>",
+    "certificate with its chain, PEM (OUTRIDER_TLS_CERT); read again when it changes",
+  )
+  .option("--tls-key <file>", "its private key, PEM (OUTRIDER_TLS_KEY)")
+  .option("--tls <mode>", "self-signed: a certificate of its own, for a quick start (OUTRIDER_TLS)")
+  .option(
+    "--trust-proxy <addresses>",
+    "proxies that speak TLS in front of it, as in 10.0.0.0/8,192.168.1.5 (OUTRIDER_TRUST_PROXY)",
+  )
   .option("--database-url <url>", "a PostgreSQL of yours, 15 or later (DATABASE_URL)")
   .option("--models <file>", "providers, keys, aliases (OUTRIDER_MODELS, models.json in the data folder)")
   .option("--default-model <id>", "for runs that name none (OUTRIDER_DEFAULT_MODEL)")
@@ -48,11 +58,18 @@ export const serveCommand = new Command("serve")
       `  sign in    ${server.firstLink ?? `${server.origin}/login; \`outrider person link\` makes a one-time link`}`,
     );
     if (server.firstLink) say("             opens once, within 24 hours, as the first admin");
+    const { certificate } = server;
+    if (certificate) {
+      const { fingerprint, until } = certificate.current();
+      say(`  tls        ${certificate.file}, until ${until.toISOString().slice(0, 10)}`);
+      say(`  SHA-256    ${fingerprint}`);
+      process.on("SIGHUP", () => void certificate.reload());
+    }
     say(`  models     ${server.models}`);
     say(`  reference  ${server.origin}/docs`);
     const { workers: count, dataDir } = config;
     say(`  workers    ${count === 0 ? "none on this machine" : `${count} on this machine`}`);
-    const { origin } = server;
+    const { localOrigin: origin } = server;
     if (count > 0)
       workers = startLocalWorkers({ count, origin, key: await server.localWorkerKey(), dataDir });
   });

@@ -8,6 +8,7 @@ import { version } from "../version.ts";
 
 interface WorkerFlags {
   server: string;
+  ca?: string;
   name: string;
   slots: string;
   dataDir: string;
@@ -21,6 +22,11 @@ interface WorkerFlags {
 export const workerCommand = new Command("worker")
   .description("Take runs from a server and execute them. The worker key is read from OUTRIDER_WORKER_KEY.")
   .option("--server <url>", "where the server is", process.env.OUTRIDER_SERVER ?? "http://127.0.0.1:4000")
+  .option(
+    "--ca <file>",
+    "a certificate to trust, PEM, besides the usual ones (OUTRIDER_CA)",
+    process.env.OUTRIDER_CA,
+  )
   .option("--name <name>", "how it is shown", hostname())
   .option("--slots <number>", "how many runs at once", process.env.OUTRIDER_WORKER_SLOTS ?? "16")
   .option("--data-dir <path>", "where sandboxes lie; no other worker's", ".outrider-worker")
@@ -58,6 +64,7 @@ export const workerCommand = new Command("worker")
     const worker = await startWorker({
       url: server,
       key,
+      ...(flags.ca ? { ca: flags.ca } : {}),
       name,
       version,
       slots: wholeNumber("--slots", slots),

@@ -14,6 +14,8 @@ import type { Tx } from "../store/db.ts";
 import { createAuthenticator } from "./auth.ts";
 import { registerBlobs } from "./blobs.ts";
 import { type Call, type Handler, type Handlers, type Result, type Services, STREAMED } from "./call.ts";
+import type { Front } from "./front.ts";
+import { headersOfAll } from "./headers.ts";
 import { type Outcome, once, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json.ts";
 import { createMetrics } from "./metrics.ts";
@@ -86,11 +88,16 @@ const all: Operation[] = [
 const ownTransactions = new Set(["createRun", "createRunAlias"]);
 
 const LINGER_MS = 1_000;
+/** How long the body of a call may take to arrive. */
+const BODY_MS = 60_000;
 /** After this long, a stop no longer waits for requests, be they at work or half sent. */
 const FINISH_MS = 8_000;
 
 export interface AppOptions {
   services: Services;
+  front: Pick<Front, "createServer" | "isStrict">;
+  /** Proxies whose word on where a request came from is taken. */
+  trustProxy: string[];
   log: Logger;
 }
 
@@ -103,15 +110,15 @@ function traceIdOf(request: IncomingMessage): string {
 }
 
 /** From one request to one answer, the same way for every call. */
-export function createApp({ services, log }: AppOptions): FastifyInstance {
+export function createApp({ services, front, trustProxy, log }: AppOptions): FastifyInstance {
   const app = fastify({
     genReqId: traceIdOf,
     bodyLimit: limits.body,
     // Idle connections are closed at shutdown; requests at work are finished.
     forceCloseConnections: "idle",
-    requestTimeout: 60_000,
+    serverFactory: (answer) => front.createServer(answer),
+    trustProxy: trustProxy.length > 0 && trustProxy,
     routerOptions: { maxParamLength: 1_024 },
-    http: { maxHeaderSize: limits.header, requireHostHeader: false },
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
     clientErrorHandler: answerUnreadable,
   });
@@ -125,7 +132,8 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.addHook("onRequest", async (request, reply) => {
-    reply.headers(headersOfAll(request.id));
+    reply.headers(headersOfAll(request.id, front.isStrict));
+    boundBody(request);
     if (!request.headers.host && request.raw.httpVersion === "1.1") {
       throw new Refusal("invalid_request", "Send a `Host` header.");
     }
@@ -137,7 +145,17 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
     const { id: trace_id, method } = request;
     const { key, session } = principals.get(request) ?? {};
     const { key_id, session_id } = { ...key, ...session };
-    const answered = { trace_id, operation, method, status: reply.statusCode, ms, key_id, session_id };
+    const { ip: address } = request;
+    const answered = {
+      trace_id,
+      operation,
+      method,
+      status: reply.statusCode,
+      ms,
+      key_id,
+      session_id,
+      address,
+    };
     // Workers ask all the time: what goes well with them would bury what people want to read.
     if (operation.startsWith("worker.") && reply.statusCode < 400) log.debug(answered, "answered");
     else log.info(answered, "answered");
@@ -180,7 +198,8 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
   async function answer({ id, route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {
     const principal = principals.get(request) as Principal;
     const raw = bodyOf(request);
-    const json = raw.length > 0 ? readJson(raw) : undefined;
+    const json =
+      raw.length > 0 ? readJson(raw, route.scope === "worker" ? Infinity : limits.jsonValues) : undefined;
     const said = new Set<string>();
     const over: ((isCommitted: boolean) => void)[] = [];
     const work = async (sql: Services["db"] | Tx): Promise<Result | typeof STREAMED> => {
@@ -243,7 +262,7 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
 
   function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
     // What Fastify refuses by itself has passed no hook.
-    return send(reply.headers(headersOfAll(request.id)), outcomeOfFailure(error, request));
+    return send(reply.headers(headersOfAll(request.id, front.isStrict)), outcomeOfFailure(error, request));
   }
 
   /** An address that exists for other methods says which. */
@@ -257,18 +276,31 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
     return answerFailure(refusal, request, reply.header("allow", allow));
   }
 
+  /** Files of workers take as long as they take, in a corner of their own. */
+  function boundBody({ raw, routeOptions }: FastifyRequest) {
+    const { operation } = routeOptions.config as { operation?: string };
+    const isEmpty = raw.headers["content-length"] === undefined && !raw.headers["transfer-encoding"];
+    if (isEmpty || operation === "worker.putBlob") return;
+    const late = () => raw.complete || answerUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, raw.socket);
+    const timer = setTimeout(late, BODY_MS);
+    raw.once("close", () => clearTimeout(timer));
+  }
+
   /** What is not even HTTP: no request exists, so the problem is written to the socket. */
-  function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket) {
+  function answerUnreadable(error: { code?: string }, socket: Socket) {
     if (socket.destroyed || error.code === "ECONNRESET") return;
-    const [code, detail] =
-      error.code === "HPE_HEADER_OVERFLOW"
-        ? (["invalid_request", `The headers are larger than ${limits.header} bytes.`] as const)
-        : (["invalid_request", "This is not a valid HTTP request."] as const);
+    // A handshake that failed leaves nobody who could read an answer.
+    if (/^(ERR_SSL|ERR_TLS|EPROTO)/.test(error.code ?? "")) return void socket.destroy();
+    const detail = unreadable[error.code ?? ""] ?? "This is not a valid HTTP request.";
     const traceId = randomBytes(16).toString("hex");
-    const { headers, body } = problem(code, detail, [], { origin: services.origin(), path: "", traceId });
+    const { headers, body } = problem("invalid_request", detail, [], {
+      origin: services.origin(),
+      path: "",
+      traceId,
+    });
     const text = JSON.stringify(body);
     const lines = Object.entries({
-      ...headersOfAll(traceId),
+      ...headersOfAll(traceId, front.isStrict),
       ...headers,
       "content-length": Buffer.byteLength(text),
       connection: "close",
@@ -280,9 +312,10 @@ export function createApp({ services, log }: AppOptions): FastifyInstance {
   }
 }
 
-function headersOfAll(traceId: string): Record<string, string> {
-  return { "x-trace-id": traceId, "x-content-type-options": "nosniff", "cache-control": "no-store" };
-}
+const unreadable: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: `The headers are larger than ${limits.header} bytes.`,
+  ERR_HTTP_REQUEST_TIMEOUT: "The request did not arrive in time.",
+};
 
 function outcomeOf({ status, headers = {}, body, replayBody }: Result): Outcome {
   return {

@@ -54,7 +54,7 @@ export async function sendAsset(
 
 export const forGood = { "cache-control": "public, max-age=31536000, immutable" };
 
-function acceptsGzip(acceptEncoding: string | string[] | undefined): boolean {
+export function acceptsGzip(acceptEncoding: string | string[] | undefined): boolean {
   return String(acceptEncoding ?? "")
     .split(",")
     .some((coding) => /^\s*gzip\s*(;(?!\s*q=0(\.0*)?\s*$).*)?$/i.test(coding));

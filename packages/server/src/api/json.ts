@@ -1,17 +1,20 @@
+import { cut } from "@outrider/contract/fault";
 import { limits } from "@outrider/contract/limits";
 import { badMember, Refusal } from "../engine/refusal.ts";
 import { requireUniqueMembers } from "./members.ts";
+import { requireModest } from "./modest.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
 /** A body as JSON, without anything that the database, or a later reader, could not keep as it was sent. */
-export function readJson(body: Buffer): unknown {
+export function readJson(body: Buffer, mostValues: number = limits.jsonValues): unknown {
   let text: string;
   try {
     text = decoder.decode(body);
   } catch {
     throw new Refusal("invalid_request", "The body is not valid UTF-8.");
   }
+  requireModest(text, mostValues);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -31,23 +34,20 @@ function placeIn(error: unknown): string {
 
 /** Walks without recursion, so that a deep body cannot end the stack. */
 function requireKeepable(root: unknown) {
-  const rest: { value: unknown; pointer: string; depth: number }[] = [{ value: root, pointer: "", depth: 0 }];
+  const rest: { value: unknown; pointer: string }[] = [{ value: root, pointer: "" }];
   for (let item = rest.pop(); item; item = rest.pop()) {
-    const { value, pointer, depth } = item;
+    const { value, pointer } = item;
     if (typeof value === "string") requireKeepableText(value, pointer);
     else if (typeof value === "number" && !Number.isFinite(value))
       throw badMember(pointer, "is too large a number");
     else if (typeof value === "object" && value !== null) {
-      if (depth === limits.jsonDepth) {
-        throw new Refusal("invalid_request", `The body is nested deeper than ${limits.jsonDepth} levels.`);
-      }
       for (const [key, inner] of Object.entries(value)) {
-        const place = `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+        const place = `${pointer}/${cut(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
         if (!Array.isArray(value)) {
           requireKeepableText(key, pointer);
           if (key === "__proto__") throw badMember(pointer, "must not hold a member `__proto__`");
         }
-        rest.push({ value: inner, pointer: place, depth: depth + 1 });
+        rest.push({ value: inner, pointer: place });
       }
     }
   }

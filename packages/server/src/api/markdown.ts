@@ -117,7 +117,7 @@ function quote(text: string): string {
 
 /** Longer than any fence inside, so that nothing in the text can end it. */
 function fence(text: string, language = ""): string {
-  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  const longest = (text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length), 2);
   const marks = "`".repeat(longest + 1);
   return `${marks}${language}\n${text.replace(/\n$/, "")}\n${marks}`;
 }

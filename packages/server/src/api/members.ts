@@ -1,3 +1,4 @@
+import { cut } from "@outrider/contract/fault";
 import { Refusal } from "../engine/refusal.ts";
 
 const QUOTE = '"';
@@ -29,12 +30,15 @@ export function requireUniqueMembers(text: string) {
 
 function addName(names: Set<string> | undefined, written: string) {
   const name = JSON.parse(written) as string;
-  if (names?.has(name)) throw new Refusal("invalid_request", `The body has the member \`${name}\` twice.`);
+  if (names?.has(name))
+    throw new Refusal("invalid_request", `The body has the member \`${cut(name)}\` twice.`);
   names?.add(name);
 }
 
-function endOfString(text: string, start: number): number {
+/** -1 where it has none. */
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf(QUOTE, start + 1); ; end = text.indexOf(QUOTE, end + 1)) {
+    if (end === -1) return -1;
     let slashes = 0;
     while (text[end - 1 - slashes] === "\\") slashes++;
     if (slashes % 2 === 0) return end;

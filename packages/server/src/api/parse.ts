@@ -1,4 +1,5 @@
 import { read } from "@outrider/contract/fault";
+import { limits } from "@outrider/contract/limits";
 import type { z } from "zod";
 import { Refusal } from "../engine/refusal.ts";
 
@@ -8,7 +9,8 @@ export function parse<T extends z.ZodType>(schema: T, value: unknown, place: "bo
   if ("data" in result) return result.data;
   const { faults } = result;
   const [first] = faults;
-  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : "";
+  const atLeast = faults.length === limits.faults ? "at least " : "";
+  const more = faults.length > 1 ? ` (and ${atLeast}${faults.length - 1} more)` : "";
   const subject = first.pointer === "" ? "The body" : `\`${first.pointer}\``;
   throw new Refusal("invalid_request", `${subject} ${first.message}${more}.`, faults);
 }

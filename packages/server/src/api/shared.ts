@@ -1,3 +1,4 @@
+import { ListEventsQuery } from "@outrider/contract/query";
 import { Uuid } from "@outrider/contract/text";
 import type { FastifyInstance } from "fastify";
 import { notFound } from "../engine/refusal.ts";
@@ -5,6 +6,8 @@ import { getSharedRun, requireShared } from "../engine/shares.ts";
 import { findArtifact } from "../store/artifacts.ts";
 import type { Services } from "./call.ts";
 import { sendArtifact, sendDiff } from "./files.ts";
+import { parse } from "./parse.ts";
+import { readQuery } from "./query.ts";
 import { requireAcceptable, SHARED } from "./request.ts";
 import { sendTranscript, transcriptMedia } from "./transcript.ts";
 import { wantsPage } from "./web.ts";
@@ -21,7 +24,8 @@ const transcript = { answers: { 200: { description: "The transcript.", media: tr
 /** What a share link opens: one run, for whoever has the link. No key is asked for, and none adds anything. */
 export function registerShared(app: FastifyInstance, { db, blobs }: Pick<Services, "db" | "blobs">) {
   app.register(async (corner) => {
-    corner.addHook("onRequest", async (_request, reply) => {
+    // Last, so that it holds for the page too, which has headers of its own.
+    corner.addHook("onSend", async (_request, reply) => {
       reply.headers(discreet);
     });
 
@@ -32,7 +36,9 @@ export function registerShared(app: FastifyInstance, { db, blobs }: Pick<Service
         if (wantsPage(request)) return app.sendPage(request, reply);
         const run = await getSharedRun(db, request.params.token);
         requireAcceptable(transcript, request);
-        await sendTranscript({ db, run, request, reply, isShared: true });
+        const [, query = ""] = request.url.split("?");
+        const part = parse(ListEventsQuery, readQuery(query, ListEventsQuery), "query");
+        await sendTranscript({ db, run, request, reply, isShared: true, part });
         return reply;
       },
     );

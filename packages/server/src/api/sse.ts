@@ -2,6 +2,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { badMember } from "../engine/refusal.ts";
 
 const HEARTBEAT_MS = 15_000;
+/** Who has not read for so long is hung up on: what waits for a reader holds memory, and with streams any number may. */
+const STALLED_MS = 60_000;
 
 export function asksForStream(request: FastifyRequest): boolean {
   return /text\/event-stream/i.test(request.headers.accept ?? "");
@@ -28,7 +30,11 @@ export interface EventStream {
 }
 
 /** Takes the connection over and keeps it open with a heartbeat. */
-export function openStream(reply: FastifyReply, stopping: AbortSignal): EventStream {
+export function openStream(
+  reply: FastifyReply,
+  stopping: AbortSignal,
+  { stalledMs = STALLED_MS } = {},
+): EventStream {
   reply.hijack();
   const { raw } = reply;
   const closed = new AbortController();
@@ -41,11 +47,32 @@ export function openStream(reply: FastifyReply, stopping: AbortSignal): EventStr
     "x-accel-buffering": "no",
   });
   raw.flushHeaders();
-  const heartbeat = setInterval(() => raw.write(": still here\n\n"), HEARTBEAT_MS);
+  let stalled: NodeJS.Timeout | undefined;
+  const isRead = () => {
+    clearTimeout(stalled);
+    stalled = undefined;
+  };
+  const mustBeRead = () => {
+    stalled ??= setTimeout(() => raw.destroy(), stalledMs);
+  };
+  raw.on("drain", isRead);
+  raw.on("close", isRead);
+  const heartbeat = setInterval(() => hint(": still here\n\n"), HEARTBEAT_MS);
+
+  function push(text: string): boolean {
+    const isTaken = raw.write(text);
+    if (!isTaken) mustBeRead();
+    return isTaken;
+  }
+
+  function hint(text: string) {
+    if (!signal.aborted && !raw.writableNeedDrain) push(text);
+  }
+
   return {
     signal,
     async write(text) {
-      if (signal.aborted || raw.write(text)) return;
+      if (signal.aborted || push(text)) return;
       await new Promise<void>((resolve) => {
         const go = () => {
           raw.off("drain", go);
@@ -56,12 +83,12 @@ export function openStream(reply: FastifyReply, stopping: AbortSignal): EventStr
         signal.addEventListener("abort", go);
       });
     },
-    hint(text) {
-      if (!signal.aborted && !raw.writableNeedDrain) raw.write(text);
-    },
+    hint,
     end() {
       clearInterval(heartbeat);
       raw.end();
+      // What is still on its way has the same time to be read.
+      if (!raw.writableFinished) mustBeRead();
     },
   };
 }

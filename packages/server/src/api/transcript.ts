@@ -11,12 +11,23 @@ const PAGE = 1_000;
 
 export const transcriptMedia = ["text/markdown", "application/json", "application/x-ndjson"] as const;
 
-async function* eventsOf(db: Db, runId: string): AsyncGenerator<RunEvent> {
-  for (let after = 0; ; ) {
-    const events = await listEvents(db, { runId, after, limit: PAGE });
+/** A part of the log: who reads along does not want all of it again. */
+export interface Part {
+  after?: number | undefined;
+  limit?: number | undefined;
+}
+
+async function* eventsOf(
+  db: Db,
+  runId: string,
+  { after: start = 0, limit = Infinity }: Part,
+): AsyncGenerator<RunEvent> {
+  for (let after = start, left = limit; left > 0; ) {
+    const events = await listEvents(db, { runId, after, limit: Math.min(PAGE, left) });
     yield* events;
     if (events.length < PAGE) return;
     after = events.at(-1)?.seq as number;
+    left -= events.length;
   }
 }
 
@@ -53,6 +64,7 @@ export async function sendTranscript({
   request,
   reply,
   isShared = false,
+  part = {},
 }: {
   db: Db;
   run: RunItem;
@@ -60,10 +72,11 @@ export async function sendTranscript({
   reply: FastifyReply;
   /** For the reader of a share link, who sees less. */
   isShared?: boolean;
+  part?: Part;
 }): Promise<void> {
   const accept = request.headers.accept ?? "";
   const media = transcriptMedia.find((type) => accept.includes(type)) ?? "text/markdown";
-  const events = eventsOf(db, run.run_id);
+  const events = eventsOf(db, run.run_id, part);
   const text = isShared ? writers[media](sharedRun(run), shared(events)) : writers[media](run, events);
   await reply.type(`${media}; charset=utf-8`).send(Readable.from(text, { objectMode: false }));
 }

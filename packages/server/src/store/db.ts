@@ -85,11 +85,12 @@ function socketOf(url: string): PostgresConnection | undefined {
 
 const MINIMUM_VERSION = 15;
 
-/** The first question to a database. */
+/**
+ * The first question to a database. Every pool has to ask it: its first connection learns the types of arrays for all.
+ * The driver (3.4.9) would ask for them on every new one, and the loss of a connection while it asks ends the process.
+ */
 export async function requireSupportedVersion(db: Db) {
   const [row] = await db`select current_setting('server_version_num')::int as version`;
-  // The first connection has learned the types of arrays for all. The driver (3.4.9) would ask on every new one, and the
-  // loss of a connection while it asks ends the process.
   Object.assign(db.options, { fetch_types: false });
   const major = Math.floor((row?.version as number) / 10_000);
   if (major < MINIMUM_VERSION) {

@@ -1,22 +1,35 @@
 import type { ReactNode } from "react";
-import { Button } from "./button.tsx";
+import { Button, type ButtonLook } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Problem } from "./problem.tsx";
 
 interface ConfirmProps {
   title: string;
-  /** What will happen, and whether it can be undone. */
+  /** What will be gone, and what follows from it. */
   children: ReactNode;
   /** The verb on the button. */
   action: string;
+  look?: ButtonLook;
+  cancel?: string;
   busy?: boolean;
   error?: unknown;
   onConfirm: () => void;
   onClose: () => void;
 }
 
-/** Asks before something that cannot be taken back. */
-export function Confirm({ title, children, action, busy = false, error, onConfirm, onClose }: ConfirmProps) {
+/** Asked before what cannot be taken back. Where it was refused, the reason stays in sight. */
+export function Confirm(props: ConfirmProps) {
+  const {
+    title,
+    children,
+    action,
+    look = "danger",
+    cancel = "Cancel",
+    busy,
+    error,
+    onConfirm,
+    onClose,
+  } = props;
   return (
     <Dialog
       open
@@ -24,19 +37,17 @@ export function Confirm({ title, children, action, busy = false, error, onConfir
       title={title}
       footer={
         <>
-          <Button onClick={onClose}>Go back</Button>
-          <Button look="danger" busy={busy} onClick={onConfirm}>
+          <Button onClick={onClose}>{cancel}</Button>
+          <Button look={look} busy={busy ?? false} onClick={onConfirm}>
             {action}
           </Button>
         </>
       }
     >
-      <div className="text-muted">{children}</div>
-      {error ? (
-        <div className="mt-4">
-          <Problem error={error} />
-        </div>
-      ) : null}
+      <div className="flex flex-col gap-3">
+        {children}
+        {error != null && <Problem error={error} />}
+      </div>
     </Dialog>
   );
 }

@@ -6,9 +6,11 @@ import { Button, IconButton } from "./button.tsx";
 const SHOWN_MS = 1_500;
 
 /** Over plain HTTP beyond this machine browsers hide the clipboard; then the reader is told so. */
-export async function copy(text: string, what: string): Promise<boolean> {
+export async function copy(text: string | Promise<string>, what: string): Promise<boolean> {
   try {
-    await navigator.clipboard.writeText(text);
+    if (typeof text === "string") await navigator.clipboard.writeText(text);
+    // What has to be fetched first is handed over as a promise: later, browsers would not see the press any more.
+    else await navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
     announce(`${what} copied`);
     return true;
   } catch {

@@ -10,19 +10,24 @@ interface DialogProps {
   description?: ReactNode;
   /** A sheet comes in from the right and is for longer forms. */
   sheet?: boolean;
+  /** What was typed is not lost to a press beside the dialog. */
+  keeps?: boolean;
   children: ReactNode;
   /** Buttons; the one that acts comes last. */
   footer?: ReactNode;
 }
 
 /** The browser's own modal dialog: it holds the focus, closes on Escape and gives the focus back. */
-export function Dialog({ open, onClose, title, description, sheet = false, children, footer }: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { open, onClose, title, description, sheet = false, keeps = false, children, footer } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     const element = dialog.current;
     if (!open || !element || element.open) return;
     element.showModal();
+    // Else the browser takes the first button, which closes it again.
+    element.querySelector<HTMLElement>("[data-autofocus]")?.focus();
     return () => element.close();
   }, [open]);
   if (!open) return null;
@@ -36,7 +41,7 @@ export function Dialog({ open, onClose, title, description, sheet = false, child
         onClose();
       }}
       onClick={(event) => {
-        if (event.target === dialog.current) onClose();
+        if (event.target === dialog.current && !keeps) onClose();
       }}
       className={clsx(
         "flex-col border border-line bg-surface p-0 text-ink shadow-pop open:flex",

@@ -29,7 +29,7 @@ const control = /[\p{Cc}\\]|%(?:[01][0-9a-f]|7f)/iu;
 
 export function parseAddress(url: string, rules: AddressRules): Address {
   if (url.startsWith("/") || url.startsWith("file:")) return pathAddress(url, rules.allowedPaths);
-  if (/^https?:\/\/[^/]*@|^ssh:\/\/[^/@]*:[^/]*@/.test(url)) {
+  if (/^https?:\/\/[^/]*@|^ssh:\/\/[^/@:]*:[^/]*@/.test(url)) {
     throw setupFailed(
       "The address of a repository holds credentials.",
       "Take them out of the address and store them as a secret.",

@@ -22,6 +22,11 @@ T = TypeVar("T")
 
 KNOWN = {"timeout", "max_retries", "extra_headers", "extra_query", "extra_body", "idempotency_key", "_as"}
 
+TRUST_REMEDY = (
+    "The server's certificate is not trusted: set SSL_CERT_FILE to a file with the certificate or its authority's, "
+    "and use a name that it is for."
+)
+
 
 class Exchange(Generic[T]):
     def __init__(self, settings: Settings, call: Call[T], options: Mapping[str, Any]) -> None:
@@ -94,7 +99,10 @@ def connection_error(request: httpx.Request, error: httpx.RequestError) -> APIEr
     )
     if isinstance(error, httpx.TimeoutException):
         return APITimeoutError(f"{where} was not answered in time.", request=request)
-    return APIConnectionError(f"{where} got no answer: {error or type(error).__name__}", request=request)
+    said = f"{where} got no answer: {error or type(error).__name__}"
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        said += f". {TRUST_REMEDY}"
+    return APIConnectionError(said, request=request)
 
 
 def address(settings: Settings, path: str) -> httpx.URL:

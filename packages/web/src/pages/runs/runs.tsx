@@ -1,5 +1,101 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { useCallback, useMemo, useState } from "react";
+import { queries } from "../../queries.ts";
+import { buttonClass } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { SkeletonRows } from "../../ui/skeleton.tsx";
+import { ColumnChooser } from "./column-chooser.tsx";
+import { FilterBar } from "./filter-bar.tsx";
+import { NewRunsBar } from "./new-runs-bar.tsx";
+import { NothingHere } from "./nothing-here.tsx";
+import { RunsTable } from "./runs-table.tsx";
+import { type RunsSearch, withoutHoles } from "./search.ts";
+import { SearchBox } from "./search-box.tsx";
+import { useSelection } from "./selection.ts";
+import { SelectionBar } from "./selection-bar.tsx";
+import { useColumns } from "./use-columns.ts";
+import { useRunKeys } from "./use-run-keys.ts";
+import { useRuns } from "./use-runs.ts";
+import { ViewTabs } from "./view-tabs.tsx";
 
+/** Every run that the reader may see, as many as there are. */
 export function Runs() {
-  return <Page title="Runs">{null}</Page>;
+  const search = useSearch({ from: "/frame/runs" });
+  const navigate = useNavigate();
+  const runs = useRuns(search);
+  const { rows, hasNextPage, isFetchingNextPage, fetchNextPage } = runs;
+  const columns = useColumns();
+  const selection = useSelection();
+  const [cursor, setCursor] = useState(-1);
+  const { data: environments } = useQuery(queries.environments());
+  const known = useMemo(() => {
+    const names = new Map(environments?.map(({ environment_id, name }) => [environment_id, name]));
+    return {
+      environment: (id: string | undefined) => (id === undefined ? undefined : (names.get(id) ?? "Deleted")),
+    };
+  }, [environments]);
+
+  const change = useCallback(
+    (part: { [K in keyof RunsSearch]?: RunsSearch[K] | undefined }) =>
+      void navigate({ to: "/runs", search: (before) => withoutHoles({ ...before, ...part }), replace: true }),
+    [navigate],
+  );
+  useRunKeys({ rows, cursor, setCursor, selection });
+
+  const loadMore = hasNextPage && !isFetchingNextPage ? fetchNextPage : undefined;
+  const onNearEnd = useMemo(() => loadMore && (() => void loadMore()), [loadMore]);
+  const renew = () => {
+    setCursor(-1);
+    scrollTo({ top: 0 });
+    void runs.renew();
+  };
+  return (
+    <Page
+      wide
+      title="Runs"
+      actions={
+        <Link to="/" hash="new-run" className={buttonClass("primary")}>
+          <Plus className="size-4" aria-hidden />
+          New run
+        </Link>
+      }
+    >
+      <ViewTabs search={search} />
+      <div className="mt-1 flex flex-wrap items-center gap-2 sm:flex-nowrap">
+        <SearchBox value={search.q} onChange={(q) => change({ q })} />
+        <ColumnChooser shown={columns.shown} onToggle={columns.toggle} />
+      </div>
+      <div className="mt-1.5">
+        <FilterBar search={search} rows={rows} onChange={change} />
+      </div>
+      <p role="status" className="py-2 text-xs text-muted">
+        {runs.isPending
+          ? "Loading…"
+          : hasNextPage
+            ? `Showing ${rows.length}, more below`
+            : `Showing ${rows.length}, all there are`}
+      </p>
+      <NewRunsBar count={runs.unseen} onShow={renew} />
+      {runs.error && <Problem error={runs.error} onRetry={renew} />}
+      {runs.isPending && !runs.error && <SkeletonRows rows={10} label="Loading runs" />}
+      {!runs.isPending && !runs.error && rows.length === 0 && <NothingHere search={search} />}
+      {rows.length > 0 && (
+        <RunsTable
+          rows={rows}
+          columns={columns.shown}
+          known={known}
+          search={search}
+          selection={selection}
+          cursor={cursor}
+          onCursor={setCursor}
+          onNearEnd={onNearEnd}
+        />
+      )}
+      {isFetchingNextPage && <SkeletonRows rows={3} label="Loading more runs" />}
+      <SelectionBar rows={rows} selection={selection} onChanged={runs.change} />
+    </Page>
+  );
 }

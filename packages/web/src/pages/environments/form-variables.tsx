@@ -1,0 +1,48 @@
+import { TextInput } from "../../ui/field.tsx";
+import { Rows } from "../../ui/rows.tsx";
+import { blankVariable } from "./draft.ts";
+import { PartFrame, type PartProps, RowField } from "./form-parts.tsx";
+
+export function FormVariables({ draft, change, faults }: PartProps) {
+  return (
+    <PartFrame
+      title="Variables"
+      lead="Reach every command of a run. Everybody can read them here: what should stay hidden is a secret."
+    >
+      <Rows
+        noun="variable"
+        rows={draft.variables}
+        blank={blankVariable}
+        onChange={(variables) => change({ variables })}
+        unordered
+      >
+        {(row, index, changeRow) => {
+          const wrong = faults[`/variables/${row.name.trim()}`];
+          return (
+            <div className="grid gap-2 sm:grid-cols-[1fr_2fr]">
+              <RowField label={`Name ${index + 1}`} error={wrong}>
+                <TextInput
+                  value={row.name}
+                  placeholder="NODE_ENV"
+                  spellCheck={false}
+                  className="font-mono text-xs"
+                  aria-invalid={wrong ? true : undefined}
+                  onChange={({ target }) => changeRow({ name: target.value })}
+                />
+              </RowField>
+              <RowField label={`Value ${index + 1}`}>
+                <TextInput
+                  value={row.value}
+                  placeholder="test"
+                  spellCheck={false}
+                  className="font-mono text-xs"
+                  onChange={({ target }) => changeRow({ value: target.value })}
+                />
+              </RowField>
+            </div>
+          );
+        }}
+      </Rows>
+    </PartFrame>
+  );
+}

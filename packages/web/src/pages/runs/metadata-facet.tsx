@@ -1,0 +1,64 @@
+import { X } from "lucide-react";
+import { type FormEvent, useState } from "react";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { Field, TextInput } from "../../ui/field.tsx";
+import { Facet } from "./facet.tsx";
+
+interface MetadataFacetProps {
+  pairs: readonly string[];
+  onChange: (pairs: string[] | undefined) => void;
+}
+
+const MOST = 5;
+
+/** Labels that runs were given: every pair must hold. */
+export function MetadataFacet({ pairs, onChange }: MetadataFacetProps) {
+  const [typed, setTyped] = useState("");
+  const isPair = /^[\w.-]{1,64}=/.test(typed.trim());
+  const add = (event: FormEvent) => {
+    event.preventDefault();
+    if (!isPair) return;
+    onChange([...pairs.filter((pair) => pair !== typed.trim()), typed.trim()]);
+    setTyped("");
+  };
+  return (
+    <Facet label="Metadata" value={pairs.length > 0 ? pairs.join(" and ") : undefined}>
+      <ul className="flex flex-col empty:hidden">
+        {pairs.map((pair) => (
+          <li key={pair} className="flex items-center justify-between gap-2 pl-1.5">
+            <span className="truncate font-mono text-xs">{pair}</span>
+            <IconButton
+              label={`Remove ${pair}`}
+              small
+              icon={<X className="size-4" aria-hidden />}
+              onClick={() => {
+                const rest = pairs.filter((each) => each !== pair);
+                onChange(rest.length > 0 ? rest : undefined);
+              }}
+            />
+          </li>
+        ))}
+      </ul>
+      {pairs.length < MOST && (
+        <form onSubmit={add} className="flex flex-col gap-2 p-1">
+          <Field
+            label="Label"
+            error={typed.includes("=") && !isPair ? "A key has letters, digits, dots and dashes." : undefined}
+          >
+            {(parts) => (
+              <TextInput
+                {...parts}
+                value={typed}
+                placeholder="team=platform"
+                onChange={({ target }) => setTyped(target.value)}
+              />
+            )}
+          </Field>
+          <Button small type="submit" disabled={!isPair} className="self-end">
+            Add
+          </Button>
+        </form>
+      )}
+    </Facet>
+  );
+}

@@ -1,0 +1,20 @@
+import { ArrowUp } from "lucide-react";
+import { count } from "../../ui/amount.ts";
+
+/** Says that there is more than is shown. It lies over the list, so that nothing moves under the reader's hand. */
+export function NewRunsBar({ count: amount, onShow }: { count: number; onShow: () => void }) {
+  return (
+    <div role="status" className="pointer-events-none sticky top-3 z-30 flex h-0 justify-center">
+      {amount > 0 && (
+        <button
+          type="button"
+          onClick={onShow}
+          className="pointer-events-auto -mt-2 inline-flex h-9 items-center gap-1.5 rounded-full bg-accent px-4 text-xs font-medium text-on-accent shadow-pop hover:bg-accent-hover"
+        >
+          <ArrowUp className="size-3.5" aria-hidden />
+          {amount === 1 ? "1 new run" : `${count(amount)} new runs`} · show
+        </button>
+      )}
+    </div>
+  );
+}

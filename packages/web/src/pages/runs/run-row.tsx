@@ -1,0 +1,106 @@
+import type { RunItem } from "@outrider/sdk";
+import { Link } from "@tanstack/react-router";
+import clsx from "clsx";
+import { memo } from "react";
+import { dollars } from "../../ui/amount.ts";
+import { RunState } from "../../ui/run-state.tsx";
+import { Time } from "../../ui/time.tsx";
+import type { Column, Known } from "./columns.tsx";
+import { RunDuration } from "./run-duration.tsx";
+
+interface RunRowProps {
+  run: RunItem;
+  index: number;
+  columns: readonly Column[];
+  known: Known;
+  template: string;
+  isNarrow: boolean;
+  isSelected: boolean;
+  onSelect: (isRange: boolean) => void;
+  onFocus: () => void;
+  top: number;
+  height: number;
+}
+
+/** The title's link covers the row, so that it opens like any link: here, in a new tab, by key. */
+export function RunRow(props: RunRowProps) {
+  const { run, index, columns, template, isNarrow, isSelected, onSelect, onFocus, top, height } = props;
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: it is placed by hand.
+    // biome-ignore lint/a11y/useFocusableInteractive: the link in it is what is focused.
+    <div
+      role="row"
+      data-index={index}
+      aria-selected={isSelected}
+      onFocus={onFocus}
+      style={{
+        height,
+        transform: `translateY(${top}px)`,
+        ...(isNarrow ? {} : { gridTemplateColumns: template }),
+      }}
+      className={clsx(
+        "absolute inset-x-0 top-0 items-center border-line not-last:border-b px-3 hover:bg-raised/60 focus-within:bg-raised/60",
+        isNarrow ? "flex gap-2" : "grid gap-x-3",
+        isSelected && "bg-accent-soft!",
+      )}
+    >
+      {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
+      <div role="cell" className="relative z-10">
+        <label className="grid size-9 place-items-center md:size-8">
+          <span className="sr-only">Select {run.title}</span>
+          <input
+            type="checkbox"
+            className="size-4 accent-accent"
+            checked={isSelected}
+            onChange={({ nativeEvent }) => onSelect((nativeEvent as unknown as MouseEvent).shiftKey === true)}
+          />
+        </label>
+      </div>
+      {isNarrow ? (
+        <Card run={run} known={props.known} />
+      ) : (
+        columns.map((column) => (
+          // biome-ignore lint/a11y/useSemanticElements: as above.
+          <div key={column.id} role="cell" className="min-w-0 truncate">
+            {column.id === "title" ? <RunLink run={run} /> : column.cell(run, props.known)}
+          </div>
+        ))
+      )}
+    </div>
+  );
+}
+
+const RunLink = memo(({ run: { run_id, title } }: { run: RunItem }) => (
+  <Link
+    to="/runs/$runId"
+    params={{ runId: run_id }}
+    preload={false}
+    title={title}
+    className="font-medium outline-none after:absolute after:inset-0 focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+  >
+    {title}
+  </Link>
+));
+
+function Card({ run, known }: { run: RunItem; known: Known }) {
+  const { state, phase, usage, agent_config: config, created_at } = run;
+  const environment = known.environment(config.environment_id);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: as above.
+    <div role="cell" className="min-w-0 flex-1">
+      <p className="truncate">
+        <RunLink run={run} />
+      </p>
+      <p className="mt-1 flex items-center justify-between gap-2">
+        <RunState state={state} phase={phase} />
+        <Time at={created_at} className="text-xs text-muted" />
+      </p>
+      <p className="mt-0.5 flex gap-x-3 overflow-hidden text-xs whitespace-nowrap text-muted">
+        <RunDuration run={run} />
+        {usage.cost_usd > 0 && <span className="tabular-nums">{dollars(usage.cost_usd)}</span>}
+        {environment && <span className="truncate">{environment}</span>}
+        <span className="truncate">{run.creator.display_name}</span>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,88 @@
+import type { RunEvent } from "@outrider/sdk";
+
+/** What stands in the transcript. A block is one event, or the few that tell of one thing. */
+export const kinds = [
+  "prompt",
+  "message",
+  "reasoning",
+  "command",
+  "change",
+  "plan",
+  "question",
+  "tool",
+  "artifact",
+  "notice",
+  "state",
+  "step",
+  "compaction",
+] as const;
+export type Kind = (typeof kinds)[number];
+
+const kindOf: Partial<Record<RunEvent["type"], Kind>> = {
+  "run.created": "prompt",
+  "message.user": "prompt",
+  "message.agent": "message",
+  reasoning: "reasoning",
+  "command.started": "command",
+  "command.output": "command",
+  "command.finished": "command",
+  "file.changed": "change",
+  "plan.updated": "plan",
+  "run.blocked": "question",
+  "tool.called": "tool",
+  "tool.returned": "tool",
+  "artifact.added": "artifact",
+  notice: "notice",
+  "environment.step": "step",
+  compacted: "compaction",
+};
+
+/** Undefined where an event has no place in the transcript: usage has a page of its own. */
+export function kindOfEvent({ type }: RunEvent): Kind | undefined {
+  if (type === "usage.updated") return undefined;
+  return kindOf[type] ?? "state";
+}
+
+/** Their effect is told by an event of its own, so the call itself is only shown among tools, or where it failed. */
+const quietTools = new Set(["update_plan", "write_file", "edit_file", "ask", "run_command", "keep_artifact"]);
+
+export function isQuietTool(tool: string): boolean {
+  return quietTools.has(tool);
+}
+
+/** What makes several events one block. */
+export function groupOf(event: RunEvent): { key: string; is: "first" | "more" | "last" } | undefined {
+  switch (event.type) {
+    case "command.started":
+      return { key: `c ${event.data.command_id}`, is: "first" };
+    case "command.output":
+      return { key: `c ${event.data.command_id}`, is: "more" };
+    case "command.finished":
+      return { key: `c ${event.data.command_id}`, is: "last" };
+    case "tool.called":
+      return { key: `t ${event.data.call_id}`, is: "first" };
+    case "tool.returned":
+      return { key: `t ${event.data.call_id}`, is: "last" };
+    case "environment.step":
+      return {
+        key: `e ${event.data.name}`,
+        is: event.data.state === "started" ? "first" : "last",
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** Whether the event tells that its block went wrong. */
+export function isFailure(event: RunEvent): boolean {
+  switch (event.type) {
+    case "command.finished":
+      return event.data.exit_code !== 0;
+    case "tool.returned":
+      return event.data.is_error === true;
+    case "environment.step":
+      return event.data.state === "failed";
+    default:
+      return event.type === "run.failed";
+  }
+}

@@ -1,0 +1,24 @@
+import type { MessageAgentDelta, RunEvent } from "@outrider/sdk";
+import { outrider } from "../../../api.ts";
+
+/** Where a run's events come from: the API, or what a share link opens. */
+export interface LogSource {
+  /** At most `limit` events behind `after`, in order; fewer only where the log ends. */
+  page(after: number, limit: number, signal?: AbortSignal): Promise<RunEvent[]>;
+  /** What follows `after` as it happens. Ends when the run is final and everything was told; a cut is thrown. */
+  stream(after: number, signal: AbortSignal): AsyncIterable<RunEvent | MessageAgentDelta>;
+  /** The address that an artifact's content is fetched from; without it there are no downloads. */
+  artifactAddress?: (artifactId: string) => string;
+}
+
+export function apiSource(runId: string): LogSource {
+  return {
+    async page(after, limit, signal) {
+      const page = await outrider.events.list(runId, { after, limit }, signal ? { signal } : {});
+      return page.items;
+    },
+    // The log takes cuts up again itself, because only it can tell the reader so.
+    stream: (after, signal) => outrider.runs.stream(runId, { after, signal, deltas: true, maxRetries: 0 }),
+    artifactAddress: (artifactId) => `/api/v1/agent/artifacts/${encodeURIComponent(artifactId)}/content`,
+  };
+}

@@ -1,0 +1,48 @@
+import type { RunItem } from "@outrider/sdk";
+import { useQuery } from "@tanstack/react-query";
+import { outrider } from "../../api.ts";
+import { queries } from "../../queries.ts";
+import { Artifacts } from "./artifacts/artifacts.tsx";
+import { Changes } from "./changes/changes.tsx";
+import type { LogView } from "./log/view.ts";
+import { Raw } from "./raw/raw.tsx";
+import { Receipt } from "./receipt/receipt.tsx";
+import type { Tab } from "./tab.ts";
+import { Timeline } from "./timeline/timeline.tsx";
+import { Usage } from "./usage/usage.tsx";
+
+interface OtherTabProps {
+  tab: Exclude<Tab, "transcript">;
+  run: RunItem;
+  log: LogView;
+}
+
+/** Everything but the transcript, which is what most come for: fetched when one of these is first opened. */
+export function OtherTab({ tab, run, log }: OtherTabProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keyboard.
+    <section aria-label={tab} tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
+      <div className="mx-auto w-full max-w-screen-2xl px-4 py-4 sm:px-6">
+        {tab === "changes" && <ChangesOf run={run} />}
+        {tab === "timeline" && <Timeline run={run} log={log} />}
+        {tab === "artifacts" && <Artifacts artifacts={run.artifacts} source={log.source} />}
+        {tab === "usage" && <Usage usage={run.usage} log={log} />}
+        {tab === "receipt" && <Receipt run={run} />}
+        {tab === "raw" && (
+          <Raw
+            run={run}
+            log={log}
+            fetchLines={() => outrider.runs.transcript(run.run_id, "ndjson").asResponse()}
+          />
+        )}
+      </div>
+    </section>
+  );
+}
+
+function ChangesOf({ run }: { run: RunItem }) {
+  const { data: patch, error, refetch } = useQuery(queries.diff(run.run_id));
+  return (
+    <Changes patch={patch} error={error} onRetry={() => void refetch()} name={run.run_id} state={run.state} />
+  );
+}

@@ -1,0 +1,101 @@
+import { useQuery } from "@tanstack/react-query";
+import { Download } from "lucide-react";
+import { useState } from "react";
+import { announce } from "../../../shell/announcements.ts";
+import { wordsOf } from "../../../trouble.ts";
+import { Button } from "../../../ui/button.tsx";
+import { CopyButton } from "../../../ui/copy.tsx";
+import { download } from "../../../ui/download.ts";
+import { Section } from "../../../ui/page.tsx";
+import { Problem } from "../../../ui/problem.tsx";
+import { SkeletonRows } from "../../../ui/skeleton.tsx";
+import { TextRegion } from "../../../ui/text-region.tsx";
+import type { LogView } from "../log/view.ts";
+import { RawLine } from "./raw-line.tsx";
+
+const PAGE = 100;
+
+interface RawProps {
+  run: { run_id: string };
+  log: LogView;
+  /** All events, one a line. */
+  fetchLines: () => Promise<Response>;
+}
+
+/** The run and its events as the API tells them. */
+export function Raw({ run, log, fetchLines }: RawProps) {
+  const json = JSON.stringify(run, null, 2);
+  const [isSaving, setIsSaving] = useState(false);
+  const save = async () => {
+    setIsSaving(true);
+    try {
+      download(await (await fetchLines()).blob(), `${run.run_id}.ndjson`);
+    } catch (error) {
+      announce(wordsOf(error).detail, "bad");
+    }
+    setIsSaving(false);
+  };
+  return (
+    <>
+      <Section title="Run" actions={<CopyButton text={json} what="run as JSON" labelled />}>
+        <TextRegion label="The run as JSON" text={json} className="max-h-96 rounded-md" />
+      </Section>
+      <Section
+        title="Events"
+        lead={`${log.lastSeq} so far, one JSON object each.`}
+        actions={
+          <Button
+            busy={isSaving}
+            icon={<Download className="size-4" aria-hidden />}
+            onClick={() => void save()}
+          >
+            Download ndjson
+          </Button>
+        }
+      >
+        <Lines log={log} runId={run.run_id} />
+      </Section>
+    </>
+  );
+}
+
+function Lines({ log, runId }: { log: LogView; runId: string }) {
+  const [after, setAfter] = useState(0);
+  // The last page grows; all others stay as they are.
+  const end = Math.min(log.lastSeq, after + PAGE);
+  const { data, error, refetch, isPlaceholderData } = useQuery({
+    queryKey: ["raw", runId, after, end],
+    queryFn: ({ signal }) => log.source.page(after, PAGE, signal),
+    placeholderData: (before) => before,
+    gcTime: 30_000,
+  });
+  if (error) return <Problem error={error} onRetry={() => void refetch()} />;
+  if (!data) return <SkeletonRows label="Loading events" />;
+  const last = Math.max(0, Math.floor((log.lastSeq - 1) / PAGE) * PAGE);
+  return (
+    <>
+      <ol aria-busy={isPlaceholderData} className="overflow-hidden rounded-md border border-line bg-code">
+        {data.map((event) => (
+          <RawLine key={event.seq} event={event} />
+        ))}
+      </ol>
+      <nav aria-label="Pages of events" className="flex flex-wrap items-center justify-end gap-2 pt-3">
+        <span className="mr-auto text-xs text-muted tabular-nums">
+          {data[0]?.seq ?? 0}–{data.at(-1)?.seq ?? 0} of {log.lastSeq}
+        </span>
+        <Button disabled={after === 0} onClick={() => setAfter(0)}>
+          First
+        </Button>
+        <Button disabled={after === 0} onClick={() => setAfter(Math.max(0, after - PAGE))}>
+          Previous
+        </Button>
+        <Button disabled={after >= last} onClick={() => setAfter(after + PAGE)}>
+          Next
+        </Button>
+        <Button disabled={after >= last} onClick={() => setAfter(last)}>
+          Last
+        </Button>
+      </nav>
+    </>
+  );
+}

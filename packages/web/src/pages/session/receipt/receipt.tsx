@@ -1,0 +1,135 @@
+import type { RunItem, RunReceipt } from "@outrider/sdk";
+import { CircleCheck, ReceiptText, TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import { Empty } from "../../../ui/empty.tsx";
+import { Section } from "../../../ui/page.tsx";
+import { resourceWords } from "./resources.ts";
+
+const networkWords = {
+  open: "Open: it could reach every public address.",
+  allowlist: "It could reach only these addresses:",
+  none: "None: it could reach nothing outside.",
+};
+
+/** What really ran, in words. */
+export function Receipt({ run }: { run: RunItem }) {
+  const { receipt } = run;
+  if (!receipt) {
+    return (
+      <Empty icon={<ReceiptText className="size-5" aria-hidden />} title="No receipt yet">
+        When a worker has made the run ready, this says what really ran: worker, model, commits, skill, MCP
+        servers, network, and which limits held.
+      </Empty>
+    );
+  }
+  const { environment, repositories = [], skill, mcp_servers = [], network } = receipt;
+  return (
+    <div className="mx-auto max-w-4xl">
+      <Section title="What ran" lead="As the worker of the latest turn saw it.">
+        <Facts>
+          <Fact name="Worker">{receipt.worker}</Fact>
+          <Fact name="Harness">version {receipt.harness_version}</Fact>
+          <Fact name="Model">{receipt.model_id}</Fact>
+          <Fact name="Environment">
+            {environment ? (
+              <>
+                version {environment.version} of <Code>{environment.environment_id}</Code>
+                {environment.build_id ? (
+                  <>
+                    , build <Code>{environment.build_id}</Code>
+                  </>
+                ) : (
+                  ", which needed no build"
+                )}
+              </>
+            ) : (
+              "none: it began in an empty workspace"
+            )}
+          </Fact>
+          <Fact name="Network">
+            {networkWords[network.mode]}
+            {network.allow && network.allow.length > 0 && <Code> {network.allow.join(", ")}</Code>}
+          </Fact>
+          <Fact name="Skill">
+            {skill ? (
+              <>
+                {skill.name}, from <Code>{skill.repository}</Code> at <Code>{skill.commit}</Code>,{" "}
+                <Code>{skill.path}</Code> (asked for as <Code>{skill.skill_spec}</Code>)
+              </>
+            ) : (
+              "none"
+            )}
+          </Fact>
+        </Facts>
+      </Section>
+      <Section title="Repositories">
+        {repositories.length === 0 && <p className="text-muted">None were checked out.</p>}
+        <Facts>
+          {repositories.map(({ url, ref, commit, path }) => (
+            <Fact key={path} name={path}>
+              <Code>{url}</Code> {ref && <>at {ref}, </>}commit <Code>{commit}</Code>
+            </Fact>
+          ))}
+        </Facts>
+      </Section>
+      <Section title="MCP servers">
+        {mcp_servers.length === 0 && <p className="text-muted">None were connected.</p>}
+        <Facts>
+          {mcp_servers.map(({ name, transport, server, tools }) => (
+            <Fact key={name} name={name}>
+              {server ?? "without a name of its own"}, over {transport}; {tools.length}{" "}
+              {tools.length === 1 ? "tool" : "tools"}
+              {tools.length > 0 && <Code>: {tools.join(", ")}</Code>}
+            </Fact>
+          ))}
+        </Facts>
+      </Section>
+      <Limits resources={receipt.resources} />
+    </div>
+  );
+}
+
+function Limits({ resources }: { resources: RunReceipt["resources"] | undefined }) {
+  return (
+    <Section title="Limits of the sandbox" lead="Each one, and whether it held.">
+      {!resources && <p className="text-muted">No sandbox was opened.</p>}
+      <Facts>
+        {Object.entries(resources ?? {}).map(([name, { limit, enforced, by, reason }]) => (
+          <Fact key={name} name={resourceWords(name).name}>
+            <span className="flex flex-wrap items-center gap-x-2">
+              {limit !== undefined && resourceWords(name).amount(limit)}
+              {enforced ? (
+                <span className="inline-flex items-center gap-1 text-good">
+                  <CircleCheck className="size-3.5" aria-hidden />
+                  enforced{by && ` by ${by}`}
+                </span>
+              ) : (
+                <span className="inline-flex items-center gap-1 text-warn">
+                  <TriangleAlert className="size-3.5 shrink-0" aria-hidden />
+                  not enforced{reason && `: ${reason}`}
+                </span>
+              )}
+            </span>
+          </Fact>
+        ))}
+      </Facts>
+    </Section>
+  );
+}
+
+function Facts({ children }: { children: ReactNode }) {
+  return <dl className="flex flex-col gap-2">{children}</dl>;
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="gap-4 sm:grid sm:grid-cols-[10rem_minmax(0,1fr)]">
+      <dt className="break-words text-muted">{name}</dt>
+      <dd className="min-w-0 break-words">{children}</dd>
+    </div>
+  );
+}
+
+function Code({ children }: { children: ReactNode }) {
+  return <code className="break-all font-mono text-xs">{children}</code>;
+}

@@ -1,0 +1,17 @@
+import { Skeleton, SkeletonRows } from "../../ui/skeleton.tsx";
+
+/** The page's shape while the run is fetched. */
+export function SessionSkeleton() {
+  return (
+    <main id="main" className="flex h-[calc(100dvh-3.5rem)] flex-col md:h-dvh">
+      <div className="border-b border-line bg-surface px-4 py-3 sm:px-6">
+        <Skeleton className="h-6 w-72 max-w-full" />
+        <Skeleton className="mt-3 h-4 w-md max-w-full" />
+        <Skeleton className="mt-4 h-5 w-96 max-w-full" />
+      </div>
+      <div className="mx-auto w-full max-w-4xl flex-1 px-4 py-4">
+        <SkeletonRows rows={8} label="Loading the run" />
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,42 @@
+import { Link } from "@tanstack/react-router";
+import clsx from "clsx";
+import { type Tab, tabWords } from "./tab.ts";
+
+interface TabBarProps {
+  shown: readonly Tab[];
+  current: Tab;
+  /** How many there are, where that is worth knowing before one looks. */
+  counts?: Partial<Record<Tab, number | undefined>>;
+}
+
+/** The parts of a run. They are links: each has an address, and opens beside this one if wanted. */
+export function TabBar({ shown, current, counts = {} }: TabBarProps) {
+  return (
+    <nav
+      aria-label="Parts of the run"
+      className="flex gap-1 overflow-x-auto px-2 sm:px-4 [scrollbar-width:none]"
+    >
+      {shown.map((tab) => (
+        <Link
+          key={tab}
+          to="."
+          search={tab === "transcript" ? {} : { tab }}
+          aria-current={tab === current ? "page" : undefined}
+          className={clsx(
+            "flex h-10 shrink-0 items-center gap-1.5 border-b-2 px-2 -outline-offset-2 sm:h-9",
+            tab === current
+              ? "border-accent font-medium text-ink"
+              : "border-transparent text-muted hover:text-ink",
+          )}
+        >
+          {tabWords[tab]}
+          {counts[tab] ? (
+            <span className="rounded-full bg-raised px-1.5 text-xs text-muted tabular-nums">
+              {counts[tab]}
+            </span>
+          ) : null}
+        </Link>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,114 @@
+import type { RunItem } from "@outrider/sdk";
+import { Link } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { Button } from "../../../ui/button.tsx";
+import { useNow } from "../../../ui/clock.ts";
+import { Section } from "../../../ui/page.tsx";
+import { SkeletonRows } from "../../../ui/skeleton.tsx";
+import { durationWords } from "../../../ui/time.tsx";
+import { visible } from "../../../ui/visible.ts";
+import { isOver } from "../actions/actions.tsx";
+import type { LogView } from "../log/view.ts";
+import { Axis, type Bar, Bars } from "./bars.tsx";
+import { type TimedCommand, useCommands } from "./commands.ts";
+import { type Phase, type PhaseKind, phasesOf, type Step, stepsOf } from "./phases.ts";
+import { TimelineTable } from "./timeline-table.tsx";
+
+const kinds: Record<PhaseKind, { words: string; colour: string }> = {
+  queued: { words: "Queued", colour: "bg-line-strong" },
+  preparing: { words: "Preparing", colour: "bg-accent" },
+  working: { words: "Working", colour: "bg-live" },
+  recovering: { words: "Recovering", colour: "bg-warn" },
+  blocked: { words: "Waiting for an answer", colour: "bg-warn" },
+};
+
+/** Where the time went: phases, the steps of preparing, and the commands below them. */
+export function Timeline({ run, log }: { run: RunItem; log: LogView }) {
+  const phases = useMemo(() => phasesOf(log.milestones), [log.milestones]);
+  const steps = useMemo(() => stepsOf(log.milestones), [log.milestones]);
+  const scan = useCommands(log);
+  const [isTable, setIsTable] = useState(false);
+  const now = useNow(!isOver(run));
+  const first = phases[0];
+  if (!first) return <SkeletonRows label="Loading the timeline" />;
+  const end = isOver(run) ? (phases.at(-1)?.to ?? now) : Math.max(now, phases.at(-1)?.from ?? 0);
+  const span = { from: first.from, to: end };
+  const several = phases.some(({ turn, attempt }) => turn > 1 || attempt > 1);
+  const phaseBars = phases.map((phase) => phaseBar(phase, { end, several }));
+  const stepBars = steps.map((step) => stepBar(step, end));
+  const commandBars = (scan?.commands ?? []).map((command) => commandBar(command, end));
+  const groups = [
+    { title: "Phases", bars: phaseBars },
+    { title: "Preparing", bars: stepBars },
+    { title: "Commands", bars: commandBars },
+  ].filter(({ bars }) => bars.length > 0);
+  const left = scan ? scan.total - scan.commands.length : 0;
+  return (
+    <Section
+      title={`${durationWords(end - first.from)} in all`}
+      actions={
+        <Button aria-pressed={isTable} onClick={() => setIsTable(!isTable)}>
+          {isTable ? "Show as bars" : "Show as table"}
+        </Button>
+      }
+    >
+      {isTable ? (
+        <TimelineTable groups={groups} start={first.from} />
+      ) : (
+        <>
+          <Axis span={span} />
+          {groups.map(({ title, bars }) => (
+            <div key={title} className="pb-4">
+              <h3 className="px-2 pb-1 text-xs font-medium text-muted">{title}</h3>
+              <Bars bars={bars} span={span} label={title} />
+            </div>
+          ))}
+        </>
+      )}
+      {!scan && <SkeletonRows rows={2} label="Reading the commands" />}
+      {left > 0 && <p className="px-2 text-xs text-muted">{left} more commands stand in the transcript.</p>}
+    </Section>
+  );
+}
+
+function phaseBar(phase: Phase, { end, several }: { end: number; several: boolean }): Bar {
+  const { words, colour } = kinds[phase.kind];
+  const where = several
+    ? ` · turn ${phase.turn}${phase.attempt > 1 ? `, attempt ${phase.attempt}` : ""}`
+    : "";
+  return {
+    key: `${phase.kind} ${phase.from} ${phase.turn}`,
+    label: words + where,
+    words: words + where + (phase.to === undefined ? ", still" : ""),
+    from: phase.from,
+    to: phase.to ?? end,
+    colour,
+  };
+}
+
+function stepBar({ name, from, to, failed }: Step, end: number): Bar {
+  return {
+    key: `${name} ${from}`,
+    label: visible(name),
+    words: `${visible(name)}${failed ? ", failed" : to === undefined ? ", still" : ""}`,
+    from,
+    to: to ?? end,
+    colour: failed ? "bg-bad" : "bg-accent",
+  };
+}
+
+function commandBar({ id, command, from, to, exit, failed, seq }: TimedCommand, end: number): Bar {
+  const outcome = to === undefined ? "still running" : exit === undefined ? "killed" : `exit ${exit}`;
+  return {
+    key: `${id} ${seq}`,
+    label: (
+      <Link to="." search={{}} hash={`e-${seq}`} className="font-mono hover:underline">
+        {visible(command)}
+      </Link>
+    ),
+    words: `${visible(command)}, ${outcome}`,
+    from,
+    to: to ?? end,
+    colour: failed ? "bg-bad" : to === undefined ? "bg-live" : "bg-good",
+  };
+}

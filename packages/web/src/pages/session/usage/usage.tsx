@@ -1,0 +1,123 @@
+import type { RunUsage } from "@outrider/sdk";
+import { ChartLine } from "lucide-react";
+import { useMemo, useState } from "react";
+import { count, dollars } from "../../../ui/amount.ts";
+import { Button } from "../../../ui/button.tsx";
+import { Empty } from "../../../ui/empty.tsx";
+import { Select } from "../../../ui/field.tsx";
+import { Section } from "../../../ui/page.tsx";
+import { Table, Td, Th } from "../../../ui/table.tsx";
+import { durationWords, exactTime } from "../../../ui/time.tsx";
+import type { LogView } from "../log/view.ts";
+import { Chart } from "./chart.tsx";
+import { turnsOf } from "./turns.ts";
+
+interface Measure {
+  name: string;
+  of: (usage: RunUsage) => number;
+  show: (value: number) => string;
+}
+
+const measures: Measure[] = [
+  { name: "Cost", of: (usage) => usage.cost_usd, show: dollars },
+  { name: "Input tokens", of: (usage) => usage.input_tokens, show: count },
+  { name: "from the cache", of: (usage) => usage.cached_input_tokens, show: count },
+  { name: "Output tokens", of: (usage) => usage.output_tokens, show: count },
+  { name: "Steps", of: (usage) => usage.steps, show: count },
+  { name: "Working time", of: (usage) => usage.run_seconds * 1_000, show: durationWords },
+];
+
+/** What the run has used, turn by turn and over time. */
+export function Usage({ usage, log }: { usage: RunUsage; log: LogView }) {
+  const turns = useMemo(
+    () => turnsOf(log.usage, { milestones: log.milestones, total: usage }),
+    [log.usage, log.milestones, usage],
+  );
+  if (usage.steps === 0 && log.usage.length === 0) {
+    return (
+      <Empty icon={<ChartLine className="size-5" aria-hidden />} title="Nothing used yet">
+        Tokens, cost and steps stand here as soon as the agent has made its first step.
+      </Empty>
+    );
+  }
+  const head = (
+    <>
+      <Th>Turn</Th>
+      {measures.map(({ name }) => (
+        <Th key={name} className="text-right">
+          {name}
+        </Th>
+      ))}
+    </>
+  );
+  const row = (name: string, of: RunUsage) => (
+    <tr key={name}>
+      <Td className="whitespace-nowrap">{name}</Td>
+      {measures.map((measure) => (
+        <Td key={measure.name} className="whitespace-nowrap text-right tabular-nums">
+          {measure.show(measure.of(of))}
+        </Td>
+      ))}
+    </tr>
+  );
+  return (
+    <div className="flex flex-col gap-6">
+      <Table label="Usage of each turn" head={head}>
+        {turns.map(({ turn, usage: used }) => row(`Turn ${turn}`, used))}
+        {turns.length > 1 && row("In all", usage)}
+      </Table>
+      {log.usage.length > 0 && <Growth log={log} />}
+    </div>
+  );
+}
+
+function Growth({ log }: { log: LogView }) {
+  const [name, setName] = useState("Input tokens");
+  const [isTable, setIsTable] = useState(false);
+  const measure = measures.find((one) => one.name === name) ?? (measures[0] as Measure);
+  const points = log.usage.map(({ at, usage }) => ({ at: Date.parse(at), value: measure.of(usage) }));
+  return (
+    <Section
+      title="Over time"
+      actions={
+        <>
+          <Select
+            aria-label="What the chart shows"
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+            className="w-auto!"
+          >
+            {measures.map((one) => (
+              <option key={one.name}>{one.name}</option>
+            ))}
+          </Select>
+          <Button aria-pressed={isTable} onClick={() => setIsTable(!isTable)}>
+            {isTable ? "Show as chart" : "Show as table"}
+          </Button>
+        </>
+      }
+    >
+      {isTable ? (
+        <Table
+          label={`${name} over time`}
+          head={
+            <>
+              <Th>At</Th>
+              <Th className="text-right">{name}</Th>
+            </>
+          }
+        >
+          {log.usage.map(({ at, usage }, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: two steps may end in the same millisecond.
+            <tr key={index}>
+              <Td className="whitespace-nowrap">{exactTime(at)}</Td>
+              <Td className="text-right tabular-nums">{measure.show(measure.of(usage))}</Td>
+            </tr>
+          ))}
+        </Table>
+      ) : (
+        <Chart points={points} title={name} show={measure.show} />
+      )}
+    </Section>
+  );
+}

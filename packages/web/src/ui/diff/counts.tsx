@@ -1,0 +1,10 @@
+/** How many lines came and went, as everybody writes it. */
+export function Counts({ additions, deletions }: { additions: number; deletions: number }) {
+  return (
+    <span className="inline-flex shrink-0 gap-1.5 whitespace-nowrap font-mono text-xs tabular-nums">
+      <span className="text-good">+{additions}</span>
+      <span className="text-bad">−{deletions}</span>
+      <span className="sr-only">lines added and removed</span>
+    </span>
+  );
+}
