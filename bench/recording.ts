@@ -7,6 +7,7 @@ import type { Services } from "../packages/server/src/api/call.ts";
 import { openBlobs } from "../packages/server/src/engine/blobs.ts";
 import { Claimants } from "../packages/server/src/engine/claimants.ts";
 import { openDeltas } from "../packages/server/src/engine/deltas.ts";
+import { openIntake } from "../packages/server/src/engine/intake.ts";
 import { openModels } from "../packages/server/src/engine/models.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
@@ -59,6 +60,8 @@ export async function recordRequests(
   const vault = openVault(randomBytes(32));
   const deltas = await openDeltas(db, log);
   stack.defer(() => deltas.close());
+  const intake = await openIntake({ folders: {}, minFreeBytes: 0, log });
+  stack.defer(() => intake.stop());
   const services: Services = {
     db,
     claims: db,
@@ -69,7 +72,8 @@ export async function recordRequests(
     watch,
     wake,
     deltas,
-    blobs: openBlobs(tmpdir()),
+    blobs: openBlobs(tmpdir(), db),
+    intake,
     gitHost: "",
     origin: () => "",
     stopping: new AbortController().signal,

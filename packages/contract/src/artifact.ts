@@ -14,6 +14,13 @@ export const NewArtifact = z.strictObject({ ...members, sha256: z.string().regex
 export type NewArtifact = z.infer<typeof NewArtifact>;
 
 export const Artifact = z
-  .object({ ...members, run_id: Uuid, created_at: Timestamp })
+  .object({
+    ...members,
+    run_id: Uuid,
+    created_at: Timestamp,
+    removed_at: Timestamp.optional().meta({
+      description: "When its content was removed by this installation's retention.",
+    }),
+  })
   .meta({ id: "Artifact", description: "A file that a run has left. Its content is at `/content`." });
 export type Artifact = z.infer<typeof Artifact>;

@@ -120,8 +120,9 @@ export const errorTable = {
     retryable: true,
     title: "The service cannot answer now",
     meaning:
-      "The database cannot be reached, the service is stopping, or a run waited too long for a worker.",
-    remedy: "Try again after `Retry-After` seconds; for a run, see that a worker is connected.",
+      "The database cannot be reached, a disk is short of space, the service is stopping, or a run waited too long for a worker.",
+    remedy:
+      "Try again after `Retry-After` seconds; for a run, see that a worker is connected. `detail` says when an operator must act.",
     onRun: true,
   },
   budget_exceeded: {

@@ -315,10 +315,25 @@ export const RunItem = z
           name: z.string(),
           mime_type: z.string(),
           size_bytes: z.int(),
+          is_removed: z
+            .literal(true)
+            .optional()
+            .meta({ description: "Its content was removed by this installation's retention." }),
         }),
       )
       .optional()
       .meta({ description: "Files that the run has left. Not in lists." }),
+    removed: z
+      .object({
+        events: Timestamp.optional().meta({ description: "When its transcript was." }),
+        files: Timestamp.optional().meta({
+          description: "When the files were that a further turn would begin with.",
+        }),
+      })
+      .optional()
+      .meta({
+        description: "What this installation's retention has removed. The run cannot go on without it.",
+      }),
     share: Share.optional().meta({ description: "While a share link is good. Not in lists." }),
     priority: z.int(),
     turns: z.int().meta({ description: "The prompt, and each follow-up after an end." }),

@@ -26,6 +26,7 @@ const shownOfRun = [
   "output_schema",
   "output",
   "artifacts",
+  "removed",
   "turns",
   "attempts",
   "share",

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { Addresses, type Exposure, readTls, requireSafe } from "./config/exposure.ts";
 import { type ModelSettings, readModels } from "./config/models.ts";
+import { type RetentionSettings, readRetention } from "./config/retention.ts";
 
 export interface Config extends Exposure {
   port: number;
@@ -21,6 +22,10 @@ export interface Config extends Exposure {
   models(): ModelSettings;
   /** Bounds on runs that differ from the engine's own. */
   rules: Partial<Record<keyof typeof rules, number>>;
+  /** How long and how much is kept of runs that have ended. */
+  retention: RetentionSettings;
+  /** With less room than this on a disk, no new work is taken. */
+  minFreeBytes: number;
 }
 
 /** Flags of the command line, by the same names. They win over the environment. */
@@ -112,6 +117,11 @@ const positive = (unit: number) =>
     .transform((value) => Math.round(value * unit))
     .optional();
 
+const minFree = z.coerce
+  .number("must be a number of megabytes, 0 or more")
+  .min(0, "must be a number of megabytes, 0 or more")
+  .default(256);
+
 /** Bounds on runs, in the units that their variables name. */
 const rules = {
   leaseMs: ["OUTRIDER_LEASE_SECONDS", positive(1_000)],
@@ -158,7 +168,13 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
   const given = Object.fromEntries(bounds.filter(([, value]) => value !== undefined));
   const { tls: mode, tlsCert: cert, tlsKey: key, ...rest } = Object.fromEntries(settings);
   const tls = readTls(mode, { cert, key });
-  const config = { ...rest, ...(tls ? { tls } : {}), rules: given } as Omit<Config, "models">;
+  const config = {
+    ...rest,
+    ...(tls ? { tls } : {}),
+    rules: given,
+    retention: readRetention(read),
+    minFreeBytes: read("OUTRIDER_MIN_FREE_MB", minFree) * 1024 ** 2,
+  } as Omit<Config, "models">;
   requireSafe(config);
   const variable = (name: string) =>
     (name === "OUTRIDER_DEFAULT_MODEL" && flags.defaultModel) || environment[name] || undefined;

@@ -10,6 +10,7 @@ import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
 import { Claimants } from "./engine/claimants.ts";
 import { openDeltas } from "./engine/deltas.ts";
+import { openIntake } from "./engine/intake.ts";
 import { startJanitor } from "./engine/janitor.ts";
 import { startReaper } from "./engine/leases.ts";
 import { settleProviders } from "./engine/model-keys.ts";
@@ -91,15 +92,25 @@ export async function startServer(config: Config): Promise<Server> {
     stops.push(() => deltas.close());
     const watch = openWatch(db, wake, log);
     stops.push(() => watch.close());
-    const janitor = startJanitor(db, log);
+    const blobs = openBlobs(join(config.dataDir, "blobs"), db);
+    const janitor = startJanitor({ db, blobs, retention: config.retention, log });
     stops.push(janitor.stop);
+    const intake = await openIntake({
+      folders: {
+        data: config.dataDir,
+        blobs: blobs.folder,
+        ...(embedded ? { database: join(config.dataDir, "postgres") } : {}),
+      },
+      minFreeBytes: config.minFreeBytes,
+      log,
+    });
+    stops.push(intake.stop);
     const rules = { ...defaultRules, ...config.rules };
     const reaper = startReaper(db, rules, { log, wake });
     stops.push(reaper.stop);
     const stopping = new AbortController();
     const front = await openFront({ config, isProxy: isWithin(config.trustProxy), log });
     stops.push(async () => front.close());
-    const blobs = openBlobs(join(config.dataDir, "blobs"));
     const services = {
       db,
       claims,
@@ -112,6 +123,7 @@ export async function startServer(config: Config): Promise<Server> {
       wake,
       deltas,
       blobs,
+      intake,
       origin: front.origin,
       stopping: stopping.signal,
     };

@@ -52,6 +52,8 @@ export interface Artifact {
   run_id: string;
   /** RFC 3339, UTC, with milliseconds. */
   created_at: string;
+  /** When its content was removed by this installation's retention. */
+  removed_at?: string;
 }
 
 export interface ArtifactAddedEvent {
@@ -993,7 +995,19 @@ export interface RunItem {
     name: string;
     mime_type: string;
     size_bytes: number;
+    /**
+    * Its content was removed by this installation's retention.
+    * @constant
+    */
+    is_removed?: true;
   }[];
+  /** What this installation's retention has removed. The run cannot go on without it. */
+  removed?: {
+    /** When its transcript was. */
+    events?: string;
+    /** When the files were that a further turn would begin with. */
+    files?: string;
+  };
   /** While a share link is good. Not in lists. */
   share?: Share;
   priority: number;

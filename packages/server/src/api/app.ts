@@ -250,6 +250,7 @@ export function createApp({ services, front, trustProxy, log }: AppOptions): Fas
   }
 
   function outcomeOfFailure(error: unknown, request: FastifyRequest): Outcome {
+    services.intake.heard(error);
     const refusal = refusalOf(error);
     if (!refusal) log.error({ trace_id: request.id, error }, "a request failed");
     const { code, message, faults, retryAfterSeconds } =

@@ -5,6 +5,7 @@ import type { z } from "zod";
 import type { Blobs } from "../engine/blobs.ts";
 import type { Claimants } from "../engine/claimants.ts";
 import type { Deltas } from "../engine/deltas.ts";
+import type { Intake } from "../engine/intake.ts";
 import type { Models } from "../engine/models.ts";
 import type { Principal } from "../engine/principal.ts";
 import type { Rules } from "../engine/rules.ts";
@@ -26,6 +27,7 @@ export interface Services {
   wake: Wake;
   deltas: Deltas;
   blobs: Blobs;
+  intake: Intake;
   /** Where a repository is that is named by owner and name alone. */
   gitHost: string;
   /** The address that links in answers begin with. */

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { badMember } from "../engine/refusal.ts";
 import type { Vault } from "../engine/vault.ts";
-import type { RunPosition } from "../store/runs.ts";
+import type { RunPosition } from "../store/run-list.ts";
 
 const SIGNATURE = 16;
 const RUN_ID = 36;

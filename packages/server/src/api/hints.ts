@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import { topics } from "../engine/wake.ts";
 import { findSpentCredentials } from "../store/credentials.ts";
 import { readClock } from "../store/db.ts";
-import { listRuns, type RunFilter } from "../store/runs.ts";
+import { listRuns, type RunFilter } from "../store/run-list.ts";
 import type { Services } from "./call.ts";
 import { openStream } from "./sse.ts";
 

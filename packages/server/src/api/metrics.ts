@@ -1,7 +1,9 @@
 import { RunState } from "@outrider/contract/run";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { countRunsByState } from "../store/runs.ts";
+import { countEndedRuns, countOpenRuns } from "../store/runs.ts";
 import type { Services } from "./call.ts";
+
+const COUNT_EVERY_MS = 60_000;
 
 export interface Metrics {
   answered(call: { operation: string; status: number; seconds: number }): void;
@@ -9,7 +11,7 @@ export interface Metrics {
   contentType: string;
 }
 
-export function createMetrics({ db, watch }: Services): Metrics {
+export function createMetrics({ db, watch, intake }: Services): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
   const seconds = new Histogram({
@@ -27,12 +29,30 @@ export function createMetrics({ db, watch }: Services): Metrics {
   });
   new Gauge({
     name: "outrider_runs",
-    help: "Runs, by state.",
+    help: "Runs, by state; those that have ended are counted once a minute.",
     labelNames: ["state"],
     registers: [register],
     async collect() {
       for (const state of RunState.options) this.set({ state }, 0);
-      for (const { state, count } of await countRunsByState(db)) this.set({ state }, count);
+      const [open, ended] = await Promise.all([countOpenRuns(db), countEnded()]);
+      for (const { state, count } of [...open, ...ended]) this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: "outrider_intake_open",
+    help: "1 while new runs are taken, 0 while a disk is short of space.",
+    registers: [register],
+    collect() {
+      this.set(intake.isOpen() ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: "outrider_disk_free_bytes",
+    help: "Room on the disks that the service writes to.",
+    labelNames: ["folder"],
+    registers: [register],
+    collect() {
+      for (const [folder, bytes] of Object.entries(intake.free())) this.set({ folder }, bytes);
     },
   });
   new Gauge({
@@ -43,6 +63,17 @@ export function createMetrics({ db, watch }: Services): Metrics {
       this.set(watch.watching());
     },
   });
+  /** Scrapes come more often than it is worth to count millions. */
+  let counted: { at: number; ended: ReturnType<typeof countEndedRuns> } | undefined;
+  function countEnded() {
+    if (!counted || performance.now() - counted.at > COUNT_EVERY_MS) {
+      counted = { at: performance.now(), ended: countEndedRuns(db) };
+      counted.ended.catch(() => {
+        counted = undefined;
+      });
+    }
+    return counted.ended;
+  }
   return {
     answered({ operation, status, seconds: took }) {
       requests.inc({ operation, status });

@@ -1,7 +1,8 @@
 import { type ErrorCode, errorEntry, type Problem } from "@outrider/contract/error";
 import type { Fault } from "@outrider/contract/fault";
+import { outOfSpace } from "../engine/intake.ts";
 import { Refusal } from "../engine/refusal.ts";
-import { isLockTimeout, isUnreachable } from "../store/db.ts";
+import { isLockTimeout, isOutOfSpace, isUnreachable } from "../store/db.ts";
 
 export interface ProblemAnswer {
   status: number;
@@ -65,6 +66,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   const known = frameworkErrors[(error as { code?: string } | null)?.code ?? ""];
   if (known) return new Refusal(...known);
+  if (isOutOfSpace(error)) return new Refusal("resource_unavailable", outOfSpace);
   if (isUnreachable(error)) return new Refusal("resource_unavailable", "The database cannot be reached now.");
   if (isLockTimeout(error))
     return new Refusal("resource_unavailable", "Another request holds this resource.");

@@ -4,25 +4,35 @@ import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { keepBlob } from "../store/blobs.ts";
+import type { Db } from "../store/db.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Files by the hash of their content: snapshots of workspaces, output too large for an event. */
 export interface Blobs {
   put(sha256: string, content: Readable): Promise<void>;
   open(sha256: string): Promise<{ content: Readable; size: number } | undefined>;
+  /** Of all of them. */
+  folder: string;
 }
 
-export function openBlobs(folder: string): Blobs {
-  const place = (sha256: string) => join(folder, sha256.slice(0, 2), sha256);
+export function placeOf(folder: string, sha256: string): string {
+  return join(folder, sha256.slice(0, 2), sha256);
+}
+
+export function openBlobs(folder: string, db: Db): Blobs {
   return {
+    folder,
     async put(sha256, content) {
-      const target = place(sha256);
+      const target = placeOf(folder, sha256);
       const draft = `${target}.${randomUUID()}.part`;
       await mkdir(dirname(target), { recursive: true, mode: 0o700 });
       const hash = createHash("sha256");
+      let size_bytes = 0;
       const tee = new Transform({
         transform(chunk, _encoding, done) {
           hash.update(chunk);
+          size_bytes += chunk.length;
           done(null, chunk);
         },
       });
@@ -31,14 +41,16 @@ export function openBlobs(folder: string): Blobs {
         if (hash.digest("hex") !== sha256) {
           throw new Refusal("invalid_request", "The content does not have the hash that its address names.");
         }
+        // Once the row says that it is needed, nobody removes the file. Who was about to has done so by then.
+        await keepBlob(db, { sha256, size_bytes });
         await rename(draft, target);
       } finally {
         await rm(draft, { force: true });
       }
     },
     async open(sha256) {
-      const found = await stat(place(sha256)).catch(() => undefined);
-      return found && { content: createReadStream(place(sha256)), size: found.size };
+      const found = await stat(placeOf(folder, sha256)).catch(() => undefined);
+      return found && { content: createReadStream(placeOf(folder, sha256)), size: found.size };
     },
   };
 }

@@ -16,7 +16,7 @@ import {
   withdrawFollowups,
 } from "../store/followups.ts";
 import { type Head, touchRun } from "../store/heads.ts";
-import { changeLimits, findModelOfRun } from "../store/runs.ts";
+import { changeLimits, findModelOfRun, findRemoved } from "../store/runs.ts";
 import { withIds } from "./attachments.ts";
 import { type Models, requirePrice } from "./models.ts";
 import type { Principal } from "./principal.ts";
@@ -51,15 +51,28 @@ export async function sendFollowup(
 ): Promise<{ sent: SentFollowup; workerId: string | null }> {
   const head = await lockRun(tx, principal, runId);
   const { message, mode = "auto", limits, attachments } = request;
+  const outcome = outcomeIn(head.state);
+  if (outcome === "new_turn") await requireWhole(tx, runId);
   const followup_id = uuidv7();
   await insertFollowup(tx, { followup_id, run_id: runId, message, mode });
   if (limits) await changeLimits(tx, runId, limits);
   if (attachments) await insertAttachments(tx, { run_id: runId, followup_id }, withIds(attachments));
-  const outcome = outcomeIn(head.state);
   if (outcome === "new_turn") await reopenRun(tx, head, { followup_id, mode, by: principal.creator });
   else await touchRun(tx, runId);
   const state = outcome === "new_turn" ? "QUEUED" : head.state;
   return { sent: { followup_id, run_id: runId, state, outcome }, workerId: head.worker_id };
+}
+
+/** A turn goes on from the conversation and the files of those before it: without them it would be another run. */
+async function requireWhole(tx: Tx, runId: string): Promise<void> {
+  const removed = await findRemoved(tx, runId);
+  const at = removed?.events_removed_at ?? removed?.files_removed_at;
+  if (!at) return;
+  const what = removed?.events_removed_at ? "conversation was" : "files were";
+  throw new Refusal(
+    "conflict",
+    `The run's ${what} removed by this installation's retention on ${at.slice(0, 10)}, so that it cannot go on. Create a new run.`,
+  );
 }
 
 function outcomeIn(state: RunState): FollowupOutcome {

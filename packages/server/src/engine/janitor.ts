@@ -1,29 +1,50 @@
-import { limits } from "@outrider/contract/limits";
 import type { Logger } from "pino";
 import type { Db } from "../store/db.ts";
-import { deleteOldIdempotencyKeys } from "../store/idempotency.ts";
 import { deleteOldSessions } from "../store/sessions.ts";
 import { deleteExpiredShares } from "../store/shares.ts";
 import { deleteExpiredSignInLinks } from "../store/sign-in-links.ts";
 import { deleteOldTries } from "../store/sign-in-tries.ts";
+import type { Blobs } from "./blobs.ts";
+import { type Retention, retain } from "./retention.ts";
+import { sweepBlobs } from "./sweep.ts";
 
 const EVERY_MS = 10 * 60_000;
+/** Looking at every blob takes longer than the rest. */
+const SWEEP_EVERY = 6;
 
-/** Takes away what has had its time. */
-export function startJanitor(db: Db, log: Logger): { stop(): Promise<void> } {
-  const clean = () =>
-    Promise.all([
-      deleteOldIdempotencyKeys(db, limits.idempotency.hours),
-      deleteExpiredShares(db),
-      deleteExpiredSignInLinks(db),
-      deleteOldSessions(db),
-      deleteOldTries(db),
-    ])
-      .catch((error) => log.warn({ error }, "cannot clean up"))
-      .then(() => {});
-  let work = clean();
+interface Household {
+  db: Db;
+  blobs: Blobs;
+  retention: Retention;
+  log: Logger;
+}
+
+/** Takes away what has had its time, and says what. */
+export async function clean(
+  { db, blobs, retention, log }: Household,
+  { sweeps }: { sweeps: boolean },
+): Promise<void> {
+  await deleteExpiredShares(db);
+  await deleteExpiredSignInLinks(db);
+  await deleteOldSessions(db);
+  await deleteOldTries(db);
+  const taken = await retain(db, retention);
+  const swept = sweeps ? await sweepBlobs(db, blobs.folder) : 0;
+  const { idempotency_keys, ...ofRuns } = taken;
+  if (swept + Object.values(ofRuns).reduce((sum, count) => sum + count, 0) > 0)
+    log.info({ taken: { ...ofRuns, blobs: swept } }, "retention");
+}
+
+export function startJanitor(household: Household): { stop(): Promise<void> } {
+  const { log } = household;
+  let round = 0;
+  const once = () =>
+    clean(household, { sweeps: ++round % SWEEP_EVERY === 0 }).catch((error) =>
+      log.warn({ error }, "cannot clean up"),
+    );
+  let work = once();
   const ticker = setInterval(() => {
-    work = work.then(clean);
+    work = work.then(once);
   }, EVERY_MS);
   return {
     async stop() {

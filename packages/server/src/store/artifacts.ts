@@ -1,5 +1,6 @@
 import type { Artifact, NewArtifact } from "@outrider/contract/artifact";
 import type { Sql, Tx } from "./db.ts";
+import { present } from "./runs.ts";
 
 export async function insertArtifact(tx: Tx, runId: string, artifact: NewArtifact): Promise<void> {
   const { artifact_id, type, name, mime_type, size_bytes, sha256 } = artifact;
@@ -14,9 +15,9 @@ export async function findArtifact(
   artifactId: string,
 ): Promise<(Artifact & { sha256: string }) | undefined> {
   const [row] = await sql<(Artifact & { sha256: string })[]>`
-    select artifact_id, run_id, type, name, mime_type, size_bytes::float, sha256, created_at
+    select artifact_id, run_id, type, name, mime_type, size_bytes::float, sha256, created_at, removed_at
     from artifacts where artifact_id = ${artifactId}`;
-  return row;
+  return row && present(row);
 }
 
 /** What the run has changed so far: one artifact, whose content is replaced; none where nothing has changed. */
@@ -33,11 +34,14 @@ export async function keepPatch(
     insert into artifacts (artifact_id, run_id, type, name, mime_type, size_bytes, sha256)
     values (gen_random_uuid(), ${runId}, 'PATCH', 'changes.patch', 'text/x-diff', ${size_bytes}, ${sha256})
     on conflict (run_id) where type = 'PATCH' do update
-      set size_bytes = excluded.size_bytes, sha256 = excluded.sha256, created_at = outrider_now()`;
+      set size_bytes = excluded.size_bytes, sha256 = excluded.sha256, created_at = outrider_now(), removed_at = null`;
 }
 
-export async function findPatch(sql: Sql, runId: string): Promise<{ sha256: string } | undefined> {
-  const [row] = await sql<{ sha256: string }[]>`
-    select sha256 from artifacts where run_id = ${runId} and type = 'PATCH'`;
-  return row;
+export async function findPatch(
+  sql: Sql,
+  runId: string,
+): Promise<{ sha256: string; removed_at?: string } | undefined> {
+  const [row] = await sql<{ sha256: string; removed_at?: string }[]>`
+    select sha256, removed_at from artifacts where run_id = ${runId} and type = 'PATCH'`;
+  return row && present(row);
 }

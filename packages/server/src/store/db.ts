@@ -98,9 +98,25 @@ export async function requireSupportedVersion(db: Db) {
   }
 }
 
+/**
+ * A condition that holds, and keeps PostgreSQL from settling on one plan for all values of a statement. It does that after
+ * a few executions, where the one plan seems no dearer than those before: a filter that finds half of all runs would then
+ * be planned like one that finds ten. Once the value is known, nothing is left of this condition; while it is not, it
+ * seems dearer than anything.
+ */
+export function plannedForItsValues(sql: Sql) {
+  return sql`(${true}::boolean or (select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b) = 0)`;
+}
+
 /** True where a writer waited too long for another one. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === "55P03";
+}
+
+/** True where a disk is full, ours or the database's. */
+export function isOutOfSpace(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === "53100" || code === "ENOSPC" || code === "EDQUOT";
 }
 
 /** True for errors that mean "the database cannot be reached now" rather than "the statement is wrong". */

@@ -8,10 +8,21 @@ export async function listEvents(
   sql: Sql,
   { runId, after, limit }: { runId: string; after: number; limit: number },
 ): Promise<RunEvent[]> {
-  return sql<RunEvent[]>`
+  const rows = await sql<RunEvent[]>`
     select run_id, seq, type, created_at, turn, attempt, data from events
     where run_id = ${runId} and seq > ${after}
     order by seq limit ${limit}`;
+  return rows.length > 0 ? rows : removalOf(sql, runId, after);
+}
+
+/** In the place of a log that retention has taken stands one event, with the last number, that says so. */
+async function removalOf(sql: Sql, runId: string, after: number): Promise<RunEvent[]> {
+  const [row] = await sql<Omit<RunEvent, "type" | "data">[]>`
+    select run_id, last_seq as seq, r.events_removed_at as created_at, turn, attempt from runs r join run_heads h using (run_id)
+    where run_id = ${runId} and r.events_removed_at is not null and last_seq > ${after}`;
+  if (!row) return [];
+  const message = `The ${row.seq} events of this run were removed by this installation's retention.`;
+  return [{ ...row, type: "notice", data: { message, code: "events_removed" } } as RunEvent];
 }
 
 /** What a worker's report says of the run besides its events. */

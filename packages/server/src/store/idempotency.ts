@@ -53,8 +53,15 @@ export async function storeAnswer(
     where owner_uid = ${owner_uid} and method = ${method} and path = ${path} and key = ${key}`;
 }
 
-export async function deleteOldIdempotencyKeys(sql: Sql, hours: number): Promise<number> {
+/** The oldest so many that have had their time. */
+export async function deleteOldIdempotencyKeys(
+  sql: Sql,
+  { hours, limit }: { hours: number; limit: number },
+): Promise<number> {
   const { count } = await sql`
-    delete from idempotency_keys where created_at <= outrider_now() - make_interval(hours => ${hours})`;
+    delete from idempotency_keys where (owner_uid, method, path, key) in (
+      select owner_uid, method, path, key from idempotency_keys
+      where created_at <= outrider_now() - make_interval(hours => ${hours})
+      order by created_at limit ${limit} for update skip locked)`;
   return count;
 }

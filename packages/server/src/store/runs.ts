@@ -1,6 +1,5 @@
 import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
 import type { SentFile } from "@outrider/contract/event";
-import { limits } from "@outrider/contract/limits";
 import {
   noUsage,
   type RunCreatorInfo,
@@ -9,9 +8,8 @@ import {
   type RunSourceType,
   type RunState,
 } from "@outrider/contract/run";
-import type postgres from "postgres";
 import type { Sql, Tx } from "./db.ts";
-import { searchCondition, searchWords } from "./search.ts";
+import { searchWords } from "./search.ts";
 import { slots } from "./workers.ts";
 
 export interface NewRun {
@@ -94,7 +92,7 @@ export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefi
           'size_bytes', length(a.data)) order by a.position)
         from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments,
       (select jsonb_agg(jsonb_build_object('artifact_id', f.artifact_id, 'type', f.type, 'name', f.name,
-          'mime_type', f.mime_type, 'size_bytes', f.size_bytes) order by f.created_at, f.artifact_id)
+          'mime_type', f.mime_type, 'size_bytes', f.size_bytes, 'is_removed', nullif(f.removed_at is not null, false)) order by f.created_at, f.artifact_id)
         from artifacts f where f.run_id = r.run_id) as artifacts,
       (select s.expires_at from shares s where s.run_id = r.run_id and s.expires_at > outrider_now()) as shared_until
     from runs r join run_heads h using (run_id) ${creators(sql)}
@@ -121,95 +119,6 @@ export async function findModelOfRun(sql: Sql, runId: string): Promise<string | 
   return row?.model_id;
 }
 
-export interface RunFilter {
-  state?: RunState[];
-  config_name?: string[];
-  model_id?: string[];
-  creator_uid?: string[];
-  source?: RunSourceType[];
-  environment_id?: string[];
-  skill_spec?: string[];
-  created_after?: string;
-  created_before?: string;
-  updated_after?: string;
-  metadata?: Record<string, string>;
-  q?: string;
-  /** Only this creator's runs are visible, whatever the other filters ask for. */
-  visible_to?: string;
-}
-
-export interface RunSort {
-  by: "created_at" | "updated_at" | "title";
-  order: "asc" | "desc";
-}
-
-export interface RunPosition {
-  value: string;
-  run_id: string;
-}
-
-/** One page in keyset order, beginning behind `after`; one row more than `limit` tells that there is a next page. */
-export async function listRuns(
-  sql: Sql,
-  { filter, sort, after, limit }: { filter: RunFilter; sort: RunSort; after?: RunPosition; limit: number },
-): Promise<RunItem[]> {
-  const column = sql(`r.${sort.by}`);
-  const direction = sort.order === "asc" ? sql`asc` : sql`desc`;
-  const conditions = conditionsOf(sql, filter);
-  if (after) {
-    const type = sort.by === "title" ? sql`text` : sql`timestamptz`;
-    const beyond = sort.order === "asc" ? sql`>` : sql`<`;
-    conditions.push(sql`(${column}, r.run_id) ${beyond} (${after.value}::${type}, ${after.run_id}::uuid)`);
-  }
-  const where = conditions.length
-    ? sql`where ${conditions.reduce((all, one) => sql`${all} and ${one}`)}`
-    : sql``;
-  const cut = limits.listedPromptCharacters;
-  // PostgreSQL plans anew for each page whose size is a value, which costs more than the page itself. Under filters the
-  // plan should depend on the values; the usual page of all runs has one good plan, so its size stands in the text.
-  const isUsual = conditions.length === 0 && limit === limits.pageSize.default;
-  const size = isUsual ? sql.unsafe(String(limit + 1)) : sql`${limit + 1}`;
-  const rows = await sql`
-    select ${columns(sql)}, left(r.prompt, ${cut}) as prompt, nullif(char_length(r.prompt) > ${cut}, false) as prompt_truncated
-    from runs r join run_heads h using (run_id) ${creators(sql)}
-    ${where}
-    order by ${column} ${direction}, r.run_id ${direction}
-    limit ${size}`;
-  return rows.map(toRunItem);
-}
-
-function conditionsOf(sql: Sql, filter: RunFilter) {
-  const conditions: postgres.PendingQuery<postgres.Row[]>[] = [];
-  // One value is an equation, so that an index can also give the order.
-  const anyOf = (column: string, values: string[] | undefined, type: "text" | "uuid" = "text") => {
-    if (values === undefined) return;
-    const name = sql(`r.${column}`);
-    conditions.push(
-      values.length === 1
-        ? sql`${name} = ${values[0] as string}`
-        : sql`${name} = any(${values}::${sql.unsafe(type)}[])`,
-    );
-  };
-  anyOf("state", filter.state);
-  anyOf("config_name", filter.config_name);
-  anyOf("model_id", filter.model_id);
-  anyOf("creator_uid", filter.creator_uid, "uuid");
-  anyOf("source", filter.source);
-  anyOf("environment_id", filter.environment_id, "uuid");
-  anyOf("skill_spec", filter.skill_spec);
-  anyOf("creator_uid", filter.visible_to === undefined ? undefined : [filter.visible_to], "uuid");
-  if (filter.created_after) conditions.push(sql`r.created_at >= ${filter.created_after}`);
-  if (filter.created_before) conditions.push(sql`r.created_at < ${filter.created_before}`);
-  if (filter.updated_after) conditions.push(sql`r.updated_at >= ${filter.updated_after}`);
-  if (filter.metadata) {
-    conditions.push(
-      sql`exists (select 1 from run_words w where w.run_id = r.run_id and w.metadata @> ${sql.json(filter.metadata)})`,
-    );
-  }
-  if (filter.q !== undefined) conditions.push(searchCondition(sql, filter.q));
-  return conditions;
-}
-
 export async function deleteRun(tx: Tx, runId: string): Promise<void> {
   await tx`delete from events where run_id = ${runId}`;
   await tx`delete from executions where run_id = ${runId}`;
@@ -217,32 +126,66 @@ export async function deleteRun(tx: Tx, runId: string): Promise<void> {
   await tx`delete from runs where run_id = ${runId}`;
 }
 
-export async function countRunsByState(sql: Sql): Promise<{ state: RunState; count: number }[]> {
-  return sql`select state, count(*)::int as count from runs group by state`;
+/** What is open is few and has an index; what has ended is counted in one, which takes a while where there are millions. */
+export async function countOpenRuns(sql: Sql): Promise<{ state: RunState; count: number }[]> {
+  return sql`
+    select state, count(*)::int as count from run_heads where state in ('QUEUED', 'INPROGRESS', 'BLOCKED') group by state`;
 }
 
-function columns(sql: Sql) {
+export async function countEndedRuns(sql: Sql): Promise<{ state: RunState; count: number }[]> {
+  return sql`
+    select state, (select count(*)::int from runs r where r.state = s.state) as count
+    from unnest(array['SUCCEEDED', 'FAILED', 'CANCELLED']) s(state)`;
+}
+
+export interface Removed {
+  events_removed_at: string | null;
+  files_removed_at: string | null;
+}
+
+/** What retention has taken from a run. */
+export async function findRemoved(sql: Sql, runId: string): Promise<Removed | undefined> {
+  const [row] = await sql<Removed[]>`
+    select events_removed_at, files_removed_at from runs where run_id = ${runId}`;
+  return row;
+}
+
+export function columns(sql: Sql) {
   return sql`
     r.run_id, r.title, r.state, h.phase, r.created_at, r.updated_at, r.started_at, r.finished_at, r.source,
     r.creator_type, r.creator_uid, coalesce(p.display_name, i.name) as creator_name, p.email as creator_email,
     r.agent_config, r.status_message, r.metadata, r.limits, r.priority, h.turn as turns, h.attempt as attempts,
-    r.session_id, h.usage, h.execution_id is not null or coalesce(h.kept_until > outrider_now(), false) as is_sandbox_running`;
+    r.session_id, r.events_removed_at, r.files_removed_at, h.usage, h.execution_id is not null or coalesce(h.kept_until > outrider_now(), false) as is_sandbox_running`;
 }
 
 function milliseconds(sql: Sql, from: string, to: string) {
   return sql`round(extract(epoch from ${sql.unsafe(to)} - ${sql.unsafe(from)}) * 1000)`;
 }
 
-function creators(sql: Sql) {
+export function creators(sql: Sql) {
   return sql`left join people p on p.uid = r.creator_uid left join identities i on i.uid = r.creator_uid`;
 }
 
-function toRunItem(row: Record<string, unknown>): RunItem {
-  const { creator_type, creator_uid, creator_name, creator_email, shared_until, ...rest } = row;
+export function toRunItem(row: Record<string, unknown>): RunItem {
+  const {
+    creator_type,
+    creator_uid,
+    creator_name,
+    creator_email,
+    shared_until,
+    events_removed_at,
+    files_removed_at,
+    ...rest
+  } = row;
   const creator = { type: creator_type, uid: creator_uid, display_name: creator_name, email: creator_email };
   const share = shared_until ? { expires_at: shared_until } : null;
+  const removed =
+    events_removed_at || files_removed_at
+      ? present({ events: events_removed_at, files: files_removed_at })
+      : null;
   return present({
     ...rest,
+    removed,
     creator: present(creator),
     usage: rest.usage ?? noUsage,
     share,

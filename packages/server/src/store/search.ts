@@ -1,4 +1,8 @@
+import type postgres from "postgres";
 import type { Sql } from "./db.ts";
+
+/** A piece of a statement. */
+export type Condition = postgres.PendingQuery<postgres.Row[]>;
 
 const WORD_CHARACTERS = 64;
 const FORGIVING_FROM = 4;
@@ -24,13 +28,33 @@ export function searchWords(text: string): string[] {
   });
 }
 
+/** What is asked of a run's words, on the row of them. */
+export interface WordConditions {
+  /** Found in an index as it stands, and quickly. It implies the other. */
+  exact: Condition;
+  /** With what is only alike; absent where nothing is forgiven. */
+  forgiving?: Condition;
+}
+
 /** Every word must begin a word of title, prompt or skill, or be like one of the title. */
-export function searchCondition(sql: Sql, query: string) {
-  const conditions = searchWords(query).map((word) => {
-    const found = sql`w.search @@ ${`'${word}':*`}::tsquery`;
-    return [...word].length < FORGIVING_FROM ? found : sql`(${found} or w.title %>> ${word})`;
-  });
-  if (conditions.length === 0) return sql`false`;
-  const all = conditions.reduce((before, one) => sql`${before} and ${one}`);
-  return sql`exists (select 1 from run_words w where w.run_id = r.run_id and ${all})`;
+export function wordConditions(
+  sql: Sql,
+  { q, metadata }: { q?: string | undefined; metadata?: Record<string, string> | undefined },
+): WordConditions | undefined {
+  if (q === undefined && metadata === undefined) return undefined;
+  const words = q === undefined ? [] : searchWords(q);
+  if (q !== undefined && words.length === 0) return { exact: sql`false` };
+  const labels = metadata ? [sql`w.metadata @> ${sql.json(metadata)}`] : [];
+  const begins = (word: string) => sql`w.search @@ ${`'${word}':*`}::tsquery`;
+  const isForgiven = (word: string) => [...word].length >= FORGIVING_FROM;
+  const exact = all(sql, [...labels, ...words.map(begins)]);
+  if (!words.some(isForgiven)) return { exact };
+  const alike = (word: string) =>
+    isForgiven(word) ? sql`(${begins(word)} or w.title %>> ${word})` : begins(word);
+  return { exact, forgiving: all(sql, [...labels, ...words.map(alike)]) };
+}
+
+/** Conditions that must all hold. */
+export function all(sql: Sql, conditions: Condition[]): Condition {
+  return conditions.length ? conditions.reduce((before, one) => sql`${before} and ${one}`) : sql`true`;
 }

@@ -16,17 +16,20 @@ interface FieldProps {
   /** What is wrong with it, and what to do. */
   error?: string | undefined;
   optional?: boolean;
+  /** For fields in rows, where many stand close together. */
+  compact?: boolean;
   className?: string;
   children: (parts: Parts) => ReactNode;
 }
 
 /** A labelled control; hint and error are tied to it for those who do not see them beside it. */
-export function Field({ label, hint, error, optional, className, children }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, hint, error, optional, compact = false, className, children } = props;
   const id = useId();
   const described = clsx(hint && `${id}-hint`, error && `${id}-error`) || undefined;
   return (
-    <div className={clsx("flex flex-col gap-1.5", className)}>
-      <label htmlFor={id} className="font-medium">
+    <div className={clsx("flex flex-col", compact ? "gap-1" : "gap-1.5", className)}>
+      <label htmlFor={id} className={compact ? "text-xs text-muted" : "font-medium"}>
         {label}
         {optional && <span className="font-normal text-muted"> · optional</span>}
       </label>

@@ -63,7 +63,12 @@ export function Rows<R extends Row>({ noun, rows, blank, onChange, unordered, ch
         const change = (part: Partial<R>) =>
           onChange(rows.map((each) => (each.key === row.key ? { ...each, ...part } : each)));
         return (
-          <div key={row.key} data-row={row.key} className="flex items-start gap-1">
+          <fieldset
+            key={row.key}
+            data-row={row.key}
+            aria-label={called}
+            className="flex min-w-0 items-end gap-1"
+          >
             <div className="min-w-0 flex-1">{children(row, index, change)}</div>
             {!unordered && rows.length > 1 && (
               <div className="flex flex-col sm:flex-row">
@@ -89,7 +94,7 @@ export function Rows<R extends Row>({ noun, rows, blank, onChange, unordered, ch
               icon={<X className="size-4" aria-hidden />}
               onClick={() => remove(index)}
             />
-          </div>
+          </fieldset>
         );
       })}
       <div>

@@ -112,6 +112,7 @@ __all__ = [
     "RunItemArtifact",
     "RunItemAttachment",
     "RunItemQueue",
+    "RunItemRemoved",
     "RunLimits",
     "RunPhase",
     "RunReceipt",
@@ -207,6 +208,8 @@ class Artifact(BaseModel):
     size_bytes: int
     run_id: str
     created_at: datetime
+    removed_at: datetime | None = None
+    """When its content was removed by this installation's retention."""
 
 
 class ArtifactAddedEventData(BaseModel):
@@ -1100,6 +1103,17 @@ class RunItemArtifact(BaseModel):
     name: str
     mime_type: str
     size_bytes: int
+    is_removed: Literal[True] | None = None
+    """Its content was removed by this installation's retention."""
+
+
+class RunItemRemoved(BaseModel):
+    """What this installation's retention has removed. The run cannot go on without it."""
+
+    events: datetime | None = None
+    """When its transcript was."""
+    files: datetime | None = None
+    """When the files were that a further turn would begin with."""
 
 
 class RunItem(BaseModel):
@@ -1140,6 +1154,8 @@ class RunItem(BaseModel):
     """The answer that `output_schema` asked for. Not in lists."""
     artifacts: list[RunItemArtifact] | None = None
     """Files that the run has left. Not in lists."""
+    removed: RunItemRemoved | None = None
+    """What this installation's retention has removed. The run cannot go on without it."""
     share: Share | None = None
     """While a share link is good. Not in lists."""
     priority: int

@@ -11,6 +11,8 @@ export const followupHandlers: Pick<
   async createFollowup({ sql, services, principal, params, body, say }) {
     await requireLimits(sql, { ...services, principal, runId: params.runId }, body.limits);
     const { sent, workerId } = await sendFollowup(sql, principal, params.runId, body);
+    // Words to a run at work are always taken. A refusal undoes the rest.
+    if (sent.outcome === "new_turn" || body.attachments?.length) services.intake.requireOpen();
     say(topics.run(params.runId));
     if (sent.outcome === "new_turn") say(topics.queue);
     if (workerId) say(topics.worker(workerId));

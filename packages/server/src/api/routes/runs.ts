@@ -12,7 +12,7 @@ import { topics } from "../../engine/wake.ts";
 import type { Work } from "../../store/claims.ts";
 import type { Sql } from "../../store/db.ts";
 import { listUidsByEmail } from "../../store/people.ts";
-import { listRuns, type RunFilter, type RunSort } from "../../store/runs.ts";
+import { listRuns, type RunFilter, type RunSort } from "../../store/run-list.ts";
 import { gone, type Handler, type Handlers, ok, STREAMED } from "../call.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { streamHints } from "../hints.ts";
@@ -37,6 +37,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   say,
   afterwards,
 }) => {
+  services.intake.requireOpen();
   const source = principal.session ? "WEB_APP" : sourceOf(request.headers["x-outrider-client"]);
   const claimant = services.claimants.take();
   let work: Work[] = [];

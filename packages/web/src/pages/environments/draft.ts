@@ -149,6 +149,11 @@ export function isSame(one: Draft, other: Draft): boolean {
   return plain(one) === plain(other);
 }
 
+/** Which rows there are, and in which order. */
+export function orderOf({ repos, setup, variables, allow }: Draft): string {
+  return [repos, setup, variables, allow].map((rows) => rows.map(({ key }) => key).join()).join(";");
+}
+
 export const amountPointer = (amount: Amount) =>
   amount === "timeout_minutes" || amount === "max_concurrent_runs" ? `/${amount}` : `/resources/${amount}`;
 

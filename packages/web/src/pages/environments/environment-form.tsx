@@ -7,7 +7,7 @@ import { Button } from "../../ui/button.tsx";
 import { Field, TextArea, TextInput } from "../../ui/field.tsx";
 import { FormTrouble } from "../../ui/form-trouble.tsx";
 import { isMac, Kbd } from "../../ui/kbd.tsx";
-import { type Draft, isSame, nameOfMember, ownFaults, pruned, requestOf } from "./draft.ts";
+import { type Draft, isSame, nameOfMember, orderOf, ownFaults, pruned, requestOf } from "./draft.ts";
 import { FormLimits } from "./form-limits.tsx";
 import { FormNetwork } from "./form-network.tsx";
 import { PartFrame } from "./form-parts.tsx";
@@ -50,6 +50,8 @@ export function EnvironmentForm(props: EnvironmentFormProps) {
   const faults = { ...faultsOf(saving.error), ...own };
   const change = (part: Partial<Draft>) => {
     const next = { ...draft, ...part };
+    // The API's words name rows by their place; once places change they would stand at the wrong ones.
+    if (orderOf(next) !== orderOf(draft)) saving.reset();
     setDraft(next);
     onDirty?.(!isSame(next, start));
   };

@@ -1,7 +1,7 @@
-import { TextInput } from "../../ui/field.tsx";
+import { Field, TextInput } from "../../ui/field.tsx";
 import { Rows } from "../../ui/rows.tsx";
 import { blankText } from "./draft.ts";
-import { PartFrame, type PartProps, RowField } from "./form-parts.tsx";
+import { PartFrame, type PartProps } from "./form-parts.tsx";
 import { networkModes } from "./network.ts";
 
 export function FormNetwork({ draft, change, faults }: PartProps) {
@@ -44,15 +44,17 @@ export function FormNetwork({ draft, change, faults }: PartProps) {
             const wrong =
               faults[`/network/allow/${index}`] ?? (index === 0 ? faults["/network/allow"] : undefined);
             return (
-              <RowField label={`Domain ${index + 1}`} error={wrong}>
-                <TextInput
-                  value={row.text}
-                  placeholder="registry.example.com or *.example.com"
-                  spellCheck={false}
-                  aria-invalid={wrong ? true : undefined}
-                  onChange={({ target }) => changeRow({ text: target.value })}
-                />
-              </RowField>
+              <Field compact label={`Domain ${index + 1}`} error={wrong}>
+                {(parts) => (
+                  <TextInput
+                    {...parts}
+                    value={row.text}
+                    placeholder="registry.example.com or *.example.com"
+                    spellCheck={false}
+                    onChange={({ target }) => changeRow({ text: target.value })}
+                  />
+                )}
+              </Field>
             );
           }}
         </Rows>

@@ -28,25 +28,3 @@ export function PartFrame({ title, lead, children }: PartFrameProps) {
     </fieldset>
   );
 }
-
-/** A small label above one field of a row; in rows there is no room for more. */
-export function RowField({
-  label,
-  error,
-  className,
-  children,
-}: {
-  label: string;
-  error?: string | undefined;
-  className?: string;
-  children: ReactNode;
-}) {
-  return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the control is what it is given to hold.
-    <label className={className}>
-      <span className="mb-1 block text-xs text-muted">{label}</span>
-      {children}
-      {error && <span className="mt-1 block text-xs text-bad">{error}</span>}
-    </label>
-  );
-}

@@ -1,8 +1,8 @@
 import { faultAt } from "../../faults.ts";
-import { Select, TextInput } from "../../ui/field.tsx";
+import { Field, Select, TextInput } from "../../ui/field.tsx";
 import { Rows } from "../../ui/rows.tsx";
 import { blankRepository } from "./draft.ts";
-import { PartFrame, type PartProps, RowField } from "./form-parts.tsx";
+import { PartFrame, type PartProps } from "./form-parts.tsx";
 
 export function FormRepositories({ draft, change, faults, secrets }: PartProps & { secrets: string[] }) {
   return (
@@ -28,45 +28,53 @@ export function FormRepositories({ draft, change, faults, secrets }: PartProps &
           const wrong = at("", "/url", "/owner", "/repo");
           return (
             <div className="grid gap-2 sm:grid-cols-6">
-              <RowField label={`Repository ${index + 1}`} error={wrong} className="sm:col-span-6">
-                <TextInput
-                  value={row.address}
-                  placeholder="acme/api or https://git.example.com/api.git"
-                  spellCheck={false}
-                  aria-invalid={wrong ? true : undefined}
-                  onChange={({ target }) => changeRow({ address: target.value })}
-                />
-              </RowField>
-              <RowField label="Branch, tag or commit" error={at("/ref")} className="sm:col-span-2">
-                <TextInput
-                  value={row.ref}
-                  placeholder="its default branch"
-                  spellCheck={false}
-                  aria-invalid={at("/ref") ? true : undefined}
-                  onChange={({ target }) => changeRow({ ref: target.value })}
-                />
-              </RowField>
-              <RowField label="Folder" error={at("/path")} className="sm:col-span-2">
-                <TextInput
-                  value={row.path}
-                  placeholder="its name"
-                  spellCheck={false}
-                  aria-invalid={at("/path") ? true : undefined}
-                  onChange={({ target }) => changeRow({ path: target.value })}
-                />
-              </RowField>
-              <RowField label="Fetched with" error={at("/secret")} className="sm:col-span-2">
-                <Select
-                  value={row.secret}
-                  aria-invalid={at("/secret") ? true : undefined}
-                  onChange={({ target }) => changeRow({ secret: target.value })}
-                >
-                  <option value="">no secret</option>
-                  {secrets.map((name) => (
-                    <option key={name}>{name}</option>
-                  ))}
-                </Select>
-              </RowField>
+              <Field compact label={`Repository ${index + 1}`} error={wrong} className="sm:col-span-6">
+                {(parts) => (
+                  <TextInput
+                    {...parts}
+                    value={row.address}
+                    placeholder="acme/api or https://git.example.com/api.git"
+                    spellCheck={false}
+                    onChange={({ target }) => changeRow({ address: target.value })}
+                  />
+                )}
+              </Field>
+              <Field compact label="Branch, tag or commit" error={at("/ref")} className="sm:col-span-2">
+                {(parts) => (
+                  <TextInput
+                    {...parts}
+                    value={row.ref}
+                    placeholder="its default branch"
+                    spellCheck={false}
+                    onChange={({ target }) => changeRow({ ref: target.value })}
+                  />
+                )}
+              </Field>
+              <Field compact label="Folder" error={at("/path")} className="sm:col-span-2">
+                {(parts) => (
+                  <TextInput
+                    {...parts}
+                    value={row.path}
+                    placeholder="its name"
+                    spellCheck={false}
+                    onChange={({ target }) => changeRow({ path: target.value })}
+                  />
+                )}
+              </Field>
+              <Field compact label="Fetched with" error={at("/secret")} className="sm:col-span-2">
+                {(parts) => (
+                  <Select
+                    {...parts}
+                    value={row.secret}
+                    onChange={({ target }) => changeRow({ secret: target.value })}
+                  >
+                    <option value="">no secret</option>
+                    {secrets.map((name) => (
+                      <option key={name}>{name}</option>
+                    ))}
+                  </Select>
+                )}
+              </Field>
             </div>
           );
         }}

@@ -1,7 +1,7 @@
-import { TextArea } from "../../ui/field.tsx";
+import { Field, TextArea } from "../../ui/field.tsx";
 import { Rows } from "../../ui/rows.tsx";
 import { blankText } from "./draft.ts";
-import { PartFrame, type PartProps, RowField } from "./form-parts.tsx";
+import { PartFrame, type PartProps } from "./form-parts.tsx";
 
 export function FormSetup({ draft, change, faults }: PartProps) {
   return (
@@ -13,17 +13,19 @@ export function FormSetup({ draft, change, faults }: PartProps) {
         {(row, index, changeRow) => {
           const wrong = faults[`/setup_commands/${index}`];
           return (
-            <RowField label={`Command ${index + 1}`} error={wrong}>
-              <TextArea
-                value={row.text}
-                rows={Math.min(12, row.text.split("\n").length)}
-                placeholder="npm ci"
-                spellCheck={false}
-                className="min-h-9! resize-y py-1.5! font-mono text-xs leading-6"
-                aria-invalid={wrong ? true : undefined}
-                onChange={({ target }) => changeRow({ text: target.value })}
-              />
-            </RowField>
+            <Field compact label={`Command ${index + 1}`} error={wrong}>
+              {(parts) => (
+                <TextArea
+                  {...parts}
+                  value={row.text}
+                  rows={Math.min(12, row.text.split("\n").length)}
+                  placeholder="npm ci"
+                  spellCheck={false}
+                  className="min-h-9! resize-y py-1.5! font-mono text-xs leading-6"
+                  onChange={({ target }) => changeRow({ text: target.value })}
+                />
+              )}
+            </Field>
           );
         }}
       </Rows>

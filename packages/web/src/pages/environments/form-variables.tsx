@@ -1,7 +1,7 @@
-import { TextInput } from "../../ui/field.tsx";
+import { Field, TextInput } from "../../ui/field.tsx";
 import { Rows } from "../../ui/rows.tsx";
 import { blankVariable } from "./draft.ts";
-import { PartFrame, type PartProps, RowField } from "./form-parts.tsx";
+import { PartFrame, type PartProps } from "./form-parts.tsx";
 
 export function FormVariables({ draft, change, faults }: PartProps) {
   return (
@@ -20,25 +20,30 @@ export function FormVariables({ draft, change, faults }: PartProps) {
           const wrong = faults[`/variables/${row.name.trim()}`];
           return (
             <div className="grid gap-2 sm:grid-cols-[1fr_2fr]">
-              <RowField label={`Name ${index + 1}`} error={wrong}>
-                <TextInput
-                  value={row.name}
-                  placeholder="NODE_ENV"
-                  spellCheck={false}
-                  className="font-mono text-xs"
-                  aria-invalid={wrong ? true : undefined}
-                  onChange={({ target }) => changeRow({ name: target.value })}
-                />
-              </RowField>
-              <RowField label={`Value ${index + 1}`}>
-                <TextInput
-                  value={row.value}
-                  placeholder="test"
-                  spellCheck={false}
-                  className="font-mono text-xs"
-                  onChange={({ target }) => changeRow({ value: target.value })}
-                />
-              </RowField>
+              <Field compact label={`Name ${index + 1}`} error={wrong}>
+                {(parts) => (
+                  <TextInput
+                    {...parts}
+                    value={row.name}
+                    placeholder="NODE_ENV"
+                    spellCheck={false}
+                    className="font-mono text-xs"
+                    onChange={({ target }) => changeRow({ name: target.value })}
+                  />
+                )}
+              </Field>
+              <Field compact label={`Value ${index + 1}`}>
+                {(parts) => (
+                  <TextInput
+                    {...parts}
+                    value={row.value}
+                    placeholder="test"
+                    spellCheck={false}
+                    className="font-mono text-xs"
+                    onChange={({ target }) => changeRow({ value: target.value })}
+                  />
+                )}
+              </Field>
             </div>
           );
         }}

@@ -28,7 +28,8 @@ export async function highlight(text: string, path: string): Promise<Token[][] |
     lang: language.name,
     theme: "outrider",
     tokenizeMaxLineLength: 1_000,
-    tokenizeTimeLimit: 50,
+    // For a line: a grammar that is met for the first time takes its time, and half a line in colours looks wrong.
+    tokenizeTimeLimit: 500,
   });
   return lines.map((tokens) =>
     tokens.map(({ content, color }) => ({ text: content, ...(color && { colour: color }) })),

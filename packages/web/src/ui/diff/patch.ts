@@ -25,7 +25,8 @@ export interface PatchFile {
 
 /** A unified patch, file by file. What has no lines (binary, mode only, moved as it is) has no hunks. */
 export function readPatch(patch: string): PatchFile[] {
-  return parseDiff(patch).map((file) => {
+  // A line end behind the last line would be read as one more, empty line.
+  return parseDiff(patch.replace(/\n$/, "")).map((file) => {
     const from = named(file.from);
     const to = named(file.to);
     const isMoved = from !== undefined && to !== undefined && from !== to;

@@ -27,7 +27,7 @@ export function Line({ event, label, icon, tone = "muted", children }: LineProps
         target?.isLinked && target.seq === event.seq && "ring-2 ring-accent ring-inset",
       )}
     >
-      <span className="mt-1.5 shrink-0">{icon}</span>
+      <span className="mt-[0.45rem] shrink-0">{icon}</span>
       <div className="min-w-0 flex-1 py-1 [overflow-wrap:anywhere]">{children}</div>
       <Time
         at={event.created_at}

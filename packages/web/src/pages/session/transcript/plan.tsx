@@ -24,7 +24,7 @@ export function PlanSteps({ steps }: { steps: Steps }) {
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: steps have no other name.
           <li key={index} className={clsx("flex items-start gap-2", state === "done" && "text-muted")}>
-            <Sign className={clsx("mt-0.5 size-4 shrink-0", colour)} aria-hidden />
+            <Sign className={clsx("mt-[0.2rem] size-4 shrink-0", colour)} aria-hidden />
             <span className="sr-only">{words}: </span>
             <span className="min-w-0 [overflow-wrap:anywhere] [unicode-bidi:plaintext]">
               {visibleLine(text.slice(0, 500))}

@@ -1,6 +1,6 @@
 import clsx from "clsx";
 import { ChevronDown, ChevronUp, Search as SearchSign, X } from "lucide-react";
-import { useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useShortcut } from "../../../shell/shortcuts.ts";
 import { count } from "../../../ui/amount.ts";
 import { IconButton } from "../../../ui/button.tsx";
@@ -30,7 +30,7 @@ export function Toolbar(props: ToolbarProps) {
   useShortcut({ keys: "]", what: "Next error", run: () => onFailure(1) });
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line bg-canvas px-4 py-2">
-      <fieldset className="-mx-1 flex min-w-0 items-center gap-0.5 overflow-x-auto px-1 py-0.5">
+      <fieldset className="-mx-1 flex min-w-0 items-center max-sm:flex-1 gap-0.5 overflow-x-auto px-1 py-0.5">
         <legend className="sr-only">Show</legend>
         {filters.map(({ name, label }) => (
           <button
@@ -90,6 +90,20 @@ function SearchBox({ query, onQuery, search, hit, onHit, lastSeq }: ToolbarProps
   const input = useRef<HTMLInputElement>(null);
   useShortcut({ keys: "/", what: "Search in the transcript", run: () => input.current?.focus() });
   const isAsked = query.trim() !== "";
+  // On a phone the box has a row of its own, which is only there while somebody searches.
+  const [isWanted, setWanted] = useState(false);
+  useEffect(() => {
+    if (isWanted) input.current?.focus();
+  }, [isWanted]);
+  if (!isWanted && !isAsked && isNarrow())
+    return (
+      <IconButton
+        label="Search in the transcript"
+        className="ml-auto"
+        icon={<SearchSign className="size-4" aria-hidden />}
+        onClick={() => setWanted(true)}
+      />
+    );
   return (
     // biome-ignore lint/a11y/useSemanticElements: the element of that name is unknown to half of the screen readers.
     <div role="search" className="flex min-w-48 flex-1 items-center justify-end gap-1">
@@ -132,6 +146,7 @@ function SearchBox({ query, onQuery, search, hit, onHit, lastSeq }: ToolbarProps
           placeholder="Search"
           value={query}
           onChange={(event) => onQuery(event.target.value)}
+          onBlur={() => setWanted(false)}
           onKeyDown={(event) => {
             if (event.key === "Enter") onHit(event.shiftKey ? -1 : 1);
             if (event.key === "Escape") {
@@ -144,6 +159,10 @@ function SearchBox({ query, onQuery, search, hit, onHit, lastSeq }: ToolbarProps
       </div>
     </div>
   );
+}
+
+function isNarrow(): boolean {
+  return matchMedia("(max-width: 40rem)").matches;
 }
 
 function wordsOf(

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { makeFolder, Origin } from "../../packages/worker/test/git-server.ts";
+import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let world: WebWorld;
+let place: ReturnType<typeof makeFolder>;
+let site: Origin;
+
+beforeAll(async () => {
+  place = makeFolder();
+  site = new Origin(place.folder, "site");
+  site.push("main", { "README.md": "hello from the site\n" });
+  world = await startWebWorld();
+  // One test leaves a build at work; nobody waits for its end.
+  await world.worker({ repositoryPaths: [place.folder], drainMs: 100 });
+});
+afterAll(async () => {
+  await world?.stop();
+  place.remove();
+});
+
+async function make(body: object): Promise<string> {
+  const reply = await world.call("POST", "/agent/environments", { body });
+  expect(reply.status).toBe(201);
+  return reply.body.environment_id;
+}
+const stored = async (id: string) => (await world.call("GET", `/agent/environments/${id}`)).body;
+
+describe("environments", () => {
+  test("one is made, built with its log in sight, and tried out", async () => {
+    const { page, complaints } = await world.visit("/environments");
+    await page.getByRole("heading", { name: "No environments yet" }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "New environment" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("site");
+    await page.getByLabel("Repository 1", { exact: true }).fill(`file://${site.bare}`);
+    await page
+      .getByLabel("Command 1", { exact: true })
+      .fill("echo one > made\nprintf '\\033[32mall is made\\033[0m\\n'");
+    await page.getByRole("button", { name: "Add variable" }).click();
+    await page.keyboard.type("GREETING");
+    await page.getByLabel("Value 1", { exact: true }).fill("good day");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Create environment" }).click();
+
+    await page.getByRole("heading", { name: "Not built yet" }).waitFor();
+    await page.getByRole("button", { name: "Build now" }).click();
+    const build = page.getByRole("region", { name: "Build" });
+    await build.getByText("Ready").waitFor();
+    await build.getByText(site.run("rev-parse", "HEAD").slice(0, 12), { exact: true }).waitFor();
+    await build.getByRole("button", { name: /finished: echo one/ }).click();
+    await build.getByText("all is made", { exact: true }).waitFor();
+    await expectAccessible(page);
+
+    await page.getByRole("link", { name: "Test run" }).click();
+    await expect.poll(() => page.getByLabel("What to try").inputValue()).toContain("RUN: pwd");
+    await page
+      .getByLabel("What to try")
+      .fill('RUN: cat site/README.md site/made; echo "$GREETING"\nSAY: That is all.');
+    await page.getByRole("button", { name: "Start test run" }).click();
+    const run = page.getByRole("region", { name: "Test run" });
+    await run.getByText("Succeeded").waitFor();
+    await run.getByText(/hello from the site\s+one\s+good day/).waitFor();
+    await run.getByText("That is all.").waitFor();
+    await expectAccessible(page);
+    await run.getByRole("link", { name: "Open the session" }).click();
+    await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
+    expect(complaints).toEqual([]);
+  });
+
+  test("a build that fails is open at the step that failed, and says what to do", async () => {
+    const id = await make({ name: "broken", setup_commands: ["true", "echo no such tool >&2; exit 3"] });
+    const { page, complaints } = await world.visit(`/environments/${id}?tab=builds`);
+    await page.getByRole("button", { name: "Build now" }).click();
+    const build = page.getByRole("region", { name: "Build" });
+    await build.getByRole("alert").getByText("ended with exit code 3").waitFor();
+    await build.getByRole("alert").getByText("Correct the environment's setup commands").waitFor();
+    await build.getByText("exit 3", { exact: true }).waitFor();
+    await build.getByText("no such tool", { exact: true }).waitFor();
+    await expectAccessible(page);
+    await build.getByRole("link", { name: "Edit the configuration" }).click();
+    await page.getByLabel("Command 2", { exact: true }).fill("echo mended");
+    await page.keyboard.press("Control+Enter");
+    await page.getByText("Everything is saved").waitFor();
+    expect(await stored(id)).toMatchObject({ version: 2, setup_commands: ["true", "echo mended"] });
+    expect(complaints).toEqual([]);
+  });
+
+  test("a log is shown while it is written, and follows a command that still runs", async () => {
+    const id = await make({ name: "slow", setup_commands: ["echo begun; sleep 600"] });
+    const { page, complaints } = await world.visit(`/environments/${id}?tab=builds`);
+    await page.getByRole("button", { name: "Build now" }).click();
+    const build = page.getByRole("region", { name: "Build" });
+    await build.getByText("begun", { exact: true }).waitFor();
+    await build.getByText("Building").waitFor();
+    expect(complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,43 @@
+import type { Sql, Tx } from "./db.ts";
+
+export interface BlobFile {
+  sha256: string;
+  size_bytes: number;
+}
+
+/** Says that a file is there, as of now. Waits for who is about to remove it. */
+export async function keepBlob(sql: Sql, { sha256, size_bytes }: BlobFile): Promise<void> {
+  await sql`
+    insert into blobs (sha256, size_bytes) values (${sha256}, ${size_bytes})
+    on conflict (sha256) do update set size_bytes = excluded.size_bytes, stored_at = outrider_now()`;
+}
+
+/** Files that lie there without a row: those of a server that knew of none. They count as stored now. */
+export async function adoptBlobs(sql: Sql, files: BlobFile[]): Promise<void> {
+  await sql`
+    insert into blobs (sha256, size_bytes)
+    select sha256, size_bytes from jsonb_to_recordset(${sql.json(files as never)}) as file (sha256 text, size_bytes bigint)
+    on conflict do nothing`;
+}
+
+/** The next so many behind a hash, in the order of hashes. */
+export async function listBlobs(sql: Sql, after: string, limit: number): Promise<string[]> {
+  const rows = await sql<{ sha256: string }[]>`
+    select sha256 from blobs where sha256 > ${after} order by sha256 limit ${limit}`;
+  return rows.map(({ sha256 }) => sha256);
+}
+
+/**
+ * Takes away the rows of those that nobody names and that were not stored lately, and answers which. Until the
+ * transaction ends, who stores one of them again waits.
+ */
+export async function dropUnusedBlobs(tx: Tx, hashes: string[], graceHours: number): Promise<string[]> {
+  const rows = await tx<{ sha256: string }[]>`
+    delete from blobs b
+    where b.sha256 = any(${hashes}::text[]) and b.stored_at < outrider_now() - make_interval(hours => ${graceHours})
+      and not exists (select 1 from runs r where r.snapshot_sha256 = b.sha256)
+      and not exists (select 1 from artifacts a where a.sha256 = b.sha256 and a.removed_at is null)
+      and not exists (select 1 from builds u where u.sha256 = b.sha256)
+    returning b.sha256`;
+  return rows.map(({ sha256 }) => sha256);
+}

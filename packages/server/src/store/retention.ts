@@ -1,0 +1,135 @@
+import type { Sql, Tx } from "./db.ts";
+
+/** Any number that no other user of the database is likely to lock. */
+const LOCK = 7_286_011_434;
+
+/** One server at a time cleans up: the lock is the transaction's, so that it ends with each batch. */
+export async function lockRetention(tx: Tx): Promise<boolean> {
+  const [row] = await tx<{ taken: boolean }[]>`select pg_try_advisory_xact_lock(${LOCK}) as taken`;
+  return row?.taken ?? false;
+}
+
+export async function daysAgo(sql: Sql, days: number): Promise<string> {
+  const [row] = await sql<{ then: string }[]>`select outrider_now() - ${days} * interval '1 day' as then`;
+  return row?.then as string;
+}
+
+/** Of these, the runs that ended before a time and are nobody's now; their locks are held. */
+async function lockEnded(tx: Tx, runIds: string[], before: string): Promise<string[]> {
+  const rows = await tx<{ run_id: string }[]>`
+    select h.run_id from run_heads h join runs r using (run_id)
+    where h.run_id = any(${runIds}::uuid[]) and h.state in ('SUCCEEDED', 'FAILED', 'CANCELLED')
+      and r.finished_at < ${before}
+    order by h.run_id for update of h skip locked`;
+  return rows.map(({ run_id }) => run_id);
+}
+
+/** The oldest runs that ended before a time. */
+export async function lockOldRuns(tx: Tx, before: string, limit: number): Promise<string[]> {
+  const rows = await tx<{ run_id: string }[]>`
+    select run_id from runs where created_at < ${before} and finished_at < ${before}
+      and state in ('SUCCEEDED', 'FAILED', 'CANCELLED')
+    order by created_at limit ${limit}`;
+  return lockEnded(
+    tx,
+    rows.map(({ run_id }) => run_id),
+    before,
+  );
+}
+
+/**
+ * The next runs behind one that have events, in the order of their ids, which is that of their creation. Walks the index
+ * from run to run, so that neither events nor runs without any are read.
+ */
+export async function listRunsWithEvents(sql: Sql, after: string, limit: number): Promise<string[]> {
+  const rows = await sql<{ run_id: string }[]>`
+    with recursive having (run_id) as (
+      (select run_id from events where run_id > ${after} order by run_id limit 1)
+      union all
+      select (select e.run_id from events e where e.run_id > h.run_id order by e.run_id limit 1)
+      from having h where h.run_id is not null
+    )
+    select run_id from having where run_id is not null limit ${limit}`;
+  return rows.map(({ run_id }) => run_id);
+}
+
+/** How many there are and how large one is, as the database last estimated it. */
+export async function measureEvents(sql: Sql): Promise<{ rows: number; bytes: number }> {
+  const [row] = await sql<{ rows: number; width: number }[]>`
+    select coalesce((select n_live_tup from pg_stat_user_tables where relid = 'events'::regclass), 0)::float as rows,
+      coalesce((select sum(avg_width) from pg_stats where schemaname = current_schema and tablename = 'events'), 0)::float
+        as width`;
+  // A row's header and its entry in the index.
+  return { rows: row?.rows ?? 0, bytes: (row?.width ?? 0) + 72 };
+}
+
+/** Takes the log of those among these runs that ended before a time. */
+export async function removeEvents(
+  tx: Tx,
+  runIds: string[],
+  before: string,
+): Promise<{ runs: number; events: number }> {
+  const ended = await lockEnded(tx, runIds, before);
+  if (ended.length === 0) return { runs: 0, events: 0 };
+  const { count } = await tx`delete from events where run_id = any(${ended}::uuid[])`;
+  await tx`update runs set events_removed_at = outrider_now() where run_id = any(${ended}::uuid[])`;
+  return { runs: ended.length, events: count };
+}
+
+/** Takes what the oldest of these runs would go on from: snapshot and build. What they left as artifacts stays. */
+export async function removeFiles(tx: Tx, before: string, limit: number): Promise<number> {
+  const rows = await tx<{ run_id: string }[]>`
+    select run_id from runs where (snapshot_sha256 is not null or build_id is not null) and finished_at < ${before}
+    order by finished_at limit ${limit}`;
+  const ended = await lockEnded(
+    tx,
+    rows.map(({ run_id }) => run_id),
+    before,
+  );
+  await tx`
+    update runs set snapshot_sha256 = null, snapshot_seq = null, build_id = null, files_removed_at = outrider_now()
+    where run_id = any(${ended}::uuid[])`;
+  return ended.length;
+}
+
+/** The content; that there was one is still said. */
+export async function removeArtifacts(tx: Tx, before: string, limit: number): Promise<number> {
+  const { count } = await tx`
+    update artifacts set removed_at = outrider_now() where artifact_id in (
+      select a.artifact_id from artifacts a join run_heads h using (run_id)
+      where a.removed_at is null and a.created_at < ${before} and h.state in ('SUCCEEDED', 'FAILED', 'CANCELLED')
+      order by a.created_at limit ${limit})`;
+  return count;
+}
+
+/** Builds that no run goes on from, but for the newest of each version of an environment, which the next run begins with. */
+export async function removeBuilds(tx: Tx, before: string, limit: number): Promise<number> {
+  const { count } = await tx`
+    delete from builds where build_id in (
+      select b.build_id from builds b
+      where b.finished_at < ${before} and not exists (select 1 from runs r where r.build_id = b.build_id)
+        and exists (select 1 from builds n where n.environment_id = b.environment_id and n.state = 'READY'
+          and (n.created_at, n.build_id) > (b.created_at, b.build_id))
+      order by b.finished_at limit ${limit} for update skip locked)`;
+  return count;
+}
+
+/** The time before which everything must go so that the rest is no larger than this; undefined where it is not. */
+export async function cutBySize(
+  sql: Sql,
+  kind: "artifacts" | "files" | "builds",
+  bytes: number,
+): Promise<string | undefined> {
+  const sizes = {
+    artifacts: sql`select created_at as at, size_bytes from artifacts where removed_at is null`,
+    files: sql`
+      select r.finished_at as at, b.size_bytes from runs r join blobs b on b.sha256 = r.snapshot_sha256
+      where (r.snapshot_sha256 is not null or r.build_id is not null) and r.finished_at is not null`,
+    builds: sql`select finished_at as at, coalesce(size_bytes, 0) as size_bytes from builds where finished_at is not null`,
+  };
+  const [row] = await sql<{ at: string }[]>`
+    select at + interval '1 ms' as at from (
+      select at, sum(size_bytes) over (order by at desc rows unbounded preceding) as total from (${sizes[kind]}) one
+    ) running where total > ${bytes} order by at desc limit 1`;
+  return row?.at;
+}
