@@ -57,7 +57,7 @@ export const shownPages: ShownPage[] = [
   { name: "agents", path: () => "/agents", ready: text("dependency-bot") },
   { name: "secrets", path: () => "/secrets", ready: text("STAGING_TOKEN") },
   { name: "keys", path: () => "/keys", ready: row(/ci of the web shop/) },
-  { name: "workers", path: () => "/workers", ready: row(/worker-1/) },
+  { name: "workers", path: () => "/workers", ready: row(/builder-1/) },
   { name: "settings", path: () => "/settings", ready: text("admin@localhost") },
   { name: "settings-people", path: () => "/settings?section=people", ready: row(/Release manager/) },
   { name: "settings-models", path: () => "/settings?section=models", ready: row(/scripted/) },

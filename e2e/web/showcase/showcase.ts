@@ -82,7 +82,7 @@ export async function fillShowcase(world: WebWorld): Promise<Showcase> {
     });
     return ((await response.json()) as { run_id: string }).run_id;
   };
-  await world.worker({ slots: 3 });
+  await world.worker({ name: "builder-1", version: "0.1.0", slots: 3 });
   const finished = await inShop("Fix the rounding of discounts in the cart", discounts);
   const failed = await inShop("Move the order table to the new schema", migration);
   const blocked = await inShop("Rename total to sumOf, everywhere", question);
@@ -126,11 +126,26 @@ export async function fillShowcase(world: WebWorld): Promise<Showcase> {
     config: { environment_id: api.environment_id },
   });
   const { body: share } = await world.call("POST", `/agent/runs/${finished}/share`, { body: {} });
+  // One that leaves takes nothing, so that what waits goes on waiting.
+  const leaving = await world.worker({ name: "builder-2", version: "0.1.0", slots: 4, drainMs: 1 });
+  await world.call("POST", `/workers/${leaving.workerId}/drain`);
+  await lookLivedIn(world);
   await spreadOut(world, [finished, failed, ...ended, cancelled]);
   return {
     ...{ finished, blocked, working, failed, environment: shop.environment_id },
     shared: new URL(share.link).pathname,
   };
+}
+
+/** Nobody but the first admin has been here, and all since a minute. */
+async function lookLivedIn({ db }: WebWorld) {
+  await db`update workers set first_seen_at = outrider_now() - interval '3 days'`;
+  await db`
+    update people set created_at = outrider_now() - interval '40 days',
+      last_seen_at = case email
+        when 'release@example.com' then outrider_now() - interval '2 hours'
+        when 'review@example.com' then outrider_now() - interval '1 day'
+        else last_seen_at end`;
 }
 
 const SLOWER = 45;
