@@ -25,10 +25,15 @@ export function Dialog(props: DialogProps) {
   useEffect(() => {
     const element = dialog.current;
     if (!open || !element || element.open) return;
+    const opener = document.activeElement;
     element.showModal();
     // Else the browser takes the first button, which closes it again.
     element.querySelector<HTMLElement>("[data-autofocus]")?.focus();
-    return () => element.close();
+    return () => {
+      element.close();
+      // It has left the page by now, and what has left gives nothing back by itself.
+      if (opener instanceof HTMLElement && document.activeElement === document.body) opener.focus();
+    };
   }, [open]);
   if (!open) return null;
   return (
