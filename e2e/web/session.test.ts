@@ -8,7 +8,7 @@ import { addPerson } from "../../packages/server/src/engine/welcome.ts";
 import { asleep, longSleep } from "../../packages/worker/test/world.ts";
 import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));

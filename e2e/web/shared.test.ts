@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { asleep, longSleep } from "../../packages/worker/test/world.ts";
 import { expectAccessible, startWebWorld, type Visitor, type WebWorld } from "./world.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 let world: WebWorld;
 
