@@ -4,10 +4,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { addPerson } from "../../packages/server/src/engine/welcome.ts";
 import { asleep, longSleep } from "../../packages/worker/test/world.ts";
 import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -65,6 +66,10 @@ describe("a run that waits", () => {
     const { page, complaints } = await world.visit(`/runs/${run}`);
     await choose(page, "Delete");
     await page.getByRole("dialog").getByText("There is no way back").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("Enter");
+    await page.getByRole("menuitem", { name: "Delete" }).press("Enter");
     await page.getByRole("button", { name: "Delete for good" }).click();
     await page.waitForURL("**/runs");
     expect((await world.call("GET", `/agent/runs/${run}`)).status).toBe(404);
@@ -120,18 +125,12 @@ describe("with a worker", () => {
     await box.fill("RUN: cat");
     await page.reload();
     expect(await box.inputValue()).toBe("RUN: cat");
-    const file = (name: string, size: number) => ({
-      name,
-      mimeType: "text/plain",
-      buffer: Buffer.alloc(size, "a"),
-    });
-    const input = form.getByLabel("Files to attach");
-    await input.setInputFiles([file("colour.txt", 4), file("large.txt", 11 * 1024 * 1024)]);
-    await form.getByRole("alert").getByText("at most 10.0 MiB").waitFor();
-    await form.getByRole("button", { name: "Remove large.txt" }).click();
-    await box.fill(
-      "RUN: cat attachments/* 2>/dev/null || find / -name colour.txt 2>/dev/null | head -1 | xargs cat",
-    );
+    const file = (name: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from("blue") });
+    const names = ["colour.txt", "2.txt", "3.txt", "4.txt", "5.txt", "6.txt"];
+    await form.getByLabel("Files to attach").setInputFiles(names.map(file));
+    await form.getByRole("alert").getByText("At most 5 files").waitFor();
+    for (const name of names.slice(1)) await form.getByRole("button", { name: `Remove ${name}` }).click();
+    await box.fill("SAY: blue");
     await form.getByRole("button", { name: "Answer" }).click();
     await state(page, "Succeeded").waitFor();
     const events = await world.events(run);
@@ -299,12 +298,14 @@ test("a run that is not there is said to be not there", async () => {
 
 test("who may not steer a run is told why, and reads it", async () => {
   const run = await world.create(["SAY: not yours"]);
-  const person = await world.call("POST", "/people", {
-    body: { email: "reader@example.com", display_name: "Reader", role: "member" },
+  const key = await addPerson(world.db, {
+    email: "reader@example.com",
+    display_name: "Reader",
+    role: "member",
   });
   const { page, context } = await world.visit("/favicon.svg", { signedIn: false });
   await context.route("**/api/**", (route) =>
-    route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${person.body.key}` } }),
+    route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${key}` } }),
   );
   await page.goto(`/runs/${run}`);
   await page.getByText(/This run belongs to .* may steer it/).waitFor();
