@@ -39,6 +39,10 @@ bench: setup ## measure each promise about speed
 torture: setup ## break everything in a hundred ways and prove that no promise is broken (ARGS="7 12" for some seeds)
 	@node e2e/torture/main.ts $(ARGS)
 
+screenshots: setup-test ## take pictures of every page into docs/img (ONLY="home keys" for some)
+	@scripts/fonts
+	@vitest run --config scripts/screenshots.config.ts
+
 full: ## check, the tests with their longer rounds, bench
 	@$(MAKE) check
 	@OUTRIDER_FULL=1 $(MAKE) test

@@ -47,8 +47,9 @@ describe("workers", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Drain", exact: true }).press("Enter");
     await page.getByText("worker-1 takes nothing new").waitFor();
     await row.getByText("Draining").waitFor();
-    await worker.drained;
+    // It finishes what it has, and leaves.
     await world.call("POST", `/agent/runs/${run}/cancel`);
+    await worker.drained;
     expect(complaints).toEqual([]);
     await context.close();
   });

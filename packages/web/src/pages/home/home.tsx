@@ -21,15 +21,16 @@ function focusPrompt() {
 export function Home() {
   const navigate = useNavigate();
   const client = useQueryClient();
-  const { hash } = useLocation();
+  const { hash, state } = useLocation();
   const search = useSearch({ from: "/frame/" });
   const newest = useQuery(queries.runs({ limit: 1 }));
   const { attention, active, finished, error, isLoading } = useOverview();
   useShortcut({ keys: "c", what: "New run", run: focusPrompt });
   useRunHints(() => void client.invalidateQueries({ queryKey: ["runs", "short"] }));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: who comes here again, from here, wants to type again.
   useEffect(() => {
     if (hash === "new-run") focusPrompt();
-  }, [hash]);
+  }, [hash, state]);
 
   // Taken once: after a reload what was typed since counts.
   useEffect(() => {
