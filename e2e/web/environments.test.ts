@@ -32,7 +32,6 @@ describe("environments", () => {
   test("one is made, built with its log in sight, and tried out", async () => {
     const { page, complaints } = await world.visit("/environments");
     await page.getByRole("heading", { name: "No environments yet" }).waitFor();
-    await expectAccessible(page);
     await page.getByRole("link", { name: "New environment" }).click();
     await page.getByLabel("Name", { exact: true }).fill("site");
     await page.getByLabel("Repository 1", { exact: true }).fill(`file://${site.bare}`);
@@ -75,8 +74,8 @@ describe("environments", () => {
     const { page, complaints } = await world.visit(`/environments/${id}?tab=builds`);
     await page.getByRole("button", { name: "Build now" }).click();
     const build = page.getByRole("region", { name: "Build" });
-    await build.getByRole("alert").getByText("ended with exit code 3").waitFor();
-    await build.getByRole("alert").getByText("Correct the environment's setup commands").waitFor();
+    await build.getByRole("alert").getByText("Step 2 ended with exit code 3").waitFor();
+    await build.getByRole("alert").getByText("Correct the command").waitFor();
     await build.getByText("exit 3", { exact: true }).waitFor();
     await build.getByText("no such tool", { exact: true }).waitFor();
     await expectAccessible(page);

@@ -23,7 +23,7 @@ export function Facts({ run }: { run: RunItem }) {
         {environment_id ? <EnvironmentName id={environment_id} /> : "empty workspace"}
       </Fact>
       {model_id && <Fact name="Model">{model_id}</Fact>}
-      <Fact name={run.started_at ? "Duration" : "Waiting for"}>
+      <Fact name={run.started_at ? (run.turns > 1 ? "Last turn" : "Duration") : "Waiting for"}>
         <Duration from={run.started_at ?? run.created_at} to={isOver ? run.finished_at : undefined} />
       </Fact>
       <Fact name="Cost">{dollars(run.usage.cost_usd)}</Fact>

@@ -8,10 +8,12 @@ import { waitingWords } from "./waiting.ts";
 interface OutcomeProps {
   run: Pick<RunItem, "state" | "status_message" | "queue" | "turns">;
   onRerun?: (() => void) | undefined;
+  /** The question stands right below, in the transcript: where there is little room, once is enough. */
+  isBesideQuestion?: boolean;
 }
 
 /** What the reader should know before anything else: why it waits, what it asks, why it failed and what to do. */
-export function Outcome({ run, onRerun }: OutcomeProps) {
+export function Outcome({ run, onRerun, isBesideQuestion = false }: OutcomeProps) {
   const { state, status_message: status } = run;
   if (state === "QUEUED") {
     const { title, detail } = waitingWords(run);
@@ -23,7 +25,12 @@ export function Outcome({ run, onRerun }: OutcomeProps) {
   }
   if (state === "BLOCKED" && status) {
     return (
-      <Card tone="warn" Sign={CircleQuestionMark} title="The agent asks">
+      <Card
+        tone="warn"
+        Sign={CircleQuestionMark}
+        title="The agent asks"
+        className={clsx(isBesideQuestion && "max-sm:hidden")}
+      >
         <span className="whitespace-pre-wrap [unicode-bidi:plaintext]">{status.message}</span>
       </Card>
     );
@@ -67,16 +74,18 @@ interface CardProps {
   Sign: typeof CircleX;
   title: string;
   action?: ReactNode;
+  className?: string;
   children: ReactNode;
 }
 
-function Card({ tone, Sign, title, action, children }: CardProps) {
+function Card({ tone, Sign, title, action, className, children }: CardProps) {
   return (
     <section
       aria-label={title}
       className={clsx(
         "mx-4 mb-2 flex max-w-4xl items-start gap-3 rounded-lg border px-3 py-2 sm:mx-6",
         tones[tone].box,
+        className,
       )}
     >
       <Sign className={clsx("mt-0.5 size-4 shrink-0", tones[tone].sign)} aria-hidden />

@@ -46,7 +46,7 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
     <main id="main" className="flex h-[calc(100dvh-3.5rem)] min-h-96 flex-col md:h-dvh">
       <div className="border-b border-line bg-surface">
         <Header run={run} steering={steering} open={action} onOpen={setAction} />
-        <Outcome run={run} onRerun={() => setAction("rerun")} />
+        <Outcome run={run} onRerun={() => setAction("rerun")} isBesideQuestion={tab === "transcript"} />
         <TabBar
           shown={tabs}
           current={tab}

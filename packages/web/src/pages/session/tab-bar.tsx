@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
+import { useEffect, useRef } from "react";
 import { type Tab, tabWords } from "./tab.ts";
 
 interface TabBarProps {
@@ -11,15 +12,24 @@ interface TabBarProps {
 
 /** The parts of a run. They are links: each has an address, and opens beside this one if wanted. */
 export function TabBar({ shown, current, counts = {} }: TabBarProps) {
+  const bar = useRef<HTMLElement>(null);
+  // On a phone the bar scrolls within itself, and the tab that is shown may be at its far end.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each change of tab moves it.
+  useEffect(() => {
+    const tab = bar.current?.querySelector<HTMLElement>("[aria-current]");
+    if (tab && bar.current) bar.current.scrollLeft = tab.offsetLeft - bar.current.clientWidth / 2;
+  }, [current]);
   return (
     <nav
+      ref={bar}
       aria-label="Parts of the run"
-      className="flex gap-1 overflow-x-auto px-2 sm:px-4 [scrollbar-width:none]"
+      className="relative flex gap-1 overflow-x-auto px-2 sm:px-4 [scrollbar-width:none]"
     >
       {shown.map((tab) => (
         <Link
           key={tab}
           to="."
+          activeOptions={{ exact: true }}
           search={tab === "transcript" ? {} : { tab }}
           aria-current={tab === current ? "page" : undefined}
           className={clsx(

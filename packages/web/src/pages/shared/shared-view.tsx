@@ -54,7 +54,7 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
             {dollars(run.usage.cost_usd)} · <Time at={run.created_at} />
           </p>
         </header>
-        {run.state !== "QUEUED" && <Outcome run={run} />}
+        {run.state !== "QUEUED" && <Outcome run={run} isBesideQuestion={current === "transcript"} />}
         <TabBar
           shown={shown}
           current={current}

@@ -114,7 +114,7 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
           }}
           className="block max-h-60 min-h-11 w-full resize-none bg-transparent px-3 pt-2.5 outline-none [field-sizing:content]"
         />
-        <div className="flex items-center gap-1 px-2 pb-2">
+        <div className="flex flex-wrap items-center gap-1 px-2 pb-2">
           <AttachButton onFiles={attach} />
           <IconButton
             label="Change the run's limits"
@@ -136,7 +136,10 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
               ))}
             </Select>
           )}
-          <p id={`${id}-effect`} className="min-w-0 flex-1 truncate px-1 text-xs text-muted max-sm:hidden">
+          <p
+            id={`${id}-effect`}
+            className="min-w-0 flex-1 truncate px-1 text-xs text-muted max-sm:order-first max-sm:basis-full"
+          >
             {effectOf(run.state, mode)}
           </p>
           <span className="flex-1 sm:hidden" />

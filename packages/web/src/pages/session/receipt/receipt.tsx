@@ -6,9 +6,9 @@ import { Section } from "../../../ui/page.tsx";
 import { resourceWords } from "./resources.ts";
 
 const networkWords = {
-  open: "Open: it could reach every public address.",
-  allowlist: "It could reach only these addresses:",
-  none: "None: it could reach nothing outside.",
+  open: "open: it could reach every public address.",
+  allowlist: "an allowlist: it could reach only",
+  none: "none: it could reach nothing outside.",
 };
 
 /** What really ran, in words. */

@@ -27,9 +27,9 @@ export function Bars({ bars, span, label }: { bars: readonly Bar[]; span: Span; 
         <li
           key={bar.key}
           title={bar.words}
-          className="grid grid-cols-[7rem_minmax(0,1fr)_4.5rem] items-center gap-3 rounded-md px-2 py-0.5 hover:bg-raised sm:grid-cols-[16rem_minmax(0,1fr)_5.5rem]"
+          className="grid grid-cols-[7rem_minmax(0,1fr)_4.5rem] items-center gap-3 rounded-md px-2 hover:bg-raised sm:grid-cols-[16rem_minmax(0,1fr)_5.5rem]"
         >
-          <span className="min-w-0 truncate text-xs">{bar.label}</span>
+          <span className="min-w-0 truncate text-xs leading-6">{bar.label}</span>
           <span className="relative block h-4 rounded bg-raised" aria-hidden>
             <span
               className={clsx("absolute inset-y-0 min-w-0.5 rounded", bar.colour)}

@@ -70,12 +70,14 @@ function added({ commands, total }: Scan, events: RunEvent[]): Scan {
         list.push({ id, command: command.slice(0, 500), from: at, failed: false, seq: event.seq });
     }
     if (event.type !== "command.finished") continue;
-    const { command_id: id, exit_code, timed_out } = event.data;
+    const { command_id: id, exit_code, timed_out, duration_ms } = event.data;
     const begun = list.findLastIndex((one) => one.id === id && one.to === undefined);
     const command = list[begun];
     if (!command) continue;
     list[begun] = {
       ...command,
+      // Its own clock is exact; events are written a little later.
+      from: Math.max(command.from, at - duration_ms),
       to: at,
       ...(exit_code !== undefined && { exit: exit_code }),
       failed: exit_code !== 0 || timed_out === true,

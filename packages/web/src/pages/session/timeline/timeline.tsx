@@ -102,7 +102,13 @@ function commandBar({ id, command, from, to, exit, failed, seq }: TimedCommand, 
   return {
     key: `${id} ${seq}`,
     label: (
-      <Link to="." search={{}} hash={`e-${seq}`} className="font-mono hover:underline">
+      <Link
+        to="."
+        search={{}}
+        hash={`e-${seq}`}
+        activeOptions={{ includeHash: true }}
+        className="block truncate font-mono hover:underline"
+      >
         {visible(command)}
       </Link>
     ),

@@ -4,12 +4,12 @@ import { useMemo } from "react";
 import { bytes } from "../../../ui/amount.ts";
 import { buttonClass, IconButton } from "../../../ui/button.tsx";
 import { CopyButton } from "../../../ui/copy.tsx";
+import { terminalLines, withoutColours } from "../../../ui/terminal.ts";
 import { Duration, durationWords } from "../../../ui/time.tsx";
 import { visible, visibleLine } from "../../../ui/visible.ts";
 import { Badge, Card } from "./card.tsx";
 import { Output } from "./output.tsx";
 import { type BlockFacts, find, type Of, useOpen, useReading } from "./reading.ts";
-import { terminalLines, withoutColours } from "./terminal.ts";
 
 const PREVIEW = 3;
 const LIVE = 12;

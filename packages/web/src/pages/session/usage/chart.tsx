@@ -20,11 +20,12 @@ export function Chart({ points, title, show }: ChartProps) {
   const id = useId();
   const from = points[0]?.at ?? 0;
   const to = points.at(-1)?.at ?? 0;
-  const most = Math.max(...points.map(({ value }) => value), 0) || 1;
+  const most = Math.max(...points.map(({ value }) => value), 0);
   const x = (at: number) => (to === from ? WIDTH : (WIDTH * (at - from)) / (to - from));
   const y = (value: number) => HEIGHT - (HEIGHT * value) / most;
   const line = points.map(({ at, value }) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" L");
   const last = points.at(-1)?.value ?? 0;
+  if (most === 0) return <p className="text-muted">It stayed at {show(0)}.</p>;
   return (
     <figure>
       <div className="flex gap-2">

@@ -21,7 +21,7 @@ interface Measure {
 const measures: Measure[] = [
   { name: "Cost", of: (usage) => usage.cost_usd, show: dollars },
   { name: "Input tokens", of: (usage) => usage.input_tokens, show: count },
-  { name: "from the cache", of: (usage) => usage.cached_input_tokens, show: count },
+  { name: "Cached input", of: (usage) => usage.cached_input_tokens, show: count },
   { name: "Output tokens", of: (usage) => usage.output_tokens, show: count },
   { name: "Steps", of: (usage) => usage.steps, show: count },
   { name: "Working time", of: (usage) => usage.run_seconds * 1_000, show: durationWords },
