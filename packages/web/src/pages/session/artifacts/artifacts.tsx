@@ -6,9 +6,7 @@ import { Button, buttonClass } from "../../../ui/button.tsx";
 import { Empty } from "../../../ui/empty.tsx";
 import { visible } from "../../../ui/visible.ts";
 import type { LogSource } from "../log/source.ts";
-import { kindOf, Preview } from "./preview.tsx";
-
-export type ArtifactItem = NonNullable<RunItem["artifacts"]>[number];
+import { type ArtifactItem, kindOf, Preview } from "./preview.tsx";
 
 interface ArtifactsProps {
   artifacts: readonly ArtifactItem[] | undefined;

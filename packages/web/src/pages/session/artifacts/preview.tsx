@@ -1,10 +1,12 @@
+import type { RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import { Problem } from "../../../ui/problem.tsx";
 import { SkeletonRows } from "../../../ui/skeleton.tsx";
 import { TextRegion } from "../../../ui/text-region.tsx";
 import { visible } from "../../../ui/visible.ts";
-import type { ArtifactItem } from "./artifacts.tsx";
+
+export type ArtifactItem = NonNullable<RunItem["artifacts"]>[number];
 
 const MIB = 1024 * 1024;
 const LONGEST_TEXT = 200_000;
