@@ -1,4 +1,3 @@
-import type { RunItem } from "@outrider/sdk";
 import { Download, FileBox, FileDiff, File as FileSign } from "lucide-react";
 import { useState } from "react";
 import { bytes } from "../../../ui/amount.ts";
