@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { paint, terminalLines, withoutColours } from "../src/pages/session/transcript/terminal.ts";
+import { paint, terminalLines, withoutColours } from "../src/ui/terminal.ts";
 
 const ESC = "\u001b";
 

@@ -52,7 +52,7 @@ export function List({ log, selection, handle, scroller, opened, startsAtEnd }: 
     getScrollElement: () => scroller.current,
     estimateSize: (index) => (index < selection.length ? estimate(blocks, selection[index] as number) : 80),
     getItemKey: keyOf,
-    overscan: 4,
+    overscan: 3,
     gap: 8,
     paddingStart: 16,
     paddingEnd: 24,
