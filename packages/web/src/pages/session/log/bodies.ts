@@ -3,9 +3,9 @@ import type { Blocks } from "./blocks.ts";
 import { textOf } from "./size.ts";
 import type { LogSource } from "./source.ts";
 
-/** Events are kept and fetched by the hundred. */
-const PAGE = 100;
-const MOST_PAGES = 24;
+/** Few enough that blocks which lie far apart, as under a filter, do not bring much along that nobody looks at. */
+const PAGE = 50;
+const MOST_PAGES = 48;
 const MOST_CHARACTERS = 2_000_000;
 /** Who scrolls fast passes by much that need not be fetched. */
 const PATIENCE_MS = 50;

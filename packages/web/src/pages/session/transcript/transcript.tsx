@@ -62,10 +62,9 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
   const linked = useLinkedEvent(log.status !== "loading", goTo);
 
   const changeFilter = (next: Filter) => {
-    const block = list.current?.top();
+    list.current?.hold();
     setFilter(next);
     setTarget(undefined);
-    if (block !== undefined) requestAnimationFrame(() => list.current?.keep(block));
   };
   const goToHit = (step: -1 | 1) => {
     const { length } = search.hits;
@@ -142,6 +141,7 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
           ) : (
             <List
               log={log}
+              filter={filter}
               selection={selection}
               handle={list}
               scroller={scroller}
