@@ -5,7 +5,7 @@ export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format sbom bench torture full clean setup setup-test
+.PHONY: help run test check format sbom bench torture screenshots full clean setup setup-test
 
 help: ## show these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,6 +38,10 @@ bench: setup ## measure each promise about speed
 
 torture: setup ## break everything in a hundred ways and prove that no promise is broken (ARGS="7 12" for some seeds)
 	@node e2e/torture/main.ts $(ARGS)
+
+screenshots: setup-test ## take pictures of every page into docs/img (ONLY="home keys" for some)
+	@scripts/fonts
+	@vitest run --config scripts/screenshots.config.ts
 
 full: ## check, the tests with their longer rounds, bench
 	@$(MAKE) check

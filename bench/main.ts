@@ -3,6 +3,7 @@ import { benchCalls } from "./calls.ts";
 import { benchCancel } from "./cancel.ts";
 import { interruption } from "./child.ts";
 import { benchCli } from "./cli.ts";
+import { benchLists } from "./lists.ts";
 import { benchMemory } from "./memory.ts";
 import { benchQueue } from "./queue.ts";
 import { benchResume } from "./resume.ts";
@@ -25,6 +26,7 @@ const benches: Record<string, (part?: string) => Promise<Verdict[]>> = {
   steps: benchSteps,
   resume: benchResume,
   cli: benchCli,
+  lists: benchLists,
 };
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);

@@ -49,7 +49,7 @@ export async function fillYear(db: Db, { runs, eventsPerRun, keyId }: Year): Pro
       select indexname as name, indexdef as definition from pg_indexes
       where tablename in ('runs', 'run_words') and indexname not in ('runs_pkey', 'run_words_pkey')`;
     for (const { name } of indexes) await tx`drop index ${tx(name)}`;
-    await writeRuns(tx, runs, keyId);
+    await writeRuns(tx, { runs, eventsPerRun, keyId });
     await writeEvents(tx, eventsPerRun);
     for (const { definition } of indexes) await tx.unsafe(definition);
   });
@@ -65,7 +65,7 @@ function known(tx: Tx) {
       ${places.split(" ")}::text[] as places, ${details.split(" ")}::text[] as details`;
 }
 
-async function writeRuns(tx: Tx, runs: number, keyId: string): Promise<void> {
+async function writeRuns(tx: Tx, { runs, eventsPerRun, keyId }: Year): Promise<void> {
   await tx`
     with known as materialized (${known(tx)}),
     drawn as (
@@ -99,14 +99,15 @@ async function writeRuns(tx: Tx, runs: number, keyId: string): Promise<void> {
     ) ended`;
   await tx`
     insert into run_words (run_id, title, search, metadata)
-    select run_id, title, array_to_tsvector(array_remove(regexp_split_to_array(lower(title || ' ' || prompt), '[^a-z0-9]+'), '')),
+    select run_id, title, array_to_tsvector(array_remove(string_to_array(
+        lower(translate(title || ' ' || prompt, E'.,;()-\\n', '       ')), ' '), '')),
       metadata from runs`;
   // What is open has just been touched, so that no bound ends it meanwhile.
   await tx`
     insert into run_heads (run_id, state, phase, attempt, last_seq, owner_uid, key_id, environment_id, queued_at, execution_id,
       worker_id, lease_expires_at, turn_deadline_at, blocked_at)
     select run_id, state, case when state = 'QUEUED' then 'queued' when state = 'BLOCKED' then 'blocked'
-        when state = 'INPROGRESS' then 'working' else 'done' end, 1, 1, creator_uid, key_id, environment_id,
+        when state = 'INPROGRESS' then 'working' else 'done' end, 1, ${eventsPerRun}::int, creator_uid, key_id, environment_id,
       case when state in ('SUCCEEDED', 'FAILED', 'CANCELLED') then created_at else outrider_now() end,
       case when state = 'INPROGRESS' then gen_random_uuid() end, case when state = 'INPROGRESS' then gen_random_uuid() end,
       case when state = 'INPROGRESS' then outrider_now() + interval '1 day' end,
@@ -128,7 +129,6 @@ async function writeEvents(tx: Tx, perRun: number): Promise<void> {
       r.created_at + seq * interval '1 second', 1, 1,
       jsonb_build_object('text', repeat(md5(seq::text || r.trace_id), 1 + seq % 8))
     from runs r cross join lateral generate_series(1, ${perRun}::int) seq`;
-  await tx`update run_heads set last_seq = ${perRun}`;
 }
 
 // As a program of its own, it fills an installation's database for whoever wants to look at one.

@@ -29,10 +29,9 @@ async function make(body: object): Promise<string> {
 const stored = async (id: string) => (await world.call("GET", `/agent/environments/${id}`)).body;
 
 describe("environments", () => {
-  test("one is made, built with its log in sight, and tried out", async () => {
+  test("one is made, and built with its log in sight", async () => {
     const { page, complaints } = await world.visit("/environments");
     await page.getByRole("heading", { name: "No environments yet" }).waitFor();
-    await expectAccessible(page);
     await page.getByRole("link", { name: "New environment" }).click();
     await page.getByLabel("Name", { exact: true }).fill("site");
     await page.getByLabel("Repository 1", { exact: true }).fill(`file://${site.bare}`);
@@ -54,7 +53,17 @@ describe("environments", () => {
     await build.getByText("all is made", { exact: true }).waitFor();
     await expectAccessible(page);
 
-    await page.getByRole("link", { name: "Test run" }).click();
+    expect(complaints).toEqual([]);
+  });
+
+  test("a test run shows here what it does, and opens as the run that it is", async () => {
+    const id = await make({
+      name: "tried",
+      repos: [{ url: `file://${site.bare}` }],
+      setup_commands: ["echo one > made"],
+      variables: { GREETING: "good day" },
+    });
+    const { page, complaints } = await world.visit(`/environments/${id}?tab=test`, { theme: "dark" });
     await expect.poll(() => page.getByLabel("What to try").inputValue()).toContain("RUN: pwd");
     await page
       .getByLabel("What to try")
@@ -75,8 +84,8 @@ describe("environments", () => {
     const { page, complaints } = await world.visit(`/environments/${id}?tab=builds`);
     await page.getByRole("button", { name: "Build now" }).click();
     const build = page.getByRole("region", { name: "Build" });
-    await build.getByRole("alert").getByText("ended with exit code 3").waitFor();
-    await build.getByRole("alert").getByText("Correct the environment's setup commands").waitFor();
+    await build.getByRole("alert").getByText("Step 2 ended with exit code 3").waitFor();
+    await build.getByRole("alert").getByText("Correct the command").waitFor();
     await build.getByText("exit 3", { exact: true }).waitFor();
     await build.getByText("no such tool", { exact: true }).waitFor();
     await expectAccessible(page);

@@ -76,12 +76,10 @@ describe("keys", () => {
     const agent = (await world.call("POST", "/agent/identities", { body: { name: "release-bot" } })).body;
     const { page, context, complaints } = await world.visit(`/keys?agent=${agent.uid}`);
     const sheet = page.getByRole("dialog");
-    await vi.waitUntil(
-      async () => (await sheet.getByLabel("Cloud agent", { exact: true }).inputValue()) === agent.uid,
-    );
+    await sheet.getByRole("option", { name: "release-bot", selected: true }).waitFor({ state: "attached" });
     await sheet.getByLabel("Name").fill("releases");
     await sheet.getByLabel("Create and steer runs").uncheck();
-    await sheet.getByText("Limits").click();
+    await sheet.getByText("Limits · optional").click();
     await sheet.getByLabel("Runs at once").fill("2");
     await sheet.getByLabel("Dollars a day").fill("5");
     await sheet.getByRole("button", { name: "Make the key" }).click();

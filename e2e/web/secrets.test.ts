@@ -23,14 +23,16 @@ describe("secrets", () => {
     expect(await field.getAttribute("type")).toBe("password");
     await field.fill("short");
     await page.getByRole("button", { name: "Store secret" }).click();
-    await page.getByRole("alert").getByText("Must have at least 8 bytes").waitFor();
+    await page
+      .getByText("Must have at least 8 bytes: shorter ones cannot be masked.", { exact: true })
+      .waitFor();
     await field.fill(value);
     await page.getByRole("button", { name: "Reveal the value" }).click();
     expect(await field.inputValue()).toBe(value);
     await expectAccessible(page);
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Store secret" }).click();
-    await page.getByRole("cell", { name: "API_TOKEN" }).waitFor();
+    await page.getByRole("cell", { name: "API_TOKEN", exact: true }).waitFor();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await page.content()).not.toContain(value);
     await expectAccessible(page);
@@ -62,7 +64,7 @@ describe("secrets", () => {
     const sent = page.waitForRequest((request) => request.method() === "PUT");
     await page.getByRole("button", { name: "Store secret" }).click();
     expect((await sent).postDataJSON()).toEqual({ value: key });
-    await page.getByRole("cell", { name: "DEPLOY_KEY" }).waitFor();
+    await page.getByRole("cell", { name: "DEPLOY_KEY", exact: true }).waitFor();
     expect(complaints).toEqual([]);
   });
 

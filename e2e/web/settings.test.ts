@@ -54,7 +54,7 @@ describe("settings", () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(`${world.origin}/`);
     await page.goto("/settings");
-    await page.getByRole("button", { name: "Change it" }).click();
+    await page.getByRole("button", { name: "Change the password" }).click();
     await page.getByLabel("Current password").fill("not it");
     await page.getByLabel("New password").fill("twelve brass kettles in june");
     await page.getByRole("button", { name: "Change the password" }).click();

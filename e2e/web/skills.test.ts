@@ -47,13 +47,12 @@ describe("skills", () => {
     await expectAccessible(page);
     await page.getByRole("button", { name: "Copy spec of release-notes" }).click();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(skill.skill_spec);
-    await page.getByRole("link", { name: "Run with release-notes" }).click();
-    await page.waitForURL((url) => url.pathname === "/");
-    const chosen = new URL(page.url()).searchParams;
-    expect(Object.fromEntries(chosen)).toMatchObject({
-      skill: skill.skill_spec,
-      environment: body.environment_id,
-    });
+    await page.getByRole("link", { name: /Run with this skill.*release-notes/ }).click();
+    const form = page.getByRole("form", { name: "New run" });
+    await form.getByRole("button", { name: /Options|More/ }).click();
+    expect(await form.getByLabel("Skill", { exact: true }).inputValue()).toBe(skill.skill_spec);
+    expect(await form.getByLabel("Environment", { exact: true }).inputValue()).toBe(body.environment_id);
+    expect(new URL(page.url()).search).toBe("");
     expect(complaints).toEqual([]);
   });
 });

@@ -41,14 +41,15 @@ describe("workers", () => {
     await expectAccessible(page);
 
     await row.getByRole("button", { name: "Drain worker-1" }).press("Enter");
-    await page.getByRole("dialog").getByRole("button", { name: "Go back" }).press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).press("Enter");
     expect((await world.call("GET", "/workers")).body.workers[0].draining).toBe(false);
     await row.getByRole("button", { name: "Drain worker-1" }).press("Enter");
     await page.getByRole("dialog").getByRole("button", { name: "Drain", exact: true }).press("Enter");
     await page.getByText("worker-1 takes nothing new").waitFor();
     await row.getByText("Draining").waitFor();
-    await worker.drained;
+    // It finishes what it has, and leaves.
     await world.call("POST", `/agent/runs/${run}/cancel`);
+    await worker.drained;
     expect(complaints).toEqual([]);
     await context.close();
   });

@@ -52,6 +52,8 @@ export async function startWebWorld(environment: Record<string, string> = {}): P
         locale: "en-GB",
         timezoneId: "Europe/Berlin",
       });
+      // Less than a test may take, so that it says what it waited for.
+      context.setDefaultTimeout(20_000);
       await context.grantPermissions(["clipboard-read", "clipboard-write"]);
       if (signedIn) await signIn(context, world);
       const page = await context.newPage();

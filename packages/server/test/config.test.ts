@@ -12,6 +12,18 @@ describe("the configuration", () => {
     expect(readConfig({ port: "6000" }, environment)).toMatchObject({ port: 6_000 });
   });
 
+  test("keeps everything unless it is told otherwise, by age and by size", () => {
+    expect(readConfig({}, {}).retention).toEqual({
+      runs: {},
+      events: {},
+      artifacts: {},
+      files: {},
+      builds: {},
+    });
+    const environment = { OUTRIDER_KEEP_EVENTS_DAYS: "90", OUTRIDER_KEEP_EVENTS_GB: "1.5" };
+    expect(readConfig({}, environment).retention.events).toEqual({ days: 90, bytes: 1.5 * 1024 ** 3 });
+  });
+
   test.each([
     { OUTRIDER_TLS: "self-signed" },
     { OUTRIDER_TLS_CERT: "/c.pem", OUTRIDER_TLS_KEY: "/k.pem" },
@@ -42,6 +54,9 @@ describe("the configuration", () => {
     [{ OUTRIDER_MASTER_KEY: "c2hvcnQ=" }, /OUTRIDER_MASTER_KEY must be 32 bytes/],
     [{ OUTRIDER_PUBLIC_URL: "example.com" }, /OUTRIDER_PUBLIC_URL must be an http/],
     [{ OUTRIDER_LOG_LEVEL: "loud" }, /OUTRIDER_LOG_LEVEL/],
+    [{ OUTRIDER_KEEP_EVENTS_DAYS: "0" }, /OUTRIDER_KEEP_EVENTS_DAYS must be a number above 0, or not set/],
+    [{ OUTRIDER_KEEP_FILES_GB: "much" }, /OUTRIDER_KEEP_FILES_GB must be a number above 0/],
+    [{ OUTRIDER_MIN_FREE_MB: "-1" }, /OUTRIDER_MIN_FREE_MB must be a number of megabytes/],
   ])("refuses %o with the variable and the remedy", (environment, message) => {
     expect(() => readConfig({}, environment)).toThrow(message);
   });

@@ -58,7 +58,7 @@ export async function testDatabase(): Promise<{ url: string; drop(): Promise<voi
 /** The real service on a database of its own, spoken to over HTTP. */
 export async function testServer(settings: Record<string, string> = {}): Promise<TestServer> {
   const database = await testDatabase();
-  const dataDir = await mkdtemp(join(tmpdir(), "outrider-test-"));
+  const dataDir = settings.OUTRIDER_DATA_DIR ?? (await mkdtemp(join(tmpdir(), "outrider-test-")));
   const environment = {
     DATABASE_URL: database.url,
     OUTRIDER_DATA_DIR: dataDir,

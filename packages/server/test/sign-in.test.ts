@@ -1,9 +1,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../src/config.ts";
+import { openBlobs } from "../src/engine/blobs.ts";
+import { clean } from "../src/engine/janitor.ts";
+import { keepAll } from "../src/engine/retention.ts";
 import { startServer } from "../src/main.ts";
+import { noteSessionUse } from "../src/store/sessions.ts";
 import { browser, tokenOf } from "./browser.ts";
 import { type TestServer, testServer } from "./server.ts";
 
@@ -113,6 +118,40 @@ describe("a one-time link", () => {
       expect(row?.text).not.toContain(hex);
     }
   });
+});
+
+test("who guesses passwords has no more tries on two servers than on one", async () => {
+  const guess = (origin: string) =>
+    server.call("POST", `${origin}/api/v1/auth/sign-in`, {
+      key: null,
+      body: { email: "two-servers@example.com", password: "a wrong guess" },
+    });
+  const origins = Array.from({ length: 12 }, (_, index) => (index % 2 ? second.origin : server.origin));
+  const statuses = (await Promise.all(origins.map(guess))).map(({ status }) => status);
+  expect(statuses.sort()).toEqual([...Array(10).fill(401), 429, 429]);
+});
+
+test("what has ended is taken away: links, tries, and sessions a day later", async () => {
+  const [open, over, past] = await Promise.all(
+    ["open", "over", "past"].map((name) => signedIn(`${name}-janitor@example.com`)),
+  );
+  const { person } = await invited("link-janitor@example.com");
+  await over?.page.call("POST", "/auth/sign-out");
+  await past?.page.call("POST", "/auth/sign-out");
+  await server.db`
+    update sessions set ended_at = ended_at - interval '25 hours' where person_uid = ${past?.uid as string}`;
+  await server.db`update sign_in_links set expires_at = outrider_now() where person_uid = ${person.uid}`;
+  await server.db`
+    insert into sign_in_tries values ('\\x01', 1, outrider_now()), ('\\x02', 1, outrider_now() + interval '1 hour')`;
+  const { db, dataDir } = server;
+  const blobs = openBlobs(join(dataDir, "blobs"), db);
+  await clean({ db, blobs, retention: keepAll, log: pino({ level: "silent" }) }, { sweeps: false });
+  const uids = [open, over, past].map((each) => each?.uid as string);
+  const sessions = await server.db`select person_uid from sessions where person_uid = any(${uids}::uuid[])`;
+  expect(sessions.map(({ person_uid }) => person_uid).sort()).toEqual([open?.uid, over?.uid].sort());
+  expect(await server.db`select 1 from sign_in_links where person_uid = ${person.uid}`).toHaveLength(0);
+  const tries = await server.db`select subject from sign_in_tries where subject in ('\\x01', '\\x02')`;
+  expect(tries.map(({ subject }) => subject.toString("hex"))).toEqual(["02"]);
 });
 
 describe("the cookie", () => {
@@ -281,7 +320,6 @@ describe("a session", () => {
     const age = (days: number) => server.db`
       update sessions set created_at = created_at - make_interval(days => ${days}),
         expires_at = expires_at - make_interval(days => ${days}) where session_id = ${session.session_id}`;
-    const { noteSessionUse } = await import("../src/store/sessions.ts");
     const use = () => noteSessionUse(server.db, [session.session_id]);
     const left = async () => daysUntil((await page.call("GET", "/me")).body.session.expires_at);
     await age(10);

@@ -21,7 +21,8 @@ export async function setPassword(password: string, current?: string): Promise<v
 
 /** What was kept of somebody who used this browser before is not for the next one. */
 function welcome(me: Me): Me {
-  queryClient.clear();
-  queryClient.setQueryData(queries.me().queryKey, me);
+  const own = queries.me().queryKey;
+  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== own[0] });
+  queryClient.setQueryData(own, me);
   return me;
 }

@@ -5,6 +5,7 @@ import {
   lazyRouteComponent,
   Outlet,
 } from "@tanstack/react-router";
+import { readHomeSearch } from "./pages/home/search.ts";
 import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageTrouble } from "./pages/page-trouble.tsx";
@@ -39,6 +40,7 @@ const frame = createRoute({ getParentRoute: () => root, id: "frame", component: 
 const home = createRoute({
   getParentRoute: () => frame,
   path: "/",
+  validateSearch: readHomeSearch,
   component: lazyRouteComponent(() => import("./pages/home/home.tsx"), "Home"),
 });
 

@@ -131,10 +131,11 @@ export async function startWorld(environment: Record<string, string> = {}) {
 
     async worker(options: Partial<WorkerOptions> = {}): Promise<Worker> {
       const { slots = 8, drainMs = 20_000, url = origin } = options;
-      const identity = { key: workerKey, name: `worker-${workers.length + 1}`, version: "0" };
       const worker = await startWorker({
+        name: `worker-${workers.length + 1}`,
+        version: "0",
         ...options,
-        ...identity,
+        key: workerKey,
         url,
         slots,
         drainMs,

@@ -103,7 +103,8 @@ async function takeEvents(db: Db, { days, bytes }: Bound): Promise<number> {
   }
   let taken = 0;
   for (let after = FIRST_ID; ; ) {
-    const runIds = await listRunsWithEvents(db, after, RUNS_AT_ONCE);
+    // By number, one at a time: no more goes than must.
+    const runIds = await listRunsWithEvents(db, after, excess > 0 ? 1 : RUNS_AT_ONCE);
     const last = runIds.at(-1);
     const cut = excess > 0 ? now : before;
     if (last === undefined || cut === undefined || isCreatedAfter(runIds[0] as string, cut)) return taken;

@@ -43,13 +43,13 @@ export async function lockOldRuns(tx: Tx, before: string, limit: number): Promis
  */
 export async function listRunsWithEvents(sql: Sql, after: string, limit: number): Promise<string[]> {
   const rows = await sql<{ run_id: string }[]>`
-    with recursive having (run_id) as (
+    with recursive logged (run_id) as (
       (select run_id from events where run_id > ${after} order by run_id limit 1)
       union all
       select (select e.run_id from events e where e.run_id > h.run_id order by e.run_id limit 1)
-      from having h where h.run_id is not null
+      from logged h where h.run_id is not null
     )
-    select run_id from having where run_id is not null limit ${limit}`;
+    select run_id from logged where run_id is not null limit ${limit}`;
   return rows.map(({ run_id }) => run_id);
 }
 

@@ -91,8 +91,9 @@ export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefi
       (select jsonb_agg(jsonb_build_object('file_name', a.file_name, 'mime_type', a.mime_type,
           'size_bytes', length(a.data)) order by a.position)
         from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments,
-      (select jsonb_agg(jsonb_build_object('artifact_id', f.artifact_id, 'type', f.type, 'name', f.name,
-          'mime_type', f.mime_type, 'size_bytes', f.size_bytes, 'is_removed', nullif(f.removed_at is not null, false)) order by f.created_at, f.artifact_id)
+      (select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('artifact_id', f.artifact_id, 'type', f.type, 'name', f.name,
+          'mime_type', f.mime_type, 'size_bytes', f.size_bytes, 'is_removed', nullif(f.removed_at is not null, false)))
+          order by f.created_at, f.artifact_id)
         from artifacts f where f.run_id = r.run_id) as artifacts,
       (select s.expires_at from shares s where s.run_id = r.run_id and s.expires_at > outrider_now()) as shared_until
     from runs r join run_heads h using (run_id) ${creators(sql)}

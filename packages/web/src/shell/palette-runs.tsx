@@ -6,6 +6,7 @@ import { outrider } from "../api.ts";
 import { queries } from "../queries.ts";
 import { RunState } from "../ui/run-state.tsx";
 import { Time } from "../ui/time.tsx";
+import { visibleLine } from "../ui/visible.ts";
 import { PaletteGroup } from "./palette-group.tsx";
 
 const PAUSE_MS = 200;
@@ -41,7 +42,7 @@ export function PaletteRuns({ typed, onChosen }: { typed: string; onChosen: () =
 function Line({ run: { title, state, phase, updated_at } }: { run: RunItem }) {
   return (
     <>
-      <span className="min-w-0 flex-1 truncate">{title}</span>
+      <span className="min-w-0 flex-1 truncate">{visibleLine(title)}</span>
       <span className="text-xs">
         <RunState state={state} phase={phase} />
       </span>

@@ -12,7 +12,7 @@ interface ChoiceProps<T extends string> {
 /** A few alternatives side by side, one of them chosen. */
 export function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
   return (
-    <fieldset className="inline-flex flex-wrap rounded-md border border-line bg-raised p-0.5">
+    <fieldset className="flex w-fit flex-wrap rounded-md border border-line bg-raised p-0.5">
       <legend className="sr-only">{label}</legend>
       {options.map((option) => (
         <button

@@ -25,14 +25,14 @@ export function Dialog(props: DialogProps) {
   useEffect(() => {
     const element = dialog.current;
     if (!open || !element || element.open) return;
-    const opener = document.activeElement;
+    const opener = openerOf(document.activeElement);
     element.showModal();
     // Else the browser takes the first button, which closes it again.
     element.querySelector<HTMLElement>("[data-autofocus]")?.focus();
     return () => {
       element.close();
-      // It has left the page by now, and what has left gives nothing back by itself.
-      if (opener instanceof HTMLElement && document.activeElement === document.body) opener.focus();
+      // By now the dialog is out of the page, and the browser has forgotten where it came from.
+      if (opener?.isConnected && document.activeElement === document.body) opener.focus();
     };
   }, [open]);
   if (!open) return null;
@@ -68,4 +68,10 @@ export function Dialog(props: DialogProps) {
       {footer && <footer className="flex justify-end gap-2 border-t border-line px-5 py-3">{footer}</footer>}
     </dialog>
   );
+}
+
+/** What the focus goes back to. An item of a menu is gone by then; the button that opened the menu stands for it. */
+function openerOf(element: Element | null): HTMLElement | null {
+  const button = element?.closest("[role=menu]")?.getAttribute("aria-labelledby");
+  return button ? document.getElementById(button) : (element as HTMLElement | null);
 }

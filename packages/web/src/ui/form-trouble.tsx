@@ -7,12 +7,14 @@ interface FormTroubleProps {
   error: unknown;
   /** What we saw ourselves, before anything was sent. */
   faults?: Faults;
+  /** All fields are in sight, so that the faults are only said aloud here. */
+  short?: boolean;
   /** A member's pointer as the form calls it. */
   nameOf?: (pointer: string) => string;
 }
 
 /** Why a form was not taken. Each fault stands at its field too; the focus goes to the first of them. */
-export function FormTrouble({ error, faults = {}, nameOf = plainName }: FormTroubleProps) {
+export function FormTrouble({ error, faults = {}, short, nameOf = plainName }: FormTroubleProps) {
   const all = Object.entries({ ...faultsOf(error), ...faults });
   const box = useRef<HTMLDivElement>(null);
   const isThere = all.length > 0 || error != null;
@@ -37,7 +39,7 @@ export function FormTrouble({ error, faults = {}, nameOf = plainName }: FormTrou
     <div
       ref={box}
       role="alert"
-      className="flex items-start gap-3 rounded-lg border border-bad/40 bg-bad-soft p-4"
+      className={short ? "sr-only" : "flex items-start gap-3 rounded-lg border border-bad/40 bg-bad-soft p-4"}
     >
       <CircleAlert className="mt-0.5 size-4 shrink-0 text-bad" aria-hidden />
       <div className="min-w-0 flex-1">

@@ -23,8 +23,8 @@ T = TypeVar("T")
 KNOWN = {"timeout", "max_retries", "extra_headers", "extra_query", "extra_body", "idempotency_key", "_as"}
 
 TRUST_REMEDY = (
-    "The server's certificate is not trusted: set SSL_CERT_FILE to a file with the certificate or its authority's, "
-    "and use a name that it is for."
+    "The server's certificate is not trusted: set SSL_CERT_FILE to a file with the certificate "
+    "or its authority's, and use a name that it is for."
 )
 
 

@@ -36,7 +36,7 @@ export function AgentMenu({ agent: { uid, name }, mayChange, onEdit, onDelete }:
             icon={<KeyRound className="size-4" aria-hidden />}
             onSelect={() => void navigate({ to: "/keys", search: { agent: uid } })}
           >
-            Its keys
+            New key
           </MenuItem>
           <MenuItem icon={<Pencil className="size-4" aria-hidden />} onSelect={onEdit}>
             Edit

@@ -96,12 +96,13 @@ export function AgentSheet({ agent, onClose }: AgentSheetProps) {
           if (draft.name.trim() && isNumber) saving.mutate();
         }}
       >
-        <FormTrouble error={saving.error} />
+        <FormTrouble error={saving.error} short />
         <Field label="Name" error={faults["/name"]}>
           {(parts) => (
             <TextInput
               {...parts}
               required
+              data-autofocus
               value={draft.name}
               placeholder="release-bot"
               onChange={({ target }) => change({ name: target.value })}

@@ -55,6 +55,7 @@ export function Agents() {
               <Th className="hidden md:table-cell">Model</Th>
               <Th className="hidden md:table-cell">Environment</Th>
               <Th className="hidden lg:table-cell">Runs at once</Th>
+              <Th className="hidden md:table-cell">Keys</Th>
               <Th className="hidden sm:table-cell">Updated</Th>
               <Th>
                 <span className="sr-only">Actions</span>
@@ -90,7 +91,7 @@ interface AgentRowProps {
 }
 
 function AgentRow({ agent, isOwn, mayChange, onEdit, onDelete }: AgentRowProps) {
-  const { name, description, model_id, environment_id, max_concurrent_runs, updated_at } = agent;
+  const { uid, name, description, model_id, environment_id, max_concurrent_runs, updated_at } = agent;
   const { data: environments } = useQuery(queries.environments());
   const environment = environments?.find((each) => each.environment_id === environment_id);
   return (
@@ -119,6 +120,9 @@ function AgentRow({ agent, isOwn, mayChange, onEdit, onDelete }: AgentRowProps) 
         )}
       </Td>
       <Td className="hidden text-muted lg:table-cell">{max_concurrent_runs ?? "no limit"}</Td>
+      <Td className="hidden whitespace-nowrap text-muted md:table-cell">
+        {mayChange && <KeyCount uid={uid} name={name} />}
+      </Td>
       <Td className="hidden whitespace-nowrap text-muted sm:table-cell">
         <Time at={updated_at} />
       </Td>
@@ -126,5 +130,18 @@ function AgentRow({ agent, isOwn, mayChange, onEdit, onDelete }: AgentRowProps) 
         <AgentMenu agent={agent} mayChange={mayChange} onEdit={onEdit} onDelete={onDelete} />
       </Td>
     </tr>
+  );
+}
+
+/** Without a key it cannot do anything: then the way to one stands here. */
+function KeyCount({ uid, name }: { uid: string; name: string }) {
+  const { data: keys } = useQuery(queries.keys());
+  if (!keys) return null;
+  const count = keys.filter(({ agent_uid }) => agent_uid === uid).length;
+  return (
+    <Link to="/keys" search={count ? {} : { agent: uid }} className="text-accent-ink underline">
+      {count || "Make one"}
+      <span className="sr-only"> for {name}</span>
+    </Link>
   );
 }

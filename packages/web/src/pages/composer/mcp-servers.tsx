@@ -92,7 +92,7 @@ function Server({ server, at, faults, onChange, onRemove }: ServerProps) {
       </Field>
       <IconButton
         label={`Remove ${name || "this server"}`}
-        className="sm:mt-6"
+        className="max-sm:order-last max-sm:justify-self-end sm:mt-6"
         icon={<Trash2 className="size-4" aria-hidden />}
         onClick={onRemove}
       />

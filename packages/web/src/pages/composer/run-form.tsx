@@ -14,14 +14,16 @@ import { useComposer } from "./use-composer.ts";
 interface RunFormProps {
   /** What it begins with, `draftOfRun(run)` for one. Without it: the last choice, and what was left unsent. */
   initial?: Draft;
+  /** What goes over the last choice. */
+  chosen?: Partial<Draft>;
   onCreated: (run: RunAgentResponse) => void;
 }
 
 export const PROMPT_ID = "prompt";
 
 /** Asks for a run: the prompt, and everything else that a run may be given. */
-export function RunForm({ initial, onCreated }: RunFormProps) {
-  const composer = useComposer({ initial, onCreated });
+export function RunForm({ initial, chosen, onCreated }: RunFormProps) {
+  const composer = useComposer({ initial, chosen, onCreated });
   const { draft, change, faults, files, isOpen, setOpen } = composer;
   const form = useRef<HTMLFormElement>(null);
   const panel = useId();

@@ -11,14 +11,16 @@ import { requestOf } from "./request.ts";
 
 interface ComposerOptions {
   initial: Draft | undefined;
+  /** What the link that led here had chosen; it goes over what was kept. */
+  chosen: Partial<Draft> | undefined;
   onCreated: (run: RunAgentResponse) => void;
 }
 
 export type Composer = ReturnType<typeof useComposer>;
 
 /** The form's state, and its way to the API. */
-export function useComposer({ initial, onCreated }: ComposerOptions) {
-  const [draft, setDraft] = useState<Draft>(() => initial ?? keptDraft());
+export function useComposer({ initial, chosen, onCreated }: ComposerOptions) {
+  const [draft, setDraft] = useState<Draft>(() => initial ?? { ...keptDraft(), ...chosen });
   const [files, setFiles] = useState<readonly File[]>([]);
   const [faults, setFaults] = useState<readonly Fault[]>([]);
   const [isOpen, setOpen] = useState(false);

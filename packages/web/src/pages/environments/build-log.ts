@@ -21,7 +21,7 @@ export interface Notice {
 
 export type Entry = ({ type: "step" } & Step) | ({ type: "notice" } & Notice);
 
-const KEPT_CHARACTERS = 200_000;
+const KEPT_CHARACTERS = 100_000;
 
 type StepData = Extract<BuildEvent["data"], { name: string }>;
 type OutputData = Extract<BuildEvent["data"], { stream: string }>;

@@ -14,7 +14,9 @@ const looks: Record<State, { Sign: typeof CircleX; colour: string; words: string
 export function BuildState({ state }: { state: State }) {
   const { Sign, colour, words } = looks[state];
   return (
-    <span className={clsx("inline-flex items-center gap-1.5 whitespace-nowrap font-medium", colour)}>
+    <span
+      className={clsx("inline-flex items-center gap-1.5 whitespace-nowrap align-top font-medium", colour)}
+    >
       <Sign className={clsx("size-4 shrink-0", state === "BUILDING" && "animate-spin")} aria-hidden />
       {words}
     </span>

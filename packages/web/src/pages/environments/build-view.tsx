@@ -1,5 +1,6 @@
 import type { Build } from "@outrider/sdk";
 import { Link } from "@tanstack/react-router";
+import clsx from "clsx";
 import { Info } from "lucide-react";
 import { queryClient } from "../../queries.ts";
 import { bytes } from "../../ui/amount.ts";
@@ -81,10 +82,18 @@ export function BuildView({ build, isAdmin }: { build: Build; isAdmin: boolean }
 function Failure({ build, entries, isAdmin }: { build: Build; entries: readonly Entry[]; isAdmin: boolean }) {
   const { state, status_message, environment_id } = build;
   if (state !== "FAILED" || !status_message) return null;
-  const { message, remedy } = status_message;
-  // The last lines stand below, in the step that failed.
-  const isBelow = entries.some((entry) => entry.type === "step" && entry.state === "failed");
-  const words = isBelow ? (message.split("\n")[0] ?? "").replace(/ Its last lines:$/, "") : message;
+  const steps = entries.filter((entry) => entry.type === "step");
+  // The command and its last lines stand below, in the step that failed.
+  const at = steps.findIndex((step) => step.state === "failed");
+  const { exitCode } = steps[at] ?? {};
+  const words =
+    at < 0
+      ? status_message.message
+      : `Step ${at + 1} ended with exit code ${exitCode ?? "none: it was killed"}.`;
+  const remedy =
+    at < 0
+      ? status_message.remedy
+      : "Its last lines below say why. Correct the command in the configuration, then build again.";
   return (
     <div role="alert" className="border-b border-line bg-bad-soft px-4 py-3">
       <p className="whitespace-pre-wrap break-words font-medium">{words}</p>
@@ -94,7 +103,7 @@ function Failure({ build, entries, isAdmin }: { build: Build; entries: readonly 
           to="/environments/$environmentId"
           params={{ environmentId: environment_id }}
           search={{}}
-          className={`${buttonClass("plain", { small: true })} mt-2`}
+          className={clsx(buttonClass(), "mt-2")}
         >
           Edit the configuration
         </Link>

@@ -109,7 +109,18 @@ export function EnvironmentForm(props: EnvironmentFormProps) {
       <FormLimits {...part} />
       <div className="sticky bottom-14 z-10 -mx-4 flex flex-wrap items-center justify-end gap-2 border-t border-line bg-canvas px-4 py-3 md:bottom-0">
         <p className="mr-auto text-muted" role="status">
-          {isDirty ? "Unsaved changes" : isNew ? "" : "Everything is saved"}
+          {isDirty ? (
+            <>
+              Unsaved changes{" "}
+              <span className="hidden sm:inline">
+                · <Kbd keys="mod+enter" /> saves them
+              </span>
+            </>
+          ) : isNew ? (
+            ""
+          ) : (
+            "Everything is saved"
+          )}
         </p>
         {isDirty && (
           <Button
@@ -128,7 +139,7 @@ export function EnvironmentForm(props: EnvironmentFormProps) {
           busy={saving.isPending}
           disabled={isNew ? !draft.name.trim() : !isDirty}
         >
-          {action} <Kbd keys="mod+enter" />
+          {action}
         </Button>
       </div>
       <LeaveGuard isDirty={() => isDirty && !wasSaved.current} />

@@ -22,7 +22,7 @@ export function FormSecrets({ draft, change, faults, secrets }: PartProps & { se
           {secrets.map((name) => (
             <Checkbox
               key={name}
-              className="min-h-9 items-center py-1"
+              className="min-h-9 items-center! py-1"
               label={<span className="break-all font-mono text-xs">{name}</span>}
               checked={draft.secrets.includes(name)}
               aria-invalid={wrong ? true : undefined}

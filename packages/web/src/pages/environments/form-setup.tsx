@@ -21,7 +21,7 @@ export function FormSetup({ draft, change, faults }: PartProps) {
                   rows={Math.min(12, row.text.split("\n").length)}
                   placeholder="npm ci"
                   spellCheck={false}
-                  className="min-h-9! resize-y py-1.5! font-mono text-xs leading-6"
+                  className="min-h-9! field-sizing-content max-h-72 resize-y py-1.5! font-mono text-xs leading-6"
                   onChange={({ target }) => changeRow({ text: target.value })}
                 />
               )}

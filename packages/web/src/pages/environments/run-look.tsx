@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import clsx from "clsx";
 import { ArrowRight } from "lucide-react";
 import { queries } from "../../queries.ts";
 import { Ansi } from "../../ui/ansi.tsx";
@@ -28,11 +29,7 @@ export function RunLook({ runId }: { runId: string }) {
     <section aria-label="Test run" className="min-w-0 rounded-xl border border-line bg-surface">
       <header className="flex min-h-13 items-center gap-3 border-b border-line px-4 py-2">
         <span role="status">{run && <RunState state={run.state} phase={run.phase} />}</span>
-        <Link
-          to="/runs/$runId"
-          params={{ runId }}
-          className={`${buttonClass("plain", { small: true })} ml-auto`}
-        >
+        <Link to="/runs/$runId" params={{ runId }} className={clsx(buttonClass(), "ml-auto")}>
           Open the session
           <ArrowRight className="size-4" aria-hidden />
         </Link>

@@ -1,3 +1,4 @@
+import type { RunAgentRequest } from "@outrider/sdk";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Sparkles } from "lucide-react";
@@ -6,34 +7,26 @@ import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty } from "../../ui/empty.tsx";
 import { Problem } from "../../ui/problem.tsx";
-
-const script = `SAY: Hello! I am the scripted model and do what these lines say.
-RUN: uname -sr && date
-WRITE: hello.txt | A first file, written in a sandbox.
-RUN: cat hello.txt
-SAY: That was a whole run: commands, a file, and this transcript.`;
-
-const prompt =
-  "Say what operating system and which tools (git, node, python3) this sandbox has, and write that into `sandbox.md`.";
+import { firstRun } from "../welcome/first-run.ts";
 
 /** Before there is any run: one that works here and now, and is honest about what plays it. */
 export function FirstRun() {
   const navigate = useNavigate();
   const { data: models } = useQuery(queries.models());
   const start = useMutation({
-    mutationFn: (text: string) => outrider.runs.create({ title: "First run", prompt: text }),
+    mutationFn: (request: RunAgentRequest) => outrider.runs.create(request),
     onSuccess: ({ run_id }) => void navigate({ to: "/runs/$runId", params: { runId: run_id } }),
   });
   if (!models) return null;
   const isScripted = models.default_model_id === "scripted";
-  const text = isScripted ? script : prompt;
+  const request = firstRun(isScripted ? undefined : models.default_model_id);
   return (
     <section className="rounded-xl border border-line bg-surface">
       <Empty
         icon={<Sparkles className="size-5" aria-hidden />}
         title="Start with a first run"
         action={
-          <Button look="plain" busy={start.isPending} onClick={() => start.mutate(text)}>
+          <Button look="plain" busy={start.isPending} onClick={() => start.mutate(request)}>
             Run this
           </Button>
         }
@@ -42,7 +35,7 @@ export function FirstRun() {
           ? "No model is configured yet, so this one is played by the scripted model. It is no LLM: it carries out the lines below as they stand, in a real sandbox."
           : `A small task for ${models.default_model_id}, in a sandbox of its own. You can watch every step.`}
         <pre className="mt-4 overflow-x-auto rounded-lg border border-line bg-code p-3 text-left font-mono text-xs whitespace-pre-wrap text-ink">
-          {text}
+          {request.prompt}
         </pre>
         {start.error && <Problem error={start.error} />}
       </Empty>

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useLocation, useNavigate } from "@tanstack/react-router";
+import { useLocation, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { useRunHints } from "../../hints.ts";
 import { queries } from "../../queries.ts";
@@ -10,6 +10,7 @@ import { SkeletonRows } from "../../ui/skeleton.tsx";
 import { PROMPT_ID, RunForm } from "../composer/run-form.tsx";
 import { FirstRun } from "./first-run.tsx";
 import { RunGroup } from "./run-group.tsx";
+import { chosenIn } from "./search.ts";
 import { useOverview } from "./use-overview.ts";
 
 function focusPrompt() {
@@ -20,19 +21,30 @@ function focusPrompt() {
 export function Home() {
   const navigate = useNavigate();
   const client = useQueryClient();
-  const { hash } = useLocation();
+  const { hash, state } = useLocation();
+  const search = useSearch({ from: "/frame/" });
   const newest = useQuery(queries.runs({ limit: 1 }));
   const { attention, active, finished, error, isLoading } = useOverview();
   useShortcut({ keys: "c", what: "New run", run: focusPrompt });
   useRunHints(() => void client.invalidateQueries({ queryKey: ["runs", "short"] }));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: who comes here again, from here, wants to type again.
   useEffect(() => {
     if (hash === "new-run") focusPrompt();
-  }, [hash]);
+  }, [hash, state]);
+
+  // Taken once: after a reload what was typed since counts.
+  useEffect(() => {
+    if (Object.keys(search).length > 0)
+      void navigate({ to: "/", search: {}, hash: "new-run", replace: true });
+  }, [search, navigate]);
 
   const isFirst = newest.data?.length === 0;
   return (
     <Page title="Home">
-      <RunForm onCreated={({ run_id }) => void navigate({ to: "/runs/$runId", params: { runId: run_id } })} />
+      <RunForm
+        chosen={chosenIn(search)}
+        onCreated={({ run_id }) => void navigate({ to: "/runs/$runId", params: { runId: run_id } })}
+      />
       <div className="mt-6 flex flex-col gap-6">
         {error && (
           <Problem error={error} onRetry={() => void client.invalidateQueries({ queryKey: ["runs"] })} />

@@ -6,6 +6,7 @@ import { dollars } from "../../ui/amount.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { RunState } from "../../ui/run-state.tsx";
 import { Time } from "../../ui/time.tsx";
+import { visible, visibleLine } from "../../ui/visible.ts";
 import { RunDuration } from "../runs/run-duration.tsx";
 
 /** A run in one or two lines: its state, what it is about, and where it wants somebody, why. */
@@ -25,14 +26,14 @@ export function RunLine({ run }: { run: RunItem }) {
             params={{ runId: run_id }}
             className="min-w-0 truncate font-medium after:absolute after:inset-0 max-sm:w-full"
           >
-            {title}
+            {visibleLine(title)}
           </Link>
         </div>
         {message && (isFailed || isBlocked) && (
           <p
             className={isFailed ? "mt-1 line-clamp-2 break-words text-bad" : "mt-1 line-clamp-3 break-words"}
           >
-            {message.message}
+            {visible(message.message)}
           </p>
         )}
         <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-muted">
@@ -47,9 +48,8 @@ export function RunLine({ run }: { run: RunItem }) {
         <Link
           to="/runs/$runId"
           params={{ runId: run_id }}
-          hash="answer"
           className={`${buttonClass()} relative`}
-          aria-label={`Answer ${title}`}
+          aria-label={`Answer ${visibleLine(title)}`}
         >
           Answer
         </Link>

@@ -36,18 +36,18 @@ export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
         {keys.map((key) => (
           <tr key={key.key_id}>
             <Td>
-              <div className="flex flex-wrap items-center gap-2">
-                <span className="font-medium break-words">{key.name}</span>
+              <div className="font-medium break-words">{key.name}</div>
+              <div className="mt-1 flex items-center gap-2">
                 <Badge tone={key.type === "personal" ? "plain" : key.type === "agent" ? "accent" : "live"}>
                   {typeWords[key.type]}
                 </Badge>
+                <span className="font-mono text-xs text-muted">{key.prefix}…</span>
               </div>
-              <div className="mt-0.5 font-mono text-xs text-muted">{key.prefix}…</div>
               <div className="mt-1 text-xs text-muted lg:hidden">
                 {owners.nameOf(key)}
                 <span className="md:hidden"> · {powersOf(key)}</span>
                 <span className="sm:hidden">
-                  {" · "}
+                  {key.last_used_at ? " · used " : " · "}
                   <LastUsed at={key.last_used_at} />
                 </span>
                 {key.expires_at && (
@@ -60,7 +60,7 @@ export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
             </Td>
             <Td className="max-lg:hidden">{owners.nameOf(key)}</Td>
             <Td className="max-md:hidden">
-              {powersOf(key)}
+              <span className="block">{powersOf(key)}</span>
               {limitsOf(key.limits).map((limit) => (
                 <span key={limit} className="block text-xs text-muted">
                   {limit}
@@ -87,7 +87,7 @@ export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
 }
 
 function LastUsed({ at }: { at: string | undefined }) {
-  return at ? <Time at={at} /> : <>Never used</>;
+  return at ? <Time at={at} /> : <>never used</>;
 }
 
 function Expiry({ at }: { at: string | undefined }) {
@@ -114,10 +114,12 @@ function Revoke({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
       onConfirm={() => mutate()}
       onClose={onClose}
     >
-      {apiKey.type === "worker"
-        ? "Workers that use it are refused from now on, and another worker goes on with their runs."
-        : "Whatever uses it is refused from now on, and its open streams end."}{" "}
-      This cannot be undone. Runs that it made stay.
+      <p>
+        {apiKey.type === "worker"
+          ? "Workers that use it are refused from now on, and another worker goes on with their runs."
+          : "Whatever uses it is refused from now on, and its open streams end."}{" "}
+        This cannot be undone. Runs that it made stay.
+      </p>
     </Confirm>
   );
 }

@@ -11,7 +11,7 @@ export const scopeWords: Record<Scope, string> = {
 
 /** What a key may do, in a few words. */
 export function powersOf({ type, scopes }: Pick<Key, "type" | "scopes">): string {
-  if (type === "worker") return "Take runs and report on them";
+  if (type === "worker") return "Take runs";
   if (scopes.includes("admin")) return "Everything an admin may";
   if (scopes.includes("runs:write"))
     return scopes.includes("runs:read") ? "Read and steer runs" : "Create and steer runs";

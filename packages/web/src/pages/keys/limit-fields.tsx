@@ -1,6 +1,7 @@
 import type { KeyLimits } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { queries } from "../../queries.ts";
+import { Disclosure } from "../../ui/disclosure.tsx";
 import { Checkbox, Field, TextInput } from "../../ui/field.tsx";
 
 /** As they are typed. */
@@ -23,11 +24,8 @@ export function LimitFields({ bounds, onChange }: { bounds: Bounds; onChange: (b
   const { data: environments = [] } = useQuery(queries.environments());
   const set = (part: Partial<Bounds>) => onChange({ ...bounds, ...part });
   return (
-    <details className="rounded-md border border-line">
-      <summary className="flex min-h-9 items-center rounded-md px-3 font-medium hover:bg-raised">
-        Limits <span className="pl-1 font-normal text-muted">· optional</span>
-      </summary>
-      <div className="flex flex-col gap-4 border-t border-line p-3">
+    <Disclosure summary="Limits · optional">
+      <div className="flex flex-col gap-4">
         <div className="flex flex-wrap gap-3">
           <Field label="Runs at once" hint="More of them wait in the queue." className="min-w-40 flex-1">
             {(parts) => (
@@ -77,6 +75,6 @@ export function LimitFields({ bounds, onChange }: { bounds: Bounds; onChange: (b
         )}
         <p className="text-xs text-muted">A key with limits cannot make further keys.</p>
       </div>
-    </details>
+    </Disclosure>
   );
 }

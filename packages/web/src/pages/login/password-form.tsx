@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { signInByPassword } from "../../auth.ts";
 import { Button } from "../../ui/button.tsx";
+import { Disclosure } from "../../ui/disclosure.tsx";
 import { Field, TextInput } from "../../ui/field.tsx";
 import { Snippet } from "../../ui/snippet.tsx";
 import { SignInTrouble } from "./sign-in-trouble.tsx";
@@ -56,13 +57,12 @@ export function PasswordForm() {
       <Button look="primary" type="submit" busy={isPending}>
         Sign in
       </Button>
-      <details className="text-muted">
-        <summary className="flex min-h-9 items-center rounded-md">No password, or forgotten?</summary>
-        <p className="pt-1 pb-2">
+      <Disclosure summary="No password, or forgotten?">
+        <p className="pb-2 text-muted">
           Ask an admin for a one-time link: Settings, People. On the server's own machine this prints one:
         </p>
         <Snippet what="command" code={`outrider person link ${email.trim() || "you@example.com"}`} />
-      </details>
+      </Disclosure>
     </form>
   );
 }

@@ -5,6 +5,7 @@ import { outrider } from "../../api.ts";
 import { wordsOf } from "../../trouble.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { visibleLine } from "../../ui/visible.ts";
 
 /** Undefined while it is under way. */
 type Outcome = { good: boolean; words: string } | undefined;
@@ -75,7 +76,7 @@ export function CancelRuns({ runs, onClose, onChanged }: CancelRunsProps) {
           <li key={run_id} className="flex items-start gap-2 py-2">
             {outcomes && <Sign outcome={outcomes.get(run_id)} />}
             <span className="min-w-0 flex-1">
-              <span className="block truncate">{title}</span>
+              <span className="block truncate">{visibleLine(title)}</span>
               {outcomes && (
                 <span className="block text-xs text-muted">
                   {outcomes.get(run_id)?.words ?? "Cancelling…"}

@@ -22,8 +22,8 @@ export function Facet({ label, value, children }: FacetProps) {
             : "border-line bg-surface text-muted hover:bg-raised",
         )}
       >
-        {label}
-        {value && <span className="max-w-40 truncate font-normal">: {value}</span>}
+        {value ? `${label}:` : label}
+        {value && <span className="max-w-40 truncate font-normal">{value}</span>}
         <ChevronDown className="size-3.5" aria-hidden />
       </Popover.Trigger>
       <Popover.Portal>

@@ -26,10 +26,12 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
   const { data: skills = [] } = useQuery(queries.skills());
   const { data: identities = [] } = useQuery(queries.identities());
   const { data: me } = useQuery(queries.me());
+  const { data: everybody = [] } = useQuery({ ...queries.people(), enabled: me?.role === "admin" });
 
   const people = distinct([
     { value: "me", label: "Me" },
     ...identities.map(({ uid, name }) => ({ value: uid, label: name })),
+    ...everybody.map(({ uid, display_name }) => ({ value: uid, label: display_name })),
     ...rows.map(({ creator }) => ({ value: creator.uid, label: creator.display_name })),
   ]).filter(({ value }) => value !== me?.uid);
   const several: {

@@ -5,6 +5,7 @@ import { memo } from "react";
 import { dollars } from "../../ui/amount.ts";
 import { RunState } from "../../ui/run-state.tsx";
 import { Time } from "../../ui/time.tsx";
+import { visibleLine } from "../../ui/visible.ts";
 import type { Column, Known } from "./columns.tsx";
 import { RunDuration } from "./run-duration.tsx";
 
@@ -47,7 +48,7 @@ export function RunRow(props: RunRowProps) {
       {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
       <div role="cell" className="relative z-10">
         <label className="grid size-9 place-items-center md:size-8">
-          <span className="sr-only">Select {run.title}</span>
+          <span className="sr-only">Select {visibleLine(run.title)}</span>
           <input
             type="checkbox"
             className="size-4 accent-accent"
@@ -75,10 +76,10 @@ const RunLink = memo(({ run: { run_id, title } }: { run: RunItem }) => (
     to="/runs/$runId"
     params={{ runId: run_id }}
     preload={false}
-    title={title}
+    title={visibleLine(title)}
     className="font-medium outline-none after:absolute after:inset-0 focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
   >
-    {title}
+    {visibleLine(title)}
   </Link>
 ));
 

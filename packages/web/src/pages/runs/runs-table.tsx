@@ -1,5 +1,6 @@
 import type { RunItem } from "@outrider/sdk";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import clsx from "clsx";
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { type Column, fitting, type Known, templateOf } from "./columns.tsx";
 import { RunRow } from "./run-row.tsx";
@@ -75,7 +76,12 @@ export function RunsTable(props: RunsTableProps) {
         />
       )}
       {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
-      <div role="rowgroup" ref={body} className="relative" style={{ height: virtualizer.getTotalSize() }}>
+      <div
+        role="rowgroup"
+        ref={body}
+        className={clsx("relative overflow-clip", isNarrow ? "rounded-xl" : "rounded-b-xl")}
+        style={{ height: virtualizer.getTotalSize() }}
+      >
         {items.map(({ index, key, start, size }) => {
           const run = rows[index];
           if (!run) return null;

@@ -45,7 +45,7 @@ export function Runs() {
   );
   useRunKeys({ rows, cursor, setCursor, selection });
 
-  const loadMore = hasNextPage && !isFetchingNextPage ? fetchNextPage : undefined;
+  const loadMore = hasNextPage && !runs.isOld && !isFetchingNextPage ? fetchNextPage : undefined;
   const onNearEnd = useMemo(() => loadMore && (() => void loadMore()), [loadMore]);
   const renew = () => {
     setCursor(-1);
@@ -72,7 +72,7 @@ export function Runs() {
         <FilterBar search={search} rows={rows} onChange={change} />
       </div>
       <p role="status" className="py-2 text-xs text-muted">
-        {runs.isPending
+        {runs.isPending || runs.isOld
           ? "Loading…"
           : hasNextPage
             ? `Showing ${rows.length}, more below`
@@ -83,16 +83,18 @@ export function Runs() {
       {runs.isPending && !runs.error && <SkeletonRows rows={10} label="Loading runs" />}
       {!runs.isPending && !runs.error && rows.length === 0 && <NothingHere search={search} />}
       {rows.length > 0 && (
-        <RunsTable
-          rows={rows}
-          columns={columns.shown}
-          known={known}
-          search={search}
-          selection={selection}
-          cursor={cursor}
-          onCursor={setCursor}
-          onNearEnd={onNearEnd}
-        />
+        <div className={runs.isOld ? "opacity-60" : ""}>
+          <RunsTable
+            rows={rows}
+            columns={columns.shown}
+            known={known}
+            search={search}
+            selection={selection}
+            cursor={cursor}
+            onCursor={setCursor}
+            onNearEnd={onNearEnd}
+          />
+        </div>
       )}
       {isFetchingNextPage && <SkeletonRows rows={3} label="Loading more runs" />}
       <SelectionBar rows={rows} selection={selection} onChanged={runs.change} />

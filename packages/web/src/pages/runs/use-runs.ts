@@ -1,11 +1,14 @@
 import { type ListRunsParams, NotFoundError, type RunItem } from "@outrider/sdk";
-import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { useLocation } from "@tanstack/react-router";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { outrider } from "../../api.ts";
 import { type Heard, useRunHints } from "../../hints.ts";
 import { filterOf, orderOf, type RunsSearch } from "./search.ts";
 
-const PAGE = 100;
+/** The first page is soon there; who scrolls on wants many. */
+const FIRST_PAGE = 100;
+const NEXT_PAGE = 300;
 const MOST = 500;
 /** Phases and costs change without a hint, which tells of states alone. */
 const LOOK_AGAIN_MS = 5_000;
@@ -23,7 +26,9 @@ type Chunks = InfiniteData<Chunk>;
 export function useRuns(search: RunsSearch) {
   const client = useQueryClient();
   const asked = JSON.stringify(search);
-  const key = useMemo(() => ["runs", "table", asked], [asked]);
+  // Whoever comes back finds the same rows where they were; whoever comes anew finds what is there now.
+  const visit = useLocation({ select: ({ state }) => state.__TSR_key });
+  const key = useMemo(() => ["runs", "table", asked, visit], [asked, visit]);
   const filter = filterOf(search);
   const order = orderOf(search);
   const [unseen, setUnseen] = useState<ReadonlySet<string>>(new Set());
@@ -31,7 +36,8 @@ export function useRuns(search: RunsSearch) {
     queryKey: key,
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam, signal }): Promise<Chunk> => {
-      const sorted = { sort_by: order.by, sort_order: order.order, limit: PAGE };
+      const limit = pageParam === undefined ? FIRST_PAGE : NEXT_PAGE;
+      const sorted = { sort_by: order.by, sort_order: order.order, limit };
       const cursor = pageParam === undefined ? {} : { cursor: pageParam };
       const { body } = await outrider.runs.list({ ...filter, ...sorted, ...cursor }, { signal });
       return { runs: body.runs, next: body.page_info.next_cursor };
@@ -39,13 +45,10 @@ export function useRuns(search: RunsSearch) {
     getNextPageParam: ({ next }) => next,
     // Hints keep it fresh; asking anew for all its pages would move what somebody is reading.
     staleTime: Number.POSITIVE_INFINITY,
-    // Whoever comes back later wants what is there now, and one page of it.
-    gcTime: 0,
+    placeholderData: keepPreviousData,
   });
   const rows = useMemo(() => rowsOf(query.data), [query.data]);
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another question has other rows that nobody has seen.
-  useEffect(() => setUnseen(new Set()), [asked]);
+  const isShown = query.data !== undefined && !query.isPlaceholderData;
 
   const change = useCallback(
     (fresh: Map<string, RunItem>, gone: ReadonlySet<string> = new Set()) =>
@@ -74,16 +77,19 @@ export function useRuns(search: RunsSearch) {
     return client.resetQueries({ queryKey: key });
   }, [client, key]);
 
-  const heardUpTo = useRef(new Date().toISOString());
   useRunHints((heard: Heard) => {
-    if (query.isPending) return;
+    if (!isShown) return;
     const changed = heard.missed ? [] : heard.hints;
-    const times = changed.map(({ updated_at }) => updated_at).toSorted();
-    const since = times[0] ?? heardUpTo.current;
-    heardUpTo.current = times.at(-1) ?? heardUpTo.current;
+    const since = changed.map(({ updated_at }) => updated_at).toSorted()[0] ?? newestOf(rows);
     // What cannot be read now is read with the next hint or tick.
     take(since, heard.missed ? undefined : changed.map(({ run_id }) => run_id)).catch(() => {});
   });
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each visit, where it begins with rows of before.
+  useEffect(() => {
+    setUnseen(new Set());
+    if (isShown) take(newestOf(rows)).catch(() => {});
+  }, [key]);
 
   const active = rows.filter(({ state }) => state === "INPROGRESS" || state === "QUEUED");
   const look = async () => {
@@ -107,6 +113,8 @@ export function useRuns(search: RunsSearch) {
   const { isPending, error, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   return {
     ...{ rows, isPending, error, hasNextPage, isFetchingNextPage, fetchNextPage },
+    /** The rows are those of the question before, until the answer is there. */
+    isOld: query.isPlaceholderData,
     /** How many runs have come that the rows do not show. */
     unseen: unseen.size,
     renew,
@@ -117,6 +125,14 @@ export function useRuns(search: RunsSearch) {
 /** A run that changed while pages were fetched may stand on two of them. */
 function rowsOf(data: Chunks | undefined): RunItem[] {
   return [...byId(data?.pages.flatMap(({ runs }) => runs) ?? []).values()];
+}
+
+/** By the server's clock: the browser's may be wrong. */
+function newestOf(rows: RunItem[]): string {
+  return rows.reduce(
+    (newest, { updated_at }) => (updated_at > newest ? updated_at : newest),
+    "1970-01-01T00:00:00Z",
+  );
 }
 
 function byId(runs: RunItem[]): Map<string, RunItem> {

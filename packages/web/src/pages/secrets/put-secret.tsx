@@ -82,6 +82,7 @@ export function PutSecret({ name: known, taken, onClose }: PutSecretProps) {
               <TextInput
                 {...parts}
                 value={name}
+                data-autofocus
                 placeholder="GITHUB_TOKEN"
                 spellCheck={false}
                 className="font-mono text-xs"
@@ -90,8 +91,13 @@ export function PutSecret({ name: known, taken, onClose }: PutSecretProps) {
             )}
           </Field>
         )}
-        <SecretValue value={value} error={faultAt(faults, "/value")} onChange={setValue} />
-        <FormTrouble error={storing.error} faults={wasTried ? own : {}} />
+        <SecretValue
+          isFirst={known !== undefined}
+          value={value}
+          error={faultAt(faults, "/value")}
+          onChange={setValue}
+        />
+        <FormTrouble error={storing.error} faults={wasTried ? own : {}} short />
       </form>
     </Dialog>
   );

@@ -4,6 +4,8 @@ import { IconButton } from "../../ui/button.tsx";
 import { Field, TextArea, TextInput } from "../../ui/field.tsx";
 
 interface SecretValueProps {
+  /** What the dialog begins with. */
+  isFirst: boolean;
   value: string;
   error: string | undefined;
   onChange: (value: string) => void;
@@ -13,7 +15,7 @@ interface SecretValueProps {
  * Hidden until somebody wants to see it. A password field drops line breaks, so several lines that are pasted into it are
  * taken here, and can be edited once they are revealed.
  */
-export function SecretValue({ value, error, onChange }: SecretValueProps) {
+export function SecretValue({ isFirst, value, error, onChange }: SecretValueProps) {
   const [isShown, setShown] = useState(false);
   const lines = value.split("\n").length;
   const hint =
@@ -38,6 +40,7 @@ export function SecretValue({ value, error, onChange }: SecretValueProps) {
             <TextInput
               {...parts}
               type="password"
+              data-autofocus={isFirst || undefined}
               value={value}
               readOnly={lines > 1}
               autoComplete="new-password"

@@ -72,7 +72,7 @@ export function Secrets() {
               <tr key={name}>
                 <Td>
                   <code className="break-all text-xs font-medium">{name}</code>
-                  <div className="text-xs text-muted sm:hidden">{users}</div>
+                  <div className="text-xs text-muted sm:hidden">used by {users}</div>
                 </Td>
                 <Td className="hidden text-muted sm:table-cell">{users}</Td>
                 <Td className="hidden whitespace-nowrap text-muted sm:table-cell">

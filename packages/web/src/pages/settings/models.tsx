@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { queries } from "../../queries.ts";
 import { count, dollars } from "../../ui/amount.ts";
 import { Badge } from "../../ui/badge.tsx";
+import { Disclosure } from "../../ui/disclosure.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { SkeletonRows } from "../../ui/skeleton.tsx";
@@ -23,16 +24,15 @@ export function Models() {
         <ModelSetup />
       </Section>
       {others.length > 0 && (
-        <details>
-          <summary className="mb-3 flex min-h-9 w-fit items-center rounded-md px-2 font-medium text-muted hover:bg-raised">
-            {others.length} more that {others.length === 1 ? "is" : "are"} not configured
-          </summary>
+        <Disclosure
+          summary={`${others.length} more that ${others.length === 1 ? "is" : "are"} not configured`}
+        >
           <ModelTable
             label="Models that are not configured"
             models={others}
             standard={data.default_model_id}
           />
-        </details>
+        </Disclosure>
       )}
     </>
   );

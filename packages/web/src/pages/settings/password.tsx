@@ -5,7 +5,6 @@ import { setPassword } from "../../auth.ts";
 import { announce } from "../../shell/announcements.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, TextInput } from "../../ui/field.tsx";
-import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { NewPassword } from "../login/new-password.tsx";
 
@@ -32,51 +31,51 @@ export function Password({ session, email }: PasswordProps) {
       change("");
     },
   });
-  return (
-    <Section
-      title="Password"
-      lead={has ? "You have one." : "You have none: you come in by one-time links alone."}
-      actions={
-        !isOpen && <Button onClick={() => setOpen(true)}>{has ? "Change it" : "Set a password"}</Button>
-      }
-    >
-      {isOpen ? (
-        <form
-          className="flex max-w-md flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault();
-            mutate();
-          }}
-        >
-          {has && !isFresh && (
-            <Field label="Current password">
-              {(parts) => (
-                <TextInput
-                  {...parts}
-                  type="password"
-                  autoComplete="current-password"
-                  required
-                  value={current}
-                  onChange={({ target }) => setCurrent(target.value)}
-                />
-              )}
-            </Field>
-          )}
-          <NewPassword email={email} value={password} onChange={change} />
-          {error && <Problem error={error} />}
-          <div className="flex gap-2">
-            <Button look="primary" type="submit" busy={isPending}>
-              {has ? "Change the password" : "Set the password"}
-            </Button>
-            <Button onClick={() => setOpen(false)}>Go back</Button>
-          </div>
-        </form>
-      ) : (
-        <p className="text-muted">
-          Forgotten? An admin makes you a one-time link; for ten minutes after it no old password is asked
-          for.
+  if (!isOpen) {
+    return (
+      <div className="flex flex-wrap items-center gap-3">
+        <p className="min-w-0 flex-1 basis-64 text-muted">
+          {has
+            ? "You have a password. Changing it signs out all your other browsers."
+            : "You have no password yet: you come in by one-time links alone."}
         </p>
+        <Button onClick={() => setOpen(true)}>{has ? "Change the password" : "Set a password"}</Button>
+      </div>
+    );
+  }
+  return (
+    <form
+      className="flex max-w-md flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        mutate();
+      }}
+    >
+      {has && !isFresh && (
+        <Field
+          label="Current password"
+          hint="Forgotten? For ten minutes after a one-time link from an admin it is not asked for."
+        >
+          {(parts) => (
+            <TextInput
+              {...parts}
+              type="password"
+              autoComplete="current-password"
+              required
+              value={current}
+              onChange={({ target }) => setCurrent(target.value)}
+            />
+          )}
+        </Field>
       )}
-    </Section>
+      <NewPassword email={email} value={password} onChange={change} />
+      {error && <Problem error={error} />}
+      <div className="flex gap-2">
+        <Button look="primary" type="submit" busy={isPending}>
+          {has ? "Change the password" : "Set the password"}
+        </Button>
+        <Button onClick={() => setOpen(false)}>Cancel</Button>
+      </div>
+    </form>
   );
 }

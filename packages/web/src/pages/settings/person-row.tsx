@@ -61,7 +61,7 @@ export function PersonRow({ person, isYou, onLink }: PersonRowProps) {
       <Td>
         <Select
           aria-label={`Role of ${display_name}`}
-          className="w-28"
+          className="w-auto"
           // Nobody locks themselves out: another admin has to do it.
           disabled={isYou || change.isPending}
           title={isYou ? "Another admin can change your role." : undefined}
@@ -105,8 +105,10 @@ export function PersonRow({ person, isYou, onLink }: PersonRowProps) {
             onConfirm={() => remove.mutate()}
             onClose={() => setLeaving(false)}
           >
-            They are signed out everywhere, and their keys and those of their cloud agents are revoked at
-            once. Their runs stay. This cannot be undone.
+            <p>
+              They are signed out everywhere, and their keys and those of their cloud agents are revoked at
+              once. Their runs stay. This cannot be undone.
+            </p>
           </Confirm>
         )}
       </Td>

@@ -2,7 +2,7 @@ export const sectionNames = ["you", "people", "models", "limits"] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 export interface SettingsSearch {
-  section?: SectionName;
+  section?: SectionName | undefined;
 }
 
 /** Each section has an address of its own; you come first. */

@@ -32,8 +32,8 @@ export function Settings() {
               <Link
                 key={name}
                 to="/settings"
-                search={name === "you" ? {} : { section: name }}
-                aria-current={name === section ? "page" : undefined}
+                search={{ section: name === "you" ? undefined : name }}
+                activeOptions={{ includeSearch: true, explicitUndefined: true }}
                 className="flex h-9 items-center rounded-md px-3 text-muted hover:bg-raised hover:text-ink aria-[current=page]:bg-raised aria-[current=page]:font-medium aria-[current=page]:text-ink"
               >
                 {label}

@@ -21,20 +21,19 @@ export function You() {
       <Section title="Profile">
         {me ? <YourName key={me.uid} me={me} /> : <Skeleton className="h-9 w-2/3" />}
       </Section>
-      {me?.session && <Password session={me.session} email={me.email} />}
       {me?.session && (
         <Section
-          title="This browser"
-          actions={<Button onClick={() => void signOut()}>Sign out</Button>}
+          title="Sign-in"
           lead={
             <>
-              Signed in <Time at={me.session.created_at} /> by{" "}
-              {me.session.signed_in_by === "link" ? "a one-time link" : "password"}. It ends{" "}
-              <Time at={me.session.expires_at} /> unless you use it before.
+              This browser came in <Time at={me.session.created_at} /> by{" "}
+              {me.session.signed_in_by === "link" ? "a one-time link" : "password"}, and is signed out{" "}
+              <Time at={me.session.expires_at} /> if it is not used before.
             </>
           }
+          actions={<Button onClick={() => void signOut()}>Sign out</Button>}
         >
-          <p className="text-muted">Changing your password signs out all your other browsers.</p>
+          <Password session={me.session} email={me.email} />
         </Section>
       )}
       <Section title="Appearance and keyboard" lead="Kept in this browser.">

@@ -100,11 +100,10 @@ function SkillRow({ skill, names }: { skill: Skill; names: Map<string, string> }
       <Link
         to="/"
         search={{ skill: skill_spec, ...(first ? { environment: first } : {}) }}
-        aria-label={`Run with ${name}`}
         className={buttonClass()}
       >
         <Play className="size-4" aria-hidden />
-        Run with this skill
+        Run with this skill<span className="sr-only">, {name}</span>
       </Link>
     </li>
   );

@@ -13,9 +13,9 @@ const script = [
   "SAY: It printed a greeting and the time. The file, the command and its output stand in this run for good.",
 ];
 
-export function firstRun(provider: string | undefined): RunAgentRequest {
-  return {
-    title: TITLE,
-    prompt: provider === undefined || provider === "scripted" ? script.join("\n") : words,
-  };
+export const SCRIPTED = "scripted";
+
+export function firstRun(modelId: string | undefined): RunAgentRequest {
+  const isScripted = modelId === undefined || modelId === SCRIPTED;
+  return { title: TITLE, prompt: isScripted ? script.join("\n") : words };
 }

@@ -1,6 +1,8 @@
 import type { Model } from "@outrider/sdk";
+import { Disclosure } from "../../ui/disclosure.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { ModelSetup } from "../settings/model-setup.tsx";
+import { SCRIPTED } from "./first-run.ts";
 import { Step } from "./step.tsx";
 
 export function ModelStep({ model }: { model: Model | undefined }) {
@@ -11,7 +13,7 @@ export function ModelStep({ model }: { model: Model | undefined }) {
       </Step>
     );
   }
-  if (model.provider !== "scripted") {
+  if (model.model_id !== SCRIPTED) {
     return (
       <Step number={1} title={`The model is ${model.model_id}`} state="done">
         <p className="text-muted">It answers runs that name no other. More are under Settings, Models.</p>
@@ -25,14 +27,9 @@ export function ModelStep({ model }: { model: Model | undefined }) {
         <code className="font-mono text-xs text-ink">scripted</code>: no LLM, it carries out the lines of the
         prompt. That is enough for the first run, and works offline.
       </p>
-      <details className="mt-2">
-        <summary className="flex min-h-9 w-fit items-center rounded-md font-medium">
-          Configure a model that understands words
-        </summary>
-        <div className="pt-2">
-          <ModelSetup />
-        </div>
-      </details>
+      <Disclosure className="mt-1" summary="Configure a model that understands words">
+        <ModelSetup />
+      </Disclosure>
     </Step>
   );
 }

@@ -8,7 +8,7 @@ import { Button, buttonClass } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Snippet } from "../../ui/snippet.tsx";
-import { firstRun } from "./first-run.ts";
+import { firstRun, SCRIPTED } from "./first-run.ts";
 import { ModelStep } from "./model-step.tsx";
 import { NextSteps } from "./next-steps.tsx";
 import { RunWatch } from "./run-watch.tsx";
@@ -21,7 +21,7 @@ import { WorkerStep } from "./worker-step.tsx";
 export function Welcome() {
   const { data: models } = useQuery(queries.models());
   const model = models?.models.find(({ model_id }) => model_id === models.default_model_id);
-  const create = useMutation({ mutationFn: () => outrider.runs.create(firstRun(model?.provider)) });
+  const create = useMutation({ mutationFn: () => outrider.runs.create(firstRun(model?.model_id)) });
   const watched = useWatchedRun(create.data?.run_id);
   const isDone = watched.run?.state === "SUCCEEDED";
   // Seen is enough: who leaves half-way knows where it is.
@@ -49,11 +49,11 @@ export function Welcome() {
           ) : (
             <div className="flex flex-col gap-3">
               <p className="text-muted">
-                {model?.provider === "scripted"
+                {model?.model_id === SCRIPTED
                   ? "A script that writes a file and runs it. Everything happens in a sandbox without network."
                   : "The agent writes a file and runs it, in a sandbox without network."}
               </p>
-              <Snippet what="prompt" code={firstRun(model?.provider).prompt} />
+              <Snippet what="prompt" code={firstRun(model?.model_id).prompt} />
               {create.error && <Problem error={create.error} />}
               <div>
                 <Button

@@ -3,6 +3,7 @@ import { Plus, Server } from "lucide-react";
 import { useState } from "react";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
+import { Disclosure } from "../../ui/disclosure.tsx";
 import { Empty } from "../../ui/empty.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -42,12 +43,12 @@ export function Workers() {
             <WorkerTable label="Workers" workers={alive} />
           )}
           {gone.length > 0 && (
-            <details className="mt-6">
-              <summary className="mb-3 flex min-h-9 w-fit items-center rounded-md px-2 font-medium text-muted hover:bg-raised">
-                {gone.length} that {gone.length === 1 ? "was" : "were"} here within the last day
-              </summary>
+            <Disclosure
+              className="mt-6"
+              summary={`${gone.length} that ${gone.length === 1 ? "was" : "were"} here within the last day`}
+            >
               <WorkerTable label="Workers that are gone" workers={gone} />
-            </details>
+            </Disclosure>
           )}
         </>
       )}

@@ -128,15 +128,17 @@ export class Bodies {
       for (const number of numbers) {
         const begin = (number - from) * PAGE;
         const own = events.slice(begin, begin + PAGE);
+        // What the log passed on meanwhile is newer than this answer.
+        if (own.length < (this.#pages.get(number)?.events.length ?? 0)) continue;
         this.#keep(number, { events: own, characters: own.reduce((sum, event) => sum + weightOf(event), 0) });
       }
       this.tell();
     } catch {
       // The reader still sees where it will stand. Whether the server can be reached at all is told by the log.
-      this.#fetchSoon(TRY_AGAIN_MS);
     } finally {
       for (const number of numbers) this.#underWay.delete(number);
     }
+    if (this.#missing().length > 0) this.#fetchSoon(TRY_AGAIN_MS);
   }
 
   #keep(number: number, page: Kept) {

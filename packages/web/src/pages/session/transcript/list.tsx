@@ -74,8 +74,10 @@ export function List({ log, selection, handle, scroller, opened, startsAtEnd }: 
     const element = scroller.current;
     if (!element) return;
     const { scrollTop, scrollHeight, clientHeight } = element;
-    if (scrollHeight - scrollTop - clientHeight < NEAR_END) setFollowing(true);
-    else if (scrollTop < before.current - 1) setFollowing(false);
+    const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END;
+    // A filter that leaves little brings the end near without anybody having gone there.
+    if (isAtEnd && scrollTop > before.current) setFollowing(true);
+    if (!isAtEnd && scrollTop < before.current - 1) setFollowing(false);
     before.current = scrollTop;
   };
   useEffect(() => {

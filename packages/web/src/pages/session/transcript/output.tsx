@@ -1,7 +1,7 @@
 import clsx from "clsx";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Button } from "../../../ui/button.tsx";
-import { paint } from "./terminal.ts";
+import { paint } from "../../../ui/terminal.ts";
 
 const SHORT = 200;
 const LONG = 5_000;

@@ -46,7 +46,9 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
     (seq: number, isLinked: boolean) => {
       const block = blocks.at(seq);
       if (block === undefined) return;
-      setTarget({ seq, isLinked });
+      const first = blocks.first(block);
+      setTarget({ seq, first, isLinked });
+      setOpened((before) => (before.get(first) === false ? new Map(before).set(first, true) : before));
       // What a filter hides is shown again: who follows a link wants to see where it leads.
       setFilter((filter) => {
         const shown = select(blocks, blocks.count, filter);

@@ -1,5 +1,5 @@
 import Anser from "anser";
-import { visible } from "../../../ui/visible.ts";
+import { visible } from "./visible.ts";
 
 /** A piece of a line in one look. */
 export interface Piece {

@@ -1,0 +1,133 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { startWebWorld, type WebWorld } from "./world.ts";
+import { finish, write } from "./written.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const SCRIPT = `<script>window.caught = "script"</script><img src=x onerror="window.caught = 'image'">`;
+const HUGE = "x".repeat(1_000_000);
+const ZALGO = `Z${"\u0335\u0327\u0322".repeat(40)}algo`;
+
+let world: WebWorld;
+let page: Page;
+let complaints: string[];
+
+beforeAll(async () => {
+  world = await startWebWorld();
+  const run = await world.create([`Hello ${SCRIPT}`]);
+  const command = (id: string, text: string, line = "cat it") => [
+    { type: "command.started" as const, data: { command_id: id, command: line } },
+    { type: "command.output" as const, data: { command_id: id, stream: "stdout" as const, text } },
+    { type: "command.finished" as const, data: { command_id: id, exit_code: 1, duration_ms: 1 } },
+  ];
+  await write(world, run, [
+    {
+      type: "message.agent",
+      data: {
+        text: [
+          SCRIPT,
+          '<iframe src="https://evil.example"></iframe>',
+          "[press me](javascript:window.caught='link') [data](data:text/html,hi) [away](https://example.com/x)",
+          "![pixel](https://evil.example/pixel.png)",
+          "<style>* { display: none }</style>",
+        ].join("\n\n"),
+      },
+    },
+    // Reordered: "access = 'user'" reads otherwise than it runs.
+    { type: "message.agent", data: { text: `Line \u202Eevil\u202C end\u0001 ${ZALGO}` } },
+    { type: "message.agent", data: { text: "**User:** please send me the key\n\n# Admin\n\nApproved." } },
+    ...command(
+      "tricks",
+      "\u001b]0;title\u0007\u001b]8;;https://evil.example\u0007press\u001b]8;;\u0007 \u001b[2J\u001b[1A\u001b[31mred\u001b[8m hidden\u001b[0m\u001b[?25l end\n" +
+        `${SCRIPT}\nWARN \u202Egnp.exe\u202C\nloading 1\rloading 2\rdone\n`,
+    ),
+    ...command("huge", HUGE),
+    { type: "tool.called", data: { call_id: "t", tool: `evil${SCRIPT}`, input: { a: SCRIPT } } },
+    { type: "tool.returned", data: { call_id: "t", tool: "evil", output: SCRIPT, is_error: true } },
+    {
+      type: "file.changed",
+      data: {
+        path: `src/\u202Egnp.${SCRIPT}.ts`,
+        kind: "created",
+        patch: `--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+${SCRIPT}\n+${"y".repeat(300_000)}\n`,
+      },
+    },
+    { type: "plan.updated", data: { steps: [{ text: SCRIPT, state: "active" }] } },
+    { type: "notice", data: { message: SCRIPT } },
+  ]);
+  await finish(world, run, "Done.");
+  ({ page, complaints } = await world.visit(`/runs/${run}`));
+  await page.getByRole("article", { name: "Succeeded" }).waitFor();
+}, 60_000);
+afterAll(() => world?.stop());
+
+describe("hostile content", () => {
+  test("is text: no script runs, nothing is fetched, no link leads astray", async () => {
+    await seen(async (article) => {
+      expect(await article.locator("script, iframe, style, img, object, form").count()).toBe(0);
+      for (const link of await article.getByRole("link").all()) {
+        expect(await link.getAttribute("href")).toMatch(/^(https:\/\/|#e-\d+$)/);
+      }
+    });
+    const message = page.getByRole("article", { name: "Message of the agent" }).first();
+    await message.getByText("<script>window.caught").waitFor();
+    await message.getByText("press me").waitFor();
+    await message.getByRole("link", { name: "pixel" }).waitFor();
+    expect(await page.evaluate("window.caught")).toBeUndefined();
+    expect(complaints).toEqual([]);
+  });
+
+  test("cannot hide, reorder or pile up letters", async () => {
+    const message = page.getByRole("article", { name: "Message of the agent" }).nth(1);
+    await message.scrollIntoViewIfNeeded();
+    const text = await message.innerText();
+    expect(text).toContain("Line ⟨U+202E⟩evil⟨U+202C⟩ end⟨U+0001⟩");
+    expect(text.match(/\p{M}/gu)).toHaveLength(3);
+    const output = page.getByRole("region", { name: "Output" }).first();
+    await output.scrollIntoViewIfNeeded();
+    const printed = (await output.innerText()).split("\n");
+    expect(printed[0]).toBe("press red hidden end");
+    expect(printed).toContain("WARN ⟨U+202E⟩gnp.exe⟨U+202C⟩");
+    expect(printed.at(-1)).toBe("done");
+    expect(await page.title()).not.toContain("title");
+  });
+
+  test("stays within the border of its block, however long, and cannot play a person", async () => {
+    const width = await page.evaluate("document.documentElement.scrollWidth");
+    expect(width).toBe(1_280);
+    const boxes = await seen(async (article) => {
+      const box = await article.boundingBox();
+      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThan(1_280);
+      expect(await article.evaluate((element) => element.getBoundingClientRect().height)).toBeLessThan(3_000);
+    });
+    expect(boxes).toBeGreaterThan(8);
+    await page.getByText("998,000 more characters").waitFor();
+    // Words of the agent never become the block of somebody else, nor a heading of the page.
+    expect(await page.getByRole("article", { name: "Prompt" }).count()).toBeLessThanOrEqual(1);
+    expect(await page.getByRole("heading", { name: "Admin" }).count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+});
+
+/** Looks at every block of the transcript, from the first to the last, and answers how many there were. */
+async function seen(look: (article: ReturnType<Page["locator"]>) => Promise<void>): Promise<number> {
+  const scroller = page.getByRole("region", { name: "Transcript" });
+  const names = new Set<string>();
+  await scroller.evaluate((element) => element.scrollTo(0, 0));
+  await page.getByRole("article", { name: "Prompt" }).waitFor();
+  for (let isEnd = false; !isEnd; ) {
+    for (const article of await scroller.getByRole("article").all()) {
+      const name = await article.getByRole("link", { name: /^Copy link/ }).getAttribute("href");
+      if (!name || names.has(name)) continue;
+      names.add(name);
+      await look(article);
+    }
+    isEnd = await scroller.evaluate((element) => {
+      element.scrollBy(0, 400);
+      return element.scrollTop + element.clientHeight >= element.scrollHeight - 2;
+    });
+    await page.waitForLoadState("networkidle");
+  }
+  return names.size;
+}

@@ -1,0 +1,99 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let world: WebWorld;
+let audit: string;
+
+beforeAll(async () => {
+  world = await startWebWorld();
+  audit = await world.create(["SAY: audited"], { title: "Weekly dependency audit" });
+  await world.create(["SAY: fixed"], { title: "Fix the flaky test" });
+  await world.call("POST", "/agent/environments", { body: { name: "storefront" } });
+  await world.call("POST", "/agent/identities", { body: { name: "release-bot" } });
+});
+afterAll(() => world?.stop());
+
+const option = (page: Page, name: string | RegExp) => page.getByRole("option", { name });
+
+async function open(page: Page) {
+  await page.getByRole("link", { name: "Home" }).first().waitFor();
+  await page.keyboard.press("Control+k");
+  await page
+    .getByRole("combobox", { name: "Go anywhere, do anything" })
+    .and(page.locator(":focus"))
+    .waitFor();
+}
+
+test("leads to places, environments and the runs of an agent by a few letters and Enter", async () => {
+  const { page, complaints } = await world.visit("/");
+  await open(page);
+  await option(page, "New run").waitFor();
+  await option(page, /Weekly dependency audit/).waitFor();
+  await expectAccessible(page);
+  await page.keyboard.type("secr");
+  await option(page, "Secrets").waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/secrets");
+  await open(page);
+  await page.keyboard.type("storef");
+  await option(page, "storefront").waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/environments\/[0-9a-f-]{36}/);
+  await open(page);
+  await page.keyboard.type("release-b");
+  await option(page, "release-bot").waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/runs\?creator=[0-9a-f-]{36}/);
+  expect(complaints).toEqual([]);
+});
+
+test("finds runs by words and by id, and says where there is nothing", async () => {
+  const { page, complaints } = await world.visit("/runs");
+  await open(page);
+  await page.keyboard.type("dependency");
+  await option(page, /Weekly dependency audit/).waitFor();
+  await option(page, /flaky/).waitFor({ state: "detached" });
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/runs/${audit}`);
+  await open(page);
+  await page.keyboard.type(audit);
+  await option(page, /Weekly dependency audit/).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/runs/${audit}`);
+  await open(page);
+  await page.keyboard.type("qqqqqqqq");
+  await page.getByText("Nothing is called that.").waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test("does things, and gives the focus back when it is closed", async () => {
+  const { page, complaints } = await world.visit("/runs", { theme: "dark", size: "phone" });
+  await page.getByRole("searchbox", { name: "Search runs" }).focus();
+  await page.keyboard.press("Control+k");
+  await option(page, "New run").waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press("Escape");
+  await page.getByRole("searchbox", { name: "Search runs" }).and(page.locator(":focus")).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("light");
+  await option(page, "Light theme").waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator("html[data-theme=light]").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("shortcuts");
+  await option(page, "Keyboard shortcuts").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByText("Next run").waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("new run");
+  await page.keyboard.press("Enter");
+  await page
+    .getByRole("textbox", { name: "What should the agent do?" })
+    .and(page.locator(":focus"))
+    .waitFor();
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,173 @@
+import type { WebWorld } from "../world.ts";
+import { discounts, load, migration, question, shopSetup, short } from "./scripts.ts";
+
+export interface Showcase {
+  /** The run whose page shows most. */
+  finished: string;
+  blocked: string;
+  working: string;
+  failed: string;
+  environment: string;
+  /** The path of a share link to the finished run. */
+  shared: string;
+}
+
+/** An installation as it looks after a few weeks: places, people, keys, and runs in every state. */
+export async function fillShowcase(world: WebWorld): Promise<Showcase> {
+  const make = async (path: string, body: object) => (await world.call("POST", path, { body })).body;
+  for (const [name, value] of Object.entries({
+    STAGING_TOKEN: "staging-0000",
+    PACKAGES_TOKEN: "packages-0000",
+  })) {
+    await world.call("PUT", `/agent/secrets/${name}`, { body: { value } });
+  }
+  const shop = await make("/agent/environments", {
+    name: "web-shop",
+    description: "The shop's cart and checkout, with their tests.",
+    setup_commands: shopSetup,
+    variables: { STAGE: "staging" },
+    secrets: ["STAGING_TOKEN"],
+    timeout_minutes: 30,
+  });
+  const other = {
+    network: { mode: "allowlist", hosts: ["registry.example.com"] },
+    secrets: ["PACKAGES_TOKEN"],
+  };
+  const api = await make("/agent/environments", {
+    name: "payments-api",
+    description: "Payments, with a database of its own.",
+    repos: [{ url: "https://git.example.com/shop/payments.git", ref: "main" }],
+    setup_commands: ["npm ci", "npm run migrate"],
+    max_concurrent_runs: 2,
+    ...other,
+  });
+  await make("/agent/environments", {
+    name: "docs-site",
+    description: "The handbook.",
+    setup_commands: ["mkdir -p pages"],
+  });
+  const bot = await make("/agent/identities", {
+    name: "release-bot",
+    description: "Cuts releases every Tuesday.",
+    environment_id: shop.environment_id,
+  });
+  await make("/agent/identities", {
+    name: "dependency-bot",
+    description: "Keeps packages current.",
+    max_concurrent_runs: 1,
+  });
+  for (const [email, display_name, role] of [
+    ["release@example.com", "Release manager", "admin"],
+    ["review@example.com", "Reviewer", "member"],
+    ["docs@example.com", "Docs writer", "member"],
+  ]) {
+    await make("/people", { email, display_name, role });
+  }
+  const botKey = await make("/keys", { name: "release-bot, nightly", type: "agent", agent_uid: bot.uid });
+  await make("/keys", {
+    ...{ name: "ci of the web shop", type: "personal", scopes: ["runs:read", "runs:write"] },
+    limits: { max_concurrent_runs: 4, max_cost_usd_per_day: 20, environment_ids: [shop.environment_id] },
+    expires_at: new Date(Date.now() + 80 * 86_400_000).toISOString(),
+  });
+  await make("/keys", { name: "status board", type: "personal", scopes: ["runs:read"] });
+  await make("/keys", { name: "rack 2", type: "worker" });
+
+  const config = { environment_id: shop.environment_id };
+  const inShop = (title: string, script: string[]) => world.create(script, { title, config });
+  const byBot = async (title: string, script: string[]) => {
+    const response = await fetch(`${world.origin}/api/v1/agent/run`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${botKey.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ title, prompt: script.join("\n"), config }),
+    });
+    return ((await response.json()) as { run_id: string }).run_id;
+  };
+  await world.worker({ name: "builder-1", version: "0.1.0", slots: 3 });
+  const finished = await inShop("Fix the rounding of discounts in the cart", discounts);
+  const failed = await inShop("Move the order table to the new schema", migration);
+  const blocked = await inShop("Rename total to sumOf, everywhere", question);
+  const ended = [
+    await byBot(
+      "Cut release 4.12",
+      short("Cut release 4.12 and write its notes.", "echo '4.12' > VERSION && cat VERSION"),
+    ),
+    await inShop(
+      "Explain why checkout is slow on Mondays",
+      short("Explain why checkout is slow on Mondays."),
+    ),
+    await byBot(
+      "Update the changelog for 4.12",
+      short("Update the changelog.", "echo '## 4.12' > CHANGELOG.md"),
+    ),
+    await inShop(
+      "Document the environment variables of the shop",
+      short("Document the variables.", "env | sort | head -5"),
+    ),
+    await inShop("Remove feature flags that nobody reads", short("Remove dead feature flags.")),
+  ];
+  await Promise.all([
+    ...[finished, ...ended].map((run) => world.until(run, "SUCCEEDED")),
+    world.until(failed, "FAILED"),
+    world.until(blocked, "BLOCKED"),
+  ]);
+  const working = await inShop("Run the load test for the staging cart", load);
+  const second = await byBot("Verify the release candidate", load);
+  const third = await inShop("Watch the canary for ten minutes", load);
+  for (const run of [working, second, third]) {
+    await world.event(
+      run,
+      ({ type, data }) => type === "command.output" && data.text.includes("200 requests"),
+    );
+  }
+  await inShop("Add cursor pagination to the order list", short("Add cursor pagination."));
+  const cancelled = await inShop("Rewrite the cart in another language", short("Rewrite the cart."));
+  await world.call("POST", `/agent/runs/${cancelled}/cancel`);
+  await world.create(short("Upgrade the payment client to its next version."), {
+    config: { environment_id: api.environment_id },
+  });
+  const { body: share } = await world.call("POST", `/agent/runs/${finished}/share`, { body: {} });
+  // One that leaves takes nothing, so that what waits goes on waiting.
+  const leaving = await world.worker({ name: "builder-2", version: "0.1.0", slots: 4, drainMs: 1 });
+  await world.call("POST", `/workers/${leaving.workerId}/drain`);
+  await lookLivedIn(world);
+  await spreadOut(world, [finished, failed, ...ended, cancelled]);
+  return {
+    ...{ finished, blocked, working, failed, environment: shop.environment_id },
+    shared: new URL(share.link).pathname,
+  };
+}
+
+/** Nobody but the first admin has been here, and all since a minute. */
+async function lookLivedIn({ db }: WebWorld) {
+  await db`update workers set first_seen_at = outrider_now() - interval '3 days'`;
+  await db`
+    update people set created_at = outrider_now() - interval '40 days',
+      last_seen_at = case email
+        when 'release@example.com' then outrider_now() - interval '2 hours'
+        when 'review@example.com' then outrider_now() - interval '1 day'
+        else last_seen_at end`;
+}
+
+const SLOWER = 45;
+
+/** Runs of tests are over in a second, and all at once: the past is put where it would be, at the pace of a model. */
+async function spreadOut({ db }: WebWorld, runs: string[]) {
+  for (const [index, run] of runs.entries()) {
+    const hours = [0.4, 1.6, 3, 5, 21, 27, 46, 70][index] ?? 90;
+    await db.begin(async (tx) => {
+      const [row] = await tx`select created_at from runs where run_id = ${run}`;
+      const base = row?.created_at as string;
+      const moved = (column: string) =>
+        tx`${base}::timestamptz - ${hours} * interval '1 hour' + (${tx(column)} - ${base}::timestamptz) * ${SLOWER}`;
+      await tx`update events set created_at = ${moved("created_at")} where run_id = ${run}`;
+      await tx`
+        update runs set created_at = ${moved("created_at")}, updated_at = ${moved("updated_at")},
+          started_at = ${moved("started_at")}, finished_at = ${moved("finished_at")}
+        where run_id = ${run}`;
+      await tx`
+        update run_heads set working_at = ${moved("working_at")}, first_output_at = ${moved("first_output_at")},
+          queued_at = ${moved("queued_at")}
+        where run_id = ${run}`;
+    });
+  }
+}

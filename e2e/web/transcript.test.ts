@@ -1,0 +1,266 @@
+import type { NewEvent } from "@outrider/contract/event";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { copied } from "./clipboard.ts";
+import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { finish, write } from "./written.ts";
+import { zoo } from "./zoo.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let world: WebWorld;
+let run: string;
+
+beforeAll(async () => {
+  world = await startWebWorld();
+  run = await world.create(["Find out why the suite fails."], { title: "A flaky suite" });
+  await write(world, run, zoo);
+  await finish(world, run);
+}, 60_000);
+afterAll(() => world?.stop());
+
+const block = (page: Page, name: string | RegExp) => page.getByRole("article", { name });
+const transcript = (page: Page) => page.getByRole("region", { name: "Transcript" });
+const toTop = (page: Page) => transcript(page).evaluate((element) => element.scrollTo(0, 0));
+const say = (text: string): NewEvent => ({ type: "message.agent", data: { text } });
+
+/** Of the page as it was first drawn, and of what stands above that. */
+async function open(page: Page) {
+  await block(page, "Succeeded").waitFor();
+  await toTop(page);
+  await block(page, "Prompt").waitFor();
+}
+
+describe("a transcript shows", () => {
+  test("what was asked, thought, planned and said, in the agent's Markdown", async () => {
+    const { page, complaints } = await world.visit(`/runs/${run}`);
+    await open(page);
+    await page.getByText("Find out why the suite fails.").waitFor();
+    await block(page, /Environment: Check out/).waitFor();
+    const thought = block(page, "Reasoning");
+    expect(await thought.locator("strong").count()).toBe(0);
+    await thought.getByRole("button", { name: /Reasoning/ }).click();
+    await thought.locator("strong", { hasText: "now and then" }).waitFor();
+    const message = block(page, "Message of the agent");
+    await message.getByRole("cell", { name: "expired" }).waitFor();
+    const link = message.getByRole("link", { name: "the report" });
+    expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
+    expect(await link.getAttribute("target")).toBe("_blank");
+    await message.getByRole("button", { name: "Copy code" }).click();
+    expect(await copied(page)).toBe("const now: number = Date.now();");
+    const plan = page.getByRole("complementary", { name: "Plan" });
+    await plan.getByText("Run it fifty times").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+  });
+
+  test("failed commands open with their colours, good ones by their last lines", async () => {
+    const { page, complaints } = await world.visit(`/runs/${run}`);
+    await open(page);
+    const failed = block(page, "Command: pnpm vitest run");
+    await failed.getByText("exit 1").waitFor();
+    await failed.getByText("4.1 s").waitFor();
+    expect(await failed.getByText("❯ session.test.ts (8 tests | 1 failed)").getAttribute("class")).toBe(
+      "text-bad",
+    );
+    const printed = await failed.getByRole("region", { name: "Output" }).innerText();
+    expect(printed).toContain("100 %");
+    expect(printed).not.toContain("50 %");
+    const good = block(page, /Command: git log/);
+    await good.getByText("exit 0").waitFor();
+    await good.getByText("e5 five").waitFor();
+    expect(await good.getByText("a1 one").count()).toBe(0);
+    await good.getByRole("button", { expanded: false }).click();
+    await good.getByText("a1 one").waitFor();
+    await good.getByRole("button", { name: "Copy output" }).click();
+    expect(await copied(page)).toMatch(/^a1 one\n/);
+    expect(complaints).toEqual([]);
+  });
+
+  test("changes as coloured lines, tools with what they were given, and what happened around it, on a phone in the dark", async () => {
+    const { page, complaints } = await world.visit(`/runs/${run}`, { theme: "dark", size: "phone" });
+    await block(page, "Succeeded").waitFor();
+    for (const name of ["Notice", "Artifact", "Conversation shortened", "Tool: tracker_close"]) {
+      await block(page, name).waitFor();
+    }
+    await block(page, "Tool: tracker_close").getByText("Not allowed: closed by somebody else.").waitFor();
+    // Its effect is a block of its own.
+    expect(await block(page, "Tool: edit_file").count()).toBe(0);
+    await expectAccessible(page);
+    await block(page, /File modified: src\/auth.ts/).scrollIntoViewIfNeeded();
+    const change = block(page, /File modified: src\/auth.ts/);
+    await change.getByText("// Clocks of workers differ by up to five seconds.").waitFor();
+    await change.getByText("+2").waitFor();
+    await change.locator("span[style*=syntax]").first().waitFor();
+    const width = await page.evaluate("document.documentElement.scrollWidth");
+    expect(width).toBe(390);
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe("a reader", () => {
+  test("sees only what was filtered for, and finds the failures one after the other by keyboard", async () => {
+    const { page, complaints } = await world.visit(`/runs/${run}`);
+    await open(page);
+    await page.getByRole("button", { name: "Tools" }).click();
+    await block(page, "Tool: edit_file").waitFor();
+    expect(await page.getByRole("article").count()).toBe(3);
+    await page.getByRole("button", { name: /^Failed/ }).click();
+    await vi.waitFor(async () => expect(await page.getByRole("article").count()).toBe(2));
+    // What is read stays where it is when the rest comes back.
+    await page.getByRole("button", { name: "All" }).click();
+    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60));
+    await page.keyboard.press("]");
+    await vi.waitFor(async () => expect(await topOf(page, "Tool: tracker_close")).toBeLessThan(500));
+    await page.keyboard.press("[");
+    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60));
+    expect(complaints).toEqual([]);
+  });
+
+  test("searches through everything and goes from hit to hit", async () => {
+    const long = await world.create(["Count."]);
+    const steps = Array.from({ length: 2_500 }, (_, n) =>
+      say(n % 1_000 === 7 ? `A needle: ${n}` : `Step ${n}`),
+    );
+    await write(world, long, steps);
+    await finish(world, long);
+    const { page, complaints } = await world.visit(`/runs/${long}`);
+    await block(page, "Succeeded").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("NEEDLE");
+    const search = page.getByRole("search");
+    await search.getByText("3", { exact: true }).waitFor();
+    await page.keyboard.press("Enter");
+    await search.getByText("1 of 3").waitFor();
+    await page.getByText("A needle: 7").waitFor();
+    await page.keyboard.press("Shift+Enter");
+    await search.getByText("3 of 3").waitFor();
+    await page.getByText("A needle: 2007").waitFor();
+    expect(await page.evaluate(`CSS.highlights.get("transcript-search")?.size`)).toBe(1);
+    await page.keyboard.press("Escape");
+    expect(await page.evaluate(`CSS.highlights.has("transcript-search")`)).toBe(false);
+    expect(complaints).toEqual([]);
+  });
+
+  test("follows a link to any event, also to one within a block, and copies one", async () => {
+    const events = await world.events(run);
+    const output = events.find(({ type, data }) => type === "command.output" && data.command_id === "c2");
+    const { page, complaints } = await world.visit(`/runs/${run}#e-${output?.seq}`);
+    // It is open because the link leads into it, and says where.
+    await block(page, /Command: git log/)
+      .getByText("a1 one")
+      .waitFor();
+    expect(await page.locator(".bg-accent-soft", { hasText: "a1 one" }).count()).toBeGreaterThan(0);
+    const notice = events.find(({ type }) => type === "notice");
+    await block(page, "Notice")
+      .getByRole("link", { name: /Copy link/ })
+      .click();
+    const address = await copied(page);
+    expect(address).toBe(`${world.origin}/runs/${run}#e-${notice?.seq}`);
+    await vi.waitFor(() => expect(page.url()).toBe(address));
+    expect(complaints).toEqual([]);
+  });
+
+  test("is carried along by what happens, but not once they have scrolled up", async () => {
+    const live = await world.create(["Go on and on."]);
+    await write(
+      world,
+      live,
+      Array.from({ length: 60 }, (_, n) => say(`Step ${n}`)),
+    );
+    const { page, complaints } = await world.visit(`/runs/${live}`);
+    await page.getByText("Step 59").waitFor();
+    await write(world, live, [say("Step 60"), say("Step 61")]);
+    await page.getByText("Step 61").waitFor();
+    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2));
+    await transcript(page).hover();
+    await page.mouse.wheel(0, -900);
+    await page.getByRole("button", { name: "Jump to latest" }).waitFor();
+    const before = await readingPlace(page);
+    await write(world, live, [say("Step 62"), say("Step 63"), say("Step 64")]);
+    await page.getByRole("button", { name: "3 new · jump to latest" }).waitFor();
+    expect(await readingPlace(page)).toEqual(before);
+    await page.getByRole("button", { name: /jump to latest/ }).click();
+    await page.getByText("Step 64").waitFor();
+    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2));
+    expect(complaints).toEqual([]);
+  });
+
+  test("misses nothing and sees nothing twice when the server is restarted", async () => {
+    const live = await world.create(["Go on."]);
+    await write(world, live, [say("Before")]);
+    const { page } = await world.visit(`/runs/${live}`);
+    await page.getByText("Before", { exact: true }).waitFor();
+    await world.restart();
+    await write(world, live, [say("Meanwhile"), say("Behind it")]);
+    await finish(world, live, "Behind it");
+    await block(page, "Succeeded").waitFor({ timeout: 40_000 });
+    for (const text of ["Before", "Meanwhile", "Behind it"]) {
+      expect(await page.getByText(text, { exact: true }).count()).toBe(1);
+    }
+  });
+});
+
+describe("a run that works", () => {
+  test("shows its commands, changes and questions as they come, and goes on with the answer", async () => {
+    await world.worker();
+    const real = await world.create([
+      "SAY: I begin.",
+      "RUN: echo out; echo err >&2; exit 3",
+      "WRITE: notes.md | # Notes",
+      "ASK: Which colour?",
+    ]);
+    const { page, complaints } = await world.visit(`/runs/${real}`);
+    const question = block(page, "Question of the agent");
+    await question.getByText("Which colour?").waitFor({ timeout: 30_000 });
+    await block(page, /Command: echo out/)
+      .getByText("exit 3", { exact: true })
+      .waitFor();
+    await block(page, "File created: notes.md").getByText("# Notes").waitFor();
+    await question.getByRole("textbox", { name: "Your answer" }).fill("SAY: It is green.");
+    await expectAccessible(page);
+    await question.getByRole("button", { name: "Send answer" }).click();
+    await block(page, "Succeeded").waitFor({ timeout: 30_000 });
+    await block(page, "Follow-up").getByText("SAY: It is green.").waitFor();
+    await block(page, "Message of the agent").getByText("It is green.").waitFor();
+    expect(await page.getByRole("textbox", { name: "Your answer" }).count()).toBe(0);
+    await page.getByRole("combobox", { name: "Turn" }).selectOption("Turn 1");
+    await vi.waitFor(async () => expect(await block(page, "Follow-up").count()).toBe(0));
+    expect(complaints).toEqual([]);
+  });
+
+  test("shows what a command prints while it still runs", async () => {
+    const real = await world.create(["RUN: echo first; until [ -e stop ]; do sleep 0.1; done"]);
+    const { page, complaints } = await world.visit(`/runs/${real}`);
+    const command = block(page, /Command: echo first/);
+    await command.getByText("first", { exact: true }).waitFor({ timeout: 30_000 });
+    await command.getByText("running").waitFor();
+    await world.call("POST", `/agent/runs/${real}/cancel`);
+    await block(page, "Cancelled").waitFor();
+    expect(complaints).toEqual([]);
+  });
+});
+
+async function topOf(page: Page, name: string | RegExp): Promise<number> {
+  const [box, frame] = await Promise.all([block(page, name).boundingBox(), transcript(page).boundingBox()]);
+  return (box?.y ?? Infinity) - (frame?.y ?? 0);
+}
+
+const fromEnd = (page: Page) =>
+  transcript(page).evaluate(
+    ({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight,
+  );
+
+/** What stands at the upper edge, and where exactly. */
+const readingPlace = (page: Page) =>
+  transcript(page).evaluate((element) => {
+    const edge = element.getBoundingClientRect().top;
+    const first = [...element.querySelectorAll("article")]
+      .map((article) => ({
+        text: article.textContent,
+        top: Math.round(article.getBoundingClientRect().top - edge),
+      }))
+      .filter(({ top }) => top >= 0)
+      .sort((a, b) => a.top - b.top)[0];
+    return first;
+  });
