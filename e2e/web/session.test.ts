@@ -219,6 +219,11 @@ describe("with a worker", () => {
     await page.getByRole("button", { name: "Show as table" }).click();
     await page.getByRole("row", { name: /exit 3, exit 3/ }).waitFor();
 
+    await page.getByRole("button", { name: "Show as bars" }).click();
+    await page.getByRole("list", { name: "Commands" }).getByRole("link", { name: "exit 3" }).click();
+    await page.waitForURL(/\/runs\/[0-9a-f-]+#e-\d+$/);
+    await page.getByText("exit 3").last().waitFor();
+
     await tab("Artifacts");
     await page
       .getByRole("button", { name: /^Preview/ })
@@ -294,6 +299,15 @@ test("a run that is not there is said to be not there", async () => {
   await page.getByRole("heading", { name: "There is no such run" }).waitFor();
   await expectAccessible(page);
   expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+});
+
+test("a run that is deleted while somebody reads it is said to be deleted", async () => {
+  const run = await world.create(["SAY: soon gone"]);
+  await world.until(run, "SUCCEEDED");
+  const { page } = await world.visit(`/runs/${run}`);
+  await page.getByText("soon gone", { exact: true }).waitFor();
+  await world.call("DELETE", `/agent/runs/${run}`);
+  await page.getByRole("heading", { name: "This run was deleted" }).waitFor();
 });
 
 test("who may not steer a run is told why, and reads it", async () => {

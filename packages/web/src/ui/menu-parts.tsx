@@ -45,7 +45,7 @@ export function MenuItem({ icon, danger, disabled, onSelect, children }: MenuIte
       disabled={disabled ?? false}
       onSelect={onSelect}
       className={clsx(
-        "flex h-8 select-none items-center gap-2 rounded-md px-2 outline-none data-highlighted:bg-raised data-disabled:opacity-50",
+        "flex h-10 select-none sm:h-8 items-center gap-2 rounded-md px-2 outline-none data-highlighted:bg-raised data-disabled:opacity-50",
         danger && "text-bad",
       )}
     >

@@ -28,6 +28,11 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
   useEffect(() => {
     if (milestone !== undefined) void queryClient.invalidateQueries({ queryKey: ["run", runId] });
   }, [milestone, runId]);
+  // A log that is refused may be that of a run which somebody deleted.
+  const isRefused = log.status === "failed";
+  useEffect(() => {
+    if (isRefused) void queryClient.invalidateQueries({ queryKey: ["run", runId] });
+  }, [isRefused, runId]);
   const { wake } = log;
   // A run that was reopened elsewhere is live again: the log need not wait for its next look.
   useEffect(() => {
