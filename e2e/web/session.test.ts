@@ -174,6 +174,17 @@ describe("with a worker", () => {
     expect(complaints).toEqual([]);
   });
 
+  test("a run that used up its limit goes on with a higher one", async () => {
+    const run = await world.create(["RUN: true", "RUN: true", "SAY: all done"], { limits: { max_steps: 1 } });
+    const { page, complaints } = await world.visit(`/runs/${run}`);
+    await page.getByRole("region", { name: "The run failed" }).getByText("higher limit").waitFor();
+    await page.getByRole("spinbutton", { name: "Steps" }).fill("20");
+    await send(page, "SAY: go on");
+    await state(page, "Succeeded").waitFor();
+    expect((await world.get(run)).limits).toEqual({ max_steps: 20 });
+    expect(complaints).toEqual([]);
+  });
+
   test("what a run has left is on its tabs, each with an address of its own", async () => {
     const run = await world.create([
       "WRITE: src/colour.ts | export const colour = 'red';\\n",
@@ -288,7 +299,9 @@ describe("with a worker", () => {
     const args = ["--input-type=module-typescript", "-e", typescript];
     expect((await execute(process.execPath, args, { env, cwd: root })).stdout).toMatch(/^SUCCEEDED http/);
     const python = await copied("Copy as Python");
-    expect(python).toContain("client.runs.create_and_wait(");
+    const withClient = { env: { ...env, PYTHONPATH: `${root}sdks/python/src` } };
+    const { stdout } = await execute(`${root}.tools/python/bin/python`, ["-c", python], withClient);
+    expect(stdout).toMatch(/^SUCCEEDED http/);
     for (const code of [curl, typescript, python]) expect(code).not.toContain(world.key);
     expect(complaints).toEqual([]);
   });

@@ -5,7 +5,8 @@ import { Button, buttonClass } from "../../../ui/button.tsx";
 import { Empty } from "../../../ui/empty.tsx";
 import { visible } from "../../../ui/visible.ts";
 import type { LogSource } from "../log/source.ts";
-import { type ArtifactItem, kindOf, Preview } from "./preview.tsx";
+import type { ArtifactItem } from "./artifact.ts";
+import { kindOf, Preview } from "./preview.tsx";
 
 interface ArtifactsProps {
   artifacts: readonly ArtifactItem[] | undefined;

@@ -1,12 +1,10 @@
-import type { RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import { Problem } from "../../../ui/problem.tsx";
 import { SkeletonRows } from "../../../ui/skeleton.tsx";
 import { TextRegion } from "../../../ui/text-region.tsx";
 import { visible } from "../../../ui/visible.ts";
-
-export type ArtifactItem = NonNullable<RunItem["artifacts"]>[number];
+import type { ArtifactItem } from "./artifact.ts";
 
 const MIB = 1024 * 1024;
 const LONGEST_TEXT = 200_000;
