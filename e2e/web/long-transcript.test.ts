@@ -170,11 +170,16 @@ class Work {
   }
 }
 
-/** Two frames without anything left to do. */
-function quiet(page: Page) {
-  return page.evaluate(
-    "new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(go))))",
-  );
+/** Everything in sight has its words, and there is nothing left to do. */
+async function quiet(page: Page) {
+  const frame = "new Promise((go) => requestAnimationFrame(() => requestIdleCallback(go)))";
+  await page.evaluate(frame);
+  await page
+    .getByRole("region", { name: "Transcript" })
+    .locator(".animate-pulse")
+    .first()
+    .waitFor({ state: "detached" });
+  await page.evaluate(frame);
 }
 
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
