@@ -29,6 +29,8 @@ describe.each(sizes)("on a %s", (size) => {
         theme: "light",
       });
       await ready(page);
+      // Colours on their way from one theme to the other are nobody's.
+      await page.emulateMedia({ reducedMotion: "reduce" });
       await settled(page);
       await expectAccessible(page);
       await page.emulateMedia({ colorScheme: "dark" });

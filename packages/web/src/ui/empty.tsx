@@ -13,7 +13,7 @@ export function Empty({ icon, title, children, action }: EmptyProps) {
     <div className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-16 text-center">
       <div className="grid size-11 place-items-center rounded-xl bg-accent-soft text-accent-ink">{icon}</div>
       <h2 className="text-base font-semibold">{title}</h2>
-      <div className="text-muted">{children}</div>
+      <div className="max-w-full text-muted">{children}</div>
       {action && <div className="mt-2">{action}</div>}
     </div>
   );

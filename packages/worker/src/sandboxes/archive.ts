@@ -27,6 +27,8 @@ interface ArchiveOptions {
 
 export function pack(options: ArchiveOptions): Readable {
   const out = new PassThrough();
+  // Who reads it is told, however late; a reader that never came must not end the worker.
+  out.on("error", () => {});
   packInto(out, options).catch((error) => out.destroy(error));
   return out;
 }

@@ -12,7 +12,7 @@ export function HowSkillsComeAbout() {
         A skill is a folder with a file <code>SKILL.md</code> in a repository, for example{" "}
         <code>skills/release-notes/SKILL.md</code>:
       </p>
-      <pre className="overflow-x-auto rounded-lg border border-line bg-code p-3 text-xs text-ink">
+      <pre className="whitespace-pre-wrap break-words rounded-lg border border-line bg-code p-3 text-xs text-ink">
         {example}
       </pre>
       <p>

@@ -86,7 +86,7 @@ function Runs({ worker: { runs, busy } }: { worker: Worker }) {
           <Link
             to="/runs/$runId"
             params={{ runId: run_id }}
-            className="line-clamp-1 break-all text-accent-ink underline-offset-2 hover:underline max-md:leading-9"
+            className="line-clamp-1 break-all leading-6 text-accent-ink underline-offset-2 hover:underline max-md:leading-9"
           >
             {title}
           </Link>

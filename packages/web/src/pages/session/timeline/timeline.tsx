@@ -107,7 +107,7 @@ function commandBar({ id, command, from, to, exit, failed, seq }: TimedCommand, 
         search={{}}
         hash={`e-${seq}`}
         activeOptions={{ includeHash: true }}
-        className="block truncate font-mono hover:underline"
+        className="block truncate font-mono leading-6 hover:underline"
       >
         {visible(command)}
       </Link>
