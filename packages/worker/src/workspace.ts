@@ -154,6 +154,8 @@ export class RunWorkspace implements Workspace {
   async writeBytes(path: string, data: Buffer, { before }: { before?: Buffer } = {}) {
     const sandbox = await this.open();
     const old = before ?? (await sandbox.read(path, COMPARED_BYTES + 1).catch(() => undefined));
+    // Said on both sides of the write: a command in the background may end, and be looked at, in the middle of it.
+    this.steps?.wrote(path);
     await sandbox.write(path, data);
     this.isDirty = true;
     this.steps?.wrote(path);
