@@ -61,7 +61,7 @@ export function PersonRow({ person, isYou, onLink }: PersonRowProps) {
       <Td>
         <Select
           aria-label={`Role of ${display_name}`}
-          className="w-auto"
+          className="w-auto min-w-28"
           // Nobody locks themselves out: another admin has to do it.
           disabled={isYou || change.isPending}
           title={isYou ? "Another admin can change your role." : undefined}
