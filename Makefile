@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help run test check format sbom bench torture screenshots full clean setup setup-test
 
 help: ## show these targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 run: setup ## set up what is missing and start Outrider (ARGS="…" goes to `outrider serve`)
 	@bin/outrider serve $(ARGS)

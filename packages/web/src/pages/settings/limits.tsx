@@ -47,8 +47,9 @@ export function Limits() {
   return (
     <>
       <p className="pb-4 text-muted">
-        The defaults of this installation. Whoever runs the server changes them in its environment, by the
-        names on the right. A run, an <InlineLink to="/environments">environment</InlineLink>, a{" "}
+        What Outrider enforces unless it was told otherwise. Whoever runs the server changes it in its
+        environment, by the names on the right. A run, an{" "}
+        <InlineLink to="/environments">environment</InlineLink>, a{" "}
         <InlineLink to="/agents">cloud agent</InlineLink> or a <InlineLink to="/keys">key</InlineLink> can
         have tighter ones.
       </p>
