@@ -327,6 +327,37 @@ describe("a backup", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
+  test("that is interrupted amid a large table ends at once, and so does its connection", async () => {
+    const run_id = randomUUID();
+    await db`
+      insert into events (run_id, seq, type, created_at, turn, attempt, data)
+      select ${run_id}, n, 'notice', now(), 1, 1, jsonb_build_object('message', repeat(md5(n::text), 30))
+      from generate_series(1, 30000) n`;
+    const own = openDb(server.databaseUrl, { connections: 2, settings: copySettings });
+    onTestFinished(async () => {
+      await own.end({ timeout: 1 });
+      await db`delete from events where run_id = ${run_id}`;
+    });
+    const interruption = new AbortController();
+    let rows = 0;
+    const broken = take({
+      db: own,
+      path: join(place, "large.backup"),
+      signal: interruption.signal,
+      progress: ({ what, done }) => {
+        if (what !== "events") return;
+        rows = done;
+        if (done > 1_000) interruption.abort();
+      },
+    });
+    await expect(broken).rejects.toThrow("aborted");
+    expect(rows).toBeLessThan(30_000);
+    const others = await server.db`
+      select query from pg_stat_activity where datname = current_database() and query ilike 'copy %' and state = 'active'`;
+    expect(others).toHaveLength(0);
+    expect((await take({ path: join(place, "after.backup") })).tables.events?.rows).toBeGreaterThan(30_000);
+  });
+
   test("holds the files of its moment, even where their runs are deleted and swept up meanwhile", async () => {
     const other = await workedRun(server, server.key);
     const content = `left by ${other.run_id}`;

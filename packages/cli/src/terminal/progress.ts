@@ -10,7 +10,7 @@ export function progressLines({ isQuiet }: { isQuiet: boolean }): (progress: Pro
   return ({ what, done, unit }) => {
     if (isQuiet || Date.now() - told < EVERY_MS) return;
     told = Date.now();
-    process.stderr.write(`  ${what}: ${figures.format(done)} ${unit}\n`);
+    process.stderr.write(`  ${unit === "files" ? "" : `${what}: `}${figures.format(done)} ${unit}\n`);
   };
 }
 
