@@ -30,7 +30,7 @@ function reference(program: Command): string {
     "# Commands",
     "Written by `scripts/cli-reference.ts` from the commands. How to begin: [cli.md](cli.md).",
     "## Everywhere",
-    "Every command but `serve`, `worker`, `person`, `doctor` and `completion` takes these, before its name or behind it.",
+    "Every command but `serve`, `worker`, `person`, `backup`, `restore`, `doctor` and `completion` takes these, before its name or behind it.",
     table(
       ["Option", ""],
       globalOptions.map(([flags, says]) => [code(flags), says]),

@@ -24,6 +24,8 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   workers: async () => (await import("./commands/workers.ts")).workersCommand,
   people: async () => (await import("./commands/people.ts")).peopleCommand,
   person: async () => (await import("./commands/person.ts")).personCommand,
+  backup: async () => (await import("./commands/backup.ts")).backupCommand,
+  restore: async () => (await import("./commands/restore.ts")).restoreCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
 };
 

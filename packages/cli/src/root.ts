@@ -86,6 +86,14 @@ export const entries = {
     group: operate,
     description: "People of this installation, on its own machine.",
   },
+  backup: {
+    group: operate,
+    description: "Write all of this installation into one file.",
+  },
+  restore: {
+    group: operate,
+    description: "Make an installation out of a backup.",
+  },
   doctor: {
     group: operate,
     description: "Say what this machine offers to runs, and what is missing.",

@@ -49,7 +49,7 @@ describe("help", () => {
   });
 
   test("every command that speaks to a server takes what is said everywhere", () => {
-    const own = ["serve", "worker", "person", "doctor", "completion"];
+    const own = ["serve", "worker", "person", "backup", "restore", "doctor", "completion"];
     const bare = [...commands]
       .filter(
         ([path, command]) => command.commands.length === 0 && !own.includes(path.split(" ")[0] as string),

@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { linkAddress } from "@outrider/contract/sign-in";
 import { type Logger, pino } from "pino";
@@ -13,6 +12,7 @@ import { openDeltas } from "./engine/deltas.ts";
 import { openIntake } from "./engine/intake.ts";
 import { startJanitor } from "./engine/janitor.ts";
 import { startReaper } from "./engine/leases.ts";
+import { ownMasterKey, writePrivately } from "./engine/master-key.ts";
 import { settleProviders } from "./engine/model-keys.ts";
 import { openModels } from "./engine/models.ts";
 import { defaultRules } from "./engine/rules.ts";
@@ -183,27 +183,6 @@ function describeError(error: unknown) {
   return name === "PostgresError"
     ? { name, code, table_name, constraint_name, frames }
     : { name, message, code, frames };
-}
-
-async function ownMasterKey(dataDir: string): Promise<Buffer> {
-  const file = join(dataDir, "master.key");
-  const kept = await readFile(file, "utf8").catch(() => undefined);
-  if (kept) return Buffer.from(kept, "base64");
-  const key = randomBytes(32);
-  await writePrivately(file, `${key.toString("base64")}\n`);
-  return key;
-}
-
-/** Whole or not at all, on disk before it is relied on, and readable for its owner alone. */
-async function writePrivately(file: string, text: string) {
-  const handle = await open(`${file}.new`, "w", 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(`${file}.new`, file);
 }
 
 function once<T>(work: () => Promise<T>): () => Promise<T> {

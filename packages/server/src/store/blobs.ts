@@ -41,3 +41,33 @@ export async function dropUnusedBlobs(tx: Tx, hashes: string[], graceHours: numb
     returning b.sha256`;
   return rows.map(({ sha256 }) => sha256);
 }
+
+/** The hashes that runs need: of snapshots, artifacts, and the builds that runs go on from, or all builds. */
+function neededBlobs(sql: Sql, { withBuilds }: { withBuilds: boolean }) {
+  return sql`
+    select snapshot_sha256 as sha256 from runs where snapshot_sha256 is not null
+    union select sha256 from artifacts where removed_at is null
+    union select b.sha256 from builds b where b.sha256 is not null
+      and (${withBuilds} or exists (select 1 from runs r where r.build_id = b.build_id))`;
+}
+
+/** In the order of their hashes, so many at a time. */
+export function listNeededBlobs(
+  tx: Tx,
+  options: { withBuilds: boolean },
+): AsyncIterable<{ sha256: string }[]> {
+  return tx<
+    { sha256: string }[]
+  >`select sha256 from (${neededBlobs(tx, options)}) needed order by sha256`.cursor(500);
+}
+
+export async function countNeededBlobs(tx: Tx, options: { withBuilds: boolean }): Promise<number> {
+  const [row] = await tx<{ count: number }[]>`
+    select count(*)::float as count from (${neededBlobs(tx, options)}) needed`;
+  return row?.count as number;
+}
+
+/** Rows of files that did not come along. */
+export async function forgetOtherBlobs(tx: Tx, options: { withBuilds: boolean }): Promise<void> {
+  await tx`delete from blobs where sha256 not in (select sha256 from (${neededBlobs(tx, options)}) needed)`;
+}

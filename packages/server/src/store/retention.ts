@@ -9,6 +9,11 @@ export async function lockRetention(tx: Tx): Promise<boolean> {
   return row?.taken ?? false;
 }
 
+/** Waits until nobody cleans up, and keeps everybody from it until the transaction ends. */
+export async function holdRetention(tx: Tx): Promise<void> {
+  await tx`select pg_advisory_xact_lock(${LOCK})`;
+}
+
 export async function daysAgo(sql: Sql, days: number): Promise<string> {
   const [row] = await sql<{ then: string }[]>`select outrider_now() - ${days} * interval '1 day' as then`;
   return row?.then as string;

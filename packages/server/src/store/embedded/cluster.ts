@@ -53,7 +53,7 @@ function checkVersion(cluster: string, major: string): void {
   if (found === major) return;
   throw new Error(
     `The database in ${cluster} was made by PostgreSQL ${found}, but this Outrider runs PostgreSQL ${major}: ` +
-      `set DATABASE_URL to a PostgreSQL ${found} that serves it, or move it away.`,
+      `take a backup with the version of Outrider that made it, and restore it into a new data folder (docs/backup.md).`,
   );
 }
 

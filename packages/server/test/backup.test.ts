@@ -1,0 +1,431 @@
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { openBackupFile } from "../src/engine/backup/file.ts";
+import { type BackupOptions, takeBackup } from "../src/engine/backup.ts";
+import { placeOf } from "../src/engine/blobs.ts";
+import { readMasterKey } from "../src/engine/master-key.ts";
+import { checkBackup, restoreBackup, settleMasterKey } from "../src/engine/restore.ts";
+import { sweepBlobs } from "../src/engine/sweep.ts";
+import { openVault } from "../src/engine/vault.ts";
+import { listTables } from "../src/store/backup/catalogue.ts";
+import { copySettings } from "../src/store/backup/snapshot.ts";
+import { type Db, openDb } from "../src/store/db.ts";
+import { type TestServer, testDatabase, testServer } from "./server.ts";
+import { workedRun } from "./shares/worked-run.ts";
+
+const SECRET = "a value that only the master key opens";
+const PASSPHRASE = "correct horse battery staple";
+
+let server: TestServer;
+let db: Db;
+let place: string;
+let folder: string;
+let masterKey: Buffer;
+let worked: Awaited<ReturnType<typeof workedRun>>;
+let waiting: string;
+let held: { run_id: string; execution_id: string };
+let whole: string;
+/** Out of `whole`, for tests that do not change it. */
+let copy: Db;
+let dropCopy: () => Promise<void>;
+
+beforeAll(async () => {
+  server = await testServer();
+  db = openDb(server.databaseUrl, { connections: 2, settings: copySettings });
+  place = await mkdtemp(join(tmpdir(), "outrider-backup-"));
+  folder = join(server.dataDir, "blobs");
+  masterKey = (await readMasterKey(server.dataDir)) as Buffer;
+  await server.call("PUT", "/agent/secrets/KEPT", { body: { value: SECRET } });
+  worked = await workedRun(server, server.key);
+  // What a format of lines and tabs could trip over.
+  const prompt = 'SAY: tab\there\\N \\. back\\slash "quote" \u2028 \u{1f680}\r\nSAY: next\n\\.\n';
+  held = await hold(await create(prompt));
+  waiting = await create("SAY: waits");
+  await server.call("POST", `/agent/runs/${waiting}/followups`, { body: { message: "SAY: more" } });
+  whole = join(place, "whole.backup");
+  await take({ path: whole, key: { masterKey, passphrase: PASSPHRASE } });
+  const database = await testDatabase();
+  copy = openDb(database.url, { connections: 2, settings: copySettings });
+  dropCopy = async () => {
+    await copy.end();
+    await database.drop();
+  };
+  const backup = await checkBackup(whole);
+  await restoreBackup({ db: copy, folder: join(place, "blobs"), backup });
+});
+
+afterAll(async () => {
+  await dropCopy();
+  await db.end();
+  await server.stop();
+  rmSync(place, { recursive: true, force: true });
+});
+
+const create = async (prompt: string) =>
+  (await server.call("POST", "/agent/run", { body: { prompt } })).body.run_id as string;
+
+/** A worker takes the run, and is never heard of again. */
+async function hold(run_id: string) {
+  const { key } = (await server.call("POST", "/keys", { body: { name: "holder", type: "worker" } })).body;
+  const worker = { worker_id: randomUUID(), name: "holder", version: "0", slots: 1 };
+  const body = { request_id: randomUUID(), worker, free: 1, wait_ms: 0 };
+  const { executions } = (await server.call("POST", "/worker/claim", { body, key })).body;
+  expect(executions).toMatchObject([{ run_id }]);
+  return { run_id, execution_id: executions[0].execution_id as string };
+}
+
+const take = (options: Partial<BackupOptions> & { path: string }) =>
+  takeBackup({ db, folder, version: "1.2.3", ...options });
+
+/** An empty database, and a folder for files. */
+async function emptyPlace() {
+  const database = await testDatabase();
+  const target = openDb(database.url, { connections: 2, settings: copySettings });
+  const blobs = await mkdtemp(join(place, "blobs-"));
+  onTestFinished(async () => {
+    await target.end();
+    await database.drop();
+  });
+  return { db: target, folder: blobs };
+}
+
+async function restored(path: string) {
+  const target = await emptyPlace();
+  await restoreBackup({ ...target, backup: await checkBackup(path) });
+  return target;
+}
+
+/** All rows of a table in one order, as text. */
+const rowsOf = async (from: Db, table: string) =>
+  (await from`select t::text as row from ${from(table)} t order by 1`).map(({ row }) => row as string);
+
+const changed = ["run_heads", "events", "executions", "keys", "sessions", "sign_in_links", "blobs"];
+
+describe("a restored installation", () => {
+  test("has every row of every table as it was, but for what a restore ends", async () => {
+    const tables = (await listTables(db)).map(({ name }) => name);
+    expect(tables).toEqual(expect.arrayContaining([...changed, "runs", "secrets", "followups", "artifacts"]));
+    for (const table of tables.filter((name) => !changed.includes(name)))
+      expect(await rowsOf(copy, table), table).toEqual(await rowsOf(db, table));
+    const others = (from: Db) =>
+      from`select * from events where run_id <> ${held.run_id} order by run_id, seq`.then((rows) => [
+        ...rows,
+      ]);
+    expect(await others(copy)).toEqual(await others(db));
+  });
+
+  test("is made as migrations make it: the same columns, indexes and constraints", async () => {
+    const shape = async (from: Db) => [
+      ...(await from`select indexdef from pg_indexes where schemaname = 'public' order by 1`),
+      ...(await from`
+        select conname, conrelid::regclass::text, pg_get_constraintdef(oid) as def, convalidated from pg_constraint
+        where connamespace = 'public'::regnamespace order by 1, 2`),
+      ...(await from`
+        select table_name, column_name, data_type, column_default, is_nullable from information_schema.columns
+        where table_schema = 'public' order by 1, 2`),
+    ];
+    expect(await shape(copy)).toEqual(await shape(db));
+  });
+
+  test("goes on counting where the old one was", async () => {
+    const [row] = await copy`
+      insert into followups (followup_id, run_id, message, mode, created_at)
+      select gen_random_uuid(), run_id, 'x', 'auto', now() from followups limit 1
+      returning position > all (select position from followups) as is_behind`;
+    expect(row?.is_behind).toBe(true);
+  });
+
+  test("has no lease: what was at work waits for another worker, without the loss of an attempt", async () => {
+    const [head] = await copy`select * from run_heads where run_id = ${held.run_id}`;
+    expect(head).toMatchObject({ state: "INPROGRESS", execution_id: null, worker_id: null, attempt: 0 });
+    const [last] = await copy`
+      select type, data from events where run_id = ${held.run_id} order by seq desc limit 1`;
+    expect(last).toMatchObject({ type: "run.recovering", data: { reason: expect.stringMatching(/backup/) } });
+    const open = await copy`select 1 from executions where ended_at is null`;
+    expect(open).toHaveLength(0);
+  });
+
+  test("counts nobody's waits and turns on for the time in between", async () => {
+    const target = await emptyPlace();
+    const backup = await checkBackup(whole);
+    const days = (count: number) => count * 86_400_000;
+    const taken_at = new Date(Date.parse(backup.manifest.taken_at) - days(3)).toISOString();
+    await restoreBackup({ ...target, backup: { ...backup, manifest: { ...backup.manifest, taken_at } } });
+    const times = async (from: Db) => {
+      const [queued] = await from`select queued_at as at from run_heads where run_id = ${waiting}`;
+      const [turn] = await from`select turn_deadline_at as at from run_heads where run_id = ${held.run_id}`;
+      return [queued?.at, turn?.at].map((at) => Date.parse(at as string));
+    };
+    const before = await times(db);
+    for (const [index, at] of (await times(target.db)).entries())
+      expect(Math.abs(at - (before[index] as number) - days(3))).toBeLessThan(120_000);
+  });
+
+  test("keeps people's keys, and opens to no local worker, signed-in browser or one-time link", async () => {
+    await db`update keys set is_local = true where name = 'holder'`;
+    const path = join(place, "entrances.backup");
+    await take({ path });
+    const target = await restored(path);
+    const keys = await target.db`select name, revoked_at is null as works from keys order by name`;
+    expect(keys).toEqual(
+      expect.arrayContaining([
+        { name: "first key", works: true },
+        { name: "holder", works: false },
+      ]),
+    );
+    expect(await rowsOf(db, "sign_in_links")).not.toEqual([]);
+    expect(await rowsOf(target.db, "sign_in_links")).toEqual([]);
+    expect(await target.db`select 1 from sessions where ended_at is null`).toHaveLength(0);
+  });
+
+  test("has the files of runs, and reads its secrets with the key that came along", async () => {
+    const backup = await checkBackup(whole);
+    const { key } = await settleMasterKey(backup.manifest, undefined, async () => PASSPHRASE);
+    const files = await copy<{ sha256: string }[]>`
+      select sha256 from artifacts union select snapshot_sha256 from runs where snapshot_sha256 is not null`;
+    expect(files.length).toBeGreaterThanOrEqual(3);
+    for (const { sha256 } of files)
+      expect(
+        createHash("sha256")
+          .update(readFileSync(placeOf(join(place, "blobs"), sha256)))
+          .digest("hex"),
+      ).toBe(sha256);
+    expect(await rowsOf(copy, "blobs")).toHaveLength(files.length);
+    const [secret] = await copy<{ sealed: Buffer }[]>`select sealed from secrets where name = 'KEPT'`;
+    expect(openVault(key as Buffer).open(secret?.sealed as Buffer, "secret KEPT")).toBe(SECRET);
+  });
+});
+
+describe("the master key", () => {
+  test("is in the file only where asked for, and never readable", async () => {
+    const path = join(place, "keyless.backup");
+    const { master_key } = await take({ path });
+    expect(master_key.sealed).toBeUndefined();
+    const { manifest } = await openBackupFile(path);
+    expect(await settleMasterKey(manifest, undefined, async () => "not asked for")).toEqual({ isNew: false });
+    const bytes = readFileSync(whole);
+    for (const form of [masterKey, masterKey.toString("base64"), masterKey.toString("hex"), PASSPHRASE])
+      expect(bytes.includes(form)).toBe(false);
+  });
+
+  test("opens with its passphrase alone", async () => {
+    const { manifest } = await openBackupFile(whole);
+    await expect(settleMasterKey(manifest, undefined, async () => `${PASSPHRASE} `)).rejects.toThrow(
+      "The passphrase does not open",
+    );
+    expect(await settleMasterKey(manifest, undefined, async () => PASSPHRASE)).toEqual({
+      key: masterKey,
+      isNew: true,
+    });
+  });
+
+  test("that is there already must be the same, and then no passphrase is asked for", async () => {
+    const { manifest } = await openBackupFile(whole);
+    const never = () => Promise.reject(new Error("asked"));
+    expect(await settleMasterKey(manifest, masterKey, never)).toEqual({ key: masterKey, isNew: false });
+    await expect(settleMasterKey(manifest, randomBytes(32), never)).rejects.toThrow("OUTRIDER_MASTER_KEY");
+  });
+
+  test("of another installation is not put into a backup", async () => {
+    const path = join(place, "stranger.backup");
+    const key = { masterKey: randomBytes(32), passphrase: PASSPHRASE };
+    await expect(take({ path, key })).rejects.toThrow("is not that of the database");
+    expect(readdirSync(place).filter((name) => name.startsWith("stranger"))).toEqual([]);
+  });
+});
+
+describe("a file that is not a whole backup of this version or an earlier one", () => {
+  test.each([
+    ["cut by one byte", (bytes: Buffer) => bytes.subarray(0, -1), "cut or damaged"],
+    ["cut in the middle", (bytes: Buffer) => bytes.subarray(0, bytes.length / 2), "cut or damaged"],
+    ["cut behind its first line", (bytes: Buffer) => bytes.subarray(0, 18), "cut or damaged"],
+    ["with a changed byte in its rows", (bytes: Buffer) => flip(bytes, 1_000), "cut or damaged"],
+    [
+      "with a changed byte in its checksum",
+      (bytes: Buffer) => flip(bytes, bytes.length - 1),
+      "cut or damaged",
+    ],
+    ["with more behind its end", (bytes: Buffer) => Buffer.concat([bytes, bytes]), "cut or damaged"],
+    ["of another kind", () => Buffer.from("PGDMP"), "is not a backup of Outrider"],
+    ["that is empty", () => Buffer.alloc(0), "is not a backup of Outrider"],
+    [
+      "of a newer format",
+      (bytes: Buffer) => Buffer.concat([Buffer.from("outrider-backup 2\n"), bytes.subarray(18)]),
+      "newer version of Outrider",
+    ],
+  ])("%s is refused", async (_, change, says) => {
+    const path = join(place, `${randomUUID()}.backup`);
+    writeFileSync(path, change(readFileSync(whole)));
+    await expect(checkBackup(path)).rejects.toThrow(says);
+  });
+
+  test("with migrations that this version does not have is refused", async () => {
+    const path = join(place, "newer.backup");
+    writeFileSync(
+      path,
+      resigned(readFileSync(whole), (json) => json.replace(/"number":1,/, '"number":9001,')),
+    );
+    await expect(checkBackup(path)).rejects.toThrow("newer version of Outrider");
+    writeFileSync(
+      path,
+      resigned(readFileSync(whole), (json) => json.replace(/"checksum":"./, '"checksum":"x')),
+    );
+    await expect(checkBackup(path)).rejects.toThrow("another 0001_ground_floor.sql");
+  });
+
+  test("that does not hold what its manifest counts leaves the database empty", async () => {
+    const path = join(place, "counts.backup");
+    const more = (json: string) => json.replace(/"runs":\{"rows":/, '"runs":{"rows":1');
+    writeFileSync(path, resigned(readFileSync(whole), more));
+    const target = await emptyPlace();
+    await expect(restoreBackup({ ...target, backup: await checkBackup(path) })).rejects.toThrow(
+      "rows of runs",
+    );
+    expect(await listTables(target.db)).toEqual([]);
+  });
+});
+
+describe("a restore", () => {
+  test("into a database that is not empty is refused, and changes nothing", async () => {
+    const target = await emptyPlace();
+    await target.db`create table somebodys (value text)`;
+    await expect(restoreBackup({ ...target, backup: await checkBackup(whole) })).rejects.toThrow("not empty");
+    expect((await listTables(target.db)).map(({ name }) => name)).toEqual(["somebodys"]);
+    expect(readdirSync(target.folder)).toEqual([]);
+  });
+
+  test("that was interrupted can be begun again", async () => {
+    const target = await emptyPlace();
+    const backup = await checkBackup(whole);
+    const interruption = new AbortController();
+    const broken = restoreBackup({
+      ...target,
+      backup,
+      signal: interruption.signal,
+      progress: ({ what }) => what === "keys" && interruption.abort(),
+    });
+    await expect(broken).rejects.toThrow("aborted");
+    expect(await listTables(target.db)).toEqual([]);
+    await restoreBackup({ ...target, backup });
+    expect(await rowsOf(target.db, "runs")).toEqual(await rowsOf(db, "runs"));
+  });
+});
+
+describe("a backup", () => {
+  test("does not take a name that is taken, and leaves nothing behind where it fails or is interrupted", async () => {
+    await expect(take({ path: whole })).rejects.toThrow("is there already");
+    const path = join(place, "broken.backup");
+    const interruption = new AbortController();
+    const progress = () => interruption.abort();
+    await expect(take({ path, signal: interruption.signal, progress })).rejects.toThrow("aborted");
+    expect(readdirSync(place).filter((name) => name.startsWith("broken"))).toEqual([]);
+    await take({ path });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("that is interrupted amid a large table ends at once, and so does its connection", async () => {
+    const run_id = randomUUID();
+    await db`
+      insert into events (run_id, seq, type, created_at, turn, attempt, data)
+      select ${run_id}, n, 'notice', now(), 1, 1, jsonb_build_object('message', repeat(md5(n::text), 30))
+      from generate_series(1, 30000) n`;
+    const own = openDb(server.databaseUrl, { connections: 2, settings: copySettings });
+    onTestFinished(async () => {
+      await own.end({ timeout: 1 });
+      await db`delete from events where run_id = ${run_id}`;
+    });
+    const interruption = new AbortController();
+    let rows = 0;
+    const broken = take({
+      db: own,
+      path: join(place, "large.backup"),
+      signal: interruption.signal,
+      progress: ({ what, done }) => {
+        if (what !== "events") return;
+        rows = done;
+        if (done > 1_000) interruption.abort();
+      },
+    });
+    await expect(broken).rejects.toThrow("aborted");
+    expect(rows).toBeLessThan(30_000);
+    const others = await server.db`
+      select query from pg_stat_activity where datname = current_database() and query ilike 'copy %' and state = 'active'`;
+    expect(others).toHaveLength(0);
+    expect((await take({ path: join(place, "after.backup") })).tables.events?.rows).toBeGreaterThan(30_000);
+  });
+
+  test("holds the files of its moment, even where their runs are deleted and swept up meanwhile", async () => {
+    const other = await workedRun(server, server.key);
+    const content = `left by ${other.run_id}`;
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    await db`update artifacts set sha256 = ${sha256} where artifact_id = ${other.artifact_id}`;
+    const path = join(place, "swept.backup");
+    const file = placeOf(folder, sha256);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+    const long = new Date("2020-01-01");
+    utimesSync(file, long, long);
+    await db`insert into blobs values (${sha256}, ${content.length}, ${long})`;
+    let swept: Promise<number> | undefined;
+    await take({
+      path,
+      progress: () => {
+        swept ??= server
+          .call("DELETE", `/agent/runs/${other.run_id}`)
+          .then(() => sweepBlobs(server.db, folder));
+      },
+    });
+    expect(await swept).toBe(0);
+    expect(await sweepBlobs(server.db, folder)).toBe(1);
+    const target = await restored(path);
+    expect(readFileSync(placeOf(target.folder, sha256), "utf8")).toBe(content);
+  });
+
+  test("refuses to go on without a file that a run needs, unless that is said", async () => {
+    const [row] = await db<{ sha256: string }[]>`
+      select sha256 from artifacts where artifact_id = ${worked.artifact_id}`;
+    const file = placeOf(folder, row?.sha256 as string);
+    const content = readFileSync(file);
+    onTestFinished(() => writeFileSync(file, content));
+    const path = join(place, "missing.backup");
+    writeFileSync(file, "something else");
+    await expect(take({ path })).rejects.toThrow("is damaged");
+    rmSync(file);
+    await expect(take({ path })).rejects.toThrow("--without-missing");
+    expect((await take({ path, withoutMissing: true })).files).toMatchObject({ missing: 1 });
+    expect(await rowsOf((await restored(path)).db, "artifacts")).toEqual(await rowsOf(db, "artifacts"));
+  });
+
+  test("of a database of another version is refused", async () => {
+    const path = join(place, "version.backup");
+    const empty = await emptyPlace();
+    await expect(take({ path, db: empty.db })).rejects.toThrow("not a database of Outrider");
+    await copy`insert into migrations (number, name, checksum) values (9001, 'later', '')`;
+    await expect(take({ path, db: copy })).rejects.toThrow("newer version");
+    await copy`delete from migrations where number = 9001 or number = 12`;
+    await expect(take({ path, db: copy })).rejects.toThrow("older version");
+  });
+});
+
+function flip(bytes: Buffer, at: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy.writeUInt8(copy.readUInt8(at) ^ 1, at);
+  return copy;
+}
+
+/** With another manifest, and a checksum that fits it. */
+function resigned(bytes: Buffer, change: (json: string) => string): Buffer {
+  const length = bytes.readUInt32BE(bytes.length - 36);
+  const end = bytes.length - 36 - length;
+  const before = bytes.subarray(end, -36).toString();
+  const json = Buffer.from(change(before));
+  expect(json.toString()).not.toBe(before);
+  const size = Buffer.alloc(4);
+  size.writeUInt32BE(json.length);
+  const content = Buffer.concat([bytes.subarray(0, end), json, size]);
+  return Buffer.concat([content, createHash("sha256").update(content).digest()]);
+}
