@@ -15,6 +15,7 @@ import { startJanitor } from "./engine/janitor.ts";
 import { startReaper } from "./engine/leases.ts";
 import { settleProviders } from "./engine/model-keys.ts";
 import { openModels } from "./engine/models.ts";
+import { Rates } from "./engine/rates.ts";
 import { defaultRules } from "./engine/rules.ts";
 import { noteOrigin } from "./engine/sign-in-links.ts";
 import { openVault } from "./engine/vault.ts";
@@ -105,6 +106,8 @@ export async function startServer(config: Config): Promise<Server> {
       log,
     });
     stops.push(intake.stop);
+    const rates = new Rates(db);
+    stops.push(async () => rates.close());
     const rules = { ...defaultRules, ...config.rules };
     const reaper = startReaper(db, rules, { log, wake });
     stops.push(reaper.stop);
@@ -124,6 +127,8 @@ export async function startServer(config: Config): Promise<Server> {
       deltas,
       blobs,
       intake,
+      rates,
+      quotas: config.quotas,
       origin: front.origin,
       stopping: stopping.signal,
     };

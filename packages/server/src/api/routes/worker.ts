@@ -1,4 +1,5 @@
 import { limits } from "@outrider/contract/limits";
+import { reserve, settle } from "../../engine/budgets.ts";
 import { finishBuild, prepare, reportBuild, takeQueuedBuild } from "../../engine/builds.ts";
 import { assignAll, claim } from "../../engine/claims.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/executions.ts";
@@ -114,6 +115,15 @@ export const workerHandlers: WorkerHandlers = {
   async finishBuild({ sql, services, params, body, say }) {
     await finishBuild(sql, services.rules, params.buildId, body);
     say(topics.build(params.buildId));
+    return gone;
+  },
+
+  async reserve({ sql, services, params, body }) {
+    return ok(await reserve(sql, params.executionId, body, services.quotas));
+  },
+
+  async settle({ sql, body }) {
+    await settle(sql, body);
     return gone;
   },
 
