@@ -25,6 +25,7 @@ export function createAuthenticator(
   rateLimits: RateLimits,
 ): Authenticator {
   const acquaintances = new Acquaintances();
+  const introductions = new Map<string, Promise<Principal>>();
   const usedKeys = new Set<string>();
   const usedSessions = new Set<string>();
   // When a key was last used is worth knowing to within seconds, not a write for each request.
@@ -77,16 +78,25 @@ export function createAuthenticator(
 
   async function identify(request: FastifyRequest): Promise<Principal> {
     const { hash, find } = credentialOf(request);
-    const name = hash && `${networkOf(request.ip)} ${hash.toString("base64")}`;
-    if (name && acquaintances.has(name)) {
+    if (!hash) return rateLimits.guess(request, find);
+    const name = `${networkOf(request.ip)} ${hash.toString("base64")}`;
+    // The first requests of a client often come together: one of them shows that its key is good.
+    await introductions.get(name)?.catch(() => {});
+    if (acquaintances.has(name)) {
       return find().catch((error) => {
         if (error instanceof Refusal) acquaintances.delete(name);
         throw error;
       });
     }
-    const principal = await rateLimits.guess(request, find);
-    if (name) acquaintances.add(name);
-    return principal;
+    const introduced = rateLimits.guess(request, find);
+    introductions.set(name, introduced);
+    try {
+      const principal = await introduced;
+      acquaintances.add(name);
+      return principal;
+    } finally {
+      if (introductions.get(name) === introduced) introductions.delete(name);
+    }
   }
 
   return {
