@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { shownPages } from "../e2e/web/showcase/pages.ts";
+import { settled, shownPages } from "../e2e/web/showcase/pages.ts";
 import { fillShowcase, type Showcase } from "../e2e/web/showcase/showcase.ts";
 import { startWebWorld, type WebWorld } from "../e2e/web/world.ts";
 
@@ -29,7 +29,7 @@ describe.each(["desktop", "phone"] as const)("%s", (size) => {
     for (const theme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
       await page.locator(`html[data-theme=${theme}]`).waitFor();
-      await page.waitForLoadState("networkidle").catch(() => {});
+      await settled(page);
       const file = join(folder, `${name}-${theme}-${size}.png`);
       await page.screenshot({ path: file, animations: "disabled", caret: "hide" });
       expect(statSync(file).size).toBeLessThan(LARGEST_BYTES);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { withoutRefusals } from "./people.ts";
-import { shownPages } from "./showcase/pages.ts";
+import { settled, shownPages } from "./showcase/pages.ts";
 import { fillShowcase, type Showcase } from "./showcase/showcase.ts";
 import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
 
@@ -29,6 +29,7 @@ describe.each(sizes)("on a %s", (size) => {
         theme: "light",
       });
       await ready(page);
+      await settled(page);
       await expectAccessible(page);
       await page.emulateMedia({ colorScheme: "dark" });
       await page.locator("html[data-theme=dark]").waitFor();

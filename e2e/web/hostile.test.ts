@@ -64,12 +64,11 @@ afterAll(() => world?.stop());
 
 describe("hostile content", () => {
   test("is text: no script runs, nothing is fetched, no link leads astray", async () => {
-    await seen(async (article) => {
-      expect(await article.locator("script, iframe, style, img, object, form").count()).toBe(0);
-      for (const link of await article.getByRole("link").all()) {
-        expect(await link.getAttribute("href")).toMatch(/^(https:\/\/|#e-\d+$)/);
-      }
-    });
+    for (const { forbidden, links } of await seen()) {
+      expect(forbidden).toBe(0);
+      for (const link of links) expect(link).toMatch(/^(https:\/\/|#e-\d+$)/);
+    }
+    await page.getByRole("region", { name: "Transcript" }).evaluate((element) => element.scrollTo(0, 0));
     const message = page.getByRole("article", { name: "Message of the agent" }).first();
     await message.getByText("<script>window.caught").waitFor();
     await message.getByText("press me").waitFor();
@@ -96,12 +95,12 @@ describe("hostile content", () => {
   test("stays within the border of its block, however long, and cannot play a person", async () => {
     const width = await page.evaluate("document.documentElement.scrollWidth");
     expect(width).toBe(1_280);
-    const boxes = await seen(async (article) => {
-      const box = await article.boundingBox();
-      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThan(1_280);
-      expect(await article.evaluate((element) => element.getBoundingClientRect().height)).toBeLessThan(3_000);
-    });
-    expect(boxes).toBeGreaterThan(8);
+    const all = await seen();
+    expect(all.length).toBeGreaterThan(8);
+    for (const { right, height } of all) {
+      expect(right).toBeLessThan(1_280);
+      expect(height).toBeLessThan(3_000);
+    }
     await page.getByText("998,000 more characters").waitFor();
     // Words of the agent never become the block of somebody else, nor a heading of the page.
     expect(await page.getByRole("article", { name: "Prompt" }).count()).toBeLessThanOrEqual(1);
@@ -110,24 +109,37 @@ describe("hostile content", () => {
   });
 });
 
-/** Looks at every block of the transcript, from the first to the last, and answers how many there were. */
-async function seen(look: (article: ReturnType<Page["locator"]>) => Promise<void>): Promise<number> {
+interface Seen {
+  /** Elements that nothing an agent wrote may become. */
+  forbidden: number;
+  links: string[];
+  right: number;
+  height: number;
+}
+
+/** Every block of the transcript, from the first to the last. */
+async function seen(): Promise<Seen[]> {
   const scroller = page.getByRole("region", { name: "Transcript" });
-  const names = new Set<string>();
+  const found = new Map<string, Seen>();
   await scroller.evaluate((element) => element.scrollTo(0, 0));
   await page.getByRole("article", { name: "Prompt" }).waitFor();
   for (let isEnd = false; !isEnd; ) {
-    for (const article of await scroller.getByRole("article").all()) {
-      const name = await article.getByRole("link", { name: /^Copy link/ }).getAttribute("href");
-      if (!name || names.has(name)) continue;
-      names.add(name);
-      await look(article);
-    }
+    const now = await scroller.getByRole("article").evaluateAll((articles) =>
+      articles.map((article) => {
+        const { right, height } = article.getBoundingClientRect();
+        return {
+          forbidden: article.querySelectorAll("script, iframe, style, img, object, form").length,
+          links: [...article.querySelectorAll("a")].map((link) => link.getAttribute("href") ?? ""),
+          ...{ right, height },
+        };
+      }),
+    );
+    for (const one of now) found.set(one.links.find((link) => link.startsWith("#e-")) ?? "", one);
     isEnd = await scroller.evaluate((element) => {
       element.scrollBy(0, 400);
       return element.scrollTop + element.clientHeight >= element.scrollHeight - 2;
     });
     await page.waitForLoadState("networkidle");
   }
-  return names.size;
+  return [...found.values()];
 }

@@ -52,7 +52,38 @@ describe("a transcript of twenty thousand events", () => {
     for (const work of [typing, scrolling, filtering]) expect(work.ms).toBeLessThan(MOST_WORK_MS);
     expect(complaints).toEqual([]);
   });
+
+  test("does not move what is read while what stands above it comes", async () => {
+    const { page, complaints } = await world.visit(`/runs/${long}#e-10002`);
+    await page.getByText("part 10001").waitFor({ timeout: 30_000 });
+    await page.getByRole("region", { name: "Transcript" }).hover();
+    for (let turn = 0; turn < 8; turn++) {
+      const before = await places(page);
+      await page.mouse.wheel(0, -300);
+      await vi.waitFor(async () => {
+        const after = await places(page);
+        const moved = [...before]
+          .filter(([link]) => after.has(link))
+          .map(([link, top]) => (after.get(link) ?? 0) - top);
+        expect(moved.length).toBeGreaterThan(0);
+        expect(new Set(moved)).toEqual(new Set([300]));
+      });
+      await page.waitForLoadState("networkidle");
+    }
+    expect(complaints).toEqual([]);
+  });
 });
+
+/** Where each block in sight stands, by its link. */
+async function places(page: Page): Promise<Map<string, number>> {
+  const found = await page.getByRole("article").evaluateAll((articles) =>
+    articles.map((article) => {
+      const { top } = article.getBoundingClientRect();
+      return [article.querySelector("a[href^='#e-']")?.getAttribute("href") ?? "", Math.round(top)] as const;
+    }),
+  );
+  return new Map(found.filter(([, top]) => top > 150 && top < 700));
+}
 
 async function longRun(events: number): Promise<string> {
   const run = await world.create(["Look at every part."], { title: `A long day of ${events} events` });
@@ -139,11 +170,16 @@ class Work {
   }
 }
 
-/** Two frames without anything left to do. */
-function quiet(page: Page) {
-  return page.evaluate(
-    "new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(go))))",
-  );
+/** Everything in sight has its words, and there is nothing left to do. */
+async function quiet(page: Page) {
+  const frame = "new Promise((go) => requestAnimationFrame(() => requestIdleCallback(go)))";
+  await page.evaluate(frame);
+  await page
+    .getByRole("region", { name: "Transcript" })
+    .locator(".animate-pulse")
+    .first()
+    .waitFor({ state: "detached" });
+  await page.evaluate(frame);
 }
 
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;

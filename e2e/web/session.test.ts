@@ -4,10 +4,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { addPerson } from "../../packages/server/src/engine/welcome.ts";
 import { asleep, longSleep } from "../../packages/worker/test/world.ts";
 import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -65,6 +66,10 @@ describe("a run that waits", () => {
     const { page, complaints } = await world.visit(`/runs/${run}`);
     await choose(page, "Delete");
     await page.getByRole("dialog").getByText("There is no way back").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("Enter");
+    await page.getByRole("menuitem", { name: "Delete" }).press("Enter");
     await page.getByRole("button", { name: "Delete for good" }).click();
     await page.waitForURL("**/runs");
     expect((await world.call("GET", `/agent/runs/${run}`)).status).toBe(404);
@@ -120,18 +125,12 @@ describe("with a worker", () => {
     await box.fill("RUN: cat");
     await page.reload();
     expect(await box.inputValue()).toBe("RUN: cat");
-    const file = (name: string, size: number) => ({
-      name,
-      mimeType: "text/plain",
-      buffer: Buffer.alloc(size, "a"),
-    });
-    const input = form.getByLabel("Files to attach");
-    await input.setInputFiles([file("colour.txt", 4), file("large.txt", 11 * 1024 * 1024)]);
-    await form.getByRole("alert").getByText("at most 10.0 MiB").waitFor();
-    await form.getByRole("button", { name: "Remove large.txt" }).click();
-    await box.fill(
-      "RUN: cat attachments/* 2>/dev/null || find / -name colour.txt 2>/dev/null | head -1 | xargs cat",
-    );
+    const file = (name: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from("blue") });
+    const names = ["colour.txt", "2.txt", "3.txt", "4.txt", "5.txt", "6.txt"];
+    await form.getByLabel("Files to attach").setInputFiles(names.map(file));
+    await form.getByRole("alert").getByText("At most 5 files").waitFor();
+    for (const name of names.slice(1)) await form.getByRole("button", { name: `Remove ${name}` }).click();
+    await box.fill("SAY: blue");
     await form.getByRole("button", { name: "Answer" }).click();
     await state(page, "Succeeded").waitFor();
     const events = await world.events(run);
@@ -172,6 +171,17 @@ describe("with a worker", () => {
     await page.getByText("It is in again.", { exact: true }).waitFor();
     await page.getByRole("heading", { level: 1, name: "Plug it in" }).waitFor();
     await state(page, "Succeeded").waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test("a run that used up its limit goes on with a higher one", async () => {
+    const run = await world.create(["RUN: true", "RUN: true", "SAY: all done"], { limits: { max_steps: 1 } });
+    const { page, complaints } = await world.visit(`/runs/${run}`);
+    await page.getByRole("region", { name: "The run failed" }).getByText("higher limit").waitFor();
+    await page.getByRole("spinbutton", { name: "Steps" }).fill("20");
+    await send(page, "SAY: go on");
+    await state(page, "Succeeded").waitFor();
+    expect((await world.get(run)).limits).toEqual({ max_steps: 20 });
     expect(complaints).toEqual([]);
   });
 
@@ -219,6 +229,11 @@ describe("with a worker", () => {
     await expectAccessible(page);
     await page.getByRole("button", { name: "Show as table" }).click();
     await page.getByRole("row", { name: /exit 3, exit 3/ }).waitFor();
+
+    await page.getByRole("button", { name: "Show as bars" }).click();
+    await page.getByRole("list", { name: "Commands" }).getByRole("link", { name: "exit 3" }).click();
+    await page.waitForURL(/\/runs\/[0-9a-f-]+#e-\d+$/);
+    await page.getByText("exit 3").last().waitFor();
 
     await tab("Artifacts");
     await page
@@ -284,7 +299,9 @@ describe("with a worker", () => {
     const args = ["--input-type=module-typescript", "-e", typescript];
     expect((await execute(process.execPath, args, { env, cwd: root })).stdout).toMatch(/^SUCCEEDED http/);
     const python = await copied("Copy as Python");
-    expect(python).toContain("client.runs.create_and_wait(");
+    const withClient = { env: { ...env, PYTHONPATH: `${root}sdks/python/src` } };
+    const { stdout } = await execute(`${root}.tools/python/bin/python`, ["-c", python], withClient);
+    expect(stdout).toMatch(/^SUCCEEDED http/);
     for (const code of [curl, typescript, python]) expect(code).not.toContain(world.key);
     expect(complaints).toEqual([]);
   });
@@ -297,14 +314,25 @@ test("a run that is not there is said to be not there", async () => {
   expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
 });
 
+test("a run that is deleted while somebody reads it is said to be deleted", async () => {
+  const run = await world.create(["SAY: soon gone"]);
+  await world.until(run, "SUCCEEDED");
+  const { page } = await world.visit(`/runs/${run}`);
+  await page.getByText("soon gone", { exact: true }).waitFor();
+  await world.call("DELETE", `/agent/runs/${run}`);
+  await page.getByRole("heading", { name: "This run was deleted" }).waitFor();
+});
+
 test("who may not steer a run is told why, and reads it", async () => {
   const run = await world.create(["SAY: not yours"]);
-  const person = await world.call("POST", "/people", {
-    body: { email: "reader@example.com", display_name: "Reader", role: "member" },
+  const key = await addPerson(world.db, {
+    email: "reader@example.com",
+    display_name: "Reader",
+    role: "member",
   });
   const { page, context } = await world.visit("/favicon.svg", { signedIn: false });
   await context.route("**/api/**", (route) =>
-    route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${person.body.key}` } }),
+    route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${key}` } }),
   );
   await page.goto(`/runs/${run}`);
   await page.getByText(/This run belongs to .* may steer it/).waitFor();

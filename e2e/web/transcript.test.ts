@@ -1,6 +1,7 @@
 import type { NewEvent } from "@outrider/contract/event";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { copied } from "./clipboard.ts";
 import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
 import { finish, write } from "./written.ts";
 import { zoo } from "./zoo.ts";
@@ -21,7 +22,6 @@ afterAll(() => world?.stop());
 const block = (page: Page, name: string | RegExp) => page.getByRole("article", { name });
 const transcript = (page: Page) => page.getByRole("region", { name: "Transcript" });
 const toTop = (page: Page) => transcript(page).evaluate((element) => element.scrollTo(0, 0));
-const clipboard = (page: Page) => page.evaluate("navigator.clipboard.readText()");
 const say = (text: string): NewEvent => ({ type: "message.agent", data: { text } });
 
 /** Of the page as it was first drawn, and of what stands above that. */
@@ -47,7 +47,7 @@ describe("a transcript shows", () => {
     expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
     expect(await link.getAttribute("target")).toBe("_blank");
     await message.getByRole("button", { name: "Copy code" }).click();
-    expect(await clipboard(page)).toBe("const now: number = Date.now();");
+    expect(await copied(page)).toBe("const now: number = Date.now();");
     const plan = page.getByRole("complementary", { name: "Plan" });
     await plan.getByText("Run it fifty times").waitFor();
     await expectAccessible(page);
@@ -73,7 +73,7 @@ describe("a transcript shows", () => {
     await good.getByRole("button", { expanded: false }).click();
     await good.getByText("a1 one").waitFor();
     await good.getByRole("button", { name: "Copy output" }).click();
-    expect(await clipboard(page)).toMatch(/^a1 one\n/);
+    expect(await copied(page)).toMatch(/^a1 one\n/);
     expect(complaints).toEqual([]);
   });
 
@@ -155,9 +155,9 @@ describe("a reader", () => {
     await block(page, "Notice")
       .getByRole("link", { name: /Copy link/ })
       .click();
-    const copied = await clipboard(page);
-    expect(copied).toBe(`${world.origin}/runs/${run}#e-${notice?.seq}`);
-    await vi.waitFor(() => expect(page.url()).toBe(copied));
+    const address = await copied(page);
+    expect(address).toBe(`${world.origin}/runs/${run}#e-${notice?.seq}`);
+    await vi.waitFor(() => expect(page.url()).toBe(address));
     expect(complaints).toEqual([]);
   });
 

@@ -41,7 +41,7 @@ describe("workers", () => {
     await expectAccessible(page);
 
     await row.getByRole("button", { name: "Drain worker-1" }).press("Enter");
-    await page.getByRole("dialog").getByRole("button", { name: "Go back" }).press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).press("Enter");
     expect((await world.call("GET", "/workers")).body.workers[0].draining).toBe(false);
     await row.getByRole("button", { name: "Drain worker-1" }).press("Enter");
     await page.getByRole("dialog").getByRole("button", { name: "Drain", exact: true }).press("Enter");

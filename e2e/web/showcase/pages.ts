@@ -12,6 +12,12 @@ export interface ShownPage {
   main?: true;
 }
 
+/** Nothing of the page is still being fetched: all that stood for something has made room for it. */
+export async function settled(page: Page) {
+  await page.locator(".animate-pulse").locator("visible=true").first().waitFor({ state: "detached" });
+  await page.evaluate("document.fonts.ready");
+}
+
 const heading = (name: string | RegExp) => (page: Page) =>
   page.getByRole("heading", { name, level: 1 }).first().waitFor();
 const row = (name: RegExp) => (page: Page) => page.getByRole("row", { name }).first().waitFor();

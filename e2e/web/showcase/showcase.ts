@@ -1,3 +1,4 @@
+import { vi } from "vitest";
 import type { WebWorld } from "../world.ts";
 import { discounts, load, migration, question, shopSetup, short } from "./scripts.ts";
 
@@ -14,7 +15,11 @@ export interface Showcase {
 
 /** An installation as it looks after a few weeks: places, people, keys, and runs in every state. */
 export async function fillShowcase(world: WebWorld): Promise<Showcase> {
-  const make = async (path: string, body: object) => (await world.call("POST", path, { body })).body;
+  const make = async (path: string, body: object) => {
+    const { status, text, body: made } = await world.call("POST", path, { body });
+    if (status >= 300) throw new Error(`POST ${path}: ${text}`);
+    return made;
+  };
   for (const [name, value] of Object.entries({
     STAGING_TOKEN: "staging-0000",
     PACKAGES_TOKEN: "packages-0000",
@@ -30,7 +35,7 @@ export async function fillShowcase(world: WebWorld): Promise<Showcase> {
     timeout_minutes: 30,
   });
   const other = {
-    network: { mode: "allowlist", hosts: ["registry.example.com"] },
+    network: { mode: "allowlist", allow: ["registry.example.com"] },
     secrets: ["PACKAGES_TOKEN"],
   };
   const api = await make("/agent/environments", {
@@ -119,6 +124,7 @@ export async function fillShowcase(world: WebWorld): Promise<Showcase> {
       ({ type, data }) => type === "command.output" && data.text.includes("200 requests"),
     );
   }
+  await addLeavingWorker(world);
   await inShop("Add cursor pagination to the order list", short("Add cursor pagination."));
   const cancelled = await inShop("Rewrite the cart in another language", short("Rewrite the cart."));
   await world.call("POST", `/agent/runs/${cancelled}/cancel`);
@@ -126,15 +132,20 @@ export async function fillShowcase(world: WebWorld): Promise<Showcase> {
     config: { environment_id: api.environment_id },
   });
   const { body: share } = await world.call("POST", `/agent/runs/${finished}/share`, { body: {} });
-  // One that leaves takes nothing, so that what waits goes on waiting.
-  const leaving = await world.worker({ name: "builder-2", version: "0.1.0", slots: 4, drainMs: 1 });
-  await world.call("POST", `/workers/${leaving.workerId}/drain`);
   await lookLivedIn(world);
   await spreadOut(world, [finished, failed, ...ended, cancelled]);
   return {
     ...{ finished, blocked, working, failed, environment: shop.environment_id },
     shared: new URL(share.link).pathname,
   };
+}
+
+/** One that leaves takes nothing, so that what is created behind it waits. */
+async function addLeavingWorker(world: WebWorld) {
+  const { workerId } = await world.worker({ name: "builder-2", version: "0.1.0", slots: 4 });
+  const drain = () => world.call("POST", `/workers/${workerId}/drain`);
+  // It is known from its first claim on.
+  await vi.waitUntil(async () => (await drain()).status === 200, { timeout: 20_000, interval: 50 });
 }
 
 /** Nobody but the first admin has been here, and all since a minute. */

@@ -112,6 +112,34 @@ describe("the list's stream of hints", () => {
     expect((await hints.next()).value).toMatchObject({ run_id: next });
     await hints.return(undefined);
   });
+
+  test("tells of all where more change at once than it reads at a time, and goes on", async () => {
+    const { body } = await server.call("POST", "/agent/run", {
+      body: { prompt: "x", config: { name: "many" } },
+    });
+    const response = await fetch(`${server.base}/agent/runs?name=many`, {
+      headers: { authorization: `Bearer ${server.key}`, accept: "text/event-stream" },
+    });
+    const hints = readData(response);
+    // Run and head come in one statement: who sees the run sees its head.
+    await server.db`
+      with ids as (select gen_random_uuid() as run_id from generate_series(1, 1200)),
+        heads as (
+          insert into run_heads
+          select (jsonb_populate_record(h, to_jsonb(i))).* from ids i, run_heads h where h.run_id = ${body.run_id})
+      insert into runs
+      select (jsonb_populate_record(r, jsonb_build_object('run_id', i.run_id, 'updated_at', outrider_now()))).*
+      from ids i, runs r where r.run_id = ${body.run_id}`;
+    const told = new Set<string>();
+    while (told.size < 1_200) {
+      const { value } = await hints.next();
+      expect(told.has(value.run_id)).toBe(false);
+      told.add(value.run_id);
+    }
+    await cancel(body.run_id);
+    expect((await hints.next()).value).toMatchObject({ run_id: body.run_id, state: "CANCELLED" });
+    await hints.return(undefined);
+  });
 });
 
 describe("the stream of events", () => {

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../src/config.ts";
-import { startJanitor } from "../src/engine/janitor.ts";
+import { openBlobs } from "../src/engine/blobs.ts";
+import { clean } from "../src/engine/janitor.ts";
+import { keepAll } from "../src/engine/retention.ts";
 import { startServer } from "../src/main.ts";
 import { noteSessionUse } from "../src/store/sessions.ts";
 import { browser, tokenOf } from "./browser.ts";
@@ -141,7 +143,9 @@ test("what has ended is taken away: links, tries, and sessions a day later", asy
   await server.db`update sign_in_links set expires_at = outrider_now() where person_uid = ${person.uid}`;
   await server.db`
     insert into sign_in_tries values ('\\x01', 1, outrider_now()), ('\\x02', 1, outrider_now() + interval '1 hour')`;
-  await startJanitor(server.db, pino({ level: "silent" })).stop();
+  const { db, dataDir } = server;
+  const blobs = openBlobs(join(dataDir, "blobs"), db);
+  await clean({ db, blobs, retention: keepAll, log: pino({ level: "silent" }) }, { sweeps: false });
   const uids = [open, over, past].map((each) => each?.uid as string);
   const sessions = await server.db`select person_uid from sessions where person_uid = any(${uids}::uuid[])`;
   expect(sessions.map(({ person_uid }) => person_uid).sort()).toEqual([open?.uid, over?.uid].sort());

@@ -1,8 +1,9 @@
+import type { RunItem } from "@outrider/contract/run";
 import type { FastifyReply } from "fastify";
 import { topics } from "../engine/wake.ts";
 import { findSpentCredentials } from "../store/credentials.ts";
 import { readClock } from "../store/db.ts";
-import { listRuns, type RunFilter } from "../store/run-list.ts";
+import { listRuns, type RunFilter, type RunPosition } from "../store/run-list.ts";
 import type { Services } from "./call.ts";
 import { openStream } from "./sse.ts";
 
@@ -28,20 +29,36 @@ export async function streamHints({ services, reply, credentialId, filter }: Hin
     while (!stream.signal.aborted) {
       const heard = wake.next(topics.runs, { ms: LOOK_AGAIN_MS, signal: stream.signal });
       const earliest = filter.updated_after && filter.updated_after > since ? filter.updated_after : since;
-      const sort = { by: "updated_at", order: "asc" } as const;
-      const runs = await listRuns(db, { filter: { ...filter, updated_after: earliest }, sort, limit: LIMIT });
-      for (const { run_id, state, updated_at } of runs) {
+      const changed = new Map<string, string>();
+      for await (const { run_id, state, updated_at } of changesSince(db, {
+        ...filter,
+        updated_after: earliest,
+      })) {
+        changed.set(run_id, updated_at);
         if (said.get(run_id) === updated_at) continue;
         await stream.write(`data: ${JSON.stringify({ run_id, state, updated_at })}\n\n`);
       }
-      said = new Map(runs.map(({ run_id, updated_at }) => [run_id, updated_at]));
-      const newest = runs.at(-1)?.updated_at;
+      said = changed;
+      const newest = [...changed.values()].at(-1);
       const behind = newest && new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
       if (behind && behind > since) since = behind;
       if ((await findSpentCredentials(db, [credentialId])).length > 0) break;
-      if (runs.length <= LIMIT) await heard;
+      await heard;
     }
   } finally {
     stream.end();
+  }
+}
+
+/** In the order of the changes. One that changes again while we read comes a second time, where it stands then. */
+async function* changesSince(db: Services["db"], filter: RunFilter): AsyncGenerator<RunItem> {
+  const sort = { by: "updated_at", order: "asc" } as const;
+  let after: RunPosition | undefined;
+  for (;;) {
+    const rows = await listRuns(db, { filter, sort, limit: LIMIT, ...(after ? { after } : {}) });
+    yield* rows.slice(0, LIMIT);
+    const last = rows[LIMIT - 1];
+    if (rows.length <= LIMIT || !last) return;
+    after = { value: last.updated_at, run_id: last.run_id };
   }
 }

@@ -1,57 +1,36 @@
-import clsx from "clsx";
-import { DropdownMenu } from "radix-ui";
-import type { ReactNode } from "react";
+import { cloneElement, createContext, useContext, useState } from "react";
+import type { MenuItemProps, MenuProps } from "./menu-parts.tsx";
 
-interface MenuProps {
-  /** A button, given as the element that opens the menu. */
-  trigger: ReactNode;
-  children: ReactNode;
-  align?: "start" | "end";
+type Parts = typeof import("./menu-parts.tsx");
+
+const load = (): Promise<Parts> => import("./menu-parts.tsx");
+const PartsContext = createContext<Parts | undefined>(undefined);
+
+/** What it is made of is a good part of the app's size, and most readers open none: it is fetched with the first press. */
+export function Menu(props: MenuProps) {
+  const [parts, setParts] = useState<Parts>();
+  if (parts) {
+    return (
+      <PartsContext value={parts}>
+        <parts.OpenedMenu {...props} />
+      </PartsContext>
+    );
+  }
+  return cloneElement(props.trigger, {
+    "aria-haspopup": "menu",
+    "aria-expanded": false,
+    onClick: () => void load().then(setParts),
+    onPointerEnter: () => void load(),
+    onFocus: () => void load(),
+  });
 }
 
-/** Not modal: a modal one would lock scrolling with an inline style sheet, which our policy refuses. */
-export function Menu({ trigger, children, align = "end" }: MenuProps) {
-  return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content
-          align={align}
-          sideOffset={6}
-          collisionPadding={8}
-          className="z-50 min-w-44 rounded-lg border border-line bg-surface p-1 shadow-pop"
-        >
-          {children}
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
-  );
-}
-
-interface MenuItemProps {
-  icon?: ReactNode;
-  danger?: boolean;
-  disabled?: boolean;
-  onSelect: () => void;
-  children: ReactNode;
-}
-
-export function MenuItem({ icon, danger, disabled, onSelect, children }: MenuItemProps) {
-  return (
-    <DropdownMenu.Item
-      disabled={disabled ?? false}
-      onSelect={onSelect}
-      className={clsx(
-        "flex h-8 select-none items-center gap-2 rounded-md px-2 outline-none data-highlighted:bg-raised data-disabled:opacity-50",
-        danger && "text-bad",
-      )}
-    >
-      {icon}
-      {children}
-    </DropdownMenu.Item>
-  );
+export function MenuItem(props: MenuItemProps) {
+  const parts = useContext(PartsContext);
+  return parts && <parts.MenuItem {...props} />;
 }
 
 export function MenuLine() {
-  return <DropdownMenu.Separator className="my-1 h-px bg-line" />;
+  const parts = useContext(PartsContext);
+  return parts && <parts.MenuLine />;
 }

@@ -25,7 +25,11 @@ export function Page({ title, lead, actions, wide = false, children }: PageProps
       <header className="flex flex-wrap items-center gap-x-4 gap-y-2 pb-4">
         <h1 className="min-w-0 flex-1 text-xl font-semibold tracking-tight">{title}</h1>
         {actions && <div className="flex items-center gap-2">{actions}</div>}
-        {lead && <p className="max-w-prose basis-full text-muted">{lead}</p>}
+        {lead && (
+          <div className="basis-full">
+            <p className="max-w-prose text-muted">{lead}</p>
+          </div>
+        )}
       </header>
       {children}
     </main>

@@ -60,7 +60,7 @@ export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
             </Td>
             <Td className="max-lg:hidden">{owners.nameOf(key)}</Td>
             <Td className="max-md:hidden">
-              {powersOf(key)}
+              <span className="block">{powersOf(key)}</span>
               {limitsOf(key.limits).map((limit) => (
                 <span key={limit} className="block text-xs text-muted">
                   {limit}
@@ -114,10 +114,12 @@ function Revoke({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
       onConfirm={() => mutate()}
       onClose={onClose}
     >
-      {apiKey.type === "worker"
-        ? "Workers that use it are refused from now on, and another worker goes on with their runs."
-        : "Whatever uses it is refused from now on, and its open streams end."}{" "}
-      This cannot be undone. Runs that it made stay.
+      <p>
+        {apiKey.type === "worker"
+          ? "Workers that use it are refused from now on, and another worker goes on with their runs."
+          : "Whatever uses it is refused from now on, and its open streams end."}{" "}
+        This cannot be undone. Runs that it made stay.
+      </p>
     </Confirm>
   );
 }

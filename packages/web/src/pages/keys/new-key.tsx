@@ -56,7 +56,7 @@ export function NewKey({ type, agentUid, onClose }: NewKeyProps) {
       title="New key"
       footer={
         <>
-          <Button onClick={onClose}>Go back</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" form={form} busy={isPending}>
             Make the key
           </Button>

@@ -6,7 +6,9 @@ import { outrider } from "../../api.ts";
 import { type Heard, useRunHints } from "../../hints.ts";
 import { filterOf, orderOf, type RunsSearch } from "./search.ts";
 
-const PAGE = 100;
+/** The first page is soon there; who scrolls on wants many. */
+const FIRST_PAGE = 100;
+const NEXT_PAGE = 300;
 const MOST = 500;
 /** Phases and costs change without a hint, which tells of states alone. */
 const LOOK_AGAIN_MS = 5_000;
@@ -34,7 +36,8 @@ export function useRuns(search: RunsSearch) {
     queryKey: key,
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam, signal }): Promise<Chunk> => {
-      const sorted = { sort_by: order.by, sort_order: order.order, limit: PAGE };
+      const limit = pageParam === undefined ? FIRST_PAGE : NEXT_PAGE;
+      const sorted = { sort_by: order.by, sort_order: order.order, limit };
       const cursor = pageParam === undefined ? {} : { cursor: pageParam };
       const { body } = await outrider.runs.list({ ...filter, ...sorted, ...cursor }, { signal });
       return { runs: body.runs, next: body.page_info.next_cursor };

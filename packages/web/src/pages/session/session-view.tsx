@@ -6,8 +6,8 @@ import type { RunAction } from "./actions/actions.tsx";
 import { Composer } from "./composer/composer.tsx";
 import { sendLetter } from "./composer/send.ts";
 import { Header } from "./header.tsx";
+import { apiSource } from "./log/api-source.ts";
 import { useRunLog } from "./log/log.ts";
-import { apiSource } from "./log/source.ts";
 import { Outcome } from "./outcome.tsx";
 import { useSteering } from "./steering.ts";
 import { type Tab, tabs } from "./tab.ts";
@@ -28,6 +28,11 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
   useEffect(() => {
     if (milestone !== undefined) void queryClient.invalidateQueries({ queryKey: ["run", runId] });
   }, [milestone, runId]);
+  // A log that is refused may be that of a run which somebody deleted.
+  const isRefused = log.status === "failed";
+  useEffect(() => {
+    if (isRefused) void queryClient.invalidateQueries({ queryKey: ["run", runId] });
+  }, [isRefused, runId]);
   const { wake } = log;
   // A run that was reopened elsewhere is live again: the log need not wait for its next look.
   useEffect(() => {

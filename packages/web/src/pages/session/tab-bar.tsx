@@ -14,11 +14,12 @@ interface TabBarProps {
 export function TabBar({ shown, current, counts = {} }: TabBarProps) {
   const bar = useRef<HTMLElement>(null);
   // On a phone the bar scrolls within itself, and the tab that is shown may be at its far end.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each change of tab moves it.
+  const widths = JSON.stringify(counts);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each change of tab moves it, and so do wider neighbours.
   useEffect(() => {
     const tab = bar.current?.querySelector<HTMLElement>("[aria-current]");
     if (tab && bar.current) bar.current.scrollLeft = tab.offsetLeft - bar.current.clientWidth / 2;
-  }, [current]);
+  }, [current, widths]);
   return (
     <nav
       ref={bar}

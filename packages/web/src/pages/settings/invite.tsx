@@ -34,7 +34,7 @@ export function Invite({ onClose, onInvited }: InviteProps) {
       description="You get a link to hand over: Outrider sends no mail."
       footer={
         <>
-          <Button onClick={onClose}>Go back</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" form={form} busy={isPending}>
             Make the link
           </Button>

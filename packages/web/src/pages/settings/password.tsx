@@ -74,7 +74,7 @@ export function Password({ session, email }: PasswordProps) {
         <Button look="primary" type="submit" busy={isPending}>
           {has ? "Change the password" : "Set the password"}
         </Button>
-        <Button onClick={() => setOpen(false)}>Go back</Button>
+        <Button onClick={() => setOpen(false)}>Cancel</Button>
       </div>
     </form>
   );

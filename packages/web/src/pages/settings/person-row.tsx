@@ -105,8 +105,10 @@ export function PersonRow({ person, isYou, onLink }: PersonRowProps) {
             onConfirm={() => remove.mutate()}
             onClose={() => setLeaving(false)}
           >
-            They are signed out everywhere, and their keys and those of their cloud agents are revoked at
-            once. Their runs stay. This cannot be undone.
+            <p>
+              They are signed out everywhere, and their keys and those of their cloud agents are revoked at
+              once. Their runs stay. This cannot be undone.
+            </p>
           </Confirm>
         )}
       </Td>

@@ -5,7 +5,7 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { dollars } from "../../ui/amount.ts";
 import { RunState } from "../../ui/run-state.tsx";
 import { SkeletonRows } from "../../ui/skeleton.tsx";
-import { Duration, exactTime, Time } from "../../ui/time.tsx";
+import { Duration, Time } from "../../ui/time.tsx";
 import { useRunLog } from "../session/log/log.ts";
 import { Outcome } from "../session/outcome.tsx";
 import type { Tab } from "../session/tab.ts";
@@ -89,11 +89,7 @@ function Banner({ run }: { run: SharedRun }) {
         {run.share && (
           <>
             {" "}
-            The link ends{" "}
-            <span title={exactTime(run.share.expires_at)}>
-              <Time at={run.share.expires_at} />
-            </span>
-            .
+            The link ends <Time at={run.share.expires_at} />.
           </>
         )}
       </span>

@@ -115,8 +115,10 @@ function Drain({ worker, onClose }: { worker: Worker; onClose: () => void }) {
       onConfirm={() => mutate()}
       onClose={onClose}
     >
-      It finishes what it has or hands it to another worker, takes nothing new, and then its process ends.
-      This cannot be undone: to have it back, start it again.
+      <p>
+        It finishes what it has or hands it to another worker, takes nothing new, and then its process ends.
+        This cannot be undone: to have it back, start it again.
+      </p>
     </Confirm>
   );
 }

@@ -1,6 +1,6 @@
 import type { RunItem } from "@outrider/sdk";
 import { Ellipsis, RotateCcw, Share2, Square, Trash2 } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense } from "react";
 import { Button, IconButton } from "../../../ui/button.tsx";
 import { Menu, MenuItem, MenuLine } from "../../../ui/menu.tsx";
 import type { Steering } from "../steering.ts";
@@ -26,13 +26,8 @@ export function isOver({ state }: Pick<RunItem, "state">): boolean {
 
 /** What can be done with the run as a whole. On a phone all but Cancel is in the menu. */
 export function Actions({ run, steering, open, onOpen }: ActionsProps) {
-  // A dialog gives the focus back to what opened it, and a menu's item is gone by then.
-  const [menu, setMenu] = useState<HTMLButtonElement | null>(null);
   const may = steering?.may ?? false;
-  const close = () => {
-    onOpen(undefined);
-    if (document.activeElement === document.body) menu?.focus();
-  };
+  const close = () => onOpen(undefined);
   const share = <Share2 className="size-4" aria-hidden />;
   const again = <RotateCcw className="size-4" aria-hidden />;
   return (
@@ -56,12 +51,7 @@ export function Actions({ run, steering, open, onOpen }: ActionsProps) {
       )}
       <Menu
         trigger={
-          <IconButton
-            ref={setMenu}
-            label="More actions"
-            look="plain"
-            icon={<Ellipsis className="size-4" aria-hidden />}
-          />
+          <IconButton label="More actions" look="plain" icon={<Ellipsis className="size-4" aria-hidden />} />
         }
       >
         <div className="sm:hidden">

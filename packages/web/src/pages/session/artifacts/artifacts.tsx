@@ -1,4 +1,3 @@
-import type { RunItem } from "@outrider/sdk";
 import { Download, FileBox, FileDiff, File as FileSign } from "lucide-react";
 import { useState } from "react";
 import { bytes } from "../../../ui/amount.ts";
@@ -6,9 +5,8 @@ import { Button, buttonClass } from "../../../ui/button.tsx";
 import { Empty } from "../../../ui/empty.tsx";
 import { visible } from "../../../ui/visible.ts";
 import type { LogSource } from "../log/source.ts";
+import type { ArtifactItem } from "./artifact.ts";
 import { kindOf, Preview } from "./preview.tsx";
-
-export type ArtifactItem = NonNullable<RunItem["artifacts"]>[number];
 
 interface ArtifactsProps {
   artifacts: readonly ArtifactItem[] | undefined;

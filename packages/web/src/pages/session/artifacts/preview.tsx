@@ -4,7 +4,7 @@ import { Problem } from "../../../ui/problem.tsx";
 import { SkeletonRows } from "../../../ui/skeleton.tsx";
 import { TextRegion } from "../../../ui/text-region.tsx";
 import { visible } from "../../../ui/visible.ts";
-import type { ArtifactItem } from "./artifacts.tsx";
+import type { ArtifactItem } from "./artifact.ts";
 
 const MIB = 1024 * 1024;
 const LONGEST_TEXT = 200_000;

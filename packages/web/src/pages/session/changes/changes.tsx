@@ -10,7 +10,7 @@ import { Problem } from "../../../ui/problem.tsx";
 import { SkeletonRows } from "../../../ui/skeleton.tsx";
 import { FileCard } from "./file-card.tsx";
 import { FileTree } from "./file-tree.tsx";
-import { treeOf } from "./tree.ts";
+import { filesIn, treeOf } from "./tree.ts";
 
 interface ChangesProps {
   patch: string | undefined;
@@ -55,9 +55,10 @@ function openAtFirst(files: readonly PatchFile[]): Set<string> {
   return open;
 }
 
-function Files({ files, onDownload }: { files: PatchFile[]; onDownload: () => void }) {
+function Files({ files: unordered, onDownload }: { files: PatchFile[]; onDownload: () => void }) {
   const id = useId();
-  const tree = useMemo(() => treeOf(files), [files]);
+  const tree = useMemo(() => treeOf(unordered), [unordered]);
+  const files = useMemo(() => filesIn(tree), [tree]);
   const [open, setOpen] = useState(() => openAtFirst(files));
   const [isSingle, setIsSingle] = useState(false);
   const [chosen, setChosen] = useState(files[0]?.path);

@@ -24,6 +24,11 @@ export function treeOf(files: readonly PatchFile[]): Folder {
   return { ...root, folders: root.folders.map(joined) };
 }
 
+/** In the order in which the tree shows them. */
+export function filesIn({ folders, files }: Folder): PatchFile[] {
+  return [...folders.flatMap(filesIn), ...files];
+}
+
 function joined(folder: Folder): Folder {
   const [only] = folder.folders;
   if (only && folder.folders.length === 1 && folder.files.length === 0)

@@ -33,8 +33,9 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
   const [mode, setMode] = useState<FollowupMode>("auto");
   const [files, setFiles] = useState<readonly File[]>([]);
   const [limits, setLimits] = useState(noLimits);
-  const hasLimits = limitCodes.includes(run.status_message?.error_code);
-  const [showsLimits, setShowsLimits] = useState(hasLimits);
+  // Where a limit ended the run, a higher one is the way on; else who wants them opens them.
+  const [wantsLimits, setWantsLimits] = useState<boolean>();
+  const showsLimits = wantsLimits ?? limitCodes.includes(run.status_message?.error_code);
   const [isOver, setIsOver] = useState(false);
   const isAnswer = run.state === "BLOCKED";
   const isWorking = run.state === "INPROGRESS";
@@ -45,7 +46,7 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
       setMessage("");
       setFiles([]);
       setLimits(noLimits);
-      setShowsLimits(false);
+      setWantsLimits(undefined);
       dropDraft(run.run_id);
       announce(words);
       onSent();
@@ -120,7 +121,7 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
             label="Change the run's limits"
             aria-pressed={showsLimits}
             icon={<Gauge className="size-4" aria-hidden />}
-            onClick={() => setShowsLimits(!showsLimits)}
+            onClick={() => setWantsLimits(!showsLimits)}
           />
           {isWorking && (
             <Select

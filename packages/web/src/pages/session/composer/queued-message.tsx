@@ -92,7 +92,7 @@ function Editor({ followup, busy, onSave, onLeave }: EditorProps) {
       />
       <div className="flex justify-end gap-2">
         <Select
-          aria-label="When the agent sees it"
+          aria-label="When the agent sees the queued message"
           value={mode}
           onChange={({ target }) => setMode(target.value as FollowupMode)}
           className="w-auto!"

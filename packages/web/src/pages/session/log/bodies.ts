@@ -3,9 +3,9 @@ import type { Blocks } from "./blocks.ts";
 import { textOf } from "./size.ts";
 import type { LogSource } from "./source.ts";
 
-/** Events are kept and fetched by the hundred. */
-const PAGE = 100;
-const MOST_PAGES = 24;
+/** Few enough that blocks which lie far apart, as under a filter, do not bring much along that nobody looks at. */
+const PAGE = 50;
+const MOST_PAGES = 48;
 const MOST_CHARACTERS = 2_000_000;
 /** Who scrolls fast passes by much that need not be fetched. */
 const PATIENCE_MS = 50;
@@ -128,15 +128,17 @@ export class Bodies {
       for (const number of numbers) {
         const begin = (number - from) * PAGE;
         const own = events.slice(begin, begin + PAGE);
+        // What the log passed on meanwhile is newer than this answer.
+        if (own.length < (this.#pages.get(number)?.events.length ?? 0)) continue;
         this.#keep(number, { events: own, characters: own.reduce((sum, event) => sum + weightOf(event), 0) });
       }
       this.tell();
     } catch {
       // The reader still sees where it will stand. Whether the server can be reached at all is told by the log.
-      this.#fetchSoon(TRY_AGAIN_MS);
     } finally {
       for (const number of numbers) this.#underWay.delete(number);
     }
+    if (this.#missing().length > 0) this.#fetchSoon(TRY_AGAIN_MS);
   }
 
   #keep(number: number, page: Kept) {

@@ -1,5 +1,4 @@
 import type { MessageAgentDelta, RunEvent } from "@outrider/sdk";
-import { outrider } from "../../../api.ts";
 
 /** Where a run's events come from: the API, or what a share link opens. */
 export interface LogSource {
@@ -9,16 +8,4 @@ export interface LogSource {
   stream(after: number, signal: AbortSignal): AsyncIterable<RunEvent | MessageAgentDelta>;
   /** The address that an artifact's content is fetched from; without it there are no downloads. */
   artifactAddress?: (artifactId: string) => string;
-}
-
-export function apiSource(runId: string): LogSource {
-  return {
-    async page(after, limit, signal) {
-      const page = await outrider.events.list(runId, { after, limit }, signal ? { signal } : {});
-      return page.items;
-    },
-    // The log takes cuts up again itself, because only it can tell the reader so.
-    stream: (after, signal) => outrider.runs.stream(runId, { after, signal, deltas: true, maxRetries: 0 }),
-    artifactAddress: (artifactId) => `/api/v1/agent/artifacts/${encodeURIComponent(artifactId)}/content`,
-  };
 }

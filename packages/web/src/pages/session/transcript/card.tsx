@@ -41,7 +41,7 @@ export function Card({
   children,
 }: CardProps) {
   const { target } = useReading();
-  const isMeant = target?.isLinked && target.seq === seq;
+  const isMeant = target?.isLinked && target.first === seq;
   const head = (
     <>
       {onToggle && (

@@ -1,4 +1,5 @@
 import type { RunEvent } from "@outrider/sdk";
+import clsx from "clsx";
 import { Download, SquareTerminal, WrapText } from "lucide-react";
 import { useMemo } from "react";
 import { bytes } from "../../../ui/amount.ts";
@@ -63,7 +64,12 @@ export function Command({ events, facts }: { events: readonly RunEvent[]; facts:
         </pre>
       )}
       {lines.length > 0 && (
-        <div className="border-t border-line">
+        <div className="relative border-t border-line">
+          {isOpen && (
+            <div className="absolute top-1 right-1.5 rounded-md bg-code">
+              <CopyButton text={lines.map(withoutColours).join("\n")} what="output" />
+            </div>
+          )}
           <Output
             label="Output"
             lines={lines}
@@ -73,7 +79,7 @@ export function Command({ events, facts }: { events: readonly RunEvent[]; facts:
           />
         </div>
       )}
-      {isOpen && <Foot finished={finished} output={lines.map(withoutColours).join("\n")} />}
+      {isOpen && <Foot finished={finished} isSilent={lines.length === 0} />}
     </Card>
   );
 }
@@ -87,28 +93,22 @@ function Outcome({ finished, facts }: { finished: Of<"command.finished"> | undef
   return <Badge tone={exit_code === 0 ? "good" : "bad"}>exit {exit_code}</Badge>;
 }
 
-function Foot({ finished, output }: { finished: Of<"command.finished"> | undefined; output: string }) {
+function Foot({ finished, isSilent }: { finished: Of<"command.finished"> | undefined; isSilent: boolean }) {
   const { source } = useReading();
   const { omitted_bytes = 0, artifact_id } = finished?.data ?? {};
-  if (output === "" && omitted_bytes === 0)
-    return <p className="border-t border-line px-3 py-2 text-xs text-muted">It printed nothing.</p>;
+  const address = artifact_id && source.artifactAddress?.(artifact_id);
+  if (!address && omitted_bytes === 0)
+    return (
+      isSilent && <p className="border-t border-line px-3 py-2 text-xs text-muted">It printed nothing.</p>
+    );
   return (
-    <div className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-3 py-1.5 text-xs text-muted">
-      {omitted_bytes > 0 && (
-        <span className="mr-auto">
-          {bytes(omitted_bytes)} between its first and last lines are not shown.
-        </span>
-      )}
-      {artifact_id && source.artifactAddress && (
-        <a
-          className={buttonClass("quiet", { small: true })}
-          href={source.artifactAddress(artifact_id)}
-          download
-        >
+    <div className="flex flex-wrap items-center gap-2 border-t border-line px-3 py-1.5 text-xs text-muted">
+      {omitted_bytes > 0 && `${bytes(omitted_bytes)} between its first and last lines are not shown.`}
+      {address && (
+        <a className={clsx(buttonClass("quiet", { small: true }), "ml-auto")} href={address} download>
           <Download className="size-4" aria-hidden /> Whole output
         </a>
       )}
-      <CopyButton text={output} what="output" />
     </div>
   );
 }

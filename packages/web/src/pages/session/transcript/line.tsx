@@ -24,7 +24,7 @@ export function Line({ event, label, icon, tone = "muted", children }: LineProps
       className={clsx(
         "flex min-h-8 items-start gap-2 overflow-clip rounded-lg pr-1.5 pl-3 [contain:paint]",
         tones[tone],
-        target?.isLinked && target.seq === event.seq && "ring-2 ring-accent ring-inset",
+        target?.isLinked && target.first === event.seq && "ring-2 ring-accent ring-inset",
       )}
     >
       <span className="mt-[0.45rem] shrink-0">{icon}</span>

@@ -14,7 +14,7 @@ import { Button } from "../../../ui/button.tsx";
 import type { LogView } from "../log/view.ts";
 import { Block } from "./block.tsx";
 import { estimate } from "./estimate.ts";
-import { placeOf } from "./filter.ts";
+import { type Filter, placeOf } from "./filter.ts";
 import { Speaking } from "./speaking.tsx";
 
 /** The place of what is being said, behind all that stands in the log. */
@@ -24,14 +24,15 @@ const NEAR_END = 48;
 export interface ListHandle {
   /** Brings a block into sight, or what comes behind it where a filter hides it. */
   show(block: number): void;
-  /** Stays at the block after a filter has changed; who follows the end goes on with that. */
-  keep(block: number): void;
+  /** Before a filter changes: what is read now is to stay; who follows the end goes on with that. */
+  hold(): void;
   /** The block at the upper edge. */
   top(): number | undefined;
 }
 
 interface ListProps {
   log: LogView;
+  filter: Filter;
   selection: Uint32Array;
   handle: RefObject<ListHandle | null>;
   scroller: RefObject<HTMLDivElement | null>;
@@ -41,7 +42,7 @@ interface ListProps {
 }
 
 /** The blocks that are in sight, at their place among all the others. Follows the end until the reader turns away. */
-export function List({ log, selection, handle, scroller, opened, startsAtEnd }: ListProps) {
+export function List({ log, filter, selection, handle, scroller, opened, startsAtEnd }: ListProps) {
   const { blocks, bodies, speaking } = log;
   const [isFollowing, setFollowing] = useState(startsAtEnd);
   const [seen, setSeen] = useState(0);
@@ -52,7 +53,7 @@ export function List({ log, selection, handle, scroller, opened, startsAtEnd }: 
     getScrollElement: () => scroller.current,
     estimateSize: (index) => (index < selection.length ? estimate(blocks, selection[index] as number) : 80),
     getItemKey: keyOf,
-    overscan: 4,
+    overscan: 3,
     gap: 8,
     paddingStart: 16,
     paddingEnd: 24,
@@ -91,18 +92,32 @@ export function List({ log, selection, handle, scroller, opened, startsAtEnd }: 
     const place = Math.min(placeOf(selection, block), selection.length - 1);
     if (place >= 0) list.scrollToIndex(place, { align: "start" });
   };
+  const topBlock = () => {
+    const place = list.getVirtualItemForOffset(scroller.current?.scrollTop ?? 0)?.index;
+    return place === undefined ? undefined : selection[place];
+  };
+
+  // Behind another filter other blocks stand at the old place. They are not drawn before the new place is found.
+  const held = useRef<number>(undefined);
+  const [drawn, setDrawn] = useState(filter);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of the filter moves the list.
+  useLayoutEffect(() => {
+    if (drawn === filter) return;
+    if (held.current !== undefined) scrollTo(held.current);
+    held.current = undefined;
+    const frame = requestAnimationFrame(() => setDrawn(filter));
+    return () => cancelAnimationFrame(frame);
+  }, [filter]);
+  const items = drawn === filter ? list.getVirtualItems() : [];
   useImperativeHandle(handle, () => ({
     show(block) {
       setFollowing(false);
       scrollTo(block);
     },
-    keep(block) {
-      if (!isFollowing) scrollTo(block);
+    hold() {
+      held.current = isFollowing ? undefined : topBlock();
     },
-    top: () => {
-      const place = list.getVirtualItemForOffset(scroller.current?.scrollTop ?? 0)?.index;
-      return place === undefined ? undefined : selection[place];
-    },
+    top: topBlock,
   }));
 
   const unseen = selection.length - seen;
@@ -111,7 +126,7 @@ export function List({ log, selection, handle, scroller, opened, startsAtEnd }: 
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keyboard. */}
       <section aria-label="Transcript" tabIndex={0} ref={scroller} onScroll={onScroll} className={box}>
         <div className="relative mx-auto w-full max-w-4xl" style={{ height: list.getTotalSize() }}>
-          {list.getVirtualItems().map(({ index, key, start }) => (
+          {items.map(({ index, key, start }) => (
             <div
               key={key}
               data-index={index}

@@ -7,6 +7,8 @@ export type Of<Type extends RunEvent["type"]> = Extract<RunEvent, { type: Type }
 /** The event that a link, a search or a jump leads to. */
 export interface Target {
   seq: number;
+  /** Where its block begins. */
+  first: number;
   /** Links mark what they lead to; jumps only go there. */
   isLinked: boolean;
 }
@@ -49,10 +51,9 @@ export interface BlockFacts {
 }
 
 /** Whether a block is open: as the reader wants it, or as a link needs it, or as it stands by itself. */
-export function useOpen({ first, last }: BlockFacts, byItself: boolean): [boolean, () => void] {
+export function useOpen({ first }: BlockFacts, byItself: boolean): [boolean, () => void] {
   const { opened, setOpen, target } = useReading();
-  const isMeant = target !== undefined && target.seq >= first && target.seq <= last;
-  const isOpen = opened.get(first) ?? (byItself || isMeant);
+  const isOpen = opened.get(first) ?? (byItself || target?.first === first);
   return [isOpen, () => setOpen(first, !isOpen)];
 }
 

@@ -106,7 +106,7 @@ function SearchBox({ query, onQuery, search, hit, onHit, lastSeq }: ToolbarProps
     );
   return (
     // biome-ignore lint/a11y/useSemanticElements: the element of that name is unknown to half of the screen readers.
-    <div role="search" className="flex min-w-48 flex-1 items-center justify-end gap-1">
+    <div role="search" className="flex min-w-48 flex-1 items-center justify-end gap-1 max-sm:basis-full">
       <span role="status" className="text-xs whitespace-nowrap text-muted tabular-nums">
         {isAsked && wordsOf(search, hit, lastSeq)}
       </span>
@@ -134,7 +134,7 @@ function SearchBox({ query, onQuery, search, hit, onHit, lastSeq }: ToolbarProps
           />
         </>
       )}
-      <div className="relative w-full max-w-56">
+      <div className="relative w-full sm:max-w-56">
         <SearchSign
           className="pointer-events-none absolute top-1/2 left-2 size-3.5 -translate-y-1/2 text-muted"
           aria-hidden
@@ -154,7 +154,7 @@ function SearchBox({ query, onQuery, search, hit, onHit, lastSeq }: ToolbarProps
               event.currentTarget.blur();
             }
           }}
-          className="h-7! pl-7! text-xs! max-sm:h-9!"
+          className="h-7! pl-7! text-xs! max-sm:h-9! [&::-webkit-search-cancel-button]:hidden"
         />
       </div>
     </div>

@@ -46,7 +46,9 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
     (seq: number, isLinked: boolean) => {
       const block = blocks.at(seq);
       if (block === undefined) return;
-      setTarget({ seq, isLinked });
+      const first = blocks.first(block);
+      setTarget({ seq, first, isLinked });
+      setOpened((before) => (before.get(first) === false ? new Map(before).set(first, true) : before));
       // What a filter hides is shown again: who follows a link wants to see where it leads.
       setFilter((filter) => {
         const shown = select(blocks, blocks.count, filter);
@@ -60,10 +62,9 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
   const linked = useLinkedEvent(log.status !== "loading", goTo);
 
   const changeFilter = (next: Filter) => {
-    const block = list.current?.top();
+    list.current?.hold();
     setFilter(next);
     setTarget(undefined);
-    if (block !== undefined) requestAnimationFrame(() => list.current?.keep(block));
   };
   const goToHit = (step: -1 | 1) => {
     const { length } = search.hits;
@@ -140,6 +141,7 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
           ) : (
             <List
               log={log}
+              filter={filter}
               selection={selection}
               handle={list}
               scroller={scroller}

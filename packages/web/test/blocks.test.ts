@@ -1,0 +1,121 @@
+import type { NewEvent } from "@outrider/contract/event";
+import type { RunEvent } from "@outrider/sdk";
+import { describe, expect, test } from "vitest";
+import { Blocks } from "../src/pages/session/log/blocks.ts";
+import { Bodies } from "../src/pages/session/log/bodies.ts";
+
+function log(...events: NewEvent[]): RunEvent[] {
+  return events.map((event, index) => ({
+    ...event,
+    run_id: "01990000-0000-7000-8000-000000000001",
+    seq: index + 1,
+    created_at: "2026-01-01T00:00:00.000Z",
+    turn: 1,
+    attempt: 1,
+  })) as RunEvent[];
+}
+
+function read(events: readonly RunEvent[]): Blocks {
+  const blocks = new Blocks();
+  for (const event of events) blocks.add(event);
+  return blocks;
+}
+
+const started = (command_id: string): NewEvent => ({
+  type: "command.started",
+  data: { command_id, command: "make" },
+});
+const printed = (command_id: string): NewEvent => ({
+  type: "command.output",
+  data: { command_id, stream: "stdout", text: "line\n" },
+});
+const finished = (command_id: string, exit_code: number): NewEvent => ({
+  type: "command.finished",
+  data: { command_id, exit_code, duration_ms: 1 },
+});
+const said = (text: string): NewEvent => ({ type: "message.agent", data: { text } });
+
+describe("the blocks of a log", () => {
+  test("keep commands apart that ran at the same time", () => {
+    const blocks = read(
+      log(
+        started("a"),
+        started("b"),
+        printed("a"),
+        said("Meanwhile"),
+        printed("b"),
+        finished("b", 0),
+        finished("a", 2),
+      ),
+    );
+    expect(blocks.count).toBe(3);
+    expect(blocks.seqs(0)).toEqual([1, 3, 7]);
+    expect(blocks.seqs(1)).toEqual([2, 5, 6]);
+    expect([blocks.isFailed(0), blocks.isFailed(1)]).toEqual([true, false]);
+    expect(blocks.at(5)).toBe(1);
+  });
+
+  test("know a command whose end was never told", () => {
+    const blocks = read(
+      log(started("a"), { type: "run.recovering", data: { reason: "worker lost" } }, started("a")),
+    );
+    expect([blocks.isOpen(0), blocks.isLost(0)]).toEqual([false, true]);
+    expect(blocks.isOpen(2)).toBe(true);
+  });
+
+  test("leave out a call whose effect is told elsewhere, unless it failed", () => {
+    const call = (call_id: string): NewEvent => ({
+      type: "tool.called",
+      data: { call_id, tool: "write_file", input: {} },
+    });
+    const blocks = read(
+      log(
+        call("a"),
+        { type: "tool.returned", data: { call_id: "a", tool: "write_file", output: "" } },
+        call("b"),
+        {
+          type: "tool.returned",
+          data: { call_id: "b", tool: "write_file", output: "no space", is_error: true },
+        },
+      ),
+    );
+    expect([blocks.isQuiet(0), blocks.isQuiet(1)]).toEqual([true, false]);
+  });
+
+  test("do not say the last words of a run twice", () => {
+    const blocks = read(log(said("Done."), { type: "run.succeeded", data: { text: "Done." } }));
+    expect(blocks.isSaidBefore(1)).toBe(true);
+  });
+});
+
+describe("the words of blocks", () => {
+  test("are fetched for who looks, and a bounded number is kept", async () => {
+    const events = log(...Array.from({ length: 20_000 }, (_, n) => said(`Step ${n}`)));
+    const asked: number[] = [];
+    const blocks = new Blocks();
+    const bodies = new Bodies(
+      {
+        async page(after, limit) {
+          asked.push(after);
+          return events.slice(after, after + limit);
+        },
+        async *stream() {},
+      },
+      blocks,
+    );
+    for (const event of events) {
+      blocks.add(event);
+      bodies.add(event);
+    }
+    const kept = events.filter((_, block) => bodies.has(block)).length;
+    expect(kept).toBeLessThanOrEqual(2_400);
+    expect(bodies.has(19_999)).toBe(true);
+    expect(bodies.events(7)).toBeUndefined();
+    const told = new Promise<void>((resolve) => bodies.subscribe(resolve));
+    const forget = bodies.want(7);
+    await told;
+    forget();
+    expect(bodies.events(7)).toEqual([events[7]]);
+    expect(asked).toEqual([0]);
+  });
+});
