@@ -15,6 +15,7 @@ import { startJanitor } from "./engine/janitor.ts";
 import { startReaper } from "./engine/leases.ts";
 import { settleProviders } from "./engine/model-keys.ts";
 import { openModels } from "./engine/models.ts";
+import { startPulse } from "./engine/pulse.ts";
 import { Rates } from "./engine/rates.ts";
 import { defaultRules } from "./engine/rules.ts";
 import { noteOrigin } from "./engine/sign-in-links.ts";
@@ -106,6 +107,8 @@ export async function startServer(config: Config): Promise<Server> {
       log,
     });
     stops.push(intake.stop);
+    const pulse = startPulse(db, log);
+    stops.push(pulse.stop);
     const rates = new Rates(db);
     stops.push(async () => rates.close());
     const rules = { ...defaultRules, ...config.rules };
@@ -127,6 +130,7 @@ export async function startServer(config: Config): Promise<Server> {
       deltas,
       blobs,
       intake,
+      pulse,
       rates,
       quotas: config.quotas,
       origin: front.origin,

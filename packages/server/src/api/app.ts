@@ -50,6 +50,7 @@ import { workersHandlers } from "./routes/workers.ts";
 import { registerService } from "./service.ts";
 import { registerShared } from "./shared.ts";
 import { registerSignIn } from "./sign-in.ts";
+import { asksForStream } from "./sse.ts";
 import { registerWeb } from "./web.ts";
 
 const handlers: Handlers = {
@@ -236,7 +237,10 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
 
     async function carryOut(): Promise<Outcome | undefined> {
       if (route.method === "GET" || route.waits) {
-        const result = await work(services.db);
+        const read = () => work(services.db);
+        // A stream goes on for as long as it likes, and what has begun to be sent is sent.
+        const isLate = () => asksForStream(request) || reply.sent || reply.raw.headersSent;
+        const result = await (route.scope === "worker" ? read() : services.pulse.bounded(read, isLate));
         return result === STREAMED ? undefined : outcomeOf(result);
       }
       const writing = async (tx: Tx) => outcomeOf((await work(tx)) as Result);

@@ -10,6 +10,7 @@ import type { Deltas } from "../engine/deltas.ts";
 import type { Intake } from "../engine/intake.ts";
 import type { Models } from "../engine/models.ts";
 import type { Principal } from "../engine/principal.ts";
+import type { Pulse } from "../engine/pulse.ts";
 import type { Rates } from "../engine/rates.ts";
 import type { Rules } from "../engine/rules.ts";
 import type { Vault } from "../engine/vault.ts";
@@ -32,6 +33,7 @@ export interface Services {
   deltas: Deltas;
   blobs: Blobs;
   intake: Intake;
+  pulse: Pulse;
   rates: Rates;
   quotas: QuotaSettings & Pick<BudgetRules, "refused">;
   /** Where a repository is that is named by owner and name alone. */

@@ -26,7 +26,7 @@ export function registerService(app: FastifyInstance, { services, metrics, authe
 
   app.get("/readyz", { config: { operation: "readiness" } }, async () => {
     if (services.stopping.aborted) throw new Refusal("resource_unavailable", "The service is stopping.");
-    await services.db`select 1`;
+    await services.pulse.bounded(() => services.db`select 1`);
     return { status: "ready" };
   });
 
