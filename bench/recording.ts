@@ -9,6 +9,8 @@ import { Claimants } from "../packages/server/src/engine/claimants.ts";
 import { openDeltas } from "../packages/server/src/engine/deltas.ts";
 import { openIntake } from "../packages/server/src/engine/intake.ts";
 import { openModels } from "../packages/server/src/engine/models.ts";
+import { startPulse } from "../packages/server/src/engine/pulse.ts";
+import { Rates } from "../packages/server/src/engine/rates.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
 import { openWake } from "../packages/server/src/engine/wake.ts";
@@ -62,6 +64,13 @@ export async function recordRequests(
   stack.defer(() => deltas.close());
   const intake = await openIntake({ folders: {}, minFreeBytes: 0, log });
   stack.defer(() => intake.stop());
+  // Shares of an allowance are asked for once in many requests, so they belong to none of these.
+  const aside = openDb(connection, { connections: 1, applicationName: "outrider-bench-recorder" });
+  stack.defer(() => aside.end({ timeout: 5 }));
+  const pulse = startPulse(aside, log);
+  stack.defer(() => pulse.stop());
+  const rates = new Rates(aside);
+  stack.defer(() => rates.close());
   const services: Services = {
     db,
     claims: db,
@@ -74,6 +83,9 @@ export async function recordRequests(
     deltas,
     blobs: openBlobs(tmpdir(), db),
     intake,
+    pulse,
+    rates,
+    quotas: { requestsPerMinute: 6_000, creationsPerMinute: 600, failuresPerMinute: 600 },
     gitHost: "",
     origin: () => "",
     stopping: new AbortController().signal,

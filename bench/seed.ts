@@ -26,7 +26,8 @@ export async function seedRuns(db: Db, { key, count }: { key: string; count: num
     source: "API",
     traceId: randomBytes(16).toString("hex"),
   } as const;
-  const services = { vault: openVault(randomBytes(32)), models: openModels({ providers: {}, aliases: {} }) };
+  const models = openModels({ providers: {}, aliases: {} });
+  const services = { vault: openVault(randomBytes(32)), models, quotas: {} };
   for (let start = 0; start < count; start += BATCH) {
     const numbers = Array.from({ length: Math.min(BATCH, count - start) }, (_, index) => start + index);
     await db.begin((tx) =>

@@ -71,6 +71,8 @@ export async function startWorld(): Promise<World> {
         OUTRIDER_DATA_DIR: join(folder, "servers"),
         OUTRIDER_MASTER_KEY: masterKey,
         OUTRIDER_WORKERS: "0",
+        OUTRIDER_REQUESTS_PER_MINUTE: "1000000",
+        OUTRIDER_CREATIONS_PER_MINUTE: "1000000",
         OUTRIDER_LEASE_SECONDS: String(rules.leaseMs / 1_000),
         OUTRIDER_LEASE_GRACE_SECONDS: String(rules.graceMs / 1_000),
         OUTRIDER_MAX_ATTEMPTS: String(rules.attempts),

@@ -19,6 +19,7 @@ import { type AnswerForm, answerForm, FINISH } from "./tools/finish.ts";
 import type { Tool } from "./tools/tool.ts";
 import {
   budgetLeft,
+  costAhead,
   costOf,
   isSpent,
   limitEnd,
@@ -59,10 +60,19 @@ export interface TurnContext {
   timeIsUp: AbortSignal;
   /** For this turn alone. Steps are model calls. */
   limits: { max_steps: number; max_cost_usd?: number | undefined };
+  /** Dollars that are shared with other runs. A call of a model with prices is begun only after it has been set aside. */
+  budget?: SharedBudget | undefined;
   /** Of the run so far, this turn's earlier attempts included. */
   usage: RunUsage;
   /** Cancel, lost lease, drain, time-out: the turn stops within milliseconds and writes nothing more. */
   signal: AbortSignal;
+}
+
+export interface SharedBudget {
+  /** Answers why the call must not be made, if so. Rejects as `emit` does. */
+  reserve(usd: number, cost_usd: number): Promise<string | undefined>;
+  /** The call is over, and the run has cost so much. */
+  settle(cost_usd: number): void;
 }
 
 /** The last call at a limit is nobody's to interrupt. */
@@ -216,7 +226,8 @@ export class Turn {
     // The last words are not worth another call, and the last try must not hang on one.
     const price = costOf({ ...nothingSpent, input: 2 * tokens }, context.prices);
     const isPaidFor = budgetLeft(context.limits.max_cost_usd, this.standing()) > price;
-    const maySummarise = !limit && isPaidFor && squeezes + 1 < MAX_SQUEEZES;
+    const maySummarise =
+      !limit && isPaidFor && squeezes + 1 < MAX_SQUEEZES && (await this.reserve(tokens)) === undefined;
     const data = await compaction({
       entries: conversation.all(),
       capacity: this.capacity,
@@ -228,6 +239,19 @@ export class Turn {
     this.squeezes += 1;
     this.measured = undefined;
     await this.emit({ type: "compacted", data });
+  }
+
+  /** Answers how the turn ends where dollars that others spend as well are used up. */
+  private async reserve(input: number): Promise<TurnOutcome | undefined> {
+    const { budget, prices, model_facts } = this.context;
+    if (!budget || !prices) return undefined;
+    const lastOutput = this.lastCall?.output ?? 0;
+    const usd = costAhead({ input, lastOutput, maxOutput: model_facts.max_output_tokens }, prices);
+    const refusal = await this.held(budget.reserve(usd, this.usage.cost_usd));
+    this.halt.throwIfAborted();
+    return refusal === undefined
+      ? undefined
+      : { type: "failed", error_code: "budget_exceeded", message: refusal };
   }
 
   private async summarise(content: string, interrupt: AbortSignal): Promise<Summary> {
@@ -268,6 +292,8 @@ export class Turn {
     const messages = conversation.read(await this.pictures.show(conversation.images));
     if (messages.length === 0) throw new Failure("harness_failed", "There is no message to work on.");
     const input = this.nextInput();
+    const refused = await this.reserve(input);
+    if (refused) return refused;
     let said = "";
     const delta = (text: string) => {
       said += text;
@@ -349,6 +375,7 @@ export class Turn {
     const run_seconds = Math.round(seconds * 1000) / 1000;
     this.usage = { ...withCall(this.usage, spent, this.context.prices), run_seconds };
     await this.emit({ type: "usage.updated", data: this.usage });
+    this.context.budget?.settle(this.usage.cost_usd);
   }
 
   private async act(call: ToolCall, interrupt: AbortSignal) {

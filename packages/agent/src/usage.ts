@@ -107,6 +107,22 @@ function likelyOfTwo({ prices, nextInput, lastCall = nothingSpent }: Standing): 
   return 2 * nextInput * price + costOf({ ...nothingSpent, output }, prices);
 }
 
+/** An answer is taken to be at least so long before the first is known. */
+const USUAL_OUTPUT = 4_096;
+
+/**
+ * What a call may cost, for who has to set it aside before: its input at the dearest price, and an answer twice as long as
+ * the last one. It may still cost more; what it did cost is settled afterwards.
+ */
+export function costAhead(
+  { input, lastOutput, maxOutput }: { input: number; lastOutput: number; maxOutput: number | undefined },
+  prices: Prices,
+): number {
+  const { input_usd_per_mtok: plain, cache_write_usd_per_mtok: written = plain } = prices;
+  const output = Math.min(Math.max(USUAL_OUTPUT, 2 * lastOutput), maxOutput ?? Number.POSITIVE_INFINITY);
+  return (input * Math.max(plain, written) + output * prices.output_usd_per_mtok) / MILLION;
+}
+
 export function limitEnd(code: LimitCode): TurnOutcome {
   const what = { budget_exceeded: "its budget", step_limit_exceeded: "all its steps", timeout: "its time" }[
     code

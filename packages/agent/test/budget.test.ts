@@ -136,3 +136,38 @@ describe("at its cost limit a turn", () => {
     expect(end).toEqual({ type: "succeeded", text: "done" });
   });
 });
+
+describe("dollars that other runs spend as well", () => {
+  it("are set aside before each call and settled after it", async () => {
+    const run = await endless({ input: 1_000, output: 100 });
+    const said: string[] = [];
+    const budget = {
+      reserve: async (usd: number, cost: number) => {
+        // Of the input at least its price for a cache, and of the output what is usual.
+        expect(usd).toBeGreaterThan(4_096 * 50e-6);
+        said.push(`reserve at ${cost.toFixed(3)}`);
+        return said.length > 5 ? "Nothing is left today." : undefined;
+      },
+      settle: (cost: number) => said.push(`settle at ${cost.toFixed(3)}`),
+    };
+    const end = await run.turn({ prices, budget });
+    expect(end).toEqual({
+      type: "failed",
+      error_code: "budget_exceeded",
+      message: "Nothing is left today.",
+    });
+    const costs = ["0.000", "0.015", "0.030", "0.045"];
+    const expected = costs.flatMap((cost, index) => [
+      ...(index > 0 ? [`settle at ${cost}`] : []),
+      `reserve at ${cost}`,
+    ]);
+    expect(said).toEqual(expected.slice(0, said.length));
+    expect(run.all("usage.updated")).toHaveLength(3);
+  });
+
+  it("are not asked for where the model has no price", async () => {
+    const run = await answering(() => [...words("Yes."), finish({ input: 1, output: 1 })]);
+    const budget = { reserve: async () => "Nothing is left today.", settle: () => {} };
+    expect(await run.turn({ budget })).toMatchObject({ type: "succeeded" });
+  });
+});

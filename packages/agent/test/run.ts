@@ -18,6 +18,7 @@ type Options = Partial<
     TurnContext,
     | "prices"
     | "limits"
+    | "budget"
     | "usage"
     | "emit"
     | "instructions"

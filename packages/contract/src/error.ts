@@ -104,8 +104,8 @@ export const errorTable = {
     retryable: true,
     title: "Too many requests",
     meaning:
-      "The key has used up its requests for now, or too many passwords were tried. `Retry-After` says when to go on.",
-    remedy: "Wait as long as `Retry-After` says.",
+      "The key, or the person who is signed in, has used up its requests or creations of this minute; or too many bad keys or passwords came from this address. `Retry-After` says when to go on.",
+    remedy: "Wait as long as `Retry-After` says. `RateLimit` on every answer shows what is left.",
   },
   internal_error: {
     status: 500,
@@ -120,7 +120,7 @@ export const errorTable = {
     retryable: true,
     title: "The service cannot answer now",
     meaning:
-      "The database cannot be reached, a disk is short of space, the service is stopping, or a run waited too long for a worker.",
+      "The database cannot be reached or does not answer, a disk is short of space, the service is stopping, or a run waited too long for a worker.",
     remedy:
       "Try again after `Retry-After` seconds; for a run, see that a worker is connected. `detail` says when an operator must act.",
     onRun: true,
@@ -129,8 +129,10 @@ export const errorTable = {
     status: 403,
     retryable: false,
     title: "The spending limit is reached",
-    meaning: "The run reached `max_cost_usd`, or its key its daily limit. The work done so far is kept.",
-    remedy: "Send a follow-up with a higher limit.",
+    meaning:
+      "The run reached `max_cost_usd`, or its key or the installation the limit of dollars for the day. The work done so far is kept.",
+    remedy:
+      "Send a follow-up with a higher limit; where it was the day's, send it after 00:00 UTC. `GET /me` shows what is left.",
     onRun: true,
   },
   step_limit_exceeded: {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { KeyLimits, KeyType, Scope } from "./key.ts";
+import { Quotas } from "./quota.ts";
 import { RunCreatorInfo } from "./run.ts";
 import { pattern, Timestamp, text, Uuid } from "./text.ts";
 
@@ -31,6 +32,7 @@ export const Me = z
       })
       .optional()
       .meta({ description: "Of a browser that is signed in, instead of a key." }),
+    quotas: Quotas.optional().meta({ description: "Absent in the answer to a sign-in." }),
   })
   .meta({ id: "Me", description: "Who the key or the session speaks for, and what it may do." });
 export type Me = z.infer<typeof Me>;

@@ -19,6 +19,9 @@ import {
   ReleaseRequest,
   ReportRequest,
   ReportResponse,
+  ReserveRequest,
+  ReserveResponse,
+  SettleRequest,
   Signals,
 } from "./worker.ts";
 
@@ -96,6 +99,22 @@ export const workerRoutes = {
     path: "/worker/builds/{buildId}/finish",
     params: buildId,
     body: BuildFinishRequest,
+    answers: done,
+  }),
+  reserve: route({
+    method: "POST",
+    path: "/worker/executions/{executionId}/reserve",
+    params: executionId,
+    body: ReserveRequest,
+    waits: true,
+    answers: { 200: { description: "Whether the call may be made.", schema: ReserveResponse } },
+  }),
+  settle: route({
+    method: "POST",
+    path: "/worker/executions/{executionId}/settle",
+    params: executionId,
+    body: SettleRequest,
+    waits: true,
     answers: done,
   }),
   report: route({

@@ -182,6 +182,30 @@ export const ReportResponse = z.object({
 });
 export type ReportResponse = z.infer<typeof ReportResponse>;
 
+const Dollars = z.number().min(0).max(1_000_000);
+
+/** Before each call of a model with prices, until an answer says that no limit of a day holds for the run. */
+export const ReserveRequest = z.strictObject({
+  run_id: Uuid,
+  reservation_id: Uuid,
+  cost_usd: Dollars.meta({ description: "What the run has cost so far." }),
+  usd: Dollars.meta({ description: "What the next call may cost." }),
+});
+export type ReserveRequest = z.infer<typeof ReserveRequest>;
+
+export const ReserveResponse = z.object({
+  is_limited: z.boolean(),
+  refusal: z
+    .string()
+    .optional()
+    .meta({ description: "Why the call must not be made; the turn then ends as `budget_exceeded`." }),
+});
+export type ReserveResponse = z.infer<typeof ReserveResponse>;
+
+/** After the call: what the run has cost with it takes the place of what was reserved. */
+export const SettleRequest = ReserveRequest.omit({ usd: true });
+export type SettleRequest = z.infer<typeof SettleRequest>;
+
 export const TurnOutcome = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("succeeded"),

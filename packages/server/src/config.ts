@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { Addresses, type Exposure, readTls, requireSafe } from "./config/exposure.ts";
 import { type ModelSettings, readModels } from "./config/models.ts";
+import { type QuotaSettings, readQuotas } from "./config/quotas.ts";
 import { type RetentionSettings, readRetention } from "./config/retention.ts";
 
 export interface Config extends Exposure {
@@ -24,6 +25,8 @@ export interface Config extends Exposure {
   rules: Partial<Record<keyof typeof rules, number>>;
   /** How long and how much is kept of runs that have ended. */
   retention: RetentionSettings;
+  /** What callers may ask for and spend, on all servers together. */
+  quotas: QuotaSettings;
   /** With less room than this on a disk, no new work is taken. */
   minFreeBytes: number;
 }
@@ -173,6 +176,7 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     ...(tls ? { tls } : {}),
     rules: given,
     retention: readRetention(read),
+    quotas: readQuotas(read),
     minFreeBytes: read("OUTRIDER_MIN_FREE_MB", minFree) * 1024 ** 2,
   } as Omit<Config, "models">;
   requireSafe(config);

@@ -15,6 +15,8 @@ import { startReaper } from "./engine/leases.ts";
 import { ownMasterKey, writePrivately } from "./engine/master-key.ts";
 import { settleProviders } from "./engine/model-keys.ts";
 import { openModels } from "./engine/models.ts";
+import { startPulse } from "./engine/pulse.ts";
+import { Rates } from "./engine/rates.ts";
 import { defaultRules } from "./engine/rules.ts";
 import { noteOrigin } from "./engine/sign-in-links.ts";
 import { openVault } from "./engine/vault.ts";
@@ -105,6 +107,10 @@ export async function startServer(config: Config): Promise<Server> {
       log,
     });
     stops.push(intake.stop);
+    const pulse = startPulse(db, log);
+    stops.push(pulse.stop);
+    const rates = new Rates(db);
+    stops.push(async () => rates.close());
     const rules = { ...defaultRules, ...config.rules };
     const reaper = startReaper(db, rules, { log, wake });
     stops.push(reaper.stop);
@@ -124,6 +130,9 @@ export async function startServer(config: Config): Promise<Server> {
       deltas,
       blobs,
       intake,
+      pulse,
+      rates,
+      quotas: config.quotas,
       origin: front.origin,
       stopping: stopping.signal,
     };

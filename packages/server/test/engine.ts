@@ -3,6 +3,7 @@ import type { ErrorCode } from "@outrider/contract/error";
 import type { CreateKeyRequest } from "@outrider/contract/key";
 import type { RunAgentRequest, RunUsage } from "@outrider/contract/run";
 import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
+import type { BudgetRules } from "../src/engine/budgets.ts";
 import { claim } from "../src/engine/claims.ts";
 import { createKey, hashKey } from "../src/engine/keys.ts";
 import { reap } from "../src/engine/leases.ts";
@@ -36,6 +37,7 @@ export interface TestEngine {
   vault: Vault;
   models: Models;
   rules: Rules;
+  quotas: BudgetRules;
   admin: Principal;
   person(email: string): Promise<Principal>;
   /** One more key of the admin's, or of a cloud agent. */
@@ -69,6 +71,7 @@ export async function testEngine(
     vault,
     models,
     rules,
+    quotas: {},
     admin,
     person: async (email) => principal(await addPerson(db, { email, display_name: email, role: "member" })),
     key: async (request) => principal((await createKey(db, admin, request)).raw),

@@ -64,6 +64,9 @@ export async function testServer(settings: Record<string, string> = {}): Promise
     OUTRIDER_DATA_DIR: dataDir,
     OUTRIDER_PORT: "0",
     OUTRIDER_LOG_LEVEL: "silent",
+    OUTRIDER_REQUESTS_PER_MINUTE: "1000000",
+    OUTRIDER_CREATIONS_PER_MINUTE: "1000000",
+    OUTRIDER_FAILURES_PER_MINUTE: "1000000",
     ...settings,
   };
   const server = await startServer(readConfig({}, environment));

@@ -10,6 +10,7 @@ import type {
   WorkerInfo,
 } from "@outrider/contract/worker";
 import { Attachments } from "./attachments.ts";
+import { Budget } from "./budget.ts";
 import type { BuildContext } from "./build.ts";
 import type { Exceptions } from "./egress/exceptions.ts";
 import { Files } from "./files.ts";
@@ -52,6 +53,7 @@ export class Execution {
   readonly lease: Lease;
   private readonly options: ExecutionOptions;
   private readonly reporter: Reporter;
+  private readonly budget: Budget;
   private readonly workspace: RunWorkspace;
   private readonly files: Files;
   private readonly attachments: Attachments;
@@ -82,6 +84,7 @@ export class Execution {
     const tell = (text: string) => void server.delta(execution_id, { run_id, text }, signal).catch(() => {});
     this.speech = new Speech({ redactor, tell });
     this.reporter = new Reporter({ server, assignment, redactor, signal });
+    this.budget = new Budget({ server, assignment, signal });
     this.files = new Files({ server, reporter: this.reporter, folder, signal, executionId: execution_id });
     this.workspace = new RunWorkspace({
       assignment,
@@ -161,6 +164,7 @@ export class Execution {
         interrupt: () => this.interrupting.signal,
         timeIsUp,
         limits: assignment.limits,
+        budget: this.budget,
         usage: reporter.usage,
         signal,
       });
@@ -244,6 +248,7 @@ export class Execution {
   /** The files are stored before the end is told: a follow-up that comes right after it must find them. */
   private async finish(outcome: TurnOutcome): Promise<boolean> {
     const snapshot = await this.snapshot(this.lease.signal);
+    await this.budget.settled();
     const keeps_minutes = this.workspace.isOpen
       ? this.assignment.agent_config.idle_timeout_minutes
       : undefined;

@@ -15,6 +15,9 @@ import type {
   PrepareResponse,
   ReportRequest,
   ReportResponse,
+  ReserveRequest,
+  ReserveResponse,
+  SettleRequest,
   Signals,
   Snapshot,
   WorkerInfo,
@@ -41,6 +44,8 @@ export interface Server {
   prepare(executionId: string, body: PrepareRequest, signal: AbortSignal): Promise<PrepareResponse>;
   reportBuild(buildId: string, body: BuildReportRequest, signal: AbortSignal): Promise<void>;
   finishBuild(buildId: string, body: BuildFinishRequest, signal: AbortSignal): Promise<void>;
+  reserve(executionId: string, body: ReserveRequest, signal: AbortSignal): Promise<ReserveResponse>;
+  settle(executionId: string, body: SettleRequest, signal: AbortSignal): Promise<void>;
   report(executionId: string, body: ReportRequest, signal: AbortSignal): Promise<ReportResponse>;
   delta(executionId: string, body: { run_id: string; text: string }, signal: AbortSignal): Promise<void>;
   finish(executionId: string, body: FinishRequest, signal: AbortSignal): Promise<FinishResponse>;
@@ -119,6 +124,8 @@ export function connect({ url, key, ca, distrusted }: ConnectOptions): Server {
     prepare: (executionId, body, signal) => post(`/executions/${executionId}/prepare`, body, signal),
     reportBuild: (buildId, body, signal) => post(`/builds/${buildId}/report`, body, signal),
     finishBuild: (buildId, body, signal) => post(`/builds/${buildId}/finish`, body, signal),
+    reserve: (executionId, body, signal) => post(`/executions/${executionId}/reserve`, body, signal),
+    settle: (executionId, body, signal) => post(`/executions/${executionId}/settle`, body, signal),
     report: (executionId, body, signal) => post(`/executions/${executionId}/report`, body, signal),
     delta: (executionId, body, signal) => post(`/executions/${executionId}/delta`, body, signal),
     finish: (executionId, body, signal) => post(`/executions/${executionId}/finish`, body, signal),

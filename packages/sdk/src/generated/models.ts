@@ -321,6 +321,15 @@ export interface CompactedEvent {
   };
 }
 
+/** How many dollars may be spent in a day. */
+export interface CostQuota {
+  limit_usd: number;
+  /** Spent today, and reserved for model calls at work. */
+  used_usd: number;
+  /** When the next UTC day begins. */
+  resets_at: string;
+}
+
 export interface CreateKeyRequest {
   name: string;
   type: KeyType;
@@ -615,6 +624,8 @@ export interface Me {
     /** Where it is not used before; use puts it off. */
     expires_at: string;
   };
+  /** Absent in the answer to a sign-in. */
+  quotas?: Quotas;
 }
 
 export interface MessageAgentEvent {
@@ -757,6 +768,32 @@ export interface PlanUpdatedEvent {
 export interface PutSecretRequest {
   /** Never comes out again. At least 8 bytes. */
   value: string;
+}
+
+/** The limits that apply to the caller, and what is left of them. */
+export interface Quotas {
+  requests: RateQuota;
+  /** Of runs. */
+  creations: RateQuota;
+  cost_per_day: {
+    key?: CostQuota;
+    installation?: CostQuota;
+  };
+  runs_at_once: {
+    key?: RunsQuota;
+    agent?: RunsQuota;
+    installation?: RunsQuota;
+  };
+}
+
+/** How many calls may be made in a window of time. */
+export interface RateQuota {
+  limit: number;
+  /** As far as the server that answers knows. */
+  remaining: number;
+  window_seconds: number;
+  /** Until the whole allowance is there again. */
+  resets_in_seconds: number;
 }
 
 export interface ReasoningEvent {
@@ -1175,6 +1212,12 @@ export interface RunUsage {
   cost_usd: number;
   steps: number;
   run_seconds: number;
+}
+
+/** How many runs may be at work at once; more of them wait. */
+export interface RunsQuota {
+  limit: number;
+  at_work: number;
 }
 
 export type Scope = "runs:read" | "runs:write" | "admin";

@@ -20,6 +20,7 @@ import { type Outcome, once, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json.ts";
 import { createMetrics } from "./metrics.ts";
 import { problem, refusalOf } from "./problem.ts";
+import { createRateLimits } from "./rate-limits.ts";
 import {
   BASE,
   bodyMembers,
@@ -49,6 +50,7 @@ import { workersHandlers } from "./routes/workers.ts";
 import { registerService } from "./service.ts";
 import { registerShared } from "./shared.ts";
 import { registerSignIn } from "./sign-in.ts";
+import { asksForStream } from "./sse.ts";
 import { registerWeb } from "./web.ts";
 
 const handlers: Handlers = {
@@ -110,7 +112,7 @@ function traceIdOf(request: IncomingMessage): string {
 }
 
 /** From one request to one answer, the same way for every call. */
-export function createApp({ services, front, trustProxy, log }: AppOptions): FastifyInstance {
+export function createApp({ services: parts, front, trustProxy, log }: AppOptions): FastifyInstance {
   const app = fastify({
     genReqId: traceIdOf,
     bodyLimit: limits.body,
@@ -122,8 +124,14 @@ export function createApp({ services, front, trustProxy, log }: AppOptions): Fas
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
     clientErrorHandler: answerUnreadable,
   });
-  const metrics = createMetrics(services);
-  const authenticator = createAuthenticator(services);
+  const metrics = createMetrics(parts);
+  const services = { ...parts, quotas: { ...parts.quotas, refused: metrics.budgetRefused } };
+  const rateLimits = createRateLimits({
+    rates: services.rates,
+    settings: services.quotas,
+    refused: metrics.rateLimited,
+  });
+  const authenticator = createAuthenticator(services, rateLimits);
   const principals = new WeakMap<FastifyRequest, Principal>();
   const methodsOf = routesOf(app);
 
@@ -171,8 +179,8 @@ export function createApp({ services, front, trustProxy, log }: AppOptions): Fas
   app.setNotFoundHandler((request, reply) => answerUnknown(request, reply));
   registerWeb(app);
   registerService(app, { services, metrics, authenticator });
-  registerShared(app, services);
-  registerSignIn(app, { services, authenticator });
+  registerShared(app, { ...services, rateLimits });
+  registerSignIn(app, { services, authenticator, rateLimits });
   registerBlobs(app, { blobs: services.blobs, authenticator });
   for (const operation of all) {
     const { id, route } = operation;
@@ -181,15 +189,15 @@ export function createApp({ services, front, trustProxy, log }: AppOptions): Fas
       url: BASE + route.path.replace(/\{(\w+)\}/g, ":$1"),
       bodyLimit: route.attachments || route.scope === "worker" ? limits.bodyWithAttachments : limits.body,
       config: { operation: id },
-      onRequest: (request) => admit(operation, request),
+      onRequest: (request, reply) => admit(operation, request, reply),
       handler: (request, reply) => answer(operation, request, reply),
     });
   }
   return app;
 
   /** Before the body is read: a stranger's sixteen megabytes are not. */
-  async function admit({ route }: Operation, request: FastifyRequest) {
-    const principal = await authenticator.authenticate(request);
+  async function admit({ route }: Operation, request: FastifyRequest, reply: FastifyReply) {
+    const principal = await authenticator.authenticate(request, reply);
     principals.set(request, principal);
     requireScope(principal, route.scope);
     requireAcceptable(route, request);
@@ -213,6 +221,7 @@ export function createApp({ services, front, trustProxy, log }: AppOptions): Fas
         traceId: request.id,
         request,
         reply,
+        rateLimits,
         say: (topic) => said.add(topic),
         afterwards: (tell) => over.push(tell),
       };
@@ -228,7 +237,10 @@ export function createApp({ services, front, trustProxy, log }: AppOptions): Fas
 
     async function carryOut(): Promise<Outcome | undefined> {
       if (route.method === "GET" || route.waits) {
-        const result = await work(services.db);
+        const read = () => work(services.db);
+        // A stream goes on for as long as it likes, and what has begun to be sent is sent.
+        const isLate = () => asksForStream(request) || reply.sent || reply.raw.headersSent;
+        const result = await (route.scope === "worker" ? read() : services.pulse.bounded(read, isLate));
         return result === STREAMED ? undefined : outcomeOf(result);
       }
       const writing = async (tx: Tx) => outcomeOf((await work(tx)) as Result);

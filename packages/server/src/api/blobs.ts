@@ -21,8 +21,8 @@ export function registerBlobs(
     corner.removeAllContentTypeParsers();
     corner.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
 
-    corner.addHook("onRequest", async (request) => {
-      requireScope(await authenticator.authenticate(request), "worker");
+    corner.addHook("onRequest", async (request, reply) => {
+      requireScope(await authenticator.authenticate(request, reply), "worker");
       if (!isHash.test((request.params as { sha256: string }).sha256)) throw notFound("blob");
     });
 

@@ -2,17 +2,22 @@ import type { OperationId, Routes } from "@outrider/contract/routes";
 import type { WorkerOperationId, WorkerRoutes } from "@outrider/contract/worker-route";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
+import type { QuotaSettings } from "../config/quotas.ts";
 import type { Blobs } from "../engine/blobs.ts";
+import type { BudgetRules } from "../engine/budgets.ts";
 import type { Claimants } from "../engine/claimants.ts";
 import type { Deltas } from "../engine/deltas.ts";
 import type { Intake } from "../engine/intake.ts";
 import type { Models } from "../engine/models.ts";
 import type { Principal } from "../engine/principal.ts";
+import type { Pulse } from "../engine/pulse.ts";
+import type { Rates } from "../engine/rates.ts";
 import type { Rules } from "../engine/rules.ts";
 import type { Vault } from "../engine/vault.ts";
 import type { Wake } from "../engine/wake.ts";
 import type { Watch } from "../engine/watch.ts";
 import type { Db, Sql, Tx } from "../store/db.ts";
+import type { RateLimits } from "./rate-limits.ts";
 
 /** What handlers work with, made once by the composition root. */
 export interface Services {
@@ -28,6 +33,9 @@ export interface Services {
   deltas: Deltas;
   blobs: Blobs;
   intake: Intake;
+  pulse: Pulse;
+  rates: Rates;
+  quotas: QuotaSettings & Pick<BudgetRules, "refused">;
   /** Where a repository is that is named by owner and name alone. */
   gitHost: string;
   /** The address that links in answers begin with. */
@@ -53,6 +61,7 @@ export interface Call<R> {
   traceId: string;
   request: FastifyRequest;
   reply: FastifyReply;
+  rateLimits: RateLimits;
   /** Wakes who waits for the topic, once the transaction has committed. */
   say(topic: string): void;
   /** Calls back when the transaction is over, before anybody is woken. */

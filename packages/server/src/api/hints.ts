@@ -7,7 +7,8 @@ import { listRuns, type RunFilter, type RunPosition } from "../store/run-list.ts
 import type { Services } from "./call.ts";
 import { openStream } from "./sse.ts";
 
-const LOOK_AGAIN_MS = 1_000;
+/** A credential that is revoked is noticed within a second. */
+const LOOK_AGAIN_MS = 800;
 /** A change may commit after a later one: so far back is looked again, and what was said is not said twice. */
 const OVERLAP_MS = 2_000;
 const LIMIT = 500;

@@ -1,5 +1,6 @@
 import { RunState } from "@outrider/contract/run";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Refused } from "../engine/budgets.ts";
 import { countEndedRuns, countOpenRuns } from "../store/runs.ts";
 import type { Services } from "./call.ts";
 
@@ -7,6 +8,8 @@ const COUNT_EVERY_MS = 60_000;
 
 export interface Metrics {
   answered(call: { operation: string; status: number; seconds: number }): void;
+  rateLimited(limit: string): void;
+  budgetRefused: Refused;
   text(): Promise<string>;
   contentType: string;
 }
@@ -25,6 +28,18 @@ export function createMetrics({ db, watch, intake }: Services): Metrics {
     name: "outrider_http_requests_total",
     help: "Answers, by call and status.",
     labelNames: ["operation", "status"],
+    registers: [register],
+  });
+  const rateLimited = new Counter({
+    name: "outrider_rate_limited_total",
+    help: "Requests that were refused because an allowance was used up, by which.",
+    labelNames: ["limit"],
+    registers: [register],
+  });
+  const budgetRefused = new Counter({
+    name: "outrider_budget_refused_total",
+    help: "Runs and model calls that were refused because the day's dollars were used up, by whose.",
+    labelNames: ["of", "at"],
     registers: [register],
   });
   new Gauge({
@@ -79,6 +94,8 @@ export function createMetrics({ db, watch, intake }: Services): Metrics {
       requests.inc({ operation, status });
       seconds.observe({ operation }, took);
     },
+    rateLimited: (limit) => rateLimited.inc({ limit }),
+    budgetRefused: (refused) => budgetRefused.inc(refused),
     text: () => register.metrics(),
     contentType: register.contentType,
   };

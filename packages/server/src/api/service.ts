@@ -26,12 +26,12 @@ export function registerService(app: FastifyInstance, { services, metrics, authe
 
   app.get("/readyz", { config: { operation: "readiness" } }, async () => {
     if (services.stopping.aborted) throw new Refusal("resource_unavailable", "The service is stopping.");
-    await services.db`select 1`;
+    await services.pulse.bounded(() => services.db`select 1`);
     return { status: "ready" };
   });
 
   app.get("/metrics", { config: { operation: "metrics" } }, async (request, reply) => {
-    requireScope(await authenticator.authenticate(request), "admin");
+    requireScope(await authenticator.authenticate(request, reply), "admin");
     return reply.type(metrics.contentType).send(await metrics.text());
   });
 
@@ -45,7 +45,7 @@ export function registerService(app: FastifyInstance, { services, metrics, authe
     { config: { operation: "session" } },
     async (request, reply) => {
       if (wantsPage(request)) return app.sendPage(request, reply);
-      const principal = await authenticator.authenticate(request);
+      const principal = await authenticator.authenticate(request, reply);
       requireScope(principal, "runs:read");
       const { success, data: runId } = Uuid.safeParse(request.params.runId);
       if (!success) throw notFound("run");

@@ -8,6 +8,7 @@ import type { Services } from "./call.ts";
 import { sendArtifact, sendDiff } from "./files.ts";
 import { parse } from "./parse.ts";
 import { readQuery } from "./query.ts";
+import type { RateLimits } from "./rate-limits.ts";
 import { requireAcceptable, SHARED } from "./request.ts";
 import { sendTranscript, transcriptMedia } from "./transcript.ts";
 import { wantsPage } from "./web.ts";
@@ -22,7 +23,10 @@ const discreet = {
 const transcript = { answers: { 200: { description: "The transcript.", media: transcriptMedia } } };
 
 /** What a share link opens: one run, for whoever has the link. No key is asked for, and none adds anything. */
-export function registerShared(app: FastifyInstance, { db, blobs }: Pick<Services, "db" | "blobs">) {
+export function registerShared(
+  app: FastifyInstance,
+  { db, blobs, rateLimits }: Pick<Services, "db" | "blobs"> & { rateLimits: RateLimits },
+) {
   app.register(async (corner) => {
     // Last, so that it holds for the page too, which has headers of its own.
     corner.addHook("onSend", async (_request, reply) => {
@@ -34,7 +38,7 @@ export function registerShared(app: FastifyInstance, { db, blobs }: Pick<Service
       { config: { operation: "shared.transcript" } },
       async (request, reply) => {
         if (wantsPage(request)) return app.sendPage(request, reply);
-        const run = await getSharedRun(db, request.params.token);
+        const run = await rateLimits.guess(request, () => getSharedRun(db, request.params.token));
         requireAcceptable(transcript, request);
         const [, query = ""] = request.url.split("?");
         const part = parse(ListEventsQuery, readQuery(query, ListEventsQuery), "query");
@@ -47,7 +51,7 @@ export function registerShared(app: FastifyInstance, { db, blobs }: Pick<Service
       `${SHARED}/:token/diff`,
       { config: { operation: "shared.diff" } },
       async (request, reply) => {
-        const runId = await requireShared(db, request.params.token);
+        const runId = await rateLimits.guess(request, () => requireShared(db, request.params.token));
         await sendDiff(reply, { sql: db, blobs, runId });
         return reply;
       },
@@ -57,7 +61,7 @@ export function registerShared(app: FastifyInstance, { db, blobs }: Pick<Service
       `${SHARED}/:token/artifacts/:artifactId`,
       { config: { operation: "shared.artifact" } },
       async (request, reply) => {
-        const runId = await requireShared(db, request.params.token);
+        const runId = await rateLimits.guess(request, () => requireShared(db, request.params.token));
         const { data: artifactId } = Uuid.safeParse(request.params.artifactId);
         const artifact = artifactId && (await findArtifact(db, artifactId));
         if (!artifact || artifact.run_id !== runId) throw notFound("artifact");

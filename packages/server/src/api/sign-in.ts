@@ -14,6 +14,7 @@ import type { Authenticator } from "./auth.ts";
 import type { Services } from "./call.ts";
 import { endedCookie, readSessionCookie, requireOwnPage, sessionCookie } from "./cookie.ts";
 import { readJson } from "./json.ts";
+import type { RateLimits } from "./rate-limits.ts";
 import { BASE, bodyMembers, bodyOf, queryOf } from "./request.ts";
 import { meOf } from "./routes/people.ts";
 
@@ -22,10 +23,11 @@ const BODY_BYTES = 16 * 1024;
 interface SignInOptions {
   services: Services;
   authenticator: Authenticator;
+  rateLimits: RateLimits;
 }
 
 /** How browsers get, use up and give back a session. No key is taken here: a program has nothing to sign in to. */
-export function registerSignIn(app: FastifyInstance, { services, authenticator }: SignInOptions) {
+export function registerSignIn(app: FastifyInstance, { services, authenticator, rateLimits }: SignInOptions) {
   const { db, origin } = services;
   app.register(async (corner) => {
     corner.addHook("onRequest", async (request) => {
@@ -41,9 +43,10 @@ export function registerSignIn(app: FastifyInstance, { services, authenticator }
       welcome(reply, await signInByPassword(db, read(SignInRequest, request), request.ip)),
     );
 
-    corner.post(`${BASE}/auth/link`, options("auth.useLink"), async (request, reply) =>
-      welcome(reply, await signInByLink(db, read(UseLinkRequest, request).token)),
-    );
+    corner.post(`${BASE}/auth/link`, options("auth.useLink"), async (request, reply) => {
+      const { token } = read(UseLinkRequest, request);
+      return welcome(reply, await rateLimits.guess(request, () => signInByLink(db, token)));
+    });
 
     corner.post(`${BASE}/auth/sign-out`, options("auth.signOut"), async (request, reply) => {
       read(undefined, request);
@@ -55,7 +58,7 @@ export function registerSignIn(app: FastifyInstance, { services, authenticator }
     });
 
     corner.put(`${BASE}/auth/password`, options("auth.setPassword"), async (request, reply) => {
-      const principal = await authenticator.authenticate(request);
+      const principal = await authenticator.authenticate(request, reply);
       await setPassword(db, principal, read(SetPasswordRequest, request), request.ip);
       return reply.code(204).send();
     });

@@ -1,5 +1,7 @@
 import type { Logger } from "pino";
+import { deleteOldCosts } from "../store/budgets.ts";
 import type { Db } from "../store/db.ts";
+import { deleteOldWindows } from "../store/rates.ts";
 import { deleteOldSessions } from "../store/sessions.ts";
 import { deleteExpiredShares } from "../store/shares.ts";
 import { deleteExpiredSignInLinks } from "../store/sign-in-links.ts";
@@ -28,6 +30,8 @@ export async function clean(
   await deleteExpiredSignInLinks(db);
   await deleteOldSessions(db);
   await deleteOldTries(db);
+  await deleteOldWindows(db);
+  await deleteOldCosts(db);
   const taken = await retain(db, retention);
   const swept = sweeps ? await sweepBlobs(db, blobs.folder) : 0;
   const { idempotency_keys, ...ofRuns } = taken;

@@ -23,6 +23,7 @@ import { deleteRun, findRun, findRunCreator, insertRun, type RunCreator } from "
 import { within } from "../store/transaction.ts";
 import { requireSteering, requireVisible } from "./access.ts";
 import { withIds } from "./attachments.ts";
+import { type BudgetRules, requireBudget } from "./budgets.ts";
 import { type Models, requirePrice } from "./models.ts";
 import { requireSchema } from "./output-schema.ts";
 import type { Principal } from "./principal.ts";
@@ -48,7 +49,7 @@ export interface Origin {
  */
 export async function createRun(
   sql: Sql,
-  { vault, models }: { vault: Vault; models: Models },
+  { vault, models, quotas }: { vault: Vault; models: Models; quotas: BudgetRules },
   origin: Origin,
   request: RunAgentRequest,
   claim?: (tx: Tx, runId: string) => Promise<boolean>,
@@ -58,6 +59,7 @@ export async function createRun(
   const { prompt, metadata, limits: runLimits, output_schema } = request;
   if (runLimits?.max_cost_usd !== undefined) requirePrice(models, config.model_id, "/limits/max_cost_usd");
   if (output_schema) requireSchema(output_schema, "/output_schema");
+  await requireBudget(sql, principal, quotas);
   const attachments = withIds(request.attachments);
   const run_id = uuidv7();
   const run = {

@@ -37,6 +37,7 @@ __all__ = [
     "CommandStartedEventData",
     "CompactedEvent",
     "CompactedEventData",
+    "CostQuota",
     "CreateKeyRequest",
     "CreateKeyResponse",
     "EnvironmentNetwork",
@@ -88,6 +89,10 @@ __all__ = [
     "PlanUpdatedEventData",
     "PlanUpdatedEventDataStep",
     "PutSecretRequest",
+    "Quotas",
+    "QuotasCostPerDay",
+    "QuotasRunsAtOnce",
+    "RateQuota",
     "ReasoningEvent",
     "ReasoningEventData",
     "Role",
@@ -134,6 +139,7 @@ __all__ = [
     "RunSucceededEventData",
     "RunTimings",
     "RunUsage",
+    "RunsQuota",
     "Scope",
     "Secret",
     "SentFile",
@@ -466,6 +472,16 @@ class CompactedEvent(BaseModel):
     """The conversation had grown too long: this replaces its beginning."""
 
 
+class CostQuota(BaseModel):
+    """How many dollars may be spent in a day."""
+
+    limit_usd: float
+    used_usd: float
+    """Spent today, and reserved for model calls at work."""
+    resets_at: datetime
+    """When the next UTC day begins."""
+
+
 class CreateKeyRequest(BaseModel):
     name: str
     type: KeyType | str
@@ -784,6 +800,8 @@ class Me(BaseModel):
     """Absent for a browser that is signed in."""
     session: MeSession | None = None
     """Of a browser that is signed in, instead of a key."""
+    quotas: Quotas | None = None
+    """Absent in the answer to a sign-in."""
 
 
 class MessageAgentEventData(BaseModel):
@@ -916,6 +934,38 @@ class PlanUpdatedEvent(BaseModel):
 class PutSecretRequest(BaseModel):
     value: str
     """Never comes out again. At least 8 bytes."""
+
+
+class QuotasCostPerDay(BaseModel):
+    key: CostQuota | None = None
+    installation: CostQuota | None = None
+
+
+class QuotasRunsAtOnce(BaseModel):
+    key: RunsQuota | None = None
+    agent: RunsQuota | None = None
+    installation: RunsQuota | None = None
+
+
+class Quotas(BaseModel):
+    """The limits that apply to the caller, and what is left of them."""
+
+    requests: RateQuota
+    creations: RateQuota
+    """Of runs."""
+    cost_per_day: QuotasCostPerDay
+    runs_at_once: QuotasRunsAtOnce
+
+
+class RateQuota(BaseModel):
+    """How many calls may be made in a window of time."""
+
+    limit: int
+    remaining: int
+    """As far as the server that answers knows."""
+    window_seconds: int
+    resets_in_seconds: int
+    """Until the whole allowance is there again."""
 
 
 class ReasoningEventData(BaseModel):
@@ -1340,6 +1390,13 @@ class RunUsage(BaseModel):
     cost_usd: float
     steps: int
     run_seconds: float
+
+
+class RunsQuota(BaseModel):
+    """How many runs may be at work at once; more of them wait."""
+
+    limit: int
+    at_work: int
 
 
 Scope = Literal["runs:read", "runs:write", "admin"]

@@ -12,7 +12,7 @@ import { created, gone, type Handlers, ok, type Services, STREAMED } from "../ca
 import { asksForStream, lastEventId, openStream } from "../sse.ts";
 
 const BATCH = 500;
-const LOOK_AGAIN_MS = 1_000;
+const LOOK_AGAIN_MS = 800;
 
 const isFinished = ({ state }: Build) => state === "READY" || state === "FAILED";
 

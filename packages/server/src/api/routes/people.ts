@@ -5,6 +5,7 @@ import type { Principal } from "../../engine/principal.ts";
 import { type MadeLink, relink } from "../../engine/sign-in-links.ts";
 import { listPeople } from "../../store/people.ts";
 import { gone, type Handlers, ok, type Result } from "../call.ts";
+import { quotasOf } from "../quotas.ts";
 
 export function meOf({ creator, role, key, session }: Principal): Me {
   return {
@@ -25,8 +26,8 @@ export const peopleHandlers: Pick<
   Handlers,
   "getMe" | "listPeople" | "invitePerson" | "updatePerson" | "deletePerson" | "createSignInLink"
 > = {
-  async getMe({ principal }) {
-    return ok(meOf(principal));
+  async getMe({ services, principal, rateLimits }) {
+    return ok({ ...meOf(principal), quotas: await quotasOf(services, rateLimits, principal) });
   },
 
   async listPeople({ sql }) {

@@ -1,11 +1,13 @@
 import { limits } from "@outrider/contract/limits";
+import { reserve, settle } from "../../engine/budgets.ts";
 import { finishBuild, prepare, reportBuild, takeQueuedBuild } from "../../engine/builds.ts";
 import { assignAll, claim } from "../../engine/claims.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/executions.ts";
-import { notFound } from "../../engine/refusal.ts";
+import { notFound, Refusal } from "../../engine/refusal.ts";
 import { topics } from "../../engine/wake.ts";
 import { findArtifact } from "../../store/artifacts.ts";
 import { findAttachment } from "../../store/attachments.ts";
+import { findSpentCredentials } from "../../store/credentials.ts";
 import { listEvents } from "../../store/events.ts";
 import { listSignals, renewLeases } from "../../store/leases.ts";
 import { seeWorker } from "../../store/workers.ts";
@@ -13,16 +15,21 @@ import { gone, ok, STREAMED, type WorkerHandlers } from "../call.ts";
 import { openStream } from "../sse.ts";
 
 /** Without a word from anybody, a waiting claim and a stream of signals look again after this long. */
-const LOOK_AGAIN_MS = 1_000;
+const LOOK_AGAIN_MS = 800;
+/** A claim that waits asks this often whether its key is still good: what it gets holds secrets. */
+const DOUBT_MS = 500;
+
+const revoked = () => new Refusal("authentication_required", "The key is expired or revoked.");
 
 export const workerHandlers: WorkerHandlers = {
-  async claim({ services, body, reply, say }) {
+  async claim({ services, principal, body, reply, say }) {
     const { db, claims, claimants, rules, wake, stopping } = services;
     const gaveUp = new AbortController();
     reply.raw.once("close", () => gaveUp.abort());
     const signal = AbortSignal.any([stopping, gaveUp.signal]);
     // A worker that is stopped still has its claim here. It must be over before the runs it lost are given away.
     const until = Date.now() + Math.min(body.wait_ms, rules.leaseMs / 2);
+    let trusted = Date.now();
     for (;;) {
       const ms = Math.min(LOOK_AGAIN_MS, Math.max(0, until - Date.now()));
       const heard = wake.next(topics.queue, { ms, signal });
@@ -41,6 +48,9 @@ export const workerHandlers: WorkerHandlers = {
         for (const { run_id } of work) say(topics.run(run_id));
         return ok({ executions: await assignAll(claims, services, work), draining: false, builds: [] });
       }
+      if (Date.now() - trusted < DOUBT_MS) continue;
+      if ((await findSpentCredentials(db, [principal.credentialId])).length > 0) throw revoked();
+      trusted = Date.now();
     }
   },
 
@@ -51,7 +61,7 @@ export const workerHandlers: WorkerHandlers = {
   },
 
   /** Said at every word on the worker, even if it looks the same: a run may have come and gone in between. */
-  async signals({ services, query, reply }) {
+  async signals({ services, principal, query, reply }) {
     const { db, wake, stopping } = services;
     const stream = openStream(reply, stopping);
     let isCalled = true;
@@ -63,7 +73,12 @@ export const workerHandlers: WorkerHandlers = {
         const heard = wake.next(topics.worker(query.worker_id), { ms: LOOK_AGAIN_MS, signal: stream.signal });
         const mustSay = isCalled;
         isCalled = false;
-        const signals = JSON.stringify(await listSignals(db, query.worker_id));
+        const [found, spent] = await Promise.all([
+          listSignals(db, query.worker_id),
+          findSpentCredentials(db, [principal.credentialId]),
+        ]);
+        if (spent.length > 0) break;
+        const signals = JSON.stringify(found);
         if (mustSay || signals !== last) await stream.write(`data: ${signals}\n\n`);
         last = signals;
         if (!isCalled) await heard;
@@ -114,6 +129,15 @@ export const workerHandlers: WorkerHandlers = {
   async finishBuild({ sql, services, params, body, say }) {
     await finishBuild(sql, services.rules, params.buildId, body);
     say(topics.build(params.buildId));
+    return gone;
+  },
+
+  async reserve({ sql, services, params, body }) {
+    return ok(await reserve(sql, params.executionId, body, services.quotas));
+  },
+
+  async settle({ sql, body }) {
+    await settle(sql, body);
     return gone;
   },
 

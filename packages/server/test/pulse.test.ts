@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type TestServer, testServer } from "./server.ts";
+
+const patience = { timeout: 20_000, interval: 50 };
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await testServer();
+});
+afterAll(() => server.stop());
+
+test("while no connection is free, callers are told so at once, and served again when one is", async () => {
+  expect((await server.call("GET", "/me")).status).toBe(200);
+  const release = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holder = server.db.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
+    await tx`lock table runs in access exclusive mode`;
+    locked.resolve();
+    await release.promise;
+  });
+  await locked.promise;
+  const list = () => server.call("GET", "/agent/runs");
+  // Each waits for the lock as long as anybody may, on a connection that has some more of them to do.
+  const stuck = Array.from({ length: 200 }, list);
+  const ready = () => server.call("GET", `${server.origin}/readyz`, { key: null });
+  const refused = await vi.waitUntil(async () => {
+    const began = performance.now();
+    const reply = await server.call("GET", "/me");
+    return reply.status === 503 && performance.now() - began < 1_000 ? reply : undefined;
+  }, patience);
+  expect(refused.body).toMatchObject({
+    error_code: "resource_unavailable",
+    retryable: true,
+    detail: "The database does not answer now. Try again in a moment.",
+  });
+  expect(refused.headers.get("retry-after")).toBe("2");
+  expect((await ready()).status).toBe(503);
+  expect((await server.call("GET", `${server.origin}/healthz`, { key: null })).status).toBe(200);
+  release.resolve();
+  await holder;
+  const statuses = new Set((await Promise.all(stuck)).map(({ status }) => status));
+  expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  await vi.waitUntil(async () => (await list()).status === 200 && (await ready()).status === 200, patience);
+});
