@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { createApp } from "../packages/server/src/api/app.ts";
 import type { Services } from "../packages/server/src/api/call.ts";
 import { openBlobs } from "../packages/server/src/engine/blobs.ts";
+import { openBrake } from "../packages/server/src/engine/brake.ts";
 import { Claimants } from "../packages/server/src/engine/claimants.ts";
 import { openDeltas } from "../packages/server/src/engine/deltas.ts";
 import { openIntake } from "../packages/server/src/engine/intake.ts";
@@ -60,7 +61,10 @@ export async function recordRequests(
   const vault = openVault(randomBytes(32));
   const deltas = await openDeltas(db, log);
   stack.defer(() => deltas.close());
-  const intake = await openIntake({ folders: {}, minFreeBytes: 0, log });
+  const brake = await openBrake(db, wake, log);
+  // It would look again among the statements that are recorded.
+  await brake.stop();
+  const intake = await openIntake({ folders: {}, minFreeBytes: 0, brake, log });
   stack.defer(() => intake.stop());
   const services: Services = {
     db,
@@ -74,6 +78,7 @@ export async function recordRequests(
     deltas,
     blobs: openBlobs(tmpdir(), db),
     intake,
+    brake,
     gitHost: "",
     origin: () => "",
     stopping: new AbortController().signal,

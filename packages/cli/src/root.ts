@@ -78,6 +78,10 @@ export const entries = {
     group: operate,
     description: "The workers of a server.",
   },
+  brake: {
+    group: operate,
+    description: "Pause new runs, or all writing, on every server.",
+  },
   people: {
     group: operate,
     description: "Who may use a server: invite, change, delete.",

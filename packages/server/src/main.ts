@@ -8,6 +8,7 @@ import { type Front, openFront } from "./api/front.ts";
 import { isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
+import { openBrake } from "./engine/brake.ts";
 import { Claimants } from "./engine/claimants.ts";
 import { openDeltas } from "./engine/deltas.ts";
 import { openIntake } from "./engine/intake.ts";
@@ -93,7 +94,15 @@ export async function startServer(config: Config): Promise<Server> {
     const watch = openWatch(db, wake, log);
     stops.push(() => watch.close());
     const blobs = openBlobs(join(config.dataDir, "blobs"), db);
-    const janitor = startJanitor({ db, blobs, retention: config.retention, log });
+    const brake = await openBrake(db, wake, log);
+    stops.push(brake.stop);
+    const janitor = startJanitor({
+      db,
+      blobs,
+      retention: config.retention,
+      isWanted: brake.takesWrites,
+      log,
+    });
     stops.push(janitor.stop);
     const intake = await openIntake({
       folders: {
@@ -102,6 +111,7 @@ export async function startServer(config: Config): Promise<Server> {
         ...(embedded ? { database: join(config.dataDir, "postgres") } : {}),
       },
       minFreeBytes: config.minFreeBytes,
+      brake,
       log,
     });
     stops.push(intake.stop);
@@ -124,6 +134,7 @@ export async function startServer(config: Config): Promise<Server> {
       deltas,
       blobs,
       intake,
+      brake,
       origin: front.origin,
       stopping: stopping.signal,
     };

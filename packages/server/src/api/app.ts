@@ -32,6 +32,7 @@ import {
   shownPathOf,
 } from "./request.ts";
 import { artifactHandlers } from "./routes/artifacts.ts";
+import { brakeHandlers } from "./routes/brake.ts";
 import { buildHandlers } from "./routes/builds.ts";
 import { environmentHandlers } from "./routes/environments.ts";
 import { eventHandlers } from "./routes/events.ts";
@@ -66,6 +67,7 @@ const handlers: Handlers = {
   ...workersHandlers,
   ...artifactHandlers,
   ...shareHandlers,
+  ...brakeHandlers,
 };
 
 interface Operation {
@@ -193,6 +195,9 @@ export function createApp({ services, front, trustProxy, log }: AppOptions): Fas
     principals.set(request, principal);
     requireScope(principal, route.scope);
     requireAcceptable(route, request);
+    // What workers send is the work that is under way, which is finished.
+    const isWrite = route.method !== "GET" && route.scope !== "worker";
+    if (isWrite && !route.whileReadOnly) services.brake.requireWritable();
   }
 
   async function answer({ id, route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {

@@ -3,6 +3,7 @@ import type { WorkerOperationId, WorkerRoutes } from "@outrider/contract/worker-
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Blobs } from "../engine/blobs.ts";
+import type { BrakeView } from "../engine/brake.ts";
 import type { Claimants } from "../engine/claimants.ts";
 import type { Deltas } from "../engine/deltas.ts";
 import type { Intake } from "../engine/intake.ts";
@@ -28,6 +29,7 @@ export interface Services {
   deltas: Deltas;
   blobs: Blobs;
   intake: Intake;
+  brake: BrakeView;
   /** Where a repository is that is named by owner and name alone. */
   gitHost: string;
   /** The address that links in answers begin with. */

@@ -35,14 +35,20 @@ export async function clean(
     log.info({ taken: { ...ofRuns, blobs: swept } }, "retention");
 }
 
-export function startJanitor(household: Household): { stop(): Promise<void> } {
-  const { log } = household;
+interface JanitorOptions extends Household {
+  /** Asked before each round. */
+  isWanted(): boolean;
+}
+
+export function startJanitor(household: JanitorOptions): { stop(): Promise<void> } {
+  const { log, isWanted } = household;
   let round = 0;
-  const once = () =>
+  const once = async () =>
+    isWanted() &&
     clean(household, { sweeps: ++round % SWEEP_EVERY === 0 }).catch((error) =>
       log.warn({ error }, "cannot clean up"),
     );
-  let work = once();
+  let work: Promise<unknown> = once();
   const ticker = setInterval(() => {
     work = work.then(once);
   }, EVERY_MS);

@@ -39,7 +39,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
 }) => {
   services.intake.requireOpen();
   const source = principal.session ? "WEB_APP" : sourceOf(request.headers["x-outrider-client"]);
-  const claimant = services.claimants.take();
+  const claimant = services.brake.givesWork() ? services.claimants.take() : undefined;
   let work: Work[] = [];
   if (claimant) afterwards((isCommitted) => claimant.settle(isCommitted ? work : []));
   const run = await createRun(
@@ -71,7 +71,7 @@ async function creatorUids(sql: Sql, principal: Principal, asked: string[]): Pro
   return uids.flat();
 }
 
-async function filterOf(sql: Sql, principal: Principal, query: ListRunsQuery): Promise<RunFilter> {
+export async function filterOf(sql: Sql, principal: Principal, query: ListRunsQuery): Promise<RunFilter> {
   const { limit, cursor, sort_by, sort_order, config_name, name, creator, ...rest } = query;
   const names = config_name || name ? [...(config_name ?? []), ...(name ?? [])] : undefined;
   const only = visibleTo(principal);

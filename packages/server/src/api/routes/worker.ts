@@ -17,7 +17,7 @@ const LOOK_AGAIN_MS = 1_000;
 
 export const workerHandlers: WorkerHandlers = {
   async claim({ services, body, reply, say }) {
-    const { db, claims, claimants, rules, wake, stopping } = services;
+    const { db, claims, claimants, rules, wake, brake, stopping } = services;
     const gaveUp = new AbortController();
     reply.raw.once("close", () => gaveUp.abort());
     const signal = AbortSignal.any([stopping, gaveUp.signal]);
@@ -26,15 +26,17 @@ export const workerHandlers: WorkerHandlers = {
     for (;;) {
       const ms = Math.min(LOOK_AGAIN_MS, Math.max(0, until - Date.now()));
       const heard = wake.next(topics.queue, { ms, signal });
-      const claimed = await claim(claims, services, body);
+      // While the queue is paused, a claim still says that the worker lives, and repeats what it was given before.
+      const free = brake.givesWork() ? body.free : 0;
+      const claimed = await claim(claims, services, { ...body, free });
       const isIdle = claimed.executions.length === 0 && !claimed.draining && !signal.aborted;
       const build =
-        isIdle && body.free > 0 ? await takeQueuedBuild(db, services, body.worker.worker_id) : undefined;
+        isIdle && free > 0 ? await takeQueuedBuild(db, services, body.worker.worker_id) : undefined;
       if (!isIdle || build || Date.now() >= until) {
         for (const { run_id } of claimed.executions) say(topics.run(run_id));
         return ok({ ...claimed, builds: build ? [build] : [] });
       }
-      const offer = body.free > 0 ? claimants.offer(body) : undefined;
+      const offer = free > 0 ? claimants.offer(body) : undefined;
       await Promise.race([heard, ...(offer ? [offer.settled] : [])]);
       const work = (await offer?.end()) ?? [];
       if (work.length > 0) {
