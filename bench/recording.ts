@@ -11,6 +11,7 @@ import { openDeltas } from "../packages/server/src/engine/deltas.ts";
 import { openIntake } from "../packages/server/src/engine/intake.ts";
 import { openModels } from "../packages/server/src/engine/models.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
+import { Tally } from "../packages/server/src/engine/tally.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
 import { openWake } from "../packages/server/src/engine/wake.ts";
 import { openWatch } from "../packages/server/src/engine/watch.ts";
@@ -79,6 +80,7 @@ export async function recordRequests(
     blobs: openBlobs(tmpdir(), db),
     intake,
     brake,
+    tally: new Tally(),
     gitHost: "",
     origin: () => "",
     stopping: new AbortController().signal,

@@ -18,6 +18,7 @@ import { settleProviders } from "./engine/model-keys.ts";
 import { openModels } from "./engine/models.ts";
 import { defaultRules } from "./engine/rules.ts";
 import { noteOrigin } from "./engine/sign-in-links.ts";
+import { Tally } from "./engine/tally.ts";
 import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
@@ -94,6 +95,7 @@ export async function startServer(config: Config): Promise<Server> {
     const watch = openWatch(db, wake, log);
     stops.push(() => watch.close());
     const blobs = openBlobs(join(config.dataDir, "blobs"), db);
+    const tally = new Tally();
     const brake = await openBrake(db, wake, log);
     stops.push(brake.stop);
     const janitor = startJanitor({
@@ -101,6 +103,7 @@ export async function startServer(config: Config): Promise<Server> {
       blobs,
       retention: config.retention,
       isWanted: brake.takesWrites,
+      tally,
       log,
     });
     stops.push(janitor.stop);
@@ -116,7 +119,7 @@ export async function startServer(config: Config): Promise<Server> {
     });
     stops.push(intake.stop);
     const rules = { ...defaultRules, ...config.rules };
-    const reaper = startReaper(db, rules, { log, wake });
+    const reaper = startReaper(db, rules, { log, wake, tally });
     stops.push(reaper.stop);
     const stopping = new AbortController();
     const front = await openFront({ config, isProxy: isWithin(config.trustProxy), log });
@@ -135,6 +138,7 @@ export async function startServer(config: Config): Promise<Server> {
       blobs,
       intake,
       brake,
+      tally,
       origin: front.origin,
       stopping: stopping.signal,
     };

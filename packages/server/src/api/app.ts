@@ -260,6 +260,7 @@ export function createApp({ services, front, trustProxy, log }: AppOptions): Fas
     if (!refusal) log.error({ trace_id: request.id, error }, "a request failed");
     const { code, message, faults, retryAfterSeconds } =
       refusal ?? new Refusal("internal_error", "The service met an error that it did not expect.");
+    metrics.refused(code);
     const [origin, path] = [services.origin(), shownPathOf(request)];
     const occurrence = { origin, path, traceId: request.id, retryAfterSeconds };
     const { status, headers, body } = problem(code, message, faults, occurrence);

@@ -10,6 +10,7 @@ import type { Intake } from "../engine/intake.ts";
 import type { Models } from "../engine/models.ts";
 import type { Principal } from "../engine/principal.ts";
 import type { Rules } from "../engine/rules.ts";
+import type { Tally } from "../engine/tally.ts";
 import type { Vault } from "../engine/vault.ts";
 import type { Wake } from "../engine/wake.ts";
 import type { Watch } from "../engine/watch.ts";
@@ -30,6 +31,7 @@ export interface Services {
   blobs: Blobs;
   intake: Intake;
   brake: BrakeView;
+  tally: Tally;
   /** Where a repository is that is named by owner and name alone. */
   gitHost: string;
   /** The address that links in answers begin with. */

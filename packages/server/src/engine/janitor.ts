@@ -7,6 +7,7 @@ import { deleteOldTries } from "../store/sign-in-tries.ts";
 import type { Blobs } from "./blobs.ts";
 import { type Retention, retain } from "./retention.ts";
 import { sweepBlobs } from "./sweep.ts";
+import type { Tally } from "./tally.ts";
 
 const EVERY_MS = 10 * 60_000;
 /** Looking at every blob takes longer than the rest. */
@@ -38,17 +39,22 @@ export async function clean(
 interface JanitorOptions extends Household {
   /** Asked before each round. */
   isWanted(): boolean;
+  tally: Tally;
 }
 
 export function startJanitor(household: JanitorOptions): { stop(): Promise<void> } {
-  const { log, isWanted } = household;
+  const { log, isWanted, tally } = household;
   let round = 0;
-  const once = async () =>
-    isWanted() &&
-    clean(household, { sweeps: ++round % SWEEP_EVERY === 0 }).catch((error) =>
-      log.warn({ error }, "cannot clean up"),
-    );
-  let work: Promise<unknown> = once();
+  const once = async () => {
+    if (!isWanted()) return;
+    try {
+      await clean(household, { sweeps: ++round % SWEEP_EVERY === 0 });
+      tally.succeeded("janitor");
+    } catch (error) {
+      log.warn({ error }, "cannot clean up");
+    }
+  };
+  let work = once();
   const ticker = setInterval(() => {
     work = work.then(once);
   }, EVERY_MS);

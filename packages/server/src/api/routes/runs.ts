@@ -53,6 +53,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
         return work.length > 0;
       }),
   );
+  services.tally.add("runs_created");
   if (work.length === 0) say(topics.queue);
   say(topics.run(run.run_id));
   return { status: 200, body: run, headers: { location: `/api/v1/agent/runs/${run.run_id}` } };
