@@ -92,7 +92,7 @@ export const entries = {
   },
   doctor: {
     group: operate,
-    description: "Say what this machine offers to runs, and what is missing.",
+    description: "Say what this machine offers to a server and to runs, and what is missing.",
   },
 } as const satisfies Record<string, Entry>;
 
