@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { createApp } from "../packages/server/src/api/app.ts";
 import type { Services } from "../packages/server/src/api/call.ts";
 import { openBlobs } from "../packages/server/src/engine/blobs.ts";
+import { openBrake } from "../packages/server/src/engine/brake.ts";
 import { Claimants } from "../packages/server/src/engine/claimants.ts";
 import { openDeltas } from "../packages/server/src/engine/deltas.ts";
 import { openIntake } from "../packages/server/src/engine/intake.ts";
@@ -12,6 +13,7 @@ import { openModels } from "../packages/server/src/engine/models.ts";
 import { startPulse } from "../packages/server/src/engine/pulse.ts";
 import { Rates } from "../packages/server/src/engine/rates.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
+import { Tally } from "../packages/server/src/engine/tally.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
 import { openWake } from "../packages/server/src/engine/wake.ts";
 import { openWatch } from "../packages/server/src/engine/watch.ts";
@@ -62,7 +64,10 @@ export async function recordRequests(
   const vault = openVault(randomBytes(32));
   const deltas = await openDeltas(db, log);
   stack.defer(() => deltas.close());
-  const intake = await openIntake({ folders: {}, minFreeBytes: 0, log });
+  const brake = await openBrake(db, wake, log);
+  // It would look again among the statements that are recorded.
+  await brake.stop();
+  const intake = await openIntake({ folders: {}, minFreeBytes: 0, brake, log });
   stack.defer(() => intake.stop());
   // Shares of an allowance are asked for once in many requests, so they belong to none of these.
   const aside = openDb(connection, { connections: 1, applicationName: "outrider-bench-recorder" });
@@ -86,6 +91,8 @@ export async function recordRequests(
     pulse,
     rates,
     quotas: { requestsPerMinute: 6_000, creationsPerMinute: 600, failuresPerMinute: 600 },
+    brake,
+    tally: new Tally(),
     gitHost: "",
     origin: () => "",
     stopping: new AbortController().signal,

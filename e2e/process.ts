@@ -91,8 +91,12 @@ export interface Running {
   says(text: string): Promise<void>;
 }
 
-export function run(args: string[], environment: Environment = {}): Running {
-  const child = spawn(join(root, "bin/outrider"), args, {
+export function run(
+  args: string[],
+  environment: Environment = {},
+  bin = join(root, "bin/outrider"),
+): Running {
+  const child = spawn(bin, args, {
     cwd: tmpdir(),
     env: environmentWith(environment),
     stdio: ["ignore", "pipe", "pipe"],

@@ -254,6 +254,20 @@ describe("around runs", () => {
     expect((await play(["workers", "list"])).stdout).toContain("\tworker-1\talive\t");
   });
 
+  test("the brake is set, shown and released, and runs are cancelled by filter", async () => {
+    await play(["brake", "pause", "--queue", "--message", "back soon"]);
+    expect((await play(["brake", "show"])).stdout).toMatch(/^intake +paused\nqueue +paused\nmode +normal\n/);
+    expect((await cli(["run", "SAY: x", "--detach"])).stderr).toContain("back soon");
+    expect((await play(["brake", "read-only", "--json"])).json.mode).toBe("read_only");
+    expect((await play(["brake", "release", "--quiet"])).stdout).toBe("open\n");
+    const counted = await play(["runs", "cancel", "--all", "--name", "nobody's", "--dry-run", "--json"]);
+    expect(counted.json).toEqual({ cancelled: 0, remaining: 0 });
+    expect((await play(["runs", "cancel", "--all", "--name", "nobody's", "--yes"])).stdout).toBe(
+      "0 cancelled.\n",
+    );
+    expect((await cli(["runs", "cancel", "--state", "QUEUED"])).code).toBe(2);
+  });
+
   test("people are invited, changed, let in again and deleted", async () => {
     const invited = await play(["people", "invite", "ada@example.com", "--name", "Ada"]);
     expect(invited.stdout).toMatch(/^http:\/\/\S+\/login#token=orl_\w{49}\n$/);

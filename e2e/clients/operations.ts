@@ -50,6 +50,9 @@ export const operations: Record<string, string> = {
   updatePerson: "people.update",
   deletePerson: "people.delete",
   createSignInLink: "people.link",
+  getBrake: "brake.get",
+  setBrake: "brake.set",
+  cancelRuns: "brake.cancel_runs",
 };
 
 /** Operations that also stream, and the method that does it; a stream goes on by itself where it was cut. */

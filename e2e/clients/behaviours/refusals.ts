@@ -59,6 +59,12 @@ export const refusals: Behaviour[] = [
     expect: refused("NotFoundError", 404, "resource_not_found", 1),
   },
   {
+    name: "cancelling by filter without a word on dry_run is BadRequestError",
+    faults: [],
+    call: { resource: "brake", method: "cancel_runs", body: { filter: { state: ["QUEUED"] } } },
+    expect: refused("BadRequestError", 400, "invalid_request", 1),
+  },
+  {
     name: "an unknown path is NotFoundError",
     faults: [],
     call: { resource: "client", method: "get", args: ["/nowhere"] },

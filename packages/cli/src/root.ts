@@ -78,6 +78,10 @@ export const entries = {
     group: operate,
     description: "The workers of a server.",
   },
+  brake: {
+    group: operate,
+    description: "Pause new runs, or all writing, on every server.",
+  },
   people: {
     group: operate,
     description: "Who may use a server: invite, change, delete.",
@@ -96,7 +100,7 @@ export const entries = {
   },
   doctor: {
     group: operate,
-    description: "Say what this machine offers to runs, and what is missing.",
+    description: "Say what this machine offers to a server and to runs, and what is missing.",
   },
 } as const satisfies Record<string, Entry>;
 

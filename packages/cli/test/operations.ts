@@ -46,6 +46,9 @@ export const operations: Record<string, string> = {
   updatePerson: "people update",
   deletePerson: "people delete",
   createSignInLink: "people link",
+  getBrake: "brake show",
+  setBrake: "brake pause",
+  cancelRuns: "runs cancel",
 };
 
 /** The same operation under a second address. */

@@ -120,7 +120,7 @@ export const errorTable = {
     retryable: true,
     title: "The service cannot answer now",
     meaning:
-      "The database cannot be reached or does not answer, a disk is short of space, the service is stopping, or a run waited too long for a worker.",
+      "The database cannot be reached or does not answer, a disk is short of space, the operator has paused new runs or all writing, the service is stopping, or a run waited too long for a worker.",
     remedy:
       "Try again after `Retry-After` seconds; for a run, see that a worker is connected. `detail` says when an operator must act.",
     onRun: true,

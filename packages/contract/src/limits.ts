@@ -21,6 +21,10 @@ export const limits = {
   pageSize: { default: 20, max: 500 },
   eventPageSize: { default: 100, max: 1_000 },
   idempotency: { keyCharacters: 255, hours: 24, waitSeconds: 5 },
+  /** In characters. */
+  brakeMessage: 500,
+  /** Runs that one call of the brake cancels. */
+  cancelBatch: 200,
   share: { hours: { default: 168, max: 8_760 } },
   secret: { min: 8, max: 64 * KIB },
   /** In characters. */

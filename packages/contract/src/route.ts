@@ -28,6 +28,8 @@ export interface Route {
   answers: Record<number, Answer>;
   /** Errors of this call alone, besides those that every call can answer with. */
   errors: readonly ErrorCode[];
+  /** A call that writes and is answered in read-only mode nevertheless. */
+  whileReadOnly?: true;
   /** The operation that this one is another address of. */
   aliasOf?: string;
 }

@@ -1,5 +1,6 @@
 import type { Route } from "./route.ts";
 import { artifactsRoutes } from "./routes/artifacts.ts";
+import { brakeRoutes } from "./routes/brake.ts";
 import { buildsRoutes } from "./routes/builds.ts";
 import { environmentsRoutes } from "./routes/environments.ts";
 import { eventsRoutes } from "./routes/events.ts";
@@ -30,6 +31,7 @@ export const routes = {
   ...keysRoutes,
   ...workersRoutes,
   ...peopleRoutes,
+  ...brakeRoutes,
 };
 
 export type Routes = typeof routes;

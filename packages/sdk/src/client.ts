@@ -5,6 +5,7 @@ import { checkedBounds, type FetchOptions, Http, type HttpSettings, type Request
 import { isLogLevel, type Logger, type LogLevel, leveled } from "./log.ts";
 import type { ResponsePromise } from "./promise.ts";
 import { Artifacts } from "./resources/artifacts.ts";
+import { BrakeResource } from "./resources/brake.ts";
 import { Builds } from "./resources/builds.ts";
 import { Environments } from "./resources/environments.ts";
 import { Events } from "./resources/events.ts";
@@ -63,6 +64,7 @@ export class Outrider {
   readonly keys: Keys;
   readonly workers: Workers;
   readonly people: People;
+  readonly brake: BrakeResource;
   readonly me: Me;
   readonly #options: ClientOptions;
   readonly #http: Http;
@@ -84,6 +86,7 @@ export class Outrider {
     this.keys = new Keys(http);
     this.workers = new Workers(http);
     this.people = new People(http);
+    this.brake = new BrakeResource(http);
     this.me = new Me(http);
   }
 

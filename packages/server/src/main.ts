@@ -7,6 +7,7 @@ import { type Front, openFront } from "./api/front.ts";
 import { isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
+import { openBrake } from "./engine/brake.ts";
 import { Claimants } from "./engine/claimants.ts";
 import { openDeltas } from "./engine/deltas.ts";
 import { openIntake } from "./engine/intake.ts";
@@ -19,6 +20,7 @@ import { startPulse } from "./engine/pulse.ts";
 import { Rates } from "./engine/rates.ts";
 import { defaultRules } from "./engine/rules.ts";
 import { noteOrigin } from "./engine/sign-in-links.ts";
+import { Tally } from "./engine/tally.ts";
 import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
@@ -95,7 +97,17 @@ export async function startServer(config: Config): Promise<Server> {
     const watch = openWatch(db, wake, log);
     stops.push(() => watch.close());
     const blobs = openBlobs(join(config.dataDir, "blobs"), db);
-    const janitor = startJanitor({ db, blobs, retention: config.retention, log });
+    const tally = new Tally();
+    const brake = await openBrake(db, wake, log);
+    stops.push(brake.stop);
+    const janitor = startJanitor({
+      db,
+      blobs,
+      retention: config.retention,
+      isWanted: brake.takesWrites,
+      tally,
+      log,
+    });
     stops.push(janitor.stop);
     const intake = await openIntake({
       folders: {
@@ -104,6 +116,7 @@ export async function startServer(config: Config): Promise<Server> {
         ...(embedded ? { database: join(config.dataDir, "postgres") } : {}),
       },
       minFreeBytes: config.minFreeBytes,
+      brake,
       log,
     });
     stops.push(intake.stop);
@@ -112,7 +125,7 @@ export async function startServer(config: Config): Promise<Server> {
     const rates = new Rates(db);
     stops.push(async () => rates.close());
     const rules = { ...defaultRules, ...config.rules };
-    const reaper = startReaper(db, rules, { log, wake });
+    const reaper = startReaper(db, rules, { log, wake, tally });
     stops.push(reaper.stop);
     const stopping = new AbortController();
     const front = await openFront({ config, isProxy: isWithin(config.trustProxy), log });
@@ -133,6 +146,8 @@ export async function startServer(config: Config): Promise<Server> {
       pulse,
       rates,
       quotas: config.quotas,
+      brake,
+      tally,
       origin: front.origin,
       stopping: stopping.signal,
     };

@@ -11,6 +11,8 @@ import { type TestServer, testServer } from "./server.ts";
 
 const MEGABYTE = 1024 ** 2;
 
+const released = { takesRuns: () => true, requireIntake() {} };
+
 /** A file system of its own, of 64 MB, which tests can fill. */
 async function smallDisk(): Promise<{ folder: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "outrider-test-"));
@@ -122,6 +124,7 @@ describe("while the data folder's disk is short of space", () => {
     const other = await openIntake({
       folders: { data: disk.folder },
       minFreeBytes: 32 * MEGABYTE,
+      brake: released,
       log: pino({ level: "silent" }),
     });
     expect(other.isOpen()).toBe(true);
@@ -142,6 +145,7 @@ describe("the intake", () => {
     const intake = await openIntake({
       folders: { data: disk.folder },
       minFreeBytes: 32 * MEGABYTE,
+      brake: released,
       log: log as unknown as Logger,
     });
     const isOpen = async () => intake.isOpen();
@@ -160,7 +164,7 @@ describe("the intake", () => {
   });
 
   test("closes when the database says that its disk is full, and not for other errors", async () => {
-    const intake = await openIntake({ folders: {}, minFreeBytes: 0, log: quiet });
+    const intake = await openIntake({ folders: {}, minFreeBytes: 0, brake: released, log: quiet });
     intake.heard(Object.assign(new Error("unique"), { code: "23505" }));
     expect(intake.isOpen()).toBe(true);
     intake.heard(Object.assign(new Error("could not extend file"), { code: "53100" }));

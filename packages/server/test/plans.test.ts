@@ -12,9 +12,10 @@ import { addPerson } from "../src/engine/welcome.ts";
 import { dropUnusedBlobs, listBlobs } from "../src/store/blobs.ts";
 import { type Db, openDb } from "../src/store/db.ts";
 import { listEvents } from "../src/store/events.ts";
+import { findFigures } from "../src/store/figures.ts";
 import { findHeads } from "../src/store/heads.ts";
 import { migrate } from "../src/store/migrate.ts";
-import { listRuns, type RunFilter, type RunSort } from "../src/store/run-list.ts";
+import { countRuns, listRuns, type RunFilter, type RunSort } from "../src/store/run-list.ts";
 import { countEndedRuns, countOpenRuns, deleteRun, findRun } from "../src/store/runs.ts";
 import { isFull } from "./engine.ts";
 import { testDatabase } from "./server.ts";
@@ -161,6 +162,8 @@ describe.skipIf(!isFull)("no statement reads all runs or all events", { timeout:
   test("counts, one run, its events, and heads of many", async () => {
     await expectNoScan(() => countOpenRuns(db));
     await expectNoScan(() => countEndedRuns(db));
+    await expectNoScan(() => findFigures(db, 15_000));
+    await expectNoScan(() => countRuns(db, { state: ["QUEUED", "INPROGRESS", "BLOCKED"], q: "report" }));
     await expectNoScan(() => findRun(db, runIds[0] as string));
     await expectNoScan(() => listEvents(db, { runId: runIds[0] as string, after: 0, limit: 1_000 }));
     await expectNoScan(() => findHeads(db, runIds));

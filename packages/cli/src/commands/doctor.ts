@@ -1,63 +1,62 @@
-import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openLocalProvider } from "@outrider/worker/sandboxes/local";
-import { Command } from "commander";
-import { certificateFinding } from "../certificate-finding.ts";
+import { existsSync } from "node:fs";
+import { type Config, readConfig } from "@outrider/server/config";
+import { Command, Option } from "commander";
+import { certificateFindings } from "../doctor/certificate.ts";
+import { databaseFindings } from "../doctor/database.ts";
+import { diskFindings } from "../doctor/disk.ts";
+import { type Finding, fail } from "../doctor/finding.ts";
+import { machineFindings } from "../doctor/machine.ts";
+import { modelFindings } from "../doctor/models.ts";
+import { serverFindings } from "../doctor/server.ts";
+import { harmlessLine } from "../terminal/harmless.ts";
 
-interface Finding {
-  name: string;
-  /** What holds, or what is missing and how to get it. */
-  says: string;
-  state: "ok" | "limited" | "missing";
+const marks = { ok: "ok", warn: "--", fail: "!!" };
+
+interface DoctorFlags {
+  json?: true;
+  reach?: true;
+  for?: "server" | "worker";
 }
 
-const marks = { ok: "ok", limited: "--", missing: "!!" };
-
-/** Looks at this machine as a worker would. Ends with 1 where no run could be executed here. */
+/** Looks at this machine as a server and a worker would, by their settings. Ends with 1 where something would fail. */
 export const doctorCommand = new Command("doctor")
-  .description("Say what this machine offers to runs, and what is missing.")
+  .description("Say what this machine offers to a server and to runs, and what is missing.")
   .option("--json", "as one JSON document")
-  .action(async ({ json }: { json?: true }) => {
+  .option("--reach", "also ask whether the providers of models answer")
+  .addOption(
+    new Option(
+      "--for <part>",
+      "server or worker alone; else a worker, and a server where one has its data here or DATABASE_URL is set",
+    ).choices(["server", "worker"]),
+  )
+  .action(async ({ json, reach, for: part }: DoctorFlags) => {
     const findings = [
-      program("git", "repositories"),
-      program("ssh", "repositories by ssh"),
-      ...(await sandbox()),
-      ...(await certificateFinding()),
+      ...(part === "worker" ? [] : await ofServer({ reach: reach ?? false, isAsked: part === "server" })),
+      ...(part === "server" ? [] : [...(await serverFindings(process.env)), ...(await machineFindings())]),
     ];
     if (json) console.log(JSON.stringify({ findings }));
-    else
-      for (const { name, says, state } of findings) console.log(`${marks[state]}  ${name.padEnd(10)}${says}`);
-    if (findings.some(({ state }) => state === "missing")) process.exitCode = 1;
+    else for (const finding of findings) print(finding);
+    if (findings.some(({ state }) => state === "fail")) process.exitCode = 1;
   });
 
-function program(name: string, purpose: string): Finding {
+async function ofServer({ reach, isAsked }: { reach: boolean; isAsked: boolean }): Promise<Finding[]> {
+  let config: Config;
   try {
-    const flag = name === "ssh" ? "-V" : "--version";
-    execFileSync(name, [flag], { stdio: "ignore" });
-    return { name, says: `for ${purpose}`, state: "ok" };
-  } catch {
-    return { name, says: `for ${purpose}: install ${name}`, state: "limited" };
+    config = readConfig();
+  } catch (error) {
+    return [fail("settings", "`serve` would refuse them", (error as Error).message)];
   }
+  const certificate = await certificateFindings(config);
+  if (!isAsked && !config.databaseUrl && !existsSync(config.dataDir)) return certificate;
+  return [
+    ...(await databaseFindings(config)),
+    ...(await diskFindings(config)),
+    ...(await modelFindings(config, { reach })),
+    ...certificate,
+  ];
 }
 
-/** By opening one: nothing else tells whether a kernel lets us. */
-async function sandbox(): Promise<Finding[]> {
-  const root = mkdtempSync(join(tmpdir(), "outrider-doctor-"));
-  // As root, the sandbox's own user has to pass.
-  chmodSync(root, 0o711);
-  try {
-    const provider = await openLocalProvider({ root, log: { warn() {} } });
-    const controls = Object.entries(provider.capabilities()).map(([name, capability]): Finding => {
-      if (capability.enforced) return { name, says: `enforced by ${capability.by}`, state: "ok" };
-      return { name, says: `not enforced: ${capability.reason}`, state: "limited" };
-    });
-    await provider.stop();
-    return [{ name: "sandbox", says: "a command runs in one", state: "ok" }, ...controls];
-  } catch (error) {
-    return [{ name: "sandbox", says: (error as Error).message, state: "missing" }];
-  } finally {
-    rmSync(root, { recursive: true, force: true });
-  }
+function print({ name, state, says, remedy }: Finding) {
+  const words = harmlessLine(remedy ? `${says}: ${remedy}` : says);
+  console.log(`${marks[state]}  ${name.padEnd(12)}${words}`);
 }

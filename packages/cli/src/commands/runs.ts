@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import { cancelCommand, deleteCommand, openCommand } from "./runs/act.ts";
+import { deleteCommand, openCommand } from "./runs/act.ts";
+import { cancelCommand } from "./runs/cancel.ts";
 import { followupCommand, followupsCommand } from "./runs/followup.ts";
 import { getCommand } from "./runs/get.ts";
 import { listCommand } from "./runs/list.ts";

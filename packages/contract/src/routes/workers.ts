@@ -19,6 +19,7 @@ export const workersRoutes = {
     tag: "Workers",
     summary: "Let a worker finish or hand back what it has, and take nothing new",
     scope: "admin",
+    whileReadOnly: true,
     params: z.object({ workerId: Uuid }),
     answers: { 200: { description: "The worker.", schema: Worker } },
     errors: [],

@@ -82,6 +82,39 @@ export interface Attachment {
   data: string;
 }
 
+/** What the operator has stopped. */
+export interface Brake {
+  /** `paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503. Words to runs that wait or work are taken. */
+  intake: "open" | "paused";
+  /** `paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker left; they finish what they have. The time counts as waiting. */
+  queue: "open" | "paused";
+  /** `read_only`: every call that writes is answered with 503, but for those of the brake, draining workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and nothing is cleaned up. Workers finish what they have. */
+  mode: "normal" | "read_only";
+  /** The operator's words to callers, in every refusal. */
+  message?: string;
+  /** Absent where it was never used. */
+  changed_at?: string;
+  changed_by?: RunCreatorInfo;
+  /** How many have not ended: with the queue paused, `in_progress` goes to 0. */
+  runs: {
+    queued: number;
+    in_progress: number;
+    blocked: number;
+  };
+}
+
+/** The whole of it: what is absent is `open`, `normal`, or no message. */
+export interface BrakeRequest {
+  /** `paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503. Words to runs that wait or work are taken. */
+  intake?: "open" | "paused";
+  /** `paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker left; they finish what they have. The time counts as waiting. */
+  queue?: "open" | "paused";
+  /** `read_only`: every call that writes is answered with 503, but for those of the brake, draining workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and nothing is cleaned up. Workers finish what they have. */
+  mode?: "normal" | "read_only";
+  /** The operator's words to callers, in every refusal. */
+  message?: string;
+}
+
 /** A prepared environment: repositories checked out, setup commands run. Made once for the same content; runs start from a copy of it. */
 export interface Build {
   /** A UUID; the service makes version 7. */
@@ -152,6 +185,43 @@ export interface CancelRunResponse {
   /** A UUID; the service makes version 7. */
   run_id: string;
   state: RunState;
+}
+
+/** As in the list of runs, of those that have not ended. Without any, all of them. */
+export interface CancelRunsFilter {
+  config_name?: string[];
+  model_id?: string[];
+  /** A uid, an e-mail address, or `me`. */
+  creator?: string[];
+  source?: RunSourceType[];
+  environment_id?: string[];
+  skill_spec?: string[];
+  /** Inclusive. */
+  created_after?: string;
+  /** Exclusive. */
+  created_before?: string;
+  /** Inclusive. */
+  updated_after?: string;
+  /** Words that title, prompt or skill must hold; typos are forgiven in titles. */
+  q?: string;
+  state?: ("QUEUED" | "INPROGRESS" | "BLOCKED")[];
+  /** Every pair must match. */
+  metadata?: {
+    [key: string]: string;
+  };
+}
+
+export interface CancelRunsRequest {
+  filter?: CancelRunsFilter;
+  /** `true` only counts. Say which: a call that forgets it must not end everything. */
+  dry_run: boolean;
+}
+
+export interface CancelRunsResponse {
+  /** How many this call has ended: at most 200, the oldest first. With `dry_run`, 0. */
+  cancelled: number;
+  /** How many still match. Call again until it is 0. */
+  remaining: number;
 }
 
 export interface CheckedOutRepository {

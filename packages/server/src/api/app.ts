@@ -33,6 +33,7 @@ import {
   shownPathOf,
 } from "./request.ts";
 import { artifactHandlers } from "./routes/artifacts.ts";
+import { brakeHandlers } from "./routes/brake.ts";
 import { buildHandlers } from "./routes/builds.ts";
 import { environmentHandlers } from "./routes/environments.ts";
 import { eventHandlers } from "./routes/events.ts";
@@ -68,6 +69,7 @@ const handlers: Handlers = {
   ...workersHandlers,
   ...artifactHandlers,
   ...shareHandlers,
+  ...brakeHandlers,
 };
 
 interface Operation {
@@ -201,6 +203,9 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     principals.set(request, principal);
     requireScope(principal, route.scope);
     requireAcceptable(route, request);
+    // What workers send is the work that is under way, which is finished.
+    const isWrite = route.method !== "GET" && route.scope !== "worker";
+    if (isWrite && !route.whileReadOnly) services.brake.requireWritable();
   }
 
   async function answer({ id, route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {
@@ -267,6 +272,7 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     if (!refusal) log.error({ trace_id: request.id, error }, "a request failed");
     const { code, message, faults, retryAfterSeconds } =
       refusal ?? new Refusal("internal_error", "The service met an error that it did not expect.");
+    metrics.refused(code);
     const [origin, path] = [services.origin(), shownPathOf(request)];
     const occurrence = { origin, path, traceId: request.id, retryAfterSeconds };
     const { status, headers, body } = problem(code, message, faults, occurrence);

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { QuotaSettings } from "../config/quotas.ts";
 import type { Blobs } from "../engine/blobs.ts";
+import type { BrakeView } from "../engine/brake.ts";
 import type { BudgetRules } from "../engine/budgets.ts";
 import type { Claimants } from "../engine/claimants.ts";
 import type { Deltas } from "../engine/deltas.ts";
@@ -13,6 +14,7 @@ import type { Principal } from "../engine/principal.ts";
 import type { Pulse } from "../engine/pulse.ts";
 import type { Rates } from "../engine/rates.ts";
 import type { Rules } from "../engine/rules.ts";
+import type { Tally } from "../engine/tally.ts";
 import type { Vault } from "../engine/vault.ts";
 import type { Wake } from "../engine/wake.ts";
 import type { Watch } from "../engine/watch.ts";
@@ -36,6 +38,8 @@ export interface Services {
   pulse: Pulse;
   rates: Rates;
   quotas: QuotaSettings & Pick<BudgetRules, "refused">;
+  brake: BrakeView;
+  tally: Tally;
   /** Where a repository is that is named by owner and name alone. */
   gitHost: string;
   /** The address that links in answers begin with. */

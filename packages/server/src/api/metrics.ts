@@ -1,20 +1,21 @@
-import { RunState } from "@outrider/contract/run";
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { type ErrorCode, errorCodes } from "@outrider/contract/error";
+import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import type { Refused } from "../engine/budgets.ts";
-import { countEndedRuns, countOpenRuns } from "../store/runs.ts";
 import type { Services } from "./call.ts";
-
-const COUNT_EVERY_MS = 60_000;
+import { registerFigures } from "./metrics/figures.ts";
+import { registerTally } from "./metrics/tally.ts";
 
 export interface Metrics {
   answered(call: { operation: string; status: number; seconds: number }): void;
   rateLimited(limit: string): void;
   budgetRefused: Refused;
+  refused(code: ErrorCode): void;
   text(): Promise<string>;
   contentType: string;
 }
 
-export function createMetrics({ db, watch, intake }: Services): Metrics {
+/** Labels have values that we name: nothing that a caller sends becomes one. docs/metrics.md lists them all. */
+export function createMetrics(services: Services): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
   const seconds = new Histogram({
@@ -42,53 +43,15 @@ export function createMetrics({ db, watch, intake }: Services): Metrics {
     labelNames: ["of", "at"],
     registers: [register],
   });
-  new Gauge({
-    name: "outrider_runs",
-    help: "Runs, by state; those that have ended are counted once a minute.",
-    labelNames: ["state"],
+  const errors = new Counter({
+    name: "outrider_errors_total",
+    help: "Calls that were refused or failed, by code.",
+    labelNames: ["code"],
     registers: [register],
-    async collect() {
-      for (const state of RunState.options) this.set({ state }, 0);
-      const [open, ended] = await Promise.all([countOpenRuns(db), countEnded()]);
-      for (const { state, count } of [...open, ...ended]) this.set({ state }, count);
-    },
   });
-  new Gauge({
-    name: "outrider_intake_open",
-    help: "1 while new runs are taken, 0 while a disk is short of space.",
-    registers: [register],
-    collect() {
-      this.set(intake.isOpen() ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: "outrider_disk_free_bytes",
-    help: "Room on the disks that the service writes to.",
-    labelNames: ["folder"],
-    registers: [register],
-    collect() {
-      for (const [folder, bytes] of Object.entries(intake.free())) this.set({ folder }, bytes);
-    },
-  });
-  new Gauge({
-    name: "outrider_streams_waiting",
-    help: "Open event streams that wait for news.",
-    registers: [register],
-    collect() {
-      this.set(watch.watching());
-    },
-  });
-  /** Scrapes come more often than it is worth to count millions. */
-  let counted: { at: number; ended: ReturnType<typeof countEndedRuns> } | undefined;
-  function countEnded() {
-    if (!counted || performance.now() - counted.at > COUNT_EVERY_MS) {
-      counted = { at: performance.now(), ended: countEndedRuns(db) };
-      counted.ended.catch(() => {
-        counted = undefined;
-      });
-    }
-    return counted.ended;
-  }
+  for (const code of errorCodes) errors.inc({ code }, 0);
+  registerTally(register, services);
+  const look = registerFigures(register, services);
   return {
     answered({ operation, status, seconds: took }) {
       requests.inc({ operation, status });
@@ -96,7 +59,11 @@ export function createMetrics({ db, watch, intake }: Services): Metrics {
     },
     rateLimited: (limit) => rateLimited.inc({ limit }),
     budgetRefused: (refused) => budgetRefused.inc(refused),
-    text: () => register.metrics(),
+    refused: (code) => errors.inc({ code }),
+    async text() {
+      await look();
+      return register.metrics();
+    },
     contentType: register.contentType,
   };
 }

@@ -7,6 +7,7 @@ import { getRun } from "../engine/runs.ts";
 import type { Authenticator } from "./auth.ts";
 import type { Services } from "./call.ts";
 import { registerDocs } from "./docs.ts";
+import { admitScrapers } from "./metrics/scrapers.ts";
 import type { Metrics } from "./metrics.ts";
 import { BASE } from "./request.ts";
 import { sendTranscript } from "./transcript.ts";
@@ -22,6 +23,7 @@ interface ServiceOptions {
 
 /** What operators and browsers ask for, beside the calls of the API. */
 export function registerService(app: FastifyInstance, { services, metrics, authenticator }: ServiceOptions) {
+  const admit = admitScrapers(authenticator);
   app.get("/healthz", { config: { operation: "health" } }, async () => ({ status: "ok" }));
 
   app.get("/readyz", { config: { operation: "readiness" } }, async () => {
@@ -31,7 +33,7 @@ export function registerService(app: FastifyInstance, { services, metrics, authe
   });
 
   app.get("/metrics", { config: { operation: "metrics" } }, async (request, reply) => {
-    requireScope(await authenticator.authenticate(request, reply), "admin");
+    await admit(request, reply);
     return reply.type(metrics.contentType).send(await metrics.text());
   });
 

@@ -5,6 +5,9 @@ const HEARTBEAT_MS = 15_000;
 /** Who has not read for so long is hung up on: what waits for a reader holds memory, and with streams any number may. */
 const STALLED_MS = 60_000;
 
+let open = 0;
+export const openStreams = () => open;
+
 export function asksForStream(request: FastifyRequest): boolean {
   return /text\/event-stream/i.test(request.headers.accept ?? "");
 }
@@ -38,7 +41,11 @@ export function openStream(
   reply.hijack();
   const { raw } = reply;
   const closed = new AbortController();
-  raw.on("close", () => closed.abort());
+  open++;
+  raw.on("close", () => {
+    open--;
+    closed.abort();
+  });
   const signal = AbortSignal.any([closed.signal, stopping]);
   raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),

@@ -1,6 +1,7 @@
 import { realpath, statfs } from "node:fs/promises";
 import type { Logger } from "pino";
 import { isOutOfSpace } from "../store/db.ts";
+import type { BrakeView } from "./brake.ts";
 import { Refusal } from "./refusal.ts";
 
 const EVERY_MS = 2_000;
@@ -12,11 +13,13 @@ export const outOfSpace =
 
 /**
  * Whether new work is taken. While a disk is short of space, it is not: what is left belongs to the runs that are at work,
- * whose events and files are taken as long as anything can be written.
+ * whose events and files are taken as long as anything can be written. Nor is it while the operator has paused it.
  */
 export interface Intake {
   isOpen(): boolean;
-  /** Refuses new work while there is no room for it. */
+  /** Whether the disks have room for it. */
+  hasRoom(): boolean;
+  /** Refuses new work while there is no room for it, or the operator wants none. */
   requireOpen(): void;
   /** Looks at an error of anybody's: one that says a disk is full closes the intake for a while. */
   heard(error: unknown): void;
@@ -29,20 +32,21 @@ export interface IntakeOptions {
   /** What is written to, by the names that metrics call them. Links are followed. */
   folders: Record<string, string>;
   minFreeBytes: number;
+  brake: Pick<BrakeView, "takesRuns" | "requireIntake">;
   log: Logger;
 }
 
-export async function openIntake({ folders, minFreeBytes, log }: IntakeOptions): Promise<Intake> {
+export async function openIntake({ folders, minFreeBytes, brake, log }: IntakeOptions): Promise<Intake> {
   let free: Record<string, number> = {};
   let heardAt = Number.NEGATIVE_INFINITY;
   let wasOpen = true;
 
-  const isOpen = () =>
+  const hasRoom = () =>
     performance.now() - heardAt > HEARD_MS && Object.values(free).every((bytes) => bytes >= minFreeBytes);
 
   /** One line for each change, however many are refused in between. */
   function tell() {
-    if (isOpen() === wasOpen) return;
+    if (hasRoom() === wasOpen) return;
     wasOpen = !wasOpen;
     if (wasOpen) log.info({ free }, "there is room again: new runs are taken");
     else log.warn({ free, min_free_bytes: minFreeBytes }, "a disk is short of space: no new runs are taken");
@@ -66,9 +70,11 @@ export async function openIntake({ folders, minFreeBytes, log }: IntakeOptions):
     work = work.then(look);
   }, EVERY_MS);
   return {
-    isOpen,
+    isOpen: () => hasRoom() && brake.takesRuns(),
+    hasRoom,
     requireOpen() {
-      if (!isOpen()) throw new Refusal("resource_unavailable", outOfSpace);
+      brake.requireIntake();
+      if (!hasRoom()) throw new Refusal("resource_unavailable", outOfSpace);
     },
     heard(error) {
       if (!isOutOfSpace(error)) return;

@@ -9,6 +9,7 @@ import { deleteOldTries } from "../store/sign-in-tries.ts";
 import type { Blobs } from "./blobs.ts";
 import { type Retention, retain } from "./retention.ts";
 import { sweepBlobs } from "./sweep.ts";
+import type { Tally } from "./tally.ts";
 
 const EVERY_MS = 10 * 60_000;
 /** Looking at every blob takes longer than the rest. */
@@ -39,13 +40,24 @@ export async function clean(
     log.info({ taken: { ...ofRuns, blobs: swept } }, "retention");
 }
 
-export function startJanitor(household: Household): { stop(): Promise<void> } {
-  const { log } = household;
+interface JanitorOptions extends Household {
+  /** Asked before each round. */
+  isWanted(): boolean;
+  tally: Tally;
+}
+
+export function startJanitor(household: JanitorOptions): { stop(): Promise<void> } {
+  const { log, isWanted, tally } = household;
   let round = 0;
-  const once = () =>
-    clean(household, { sweeps: ++round % SWEEP_EVERY === 0 }).catch((error) =>
-      log.warn({ error }, "cannot clean up"),
-    );
+  const once = async () => {
+    if (!isWanted()) return;
+    try {
+      await clean(household, { sweeps: ++round % SWEEP_EVERY === 0 });
+      tally.succeeded("janitor");
+    } catch (error) {
+      log.warn({ error }, "cannot clean up");
+    }
+  };
   let work = once();
   const ticker = setInterval(() => {
     work = work.then(once);

@@ -5,17 +5,20 @@ import { lockHead } from "../store/heads.ts";
 import { abandonLease, listOverdue, type Overdue } from "../store/leases.ts";
 import type { Rules } from "./rules.ts";
 import { failRun } from "./runs.ts";
+import type { Tally } from "./tally.ts";
 import { topics, type Wake } from "./wake.ts";
 
 const EVERY_MS = 1_000;
 
 /** Holds every run to its bounds. Any number of servers may do it at once: each looks again under the run's lock. */
-export async function reap(db: Db, rules: Rules, wake: Wake): Promise<void> {
+export async function reap(db: Db, rules: Rules, wake: Wake, tally?: Tally): Promise<void> {
   for (const one of await listOverdue(db, rules)) {
     if (!(await reapOne(db, rules, one))) continue;
+    if (tally) tally.reaped[one.reason]++;
     wake.say(topics.run(one.run_id));
     wake.say(topics.queue);
   }
+  tally?.succeeded("reaper");
 }
 
 async function reapOne(db: Db, rules: Rules, { run_id }: Overdue): Promise<boolean> {
@@ -47,9 +50,15 @@ function hours(ms: number): string {
   return ms >= 3_600_000 ? `${Math.round(ms / 3_600_000)} hours` : `${Math.round(ms / 1_000)} seconds`;
 }
 
-export function startReaper(db: Db, rules: Rules, { log, wake }: { log: Logger; wake: Wake }) {
+interface ReaperOptions {
+  log: Logger;
+  wake: Wake;
+  tally: Tally;
+}
+
+export function startReaper(db: Db, rules: Rules, { log, wake, tally }: ReaperOptions) {
   const once = () =>
-    reap(db, rules, wake).catch((error) => log.warn({ error }, "cannot look for overdue runs"));
+    reap(db, rules, wake, tally).catch((error) => log.warn({ error }, "cannot look for overdue runs"));
   let work = Promise.resolve();
   let busy = false;
   const ticker = setInterval(

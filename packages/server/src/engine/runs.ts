@@ -158,14 +158,19 @@ export async function cancelRun(tx: Tx, principal: Principal, runId: string): Pr
   if (isFinal(head.state)) {
     throw new Refusal("conflict", `The run has ended as ${head.state} and cannot be cancelled any more.`);
   }
+  await cancelLocked(tx, principal, head);
+  return head;
+}
+
+/** For who holds the lock of a run that has not ended, and may steer it. */
+export async function cancelLocked(tx: Tx, principal: Principal, head: Head): Promise<void> {
   await move(tx, head, {
     to: "CANCELLED",
     phase: "done",
     ...(head.execution_id ? { closingMs: CLOSE_MS } : {}),
     event: { type: "run.cancelled", data: { by: principal.creator } },
   });
-  await withdrawFollowups(tx, { run_id: runId });
-  return head;
+  await withdrawFollowups(tx, { run_id: head.run_id });
 }
 
 /** A final or blocked run goes on with a new turn. */

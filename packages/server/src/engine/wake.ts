@@ -24,6 +24,7 @@ export interface Wake {
 
 export const topics = {
   queue: "queue",
+  brake: "brake",
   /** Heard with the word on any run. */
   runs: "runs",
   run: (runId: string) => `run ${runId}`,

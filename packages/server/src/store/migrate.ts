@@ -29,6 +29,22 @@ export async function readMigrations(): Promise<Migration[]> {
   );
 }
 
+/** Which migrations of this version the database lacks, and which of its own this version does not know. */
+export async function compareMigrations(db: Db): Promise<{ missing: string[]; unknown: string[] }> {
+  const migrations = await readMigrations();
+  const [{ isThere } = { isThere: false }] = await db<{ isThere: boolean }[]>`
+    select to_regclass('migrations') is not null as "isThere"`;
+  const applied = isThere
+    ? await db<{ number: number; name: string }[]>`select number, name from migrations`
+    : [];
+  const known = new Set(migrations.map(({ number }) => number));
+  const done = new Set(applied.map(({ number }) => number));
+  return {
+    missing: migrations.filter(({ number }) => !done.has(number)).map(({ name }) => name),
+    unknown: applied.filter(({ number }) => !known.has(number)).map(({ name }) => name),
+  };
+}
+
 /** Brings the database up to date. Many servers may start at once: one works, the others wait for it. */
 export async function migrate(db: Db): Promise<string[]> {
   return db.begin((tx) => migrateWithin(tx));

@@ -99,6 +99,21 @@ export async function listRuns(
   return rows.map(toRunItem);
 }
 
+/** How many there are. Meant for filters that name states which few runs are in. */
+export async function countRuns(sql: Sql, filter: RunFilter): Promise<number> {
+  const words = wordConditions(sql, filter);
+  const conditions = [
+    ...listsOf(filter).map((list) => anyOf(sql, list)),
+    ...boundsOf(sql, filter),
+    ...(words
+      ? [sql`(select ${words.forgiving ?? words.exact} from run_words w where w.run_id = r.run_id)`]
+      : []),
+  ];
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from runs r where ${all(sql, conditions)} and ${plannedForItsValues(sql)}`;
+  return row?.count ?? 0;
+}
+
 /**
  * For a statement's `with`: what a search finds, if that is not too much to be put in order. What is alike takes longer to
  * find than what is the same, and is not looked for where that alone is too much. Each is materialized, so that it is

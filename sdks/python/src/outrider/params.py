@@ -11,6 +11,9 @@ from . import types
 __all__ = [
     "AmbientAgentConfigParam",
     "AttachmentParam",
+    "BrakeRequestParam",
+    "CancelRunsFilterParam",
+    "CancelRunsRequestParam",
     "CloudAgentRequestParam",
     "CloudEnvironmentRequestParam",
     "CreateKeyRequestParam",
@@ -60,6 +63,55 @@ class AttachmentParam(TypedDict):
     mime_type: str
     data: str | bytes
     """The content in base64."""
+
+
+class BrakeRequestParam(TypedDict):
+    """The whole of it: what is absent is `open`, `normal`, or no message."""
+
+    intake: NotRequired[Literal["open", "paused"]]
+    """`paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503.
+    Words to runs that wait or work are taken.
+    """
+    queue: NotRequired[Literal["open", "paused"]]
+    """`paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker
+    left; they finish what they have. The time counts as waiting.
+    """
+    mode: NotRequired[Literal["normal", "read_only"]]
+    """`read_only`: every call that writes is answered with 503, but for those of the brake, draining
+    workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and
+    nothing is cleaned up. Workers finish what they have.
+    """
+    message: NotRequired[str]
+    """The operator's words to callers, in every refusal."""
+
+
+class CancelRunsFilterParam(TypedDict):
+    """As in the list of runs, of those that have not ended. Without any, all of them."""
+
+    config_name: NotRequired[Sequence[str]]
+    model_id: NotRequired[Sequence[str]]
+    creator: NotRequired[Sequence[str]]
+    """A uid, an e-mail address, or `me`."""
+    source: NotRequired[Sequence[types.RunSourceType]]
+    environment_id: NotRequired[Sequence[str]]
+    skill_spec: NotRequired[Sequence[str]]
+    created_after: NotRequired[str]
+    """Inclusive."""
+    created_before: NotRequired[str]
+    """Exclusive."""
+    updated_after: NotRequired[str]
+    """Inclusive."""
+    q: NotRequired[str]
+    """Words that title, prompt or skill must hold; typos are forgiven in titles."""
+    state: NotRequired[Sequence[Literal["QUEUED", "INPROGRESS", "BLOCKED"]]]
+    metadata: NotRequired[Mapping[str, str]]
+    """Every pair must match."""
+
+
+class CancelRunsRequestParam(TypedDict):
+    filter: NotRequired[CancelRunsFilterParam | types.CancelRunsFilter]
+    dry_run: bool
+    """`true` only counts. Say which: a call that forgets it must not end everything."""
 
 
 class CloudAgentRequestParam(TypedDict):

@@ -16,6 +16,9 @@ __all__ = [
     "ArtifactAddedEvent",
     "ArtifactAddedEventData",
     "Attachment",
+    "Brake",
+    "BrakeRequest",
+    "BrakeRuns",
     "Build",
     "BuildEvent",
     "BuildEventNoticeData",
@@ -24,6 +27,9 @@ __all__ = [
     "BuildState",
     "BuildSummary",
     "CancelRunResponse",
+    "CancelRunsFilter",
+    "CancelRunsRequest",
+    "CancelRunsResponse",
     "CheckedOutRepository",
     "CloudAgent",
     "CloudAgentRequest",
@@ -243,6 +249,59 @@ class Attachment(BaseModel):
     """The content in base64."""
 
 
+class BrakeRuns(BaseModel):
+    """How many have not ended: with the queue paused, `in_progress` goes to 0."""
+
+    queued: int
+    in_progress: int
+    blocked: int
+
+
+class Brake(BaseModel):
+    """What the operator has stopped."""
+
+    intake: Literal["open", "paused"] | str
+    """`paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503.
+    Words to runs that wait or work are taken.
+    """
+    queue: Literal["open", "paused"] | str
+    """`paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker
+    left; they finish what they have. The time counts as waiting.
+    """
+    mode: Literal["normal", "read_only"] | str
+    """`read_only`: every call that writes is answered with 503, but for those of the brake, draining
+    workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and
+    nothing is cleaned up. Workers finish what they have.
+    """
+    message: str | None = None
+    """The operator's words to callers, in every refusal."""
+    changed_at: datetime | None = None
+    """Absent where it was never used."""
+    changed_by: RunCreatorInfo | None = None
+    runs: BrakeRuns
+    """How many have not ended: with the queue paused, `in_progress` goes to 0."""
+
+
+class BrakeRequest(BaseModel):
+    """The whole of it: what is absent is `open`, `normal`, or no message."""
+
+    intake: Literal["open", "paused"] | str | None = None
+    """`paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503.
+    Words to runs that wait or work are taken.
+    """
+    queue: Literal["open", "paused"] | str | None = None
+    """`paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker
+    left; they finish what they have. The time counts as waiting.
+    """
+    mode: Literal["normal", "read_only"] | str | None = None
+    """`read_only`: every call that writes is answered with 503, but for those of the brake, draining
+    workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and
+    nothing is cleaned up. Workers finish what they have.
+    """
+    message: str | None = None
+    """The operator's words to callers, in every refusal."""
+
+
 class Build(BaseModel):
     """A prepared environment: repositories checked out, setup commands run. Made once for the same
     content; runs start from a copy of it.
@@ -313,6 +372,42 @@ class BuildSummary(BaseModel):
 class CancelRunResponse(BaseModel):
     run_id: str
     state: RunState | str
+
+
+class CancelRunsFilter(BaseModel):
+    """As in the list of runs, of those that have not ended. Without any, all of them."""
+
+    config_name: list[str] | None = None
+    model_id: list[str] | None = None
+    creator: list[str] | None = None
+    """A uid, an e-mail address, or `me`."""
+    source: list[RunSourceType | str] | None = None
+    environment_id: list[str] | None = None
+    skill_spec: list[str] | None = None
+    created_after: str | None = None
+    """Inclusive."""
+    created_before: str | None = None
+    """Exclusive."""
+    updated_after: str | None = None
+    """Inclusive."""
+    q: str | None = None
+    """Words that title, prompt or skill must hold; typos are forgiven in titles."""
+    state: list[Literal["QUEUED", "INPROGRESS", "BLOCKED"] | str] | None = None
+    metadata: dict[str, str] | None = None
+    """Every pair must match."""
+
+
+class CancelRunsRequest(BaseModel):
+    filter: CancelRunsFilter | None = None
+    dry_run: bool
+    """`true` only counts. Say which: a call that forgets it must not end everything."""
+
+
+class CancelRunsResponse(BaseModel):
+    cancelled: int
+    """How many this call has ended: at most 200, the oldest first. With `dry_run`, 0."""
+    remaining: int
+    """How many still match. Call again until it is 0."""
 
 
 class CheckedOutRepository(BaseModel):

@@ -6,15 +6,6 @@ import { confirm } from "../../input/ask.ts";
 import { runIdOf } from "../../input/named.ts";
 import { harmlessLine } from "../../terminal/harmless.ts";
 
-export const cancelCommand = clientCommand("cancel", "End a run at once. What it did is kept.")
-  .argument("<run>", "its id or session link")
-  .action(
-    withClient(async ({ client, out }, given) => {
-      const document = await client.runs.cancel(runIdOf(given as string));
-      out.done({ document, id: document.run_id, says: "Cancelled." });
-    }),
-  );
-
 export const deleteCommand = clientCommand("delete", "Delete a finished run with everything of it.")
   .argument("<run>", "its id or session link")
   .option("-y, --yes", "do not ask")

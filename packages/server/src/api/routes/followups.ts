@@ -13,6 +13,7 @@ export const followupHandlers: Pick<
     const { sent, workerId } = await sendFollowup(sql, principal, params.runId, body);
     // Words to a run at work are always taken. A refusal undoes the rest.
     if (sent.outcome === "new_turn" || body.attachments?.length) services.intake.requireOpen();
+    services.tally.add("followups_sent");
     say(topics.run(params.runId));
     if (sent.outcome === "new_turn") say(topics.queue);
     if (workerId) say(topics.worker(workerId));

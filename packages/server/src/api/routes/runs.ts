@@ -39,7 +39,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
 }) => {
   services.intake.requireOpen();
   const source = principal.session ? "WEB_APP" : sourceOf(request.headers["x-outrider-client"]);
-  const claimant = services.claimants.take();
+  const claimant = services.brake.givesWork() ? services.claimants.take() : undefined;
   let work: Work[] = [];
   if (claimant) afterwards((isCommitted) => claimant.settle(isCommitted ? work : []));
   const run = await createRun(
@@ -53,6 +53,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
         return work.length > 0;
       }),
   );
+  services.tally.add("runs_created");
   if (work.length === 0) say(topics.queue);
   say(topics.run(run.run_id));
   return { status: 200, body: run, headers: { location: `/api/v1/agent/runs/${run.run_id}` } };
@@ -71,7 +72,7 @@ async function creatorUids(sql: Sql, principal: Principal, asked: string[]): Pro
   return uids.flat();
 }
 
-async function filterOf(sql: Sql, principal: Principal, query: ListRunsQuery): Promise<RunFilter> {
+export async function filterOf(sql: Sql, principal: Principal, query: ListRunsQuery): Promise<RunFilter> {
   const { limit, cursor, sort_by, sort_order, config_name, name, creator, ...rest } = query;
   const names = config_name || name ? [...(config_name ?? []), ...(name ?? [])] : undefined;
   const only = visibleTo(principal);

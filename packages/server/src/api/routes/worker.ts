@@ -23,29 +23,37 @@ const revoked = () => new Refusal("authentication_required", "The key is expired
 
 export const workerHandlers: WorkerHandlers = {
   async claim({ services, principal, body, reply, say }) {
-    const { db, claims, claimants, rules, wake, stopping } = services;
+    const { db, claims, claimants, rules, wake, brake, tally, stopping } = services;
     const gaveUp = new AbortController();
     reply.raw.once("close", () => gaveUp.abort());
     const signal = AbortSignal.any([stopping, gaveUp.signal]);
     // A worker that is stopped still has its claim here. It must be over before the runs it lost are given away.
     const until = Date.now() + Math.min(body.wait_ms, rules.leaseMs / 2);
     let trusted = Date.now();
+    const given = (work: { run_id: string; attempt: number }[]) => {
+      for (const { run_id } of work) say(topics.run(run_id));
+      tally.add("runs_claimed", work.length);
+      tally.add("runs_recovered", work.filter(({ attempt }) => attempt > 1).length);
+    };
     for (;;) {
       const ms = Math.min(LOOK_AGAIN_MS, Math.max(0, until - Date.now()));
       const heard = wake.next(topics.queue, { ms, signal });
-      const claimed = await claim(claims, services, body);
+      // While the queue is paused, a claim still says that the worker lives, and repeats what it was given before.
+      const free = brake.givesWork() ? body.free : 0;
+      const claimed = await claim(claims, services, { ...body, free });
       const isIdle = claimed.executions.length === 0 && !claimed.draining && !signal.aborted;
       const build =
-        isIdle && body.free > 0 ? await takeQueuedBuild(db, services, body.worker.worker_id) : undefined;
+        isIdle && free > 0 ? await takeQueuedBuild(db, services, body.worker.worker_id) : undefined;
       if (!isIdle || build || Date.now() >= until) {
-        for (const { run_id } of claimed.executions) say(topics.run(run_id));
+        given(claimed.executions);
+        if (build) tally.add("builds_claimed");
         return ok({ ...claimed, builds: build ? [build] : [] });
       }
-      const offer = body.free > 0 ? claimants.offer(body) : undefined;
+      const offer = free > 0 ? claimants.offer(body) : undefined;
       await Promise.race([heard, ...(offer ? [offer.settled] : [])]);
       const work = (await offer?.end()) ?? [];
       if (work.length > 0) {
-        for (const { run_id } of work) say(topics.run(run_id));
+        given(work);
         return ok({ executions: await assignAll(claims, services, work), draining: false, builds: [] });
       }
       if (Date.now() - trusted < DOUBT_MS) continue;
@@ -57,7 +65,9 @@ export const workerHandlers: WorkerHandlers = {
   async heartbeat({ sql, services, body }) {
     const draining = await seeWorker(sql, body.worker);
     const { executions } = body;
-    return ok({ held: await renewLeases(sql, { executions, leaseMs: services.rules.leaseMs }), draining });
+    const held = await renewLeases(sql, { executions, leaseMs: services.rules.leaseMs });
+    services.tally.add("leases_refused", executions.length - held.length);
+    return ok({ held, draining });
   },
 
   /** Said at every word on the worker, even if it looks the same: a run may have come and gone in between. */
@@ -141,8 +151,9 @@ export const workerHandlers: WorkerHandlers = {
     return gone;
   },
 
-  async report({ sql, params, body, say }) {
+  async report({ sql, services, params, body, say }) {
     const answer = await report(sql, params.executionId, body);
+    services.tally.add("events_reported", body.events.length);
     say(topics.run(body.run_id));
     return ok(answer);
   },
@@ -152,8 +163,9 @@ export const workerHandlers: WorkerHandlers = {
     return gone;
   },
 
-  async finish({ sql, params, body, say }) {
+  async finish({ sql, services, params, body, say }) {
     const answer = await finish(sql, params.executionId, body);
+    services.tally.add("events_reported", body.events.length);
     say(topics.run(body.run_id));
     return ok(answer);
   },

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from ..http import AsyncHttp
 from .artifacts import AsyncArtifacts
+from .brake import AsyncBrake
 from .builds import AsyncBuilds
 from .environments import AsyncEnvironments
 from .events import AsyncEvents
@@ -25,6 +26,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def artifacts(self) -> AsyncArtifacts:
         return AsyncArtifacts(self)
+
+    @cached_property
+    def brake(self) -> AsyncBrake:
+        return AsyncBrake(self)
 
     @cached_property
     def builds(self) -> AsyncBuilds:

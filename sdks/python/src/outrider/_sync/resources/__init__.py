@@ -7,6 +7,7 @@ from functools import cached_property
 
 from ..http import Http
 from .artifacts import Artifacts
+from .brake import Brake
 from .builds import Builds
 from .environments import Environments
 from .events import Events
@@ -26,6 +27,10 @@ class Resources(Http):
     @cached_property
     def artifacts(self) -> Artifacts:
         return Artifacts(self)
+
+    @cached_property
+    def brake(self) -> Brake:
+        return Brake(self)
 
     @cached_property
     def builds(self) -> Builds:

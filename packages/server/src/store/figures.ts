@@ -1,0 +1,66 @@
+import type { Sql } from "./db.ts";
+
+/** What all servers share, for metrics. Each is asked of an index that holds few, or of a small table. */
+export interface Figures {
+  oldest_queued_seconds: number;
+  leases_held: number;
+  /** Held leases past their time, which the reaper has not taken yet. */
+  leases_overdue: number;
+  /** Runs whose worker was lost and that wait for another. */
+  recovering: number;
+  followups_waiting: number;
+  builds_queued: number;
+  builds_building: number;
+  oldest_build_seconds: number;
+  workers_alive: number;
+  workers_draining: number;
+  slots: number;
+  connections: number;
+  connections_max: number;
+  clock_seconds: number;
+}
+
+export async function findFigures(sql: Sql, aliveMs: number): Promise<Figures> {
+  const age = (oldest: ReturnType<typeof sql>) =>
+    sql`coalesce(extract(epoch from outrider_now() - (${oldest})), 0)::float8`;
+  const [row] = await sql<Figures[]>`
+    select
+      ${age(sql`select min(queued_at) from run_heads where state = 'QUEUED'`)} as oldest_queued_seconds,
+      leases.*, builds.*, workers.*,
+      (select count(*)::int from followups where delivery = 'queued') as followups_waiting,
+      (select count(*)::int from pg_stat_activity where datname = current_database()) as connections,
+      current_setting('max_connections')::int as connections_max,
+      extract(epoch from clock_timestamp())::float8 as clock_seconds
+    from (
+      select count(execution_id)::int as leases_held,
+        count(*) filter (where execution_id is not null and lease_expires_at < outrider_now())::int as leases_overdue,
+        count(*) filter (where execution_id is null)::int as recovering
+      from run_heads where state = 'INPROGRESS'
+    ) leases, (
+      select count(*) filter (where state = 'QUEUED')::int as builds_queued,
+        count(*) filter (where state = 'BUILDING')::int as builds_building,
+        ${age(sql`select min(created_at) from builds where state in ('QUEUED', 'BUILDING')`)} as oldest_build_seconds
+      from builds where state in ('QUEUED', 'BUILDING')
+    ) builds, (
+      select count(*) filter (where not draining)::int as workers_alive,
+        count(*) filter (where draining)::int as workers_draining,
+        coalesce(sum(slots) filter (where not draining), 0)::int as slots
+      from workers where last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms'
+    ) workers`;
+  return row as Figures;
+}
+
+export interface Sizes {
+  blobs: number;
+  blob_bytes: number;
+  database_bytes: number;
+}
+
+/** What takes a while where there is much of it. */
+export async function findSizes(sql: Sql): Promise<Sizes> {
+  const [row] = await sql<Sizes[]>`
+    select count(*)::float8 as blobs, coalesce(sum(size_bytes), 0)::float8 as blob_bytes,
+      pg_database_size(current_database())::float8 as database_bytes
+    from blobs`;
+  return row as Sizes;
+}

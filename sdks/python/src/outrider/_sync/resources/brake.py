@@ -1,0 +1,94 @@
+# Derived from _async by scripts/generate.py: change it there.
+"""Written by scripts/generate.py from openapi.json."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal, Unpack
+
+from ... import params, types
+from ..._call import Call
+from ..._options import PostOptions, RequestOptions
+from ..raw import to_raw, to_streamed
+from ..resource import Resource
+
+
+class Brake(Resource):
+    def get(self, **options: Unpack[RequestOptions]) -> types.Brake:
+        """Say what the operator has stopped."""
+        return self._http.call(Call("GET", "/installation/brake", types.Brake), options)
+
+    def set(
+        self,
+        *,
+        intake: Literal["open", "paused"] | None = None,
+        queue: Literal["open", "paused"] | None = None,
+        mode: Literal["normal", "read_only"] | None = None,
+        message: str | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> types.Brake:
+        """Pause intake or queue, or allow reading alone; an empty body releases all.
+
+        Holds on every server within a second, and outlives restarts. Refusals carry the code
+        `resource_unavailable`, `Retry-After` and the message.
+
+        :param intake: `paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503. Words to runs that wait or work are taken.
+        :param queue: `paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker left; they finish what they have. The time counts as waiting.
+        :param mode: `read_only`: every call that writes is answered with 503, but for those of the brake, draining workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and nothing is cleaned up. Workers finish what they have.
+        :param message: The operator's words to callers, in every refusal.
+        """
+        return self._http.call(
+            Call(
+                "PUT",
+                "/installation/brake",
+                types.Brake,
+                body={"intake": intake, "queue": queue, "mode": mode, "message": message},
+            ),
+            options,
+        )
+
+    def cancel_runs(
+        self,
+        *,
+        dry_run: bool,
+        filter: params.CancelRunsFilterParam | types.CancelRunsFilter | None = None,
+        **options: Unpack[PostOptions],
+    ) -> types.CancelRunsResponse:
+        """Cancel all runs that a filter finds.
+
+        One call ends a bounded number of them, each as `POST /agent/runs/{runId}/cancel` would, and
+        says how many are left.
+
+        :param dry_run: `true` only counts. Say which: a call that forgets it must not end everything.
+        """
+        return self._http.call(
+            Call(
+                "POST",
+                "/installation/brake/cancel",
+                types.CancelRunsResponse,
+                body={"dry_run": dry_run, "filter": filter},
+            ),
+            options,
+        )
+
+    @cached_property
+    def with_raw_response(self) -> BrakeWithRawResponse:
+        return BrakeWithRawResponse(self)
+
+    @cached_property
+    def with_streaming_response(self) -> BrakeWithStreamingResponse:
+        return BrakeWithStreamingResponse(self)
+
+
+class BrakeWithRawResponse:
+    def __init__(self, resource: Brake) -> None:
+        self.get = to_raw(resource.get)
+        self.set = to_raw(resource.set)
+        self.cancel_runs = to_raw(resource.cancel_runs)
+
+
+class BrakeWithStreamingResponse:
+    def __init__(self, resource: Brake) -> None:
+        self.get = to_streamed(resource.get)
+        self.set = to_streamed(resource.set)
+        self.cancel_runs = to_streamed(resource.cancel_runs)
