@@ -54,7 +54,7 @@ async function play(world: World, ms: number, { problems, rows, story }: Soak): 
 
   const db = openDb(pair.connection(), { connections: 1 });
   try {
-    problems.push(...(await deafIn(world)));
+    problems.push(...(await deafIn(world, outcome.told)));
     await calm(db).catch((error) => problems.push(String(error)));
     problems.push(...(await forgottenIn(world)));
     await world.stopWorkers();

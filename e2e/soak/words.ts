@@ -1,18 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Db, openDb } from "@outrider/server/store/db";
+import type { Told } from "../torture/evidence.ts";
 import type { World } from "./world.ts";
 
 const HEAR_MS = 20_000;
 const AGAIN_MS = 500;
 
 /** Servers that hear nothing of each other any more: a word that is said over the database reaches no reader of theirs. */
-export async function deafIn({ client, pair, servers }: World): Promise<string[]> {
+export async function deafIn({ client, pair, servers }: World, told: Told): Promise<string[]> {
   const made = await client.insist({
     ...{ name: "probe", method: "POST", path: "/agent/run", idempotencyKey: randomUUID() },
-    body: { prompt: "SLEEP: 600000", title: "somebody to read of" },
+    body: { prompt: "SLEEP: 600000", title: "a run to read of" },
   });
   const runId: string = made.body.run_id;
+  told.created.set("a run to read of", runId);
   const db = openDb(pair.connection(), { connections: 1 });
   try {
     const hears = await Promise.all(client.servers.map((server) => hearsOf({ client, db, server, runId })));
