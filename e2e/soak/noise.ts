@@ -1,18 +1,23 @@
-import { readFileSync } from "node:fs";
 import type { Span } from "./level.ts";
 
 const WARN = 40;
 /** While the database is away, so many complaints a second tell the operator all there is to tell. */
 const COMPLAINTS_A_SECOND = 10;
 
-export interface Line {
+interface Complaint {
   at: number;
   message: string;
 }
 
-/** What a process complained of: its lines of warning and worse, and what is no line of a log at all. */
-export function complaintsIn(log: string): { complaints: Line[]; foreign: string[] } {
-  const complaints: Line[] = [];
+export interface Complaints {
+  complaints: Complaint[];
+  /** What is no line of a log at all. */
+  foreign: string[];
+}
+
+/** What a process said with warning or worse. */
+export function complaintsIn(log: string): Complaints {
+  const complaints: Complaint[] = [];
   const foreign: string[] = [];
   for (const text of log.split("\n").filter((line) => line.trim() !== "")) {
     const line = parse(text);
@@ -32,15 +37,15 @@ function parse(text: string): { level: number; time: string; msg: string } | und
 }
 
 /** Nobody complains while all is well, and while it is not, nobody fills a disk with it. */
-export function noiseOf(name: string, file: string, outages: Span[]): string[] {
-  const { complaints, foreign } = complaintsIn(readFileSync(file, "utf8"));
+export function noiseIn(name: string, { complaints, foreign }: Complaints, outages: Span[]): string[] {
   const isDuring = (at: number) => outages.some(({ from, to }) => at >= from && at < to);
   const unprovoked = complaints.filter(({ at }) => !isDuring(at));
   const provoked = complaints.length - unprovoked.length;
   const seconds = outages.reduce((sum, { from, to }) => sum + (to - from) / 1_000, 0);
   return [
     ...[...Map.groupBy(unprovoked, ({ message }) => message)].map(
-      ([message, { length }]) => `${name} complained ${length} times while all was well: ${message}`,
+      ([message, { length }]) =>
+        `${name} complained ${length === 1 ? "once" : `${length} times`} while all was well: ${message}`,
     ),
     ...(provoked > seconds * COMPLAINTS_A_SECOND
       ? [`${name} complained ${provoked} times in ${seconds.toFixed()} s without a database.`]

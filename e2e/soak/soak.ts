@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { defaultRules } from "@outrider/server/engine/rules";
@@ -8,7 +9,7 @@ import { failOver, type Outage, restartDatabase } from "./faults.ts";
 import { metric, watchGauges } from "./gauges.ts";
 import { compare, type Row, unevenIn } from "./level.ts";
 import { type Outcome, work } from "./load.ts";
-import { noiseOf } from "./noise.ts";
+import { complaintsIn, noiseIn } from "./noise.ts";
 import { problemsOf } from "./proof.ts";
 import { deafIn } from "./words.ts";
 import { SLOTS, startWorld, type World } from "./world.ts";
@@ -74,17 +75,19 @@ async function play(world: World, ms: number, { problems, rows, story }: Soak): 
       },
     ),
   );
-  const loud = [
-    ...outages.map(({ from, to }) => ({ from, to: to + ECHO_MS })),
-    // Workers are told to stop, and so are the runs that nobody reads any more.
-    { from: moment(1), to: Number.POSITIVE_INFINITY },
-  ];
+  const end = Date.now();
+  const loud = outages.map(({ from, to }) => ({ from, to: Math.min(to + ECHO_MS, end) }));
   const parts = [...servers, ...workers];
+  const said = parts.map(({ name }) => ({
+    name,
+    ...complaintsIn(readFileSync(join(folder, `${name}.log`), "utf8")),
+  }));
+  story.push(`complaints: ${said.map(({ name, complaints }) => `${name} ${complaints.length}`).join(", ")}`);
   problems.push(
     ...unevenIn(rows),
     ...client.problems,
     ...parts.flatMap(({ crashes }) => crashes),
-    ...parts.flatMap(({ name }) => noiseOf(name, join(folder, `${name}.log`), loud)),
+    ...said.flatMap((one) => noiseIn(one.name, one, loud)),
   );
 }
 
