@@ -5,7 +5,7 @@ export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format sbom bench torture screenshots full clean setup setup-test
+.PHONY: help run test check format sbom bench torture soak screenshots full clean setup setup-test
 
 help: ## show these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -39,14 +39,18 @@ bench: setup ## measure each promise about speed
 torture: setup ## break everything in a hundred ways and prove that no promise is broken (ARGS="7 12" for some seeds)
 	@node e2e/torture/main.ts $(ARGS)
 
+soak: setup ## load on two servers for five minutes, a restart and a fail-over of PostgreSQL amid it (ARGS=60 for an hour)
+	@node e2e/soak/main.ts $(ARGS)
+
 screenshots: setup-test ## take pictures of every page into docs/img (ONLY="home keys" for some)
 	@scripts/fonts
 	@vitest run --config scripts/screenshots.config.ts
 
-full: ## check, the tests with their longer rounds, bench
+full: ## check, the tests with their longer rounds, bench, an hour of soak (OUTRIDER_SOAK_MINUTES for another time)
 	@$(MAKE) check
 	@OUTRIDER_FULL=1 $(MAKE) test
 	@$(MAKE) bench
+	@$(MAKE) soak ARGS=$${OUTRIDER_SOAK_MINUTES:-60}
 
 clean: ## remove what set-up and the tests made; .outrider, the data, stays
 	@rm -rf .tools node_modules coverage

@@ -57,12 +57,13 @@ export async function recordRequests(
   const db = openDb(connection, { connections: 1, applicationName: "outrider-bench-recorder" });
   stack.defer(() => db.end({ timeout: 5 }));
   const log = pino({ level: "silent" });
-  const wake = await openWake(db, log);
+  const voice = { db, open: () => openDb(connection, { connections: 1 }), log };
+  const wake = await openWake(voice);
   stack.defer(() => wake.close());
   const watch = openWatch(db, wake, log);
   stack.defer(() => watch.close());
   const vault = openVault(randomBytes(32));
-  const deltas = await openDeltas(db, log);
+  const deltas = await openDeltas(voice);
   stack.defer(() => deltas.close());
   const brake = await openBrake(db, wake, log);
   // It would look again among the statements that are recorded.

@@ -38,6 +38,10 @@ export class Part {
     return this.#child !== undefined && this.#said().includes(this.#options.ready);
   }
 
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
   start(): void {
     this.#isWanted = true;
     if (!this.#child) this.#spawn();

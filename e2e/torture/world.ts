@@ -159,7 +159,7 @@ async function makeAccess(client: Client, admin: string) {
   };
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   const { promise, resolve } = Promise.withResolvers<number>();
   server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));

@@ -83,16 +83,19 @@ export async function startServer(config: Config): Promise<Server> {
     const firstLink = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
 
     // What servers tell each other may be lost, so none of it waits for the disk.
-    const words = openDb(database, {
-      connections: 2,
-      applicationName: "outrider words",
-      settings: { synchronous_commit: "off" },
-    });
+    const openWords = (connections: number) =>
+      openDb(database, {
+        connections,
+        applicationName: "outrider words",
+        settings: { synchronous_commit: "off" },
+      });
+    const words = openWords(2);
     stops.push(() => words.end({ timeout: 5 }));
     await requireSupportedVersion(words);
-    const wake = await openWake(words, log);
+    const voice = { db: words, open: () => openWords(1), log };
+    const wake = await openWake(voice);
     stops.push(() => wake.close());
-    const deltas = await openDeltas(words, log);
+    const deltas = await openDeltas(voice);
     stops.push(() => deltas.close());
     const watch = openWatch(db, wake, log);
     stops.push(() => watch.close());

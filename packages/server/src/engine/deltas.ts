@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
-import type { Logger } from "pino";
-import type { Db } from "../store/db.ts";
+import { keepListening } from "../store/listen.ts";
+import type { Voice } from "./wake.ts";
 
 const CHANNEL = "outrider_deltas";
 
@@ -11,11 +11,10 @@ export interface Deltas {
   close(): Promise<void>;
 }
 
-export async function openDeltas(db: Db, log: Logger): Promise<Deltas> {
+export async function openDeltas({ db, open, log }: Voice): Promise<Deltas> {
   const emitter = new EventEmitter().setMaxListeners(0);
-  const listening = await db.listen(CHANNEL, (payload) => {
-    emitter.emit(payload.slice(0, 36), payload.slice(36));
-  });
+  const hear = (payload: string) => void emitter.emit(payload.slice(0, 36), payload.slice(36));
+  const listening = await keepListening({ db, open, channel: CHANNEL, hear });
   return {
     // Through the database even where the reader is on this server: then every reader sees the same order.
     send(runId, text) {
@@ -25,8 +24,6 @@ export async function openDeltas(db: Db, log: Logger): Promise<Deltas> {
       emitter.on(runId, listener);
       return () => emitter.off(runId, listener);
     },
-    async close() {
-      await listening.unlisten().catch(() => {});
-    },
+    close: () => listening.close(),
   };
 }

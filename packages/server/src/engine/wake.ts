@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { Db } from "../store/db.ts";
+import { keepListening } from "../store/listen.ts";
 
 const CHANNEL = "outrider";
 /** Who waits here goes first; the other servers hear of it when the hurry is over. */
@@ -32,7 +33,15 @@ export const topics = {
   build: (buildId: string) => `build ${buildId}`,
 };
 
-export async function openWake(db: Db, log: Logger): Promise<Wake> {
+/** What words to other servers need. */
+export interface Voice {
+  db: Db;
+  /** A pool to listen with. */
+  open(): Db;
+  log: Logger;
+}
+
+export async function openWake({ db, open, log }: Voice): Promise<Wake> {
   const self = randomUUID().slice(0, 8);
   const listeners = new Map<string, Set<() => void>>();
   const unsaid = new Set<string>();
@@ -57,10 +66,11 @@ export async function openWake(db: Db, log: Logger): Promise<Wake> {
     pause = setTimeout(tellOthers, BATCH_MS);
   }
 
-  const listening = await db.listen(CHANNEL, (payload) => {
+  const hear = (payload: string) => {
     const [from, ...heard] = payload.split("\n");
     if (from !== self) for (const topic of heard) tell(topic);
-  });
+  };
+  const listening = await keepListening({ db, open, channel: CHANNEL, hear });
 
   function on(topic: string, listener: () => void) {
     const known = listeners.get(topic) ?? new Set();
@@ -94,7 +104,7 @@ export async function openWake(db: Db, log: Logger): Promise<Wake> {
     },
     async close() {
       clearTimeout(pause);
-      await listening.unlisten().catch(() => {});
+      await listening.close();
     },
   };
 }

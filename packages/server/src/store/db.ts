@@ -119,12 +119,15 @@ export function isOutOfSpace(error: unknown): boolean {
   return code === "53100" || code === "ENOSPC" || code === "EDQUOT";
 }
 
-/** True for errors that mean "the database cannot be reached now" rather than "the statement is wrong". */
+/**
+ * True for errors that mean "the database cannot be reached now" rather than "the statement is wrong". One that only
+ * reads (25006) is a standby which is about to take over.
+ */
 export function isUnreachable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return (
     typeof code === "string" &&
-    /^(57P0\d|25P03|08\w{3}|53300|CONNECTION_\w+|CONNECT_TIMEOUT|ECONN\w+|ENOENT|EPIPE)$/.test(code)
+    /^(57P0\d|25006|25P03|08\w{3}|53300|CONNECTION_\w+|CONNECT_TIMEOUT|ECONN\w+|ENOENT|EPIPE)$/.test(code)
   );
 }
 
