@@ -25,7 +25,7 @@ vi.setConfig({ testTimeout: 180_000 });
 const PASSPHRASE = "a passphrase that nobody guesses";
 const SECRET = "s3cret-that-is-sealed-in-the-database";
 const CLIENTS = 3;
-const FINAL_BEFORE = 6;
+const FINAL_BEFORE = 5;
 
 type Kind = "the own PostgreSQL" | "a PostgreSQL of yours";
 
@@ -188,8 +188,6 @@ describe.each<[Kind, Kind]>([
     const made = await outrider(["restore", file], { ...target.environment, ...passphrase });
     expect(made, made.stderr).toMatchObject({ code: 0 });
     expect(made.stderr).toMatch(/^Restored as of .*: \d+ runs, \d+ events, \d+ files\.$/m);
-    const again = await outrider(["restore", file], { ...target.environment, ...passphrase });
-    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("The database is not empty") });
     expect(readFileSync(join(target.dataDir, "master.key"), "utf8")).toBe(
       readFileSync(join(source.dataDir, "master.key"), "utf8"),
     );
@@ -260,6 +258,8 @@ test("a backup of a stopped installation starts its database for as long as it t
   const elsewhere = await makePlace("the own PostgreSQL");
   const made = await outrider(["restore", file], elsewhere.environment);
   expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining("set OUTRIDER_MASTER_KEY") });
+  const again = await outrider(["restore", file], elsewhere.environment);
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("The database is not empty") });
   const masterKey = readFileSync(join(dataDir, "master.key"), "utf8").trim();
   const restored = { ...elsewhere.environment, OUTRIDER_WORKERS: "0", OUTRIDER_MASTER_KEY: masterKey };
   const next = await serve({ dataDir: elsewhere.dataDir, environment: restored });

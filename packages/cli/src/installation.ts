@@ -39,7 +39,7 @@ export async function onInstallation(
     await work({ config, signal, withDb: (task) => withDb(config, task) });
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new Complaint("Interrupted: nothing is left of it.", {
+    throw new Complaint("Interrupted. It can be begun again.", {
       exit: exits.interrupted,
       code: "interrupted",
     });

@@ -310,6 +310,16 @@ describe("a restore", () => {
     });
     await expect(broken).rejects.toThrow("aborted");
     expect(await listTables(target.db)).toEqual([]);
+    const unreadable: typeof backup.entries = async function* () {
+      for await (const entry of backup.entries()) {
+        const isLast = "table" in entry.heading && entry.heading.table === "runs";
+        yield isLast ? { ...entry, content: breakingOff(entry.content) } : entry;
+      }
+    };
+    const unread = restoreBackup({ ...target, backup: { ...backup, entries: unreadable } });
+    await expect(unread).rejects.toThrow("the disk is broken");
+    expect(await listTables(target.db)).toEqual([]);
+
     await restoreBackup({ ...target, backup });
     expect(await rowsOf(target.db, "runs")).toEqual(await rowsOf(db, "runs"));
   });
@@ -410,6 +420,13 @@ describe("a backup", () => {
     await expect(take({ path, db: copy })).rejects.toThrow("older version");
   });
 });
+
+async function* breakingOff(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of content) {
+    yield chunk;
+    throw new Error("the disk is broken");
+  }
+}
 
 function flip(bytes: Buffer, at: number): Buffer {
   const copy = Buffer.from(bytes);

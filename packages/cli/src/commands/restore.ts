@@ -51,6 +51,12 @@ export const restoreCommand = new Command("restore")
       const { taken_at, files } = manifest;
       if (flags.json)
         console.log(JSON.stringify({ taken_at, rows, files, recovering, has_master_key: key !== undefined }));
+      // Said to the quiet, too: the first start fails without.
+      if (!key)
+        process.stderr.write(
+          "The master key is not here: set OUTRIDER_MASTER_KEY to the one that this backup's installation had,\n" +
+            `or put its master.key into ${dataDir}, before the first start. Secrets cannot be read without it.\n`,
+        );
       if (isQuiet) return;
       const all = [
         count(rows.runs ?? 0, "run", "runs"),
@@ -60,10 +66,5 @@ export const restoreCommand = new Command("restore")
       process.stderr.write(`Restored as of ${taken_at}: ${all.join(", ")}.\n`);
       if (recovering > 0)
         process.stderr.write(`${count(recovering, "run goes", "runs go")} on once a worker is there.\n`);
-      if (!key)
-        process.stderr.write(
-          "The master key is not here: set OUTRIDER_MASTER_KEY to the one that this backup's installation had,\n" +
-            `or put its master.key into ${dataDir}, before the first start. Secrets cannot be read without it.\n`,
-        );
     }),
   );

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { countRows, isEmpty, listTables, setAside, setSequences } from "../store/backup/catalogue.ts";
-import { copyIn } from "../store/backup/copy.ts";
+import { copyIn, rowsIn } from "../store/backup/copy.ts";
 import { forgetBuilds, revokeEntrances, revokeLeases, shiftBounds } from "../store/backup/revive.ts";
 import { forgetOtherBlobs } from "../store/blobs.ts";
 import type { Db, Tx } from "../store/db.ts";
@@ -107,15 +107,27 @@ async function load(tx: Tx, { backup, folder, progress, signal }: RestoreOptions
       throw new Unfit(`The backup's table ${name} is not as its migrations make it.`);
     // What a migration has put there is in the backup, too.
     await tx`delete from ${tx(name)}`;
-    await loadTable(tx, { name, columns }, content, manifest);
+    await loadTable(tx, { name, columns }, counted(name, content, progress), manifest);
     seen.tables.add(name);
-    progress?.({ what: name, done: manifest.tables[name]?.rows ?? 0, unit: "rows" });
   }
   const forgotten = [...tables.keys()].filter((name) => !seen.tables.has(name));
   if (forgotten.length > 0 || seen.files !== manifest.files.count)
     throw new Unfit(`The backup lacks ${forgotten.join(", ") || "files"}, which its manifest names.`);
   for (const statement of aside) await tx.unsafe(statement);
   await setSequences(tx, manifest.sequences);
+}
+
+async function* counted(
+  what: string,
+  content: Entry["content"],
+  progress: RestoreOptions["progress"],
+): AsyncGenerator<Buffer> {
+  let done = 0;
+  for await (const chunk of content) {
+    done += rowsIn(chunk);
+    yield chunk;
+    progress?.({ what, done, unit: "rows" });
+  }
 }
 
 async function loadTable(

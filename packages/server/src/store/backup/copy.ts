@@ -33,8 +33,14 @@ export async function copyIn(
     .writable();
   const failed = new Promise<never>((_, reject) => target.once("error", reject));
   failed.catch(() => {});
-  for await (const chunk of content)
-    await Promise.race([failed, new Promise((written) => target.write(chunk, written))]);
+  try {
+    for await (const chunk of content)
+      await Promise.race([failed, new Promise((written) => target.write(chunk, written))]);
+  } catch (error) {
+    // Told that no more comes, PostgreSQL takes statements again, which the end of the transaction needs.
+    target.destroy(error as Error);
+    throw error;
+  }
   target.end();
   await setImmediate();
   // The driver (3.4.9) does not tell of rows that are refused once all are sent. The next statement does.
