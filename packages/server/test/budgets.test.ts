@@ -204,7 +204,10 @@ describe("over two servers", () => {
     const { first, bases } = servers;
     const make = async (body: object) =>
       (await first.call("POST", "/keys", { body: { name: "k", ...body } })).body.key;
-    const key: string = await make({ type: "personal", limits: { max_cost_usd_per_day: 1 } });
+    const key: string = await make({
+      type: "personal",
+      limits: { max_cost_usd_per_day: 1, max_concurrent_runs: 4 },
+    });
     const workerKey: string = await make({ type: "worker" });
     const create = (base: string) =>
       first.call("POST", `${base}/agent/run`, { body: { prompt: "SAY: hello" }, key });
@@ -224,6 +227,22 @@ describe("over two servers", () => {
     ]);
     const refused = await create(bases[1]);
     expect([refused.status, refused.body.error_code]).toEqual([403, "budget_exceeded"]);
+    const { quotas } = (await first.call("GET", `${bases[0]}/me`, { key })).body;
+    const rate = { limit: 1_000_000, window_seconds: 60, resets_in_seconds: expect.any(Number) };
+    // What the other server holds unused is not counted as left.
+    for (const { remaining } of [quotas.requests, quotas.creations]) {
+      expect(remaining).toBeLessThanOrEqual(999_997);
+      expect(remaining).toBeGreaterThan(999_970);
+    }
+    expect(quotas).toEqual({
+      requests: { ...rate, remaining: expect.any(Number) },
+      creations: { ...rate, remaining: expect.any(Number) },
+      cost_per_day: {
+        key: { limit_usd: 1, used_usd: 1, resets_at: expect.stringMatching(/T00:00:00\.000Z$/) },
+        installation: { limit_usd: 5, used_usd: 1, resets_at: expect.any(String) },
+      },
+      runs_at_once: { key: { limit: 4, at_work: 2 } },
+    });
     const metrics = await first.call("GET", new URL("/metrics", bases[1]).href);
     expect(metrics.text).toContain('outrider_budget_refused_total{of="key",at="creation"} 1');
     expect(metrics.text).toContain('outrider_budget_refused_total{of="key",at="call"} 1');

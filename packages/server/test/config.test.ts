@@ -24,6 +24,17 @@ describe("the configuration", () => {
     expect(readConfig({}, environment).retention.events).toEqual({ days: 90, bytes: 1.5 * 1024 ** 3 });
   });
 
+  test("bounds requests unless it is told otherwise, and dollars only if it is", () => {
+    const usual = { requestsPerMinute: 6_000, creationsPerMinute: 600, failuresPerMinute: 600 };
+    expect(readConfig({}, {}).quotas).toEqual(usual);
+    const environment = { OUTRIDER_CREATIONS_PER_MINUTE: "5", OUTRIDER_MAX_COST_USD_PER_DAY: "12.5" };
+    expect(readConfig({}, environment).quotas).toEqual({
+      ...usual,
+      creationsPerMinute: 5,
+      maxCostUsdPerDay: 12.5,
+    });
+  });
+
   test.each([
     { OUTRIDER_TLS: "self-signed" },
     { OUTRIDER_TLS_CERT: "/c.pem", OUTRIDER_TLS_KEY: "/k.pem" },
@@ -56,6 +67,11 @@ describe("the configuration", () => {
     [{ OUTRIDER_LOG_LEVEL: "loud" }, /OUTRIDER_LOG_LEVEL/],
     [{ OUTRIDER_KEEP_EVENTS_DAYS: "0" }, /OUTRIDER_KEEP_EVENTS_DAYS must be a number above 0, or not set/],
     [{ OUTRIDER_KEEP_FILES_GB: "much" }, /OUTRIDER_KEEP_FILES_GB must be a number above 0/],
+    [{ OUTRIDER_REQUESTS_PER_MINUTE: "0" }, /OUTRIDER_REQUESTS_PER_MINUTE must be a whole number above 0/],
+    [
+      { OUTRIDER_MAX_COST_USD_PER_DAY: "0" },
+      /OUTRIDER_MAX_COST_USD_PER_DAY must be a number of dollars above 0/,
+    ],
     [{ OUTRIDER_MIN_FREE_MB: "-1" }, /OUTRIDER_MIN_FREE_MB must be a number of megabytes/],
   ])("refuses %o with the variable and the remedy", (environment, message) => {
     expect(() => readConfig({}, environment)).toThrow(message);

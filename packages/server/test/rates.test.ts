@@ -5,6 +5,7 @@ import { newToken } from "../src/engine/tokens.ts";
 import { addPerson } from "../src/engine/welcome.ts";
 import { type Db, openDb } from "../src/store/db.ts";
 import { deleteOldWindows } from "../src/store/rates.ts";
+import { browser } from "./browser.ts";
 import { setClock, type TestEngine, testEngine } from "./engine.ts";
 import { type TwoServers, twoServers } from "./second-server.ts";
 import type { CallOptions } from "./server.ts";
@@ -188,6 +189,24 @@ describe("two servers", () => {
     const good = replies.find(({ status }) => status === 200);
     expect(good?.headers.get("ratelimit-policy")).toBe('"requests";q=60;w=60, "creations";q=20;w=60');
     expect(good?.headers.get("ratelimit")).toMatch(/^"requests";r=\d+;t=\d+, "creations";r=\d+;t=\d+$/);
+  });
+
+  test("count all browsers of a person together", async () => {
+    const { first } = servers;
+    const replies = await inOneMinute(async () => {
+      const email = `${crypto.randomUUID()}@example.com`;
+      const made = await first.call("POST", "/people", { body: { email, display_name: "P" } });
+      const pages = [browser(first), browser(first)] as const;
+      await pages[0].open(made.body.link);
+      await pages[0].call("PUT", "/auth/password", { body: { password: "a long password" } });
+      await pages[1].signIn(email, "a long password");
+      return Promise.all(Array.from({ length: 100 }, (_, index) => pages[index % 2]?.call("GET", "/me")));
+    });
+    const statuses = replies.map((reply) => reply?.status);
+    // Setting the password was one as well.
+    const left = LIMITS.requests - 1;
+    expect(statuses.filter((status) => status === 200)).toHaveLength(left);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(100 - left);
   });
 
   test("never hold a worker's key to it", async () => {
