@@ -257,7 +257,7 @@ describe("around runs", () => {
   test("the brake is set, shown and released, and runs are cancelled by filter", async () => {
     await play(["brake", "pause", "--queue", "--message", "back soon"]);
     expect((await play(["brake", "show"])).stdout).toMatch(/^intake +paused\nqueue +paused\nmode +normal\n/);
-    expect((await cli(["run", "SAY: x", "--detach"])).stderr).toContain("back soon");
+    expect((await cli(["run", "SAY: x"])).stderr).toContain("back soon");
     expect((await play(["brake", "read-only", "--json"])).json.mode).toBe("read_only");
     expect((await play(["brake", "release", "--quiet"])).stdout).toBe("open\n");
     const counted = await play(["runs", "cancel", "--all", "--name", "nobody's", "--dry-run", "--json"]);

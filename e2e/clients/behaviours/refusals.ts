@@ -59,9 +59,13 @@ export const refusals: Behaviour[] = [
     expect: refused("NotFoundError", 404, "resource_not_found", 1),
   },
   {
-    name: "cancelling by filter without a word on dry_run is BadRequestError",
+    name: "cancelling by a filter that there is not is BadRequestError",
     faults: [],
-    call: { resource: "brake", method: "cancel_runs", body: { filter: { state: ["QUEUED"] } } },
+    call: {
+      resource: "brake",
+      method: "cancel_runs",
+      body: { filter: { status: ["QUEUED"] }, dry_run: true },
+    },
     expect: refused("BadRequestError", 400, "invalid_request", 1),
   },
   {

@@ -19,6 +19,11 @@ export interface RunFilterFlags {
   search?: string;
 }
 
+export const runFilterNames: readonly (keyof RunFilterFlags)[] = [
+  ...(["state", "name", "model", "creator", "source", "env", "skill"] as const),
+  ...(["createdAfter", "createdBefore", "updatedAfter", "metadata", "search"] as const),
+];
+
 export function addRunFilter(command: Command, states: string): Command {
   return command
     .option("--state <state>", `${states}; repeatable`, collect)

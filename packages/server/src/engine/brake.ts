@@ -8,8 +8,8 @@ import { topics, type Wake } from "./wake.ts";
 
 /** A word may be lost, and a second is promised. */
 const EVERY_MS = 400;
-/** Nobody knows how long an operator takes; clients that ask sooner gain nothing. */
-const RETRY_AFTER_SECONDS = 30;
+/** Nobody knows how long an operator takes. Clients that wait by themselves do so for up to a minute: these words go to people. */
+const RETRY_AFTER_SECONDS = 120;
 
 const released: StoredBrake = { intake: "open", queue: "open", mode: "normal" };
 

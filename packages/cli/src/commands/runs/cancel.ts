@@ -3,7 +3,7 @@ import { clientCommand, withClient } from "../../client-command.ts";
 import { Complaint } from "../../exit.ts";
 import { confirm } from "../../input/ask.ts";
 import { runIdOf } from "../../input/named.ts";
-import { addRunFilter, type RunFilterFlags, runFilterOf } from "../../input/run-filter.ts";
+import { addRunFilter, type RunFilterFlags, runFilterNames, runFilterOf } from "../../input/run-filter.ts";
 
 interface CancelFlags extends RunFilterFlags {
   all?: true;
@@ -19,10 +19,10 @@ const command = clientCommand("cancel", "End a run at once, or with --all each t
 
 export const cancelCommand = addRunFilter(command, "with --all: QUEUED, INPROGRESS, BLOCKED").action(
   withClient<CancelFlags>(async ({ client, out, flags }, given) => {
-    const { all, dryRun, yes, ...filters } = flags;
+    const { all, dryRun, yes } = flags;
     if (!all) {
       if (!given) throw new Complaint("Name a run, or say --all and which.");
-      const [stray] = Object.keys({ ...filters, ...(dryRun ? { dryRun } : {}) });
+      const stray = ["dryRun", ...runFilterNames].find((name) => name in flags);
       if (stray) throw new Complaint(`--${dashed(stray)} goes with --all.`);
       const document = await client.runs.cancel(runIdOf(given));
       out.done({ document, id: document.run_id, says: "Cancelled." });
@@ -30,7 +30,7 @@ export const cancelCommand = addRunFilter(command, "with --all: QUEUED, INPROGRE
     }
     if (given) throw new Complaint("Name a run or say --all, not both.");
     // What a state may be, the API says.
-    const filter = (await runFilterOf(client, filters)) as CancelRunsFilter;
+    const filter = (await runFilterOf(client, flags)) as CancelRunsFilter;
     const { remaining } = await client.brake.cancelRuns({ filter, dry_run: true });
     if (dryRun) return tell({ cancelled: 0, remaining }, `${remaining} match.`);
     if (remaining > 0) await confirm(`Cancel ${remaining} runs`, yes ? { yes } : {});
