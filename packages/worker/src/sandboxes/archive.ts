@@ -27,6 +27,7 @@ interface ArchiveOptions {
 
 export function pack(options: ArchiveOptions): Readable {
   const out = new PassThrough();
+  out.on("error", () => {}); // told to its reader, even if it comes before anybody reads
   packInto(out, options).catch((error) => out.destroy(error));
   return out;
 }
