@@ -35,6 +35,8 @@ export class Client {
   readonly problems: string[] = [];
   readonly counts = { answered: 0, refused: 0, unanswered: 0 };
   #turn = 0;
+  /** Whoever still insists gives up. */
+  isDone = false;
 
   constructor(servers: string[], key: string) {
     this.#servers = servers;
@@ -56,7 +58,8 @@ export class Client {
 
   /** The first answer that is no "later". */
   async insist(ask: Ask): Promise<Reply> {
-    for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await pause(BETWEEN_MS)) {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (; Date.now() < deadline && !this.isDone; await pause(BETWEEN_MS)) {
       const reply = await this.send(this.nextServer(), ask);
       if (reply && reply.status < 500 && reply.body?.error_code !== "idempotency_in_flight") return reply;
     }

@@ -20,7 +20,7 @@ export async function work(client: Client, until: number): Promise<Outcome> {
   const outcome: Outcome = { told: { created: new Map(), followups: [], cancelled: [] }, seen: [] };
   const person = async (_: unknown, index: number) => {
     const random = randomFrom(index + 1);
-    for (let count = 1; Date.now() < until; count++) {
+    for (let count = 1; Date.now() < until && !client.isDone; count++) {
       await oneRun({ client, random, outcome, name: `person-${index + 1}.run-${count}` });
     }
   };

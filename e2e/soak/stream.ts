@@ -19,7 +19,8 @@ export interface Seen {
 /** Reads a run's events to their end, behind the last one seen after each break. */
 export async function readToTheEnd(client: Client, runId: string, random: Random): Promise<Seen> {
   const seen: Seen = { runId, seqs: [], connections: 0, isWhole: false };
-  for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await pause(BETWEEN_MS)) {
+  const deadline = Date.now() + PATIENCE_MS;
+  for (; Date.now() < deadline && !client.isDone; await pause(BETWEEN_MS)) {
     seen.connections++;
     seen.isWhole = await readOn(client, seen, random.between(50, LONGEST_READ_MS));
     if (seen.isWhole) break;

@@ -94,6 +94,7 @@ export async function startWorld(): Promise<World> {
       await stopAll(workers);
     },
     async stop({ keep }) {
+      client.isDone = true;
       await stopAll([...workers, ...servers]);
       address.close();
       await pair.stop();

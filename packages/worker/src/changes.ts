@@ -54,6 +54,7 @@ export function wholePatch(
   { signal }: { signal: AbortSignal },
 ): Readable {
   const out = new PassThrough();
+  out.on("error", () => {}); // told to its reader, even if it comes before anybody reads
   patchInto(out, sandbox, repositories, signal).catch((error) => out.destroy(error));
   return out;
 }

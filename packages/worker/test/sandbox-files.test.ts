@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { wholePatch } from "../src/changes.ts";
 import { openLocalProvider } from "../src/sandboxes/local.ts";
 import type { Label, Sandbox, SandboxProvider } from "../src/sandboxes/sandbox.ts";
 import { inMs, makeRoot, processesWith, run, silent, until } from "./sandbox-support.ts";
@@ -114,6 +115,16 @@ describe("a snapshot", () => {
     await until(() => processesWith("--ignore-failed-read").length > 0);
     stream.destroy();
     await until(() => processesWith("--ignore-failed-read").length === 0);
+  });
+
+  test("tells its reader of a failure that came before anybody read, and so does a patch", async () => {
+    const closed = await open();
+    await closed.close();
+    const signal = AbortSignal.abort(new Error("The lease is lost."));
+    const streams = [closed.snapshot(), wholePatch(sandbox, [], { signal })];
+    // A stream that fails while nobody listens ends the process.
+    await until(() => streams.every((stream) => stream.errored && stream.closed));
+    for (const stream of streams) await expect(buffer(stream)).rejects.toThrow(/closed|lost/);
   });
 
   test("which fails is an error of the stream or of restore", async () => {
