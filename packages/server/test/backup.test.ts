@@ -1,5 +1,14 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -12,7 +21,7 @@ import { checkBackup, restoreBackup, settleMasterKey } from "../src/engine/resto
 import { sweepBlobs } from "../src/engine/sweep.ts";
 import { openVault } from "../src/engine/vault.ts";
 import { listTables } from "../src/store/backup/catalogue.ts";
-import { copySettings } from "../src/store/backup/snapshot.ts";
+import { copySettings, inSnapshot } from "../src/store/backup/snapshot.ts";
 import { type Db, openDb } from "../src/store/db.ts";
 import { type TestServer, testDatabase, testServer } from "./server.ts";
 import { workedRun } from "./shares/worked-run.ts";
@@ -368,31 +377,59 @@ describe("a backup", () => {
     expect((await take({ path: join(place, "after.backup") })).tables.events?.rows).toBeGreaterThan(30_000);
   });
 
-  test("holds the files of its moment, even where their runs are deleted and swept up meanwhile", async () => {
+  test("keeps the files of its moment until it is done, even those of runs that are deleted meanwhile", async () => {
     const other = await workedRun(server, server.key);
     const content = `left by ${other.run_id}`;
     const sha256 = createHash("sha256").update(content).digest("hex");
-    await db`update artifacts set sha256 = ${sha256} where artifact_id = ${other.artifact_id}`;
-    const path = join(place, "swept.backup");
     const file = placeOf(folder, sha256);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
     const long = new Date("2020-01-01");
     utimesSync(file, long, long);
+    await db`update artifacts set sha256 = ${sha256} where artifact_id = ${other.artifact_id}`;
     await db`insert into blobs values (${sha256}, ${content.length}, ${long})`;
-    let swept: Promise<number> | undefined;
-    await take({
-      path,
-      progress: () => {
-        swept ??= server
-          .call("DELETE", `/agent/runs/${other.run_id}`)
-          .then(() => sweepBlobs(server.db, folder));
-      },
+    await inSnapshot(db, async (tx) => {
+      await server.call("DELETE", `/agent/runs/${other.run_id}`);
+      expect(await sweepBlobs(server.db, folder)).toBe(0);
+      expect(await tx`select 1 from artifacts where sha256 = ${sha256}`).toHaveLength(1);
+      expect(existsSync(file)).toBe(true);
     });
-    expect(await swept).toBe(0);
     expect(await sweepBlobs(server.db, folder)).toBe(1);
-    const target = await restored(path);
-    expect(readFileSync(placeOf(target.folder, sha256), "utf8")).toBe(content);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("leaves out builds that no run goes on from, which are then made again, unless they are asked for", async () => {
+    const { environment_id } = (await server.call("POST", "/agent/environments", { body: { name: "built" } }))
+      .body;
+    const keep = async (content: string) => {
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      mkdirSync(dirname(placeOf(folder, sha256)), { recursive: true });
+      writeFileSync(placeOf(folder, sha256), content);
+      const build_id = randomUUID();
+      await db`
+        insert into builds (build_id, environment_id, version, config, state, sha256, size_bytes)
+        values (${build_id}, ${environment_id}, 1, '{}', 'READY', ${sha256}, ${content.length})`;
+      return { build_id, sha256 };
+    };
+    const [needed, other] = [await keep("below a run"), await keep("below nothing")];
+    await db`update runs set build_id = ${needed.build_id} where run_id = ${worked.run_id}`;
+    onTestFinished(async () => {
+      await db`update runs set build_id = null`;
+      await db`delete from builds`;
+    });
+    const builds = async (name: string, withBuilds: boolean) => {
+      const path = join(place, name);
+      await take({ path, withBuilds });
+      const target = await restored(path);
+      const rows = await target.db<
+        { build_id: string; sha256: string }[]
+      >`select build_id, sha256 from builds`;
+      for (const { sha256 } of rows) expect(existsSync(placeOf(target.folder, sha256))).toBe(true);
+      expect(existsSync(placeOf(target.folder, other.sha256))).toBe(withBuilds);
+      return rows.map(({ build_id }) => build_id).toSorted();
+    };
+    expect(await builds("needed.backup", false)).toEqual([needed.build_id]);
+    expect(await builds("builds.backup", true)).toEqual([needed.build_id, other.build_id].toSorted());
   });
 
   test("refuses to go on without a file that a run needs, unless that is said", async () => {

@@ -61,12 +61,6 @@ export function listNeededBlobs(
   >`select sha256 from (${neededBlobs(tx, options)}) needed order by sha256`.cursor(500);
 }
 
-export async function countNeededBlobs(tx: Tx, options: { withBuilds: boolean }): Promise<number> {
-  const [row] = await tx<{ count: number }[]>`
-    select count(*)::float as count from (${neededBlobs(tx, options)}) needed`;
-  return row?.count as number;
-}
-
 /** Rows of files that did not come along. */
 export async function forgetOtherBlobs(tx: Tx, options: { withBuilds: boolean }): Promise<void> {
   await tx`delete from blobs where sha256 not in (select sha256 from (${neededBlobs(tx, options)}) needed)`;
