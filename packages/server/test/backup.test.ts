@@ -87,8 +87,15 @@ async function hold(run_id: string) {
   return { run_id, execution_id: executions[0].execution_id as string };
 }
 
-const take = (options: Partial<BackupOptions> & { path: string }) =>
-  takeBackup({ db, folder, version: "1.2.3", ...options });
+/** Over connections of its own, as a command has them: one that was cut amid a copy is no good for the next. */
+async function take(options: Partial<BackupOptions> & { path: string }) {
+  const own = openDb(server.databaseUrl, { connections: 2, settings: copySettings });
+  try {
+    return await takeBackup({ db: own, folder, version: "1.2.3", ...options });
+  } finally {
+    await own.end({ timeout: 0 });
+  }
+}
 
 /** An empty database, and a folder for files. */
 async function emptyPlace() {
