@@ -6,18 +6,11 @@ import { Timestamp, text } from "./text.ts";
 
 const Gate = z.enum(["open", "paused"]);
 
-const intake = Gate.meta({
-  description:
-    "`paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503. Words to runs that wait or work are taken.",
-});
-const queue = Gate.meta({
-  description:
-    "`paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker left; they finish what they have. The time counts as waiting.",
-});
-const mode = z.enum(["normal", "read_only"]).meta({
-  description:
-    "`read_only`: every call that writes is answered with 503, but for those of the brake, draining workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and nothing is cleaned up. Workers finish what they have.",
-});
+const intake = Gate.meta({ description: "`paused`: what would begin new work is refused with 503." });
+const queue = Gate.meta({ description: "`paused`: workers are given nothing; they finish what they have." });
+const mode = z
+  .enum(["normal", "read_only"])
+  .meta({ description: "`read_only`: what writes is refused with 503. Workers finish what they have." });
 const message = text({ max: limits.brakeMessage }).meta({
   description: "The operator's words to callers, in every refusal.",
   examples: ["Back at 14:00 UTC, after the database has moved."],

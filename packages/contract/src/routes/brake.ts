@@ -17,7 +17,7 @@ export const brakeRoutes = {
     tag: "Brake",
     summary: "Pause intake or queue, or allow reading alone; an empty body releases all",
     description:
-      "Holds on every server within a second, and outlives restarts. Refusals carry the code `resource_unavailable`, `Retry-After` and the message.",
+      "Holds on every server within a second, and outlives restarts. With the intake paused, new runs, follow-ups that would begin a turn, and attachments are refused; words to runs that wait or work are taken. With the queue paused, workers get neither runs that wait nor builds nor what a lost worker left; the time counts as waiting. In read-only mode both are closed, whatever they are set to, nothing is cleaned up, and every call that writes is refused, but for those of the brake, draining workers, and signing in and out. Refusals carry the code `resource_unavailable`, `Retry-After` and the message.",
     scope: "admin",
     whileReadOnly: true,
     body: BrakeRequest,

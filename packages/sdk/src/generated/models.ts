@@ -84,11 +84,11 @@ export interface Attachment {
 
 /** What the operator has stopped. */
 export interface Brake {
-  /** `paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503. Words to runs that wait or work are taken. */
+  /** `paused`: what would begin new work is refused with 503. */
   intake: "open" | "paused";
-  /** `paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker left; they finish what they have. The time counts as waiting. */
+  /** `paused`: workers are given nothing; they finish what they have. */
   queue: "open" | "paused";
-  /** `read_only`: every call that writes is answered with 503, but for those of the brake, draining workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and nothing is cleaned up. Workers finish what they have. */
+  /** `read_only`: what writes is refused with 503. Workers finish what they have. */
   mode: "normal" | "read_only";
   /** The operator's words to callers, in every refusal. */
   message?: string;
@@ -105,11 +105,11 @@ export interface Brake {
 
 /** The whole of it: what is absent is `open`, `normal`, or no message. */
 export interface BrakeRequest {
-  /** `paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503. Words to runs that wait or work are taken. */
+  /** `paused`: what would begin new work is refused with 503. */
   intake?: "open" | "paused";
-  /** `paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker left; they finish what they have. The time counts as waiting. */
+  /** `paused`: workers are given nothing; they finish what they have. */
   queue?: "open" | "paused";
-  /** `read_only`: every call that writes is answered with 503, but for those of the brake, draining workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and nothing is cleaned up. Workers finish what they have. */
+  /** `read_only`: what writes is refused with 503. Workers finish what they have. */
   mode?: "normal" | "read_only";
   /** The operator's words to callers, in every refusal. */
   message?: string;

@@ -69,18 +69,11 @@ class BrakeRequestParam(TypedDict):
     """The whole of it: what is absent is `open`, `normal`, or no message."""
 
     intake: NotRequired[Literal["open", "paused"]]
-    """`paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503.
-    Words to runs that wait or work are taken.
-    """
+    """`paused`: what would begin new work is refused with 503."""
     queue: NotRequired[Literal["open", "paused"]]
-    """`paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker
-    left; they finish what they have. The time counts as waiting.
-    """
+    """`paused`: workers are given nothing; they finish what they have."""
     mode: NotRequired[Literal["normal", "read_only"]]
-    """`read_only`: every call that writes is answered with 503, but for those of the brake, draining
-    workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and
-    nothing is cleaned up. Workers finish what they have.
-    """
+    """`read_only`: what writes is refused with 503. Workers finish what they have."""
     message: NotRequired[str]
     """The operator's words to callers, in every refusal."""
 

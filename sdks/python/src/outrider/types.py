@@ -261,18 +261,11 @@ class Brake(BaseModel):
     """What the operator has stopped."""
 
     intake: Literal["open", "paused"] | str
-    """`paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503.
-    Words to runs that wait or work are taken.
-    """
+    """`paused`: what would begin new work is refused with 503."""
     queue: Literal["open", "paused"] | str
-    """`paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker
-    left; they finish what they have. The time counts as waiting.
-    """
+    """`paused`: workers are given nothing; they finish what they have."""
     mode: Literal["normal", "read_only"] | str
-    """`read_only`: every call that writes is answered with 503, but for those of the brake, draining
-    workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and
-    nothing is cleaned up. Workers finish what they have.
-    """
+    """`read_only`: what writes is refused with 503. Workers finish what they have."""
     message: str | None = None
     """The operator's words to callers, in every refusal."""
     changed_at: datetime | None = None
@@ -286,18 +279,11 @@ class BrakeRequest(BaseModel):
     """The whole of it: what is absent is `open`, `normal`, or no message."""
 
     intake: Literal["open", "paused"] | str | None = None
-    """`paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503.
-    Words to runs that wait or work are taken.
-    """
+    """`paused`: what would begin new work is refused with 503."""
     queue: Literal["open", "paused"] | str | None = None
-    """`paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker
-    left; they finish what they have. The time counts as waiting.
-    """
+    """`paused`: workers are given nothing; they finish what they have."""
     mode: Literal["normal", "read_only"] | str | None = None
-    """`read_only`: every call that writes is answered with 503, but for those of the brake, draining
-    workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and
-    nothing is cleaned up. Workers finish what they have.
-    """
+    """`read_only`: what writes is refused with 503. Workers finish what they have."""
     message: str | None = None
     """The operator's words to callers, in every refusal."""
 

@@ -29,12 +29,17 @@ class Brake(Resource):
     ) -> types.Brake:
         """Pause intake or queue, or allow reading alone; an empty body releases all.
 
-        Holds on every server within a second, and outlives restarts. Refusals carry the code
-        `resource_unavailable`, `Retry-After` and the message.
+        Holds on every server within a second, and outlives restarts. With the intake paused, new runs,
+        follow-ups that would begin a turn, and attachments are refused; words to runs that wait or work
+        are taken. With the queue paused, workers get neither runs that wait nor builds nor what a lost
+        worker left; the time counts as waiting. In read-only mode both are closed, whatever they are
+        set to, nothing is cleaned up, and every call that writes is refused, but for those of the
+        brake, draining workers, and signing in and out. Refusals carry the code `resource_unavailable`,
+        `Retry-After` and the message.
 
-        :param intake: `paused`: new runs, follow-ups that would begin a turn, and attachments are answered with 503. Words to runs that wait or work are taken.
-        :param queue: `paused`: workers are given nothing, neither runs that wait nor builds nor what a lost worker left; they finish what they have. The time counts as waiting.
-        :param mode: `read_only`: every call that writes is answered with 503, but for those of the brake, draining workers, and signing in and out. Intake and queue are then closed, whatever they are set to, and nothing is cleaned up. Workers finish what they have.
+        :param intake: `paused`: what would begin new work is refused with 503.
+        :param queue: `paused`: workers are given nothing; they finish what they have.
+        :param mode: `read_only`: what writes is refused with 503. Workers finish what they have.
         :param message: The operator's words to callers, in every refusal.
         """
         return self._http.call(
