@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Assignment, BuildAssignment, Signals, WorkerInfo } from "@outrider/contract/worker";
 import { Bases } from "./bases.ts";
@@ -15,6 +16,7 @@ import { openLocalProvider } from "./sandboxes/local.ts";
 import type { Mount } from "./sandboxes/sandbox.ts";
 import { connect } from "./server.ts";
 
+const CLAIM_AGAIN_MS = 2_000;
 const CLAIM_WAIT_MS = 20_000;
 const GIVE_BACK_MS = 5_000;
 const CACHE_BYTES = 20 * 2 ** 30;
@@ -182,8 +184,13 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         for (const build of waiting) beginBuild(build);
         if (draining) stopping.abort();
       } catch (error) {
-        if (!stopping.signal.aborted) log.warn({ error }, "cannot claim");
-        else await giveBack(request_id);
+        if (stopping.signal.aborted) {
+          await giveBack(request_id);
+          continue;
+        }
+        // What was refused, as with a key that is no good, will be refused again: asking at once would only fill the logs.
+        log.warn({ error }, "cannot claim");
+        await Promise.race([pause(CLAIM_AGAIN_MS), aborted(stopping.signal)]);
       }
     }
   }

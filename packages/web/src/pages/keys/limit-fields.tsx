@@ -39,7 +39,7 @@ export function LimitFields({ bounds, onChange }: { bounds: Bounds; onChange: (b
               />
             )}
           </Field>
-          <Field label="Dollars a day" hint="Beyond it no run begins." className="min-w-40 flex-1">
+          <Field label="Dollars a day" hint="Beyond it no model is called." className="min-w-40 flex-1">
             {(parts) => (
               <TextInput
                 {...parts}
