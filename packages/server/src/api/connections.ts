@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import { networkOf } from "../engine/networks.ts";
 
 export interface ConnectionBounds {
   /** In all. */
@@ -91,12 +92,4 @@ function drop(idle: Set<Socket>): boolean {
 
 function endOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
-}
-
-function networkOf(address: string): string {
-  if (!address.includes(":") || address.startsWith("::ffff:")) return address;
-  const [head = "", tail] = address.split("::");
-  const groups = head.split(":");
-  const zeros = tail === undefined ? [] : Array<string>(8).fill("0");
-  return [...groups, ...zeros].slice(0, 4).join(":");
 }

@@ -1,12 +1,10 @@
-import { useState } from "react";
 import { Dialog } from "../ui/dialog.tsx";
-import { Checkbox } from "../ui/field.tsx";
 import { Kbd } from "../ui/kbd.tsx";
-import { singleKeysAreOn, switchSingleKeys, useActiveShortcuts } from "./shortcuts.ts";
+import { useActiveShortcuts } from "./shortcuts.ts";
+import { SingleKeys } from "./single-keys.tsx";
 
 export function ShortcutHelp({ onClose }: { onClose: () => void }) {
   const shortcuts = useActiveShortcuts();
-  const [on, setOn] = useState(singleKeysAreOn);
   return (
     <Dialog open onClose={onClose} title="Keyboard shortcuts" description="Those that work on this page.">
       <dl className="divide-y divide-line">
@@ -19,16 +17,7 @@ export function ShortcutHelp({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
-      <Checkbox
-        className="mt-4 border-t border-line pt-4"
-        label="Shortcuts of a single key"
-        hint="Switch them off if they get in the way of dictation or slip under your fingers."
-        checked={on}
-        onChange={({ target }) => {
-          setOn(target.checked);
-          switchSingleKeys(target.checked);
-        }}
-      />
+      <SingleKeys className="mt-4 border-t border-line pt-4" />
     </Dialog>
   );
 }

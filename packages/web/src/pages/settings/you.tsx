@@ -1,11 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { queries, signOut } from "../../queries.ts";
-import { singleKeysAreOn, switchSingleKeys } from "../../shell/shortcuts.ts";
+import { SingleKeys } from "../../shell/single-keys.tsx";
 import { chooseTheme, useTheme } from "../../shell/theme.ts";
 import { Button } from "../../ui/button.tsx";
 import { Choice } from "../../ui/choice.tsx";
-import { Checkbox } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { Time } from "../../ui/time.tsx";
@@ -15,7 +13,6 @@ import { YourName } from "./your-name.tsx";
 export function You() {
   const { data: me } = useQuery(queries.me());
   const theme = useTheme();
-  const [on, setOn] = useState(singleKeysAreOn);
   return (
     <>
       <Section title="Profile">
@@ -48,15 +45,7 @@ export function You() {
             ]}
             onChange={chooseTheme}
           />
-          <Checkbox
-            label="Shortcuts of a single key"
-            hint="Switch them off if they get in the way of dictation or slip under your fingers."
-            checked={on}
-            onChange={({ target }) => {
-              setOn(target.checked);
-              switchSingleKeys(target.checked);
-            }}
-          />
+          <SingleKeys />
         </div>
       </Section>
     </>
