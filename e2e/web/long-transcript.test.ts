@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { writeLongLog } from "./long-log.ts";
-import { startWebWorld, type WebWorld } from "./world.ts";
+import { patient, startWebWorld, type WebWorld } from "./world.ts";
 import { finish } from "./written.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -67,7 +67,7 @@ describe("a transcript of twenty thousand events", () => {
           .map(([link, top]) => (after.get(link) ?? 0) - top);
         expect(moved.length).toBeGreaterThan(0);
         expect(new Set(moved)).toEqual(new Set([300]));
-      });
+      }, patient);
       await page.waitForLoadState("networkidle");
     }
     expect(complaints).toEqual([]);

@@ -2,7 +2,7 @@ import type { NewEvent } from "@outrider/contract/event";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { copied } from "./clipboard.ts";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { expectAccessible, patient, startWebWorld, type WebWorld } from "./world.ts";
 import { finish, write } from "./written.ts";
 import { zoo } from "./zoo.ts";
 
@@ -106,14 +106,14 @@ describe("a reader", () => {
     await block(page, "Tool: edit_file").waitFor();
     expect(await page.getByRole("article").count()).toBe(3);
     await page.getByRole("button", { name: /^Failed/ }).click();
-    await vi.waitFor(async () => expect(await page.getByRole("article").count()).toBe(2));
+    await vi.waitFor(async () => expect(await page.getByRole("article").count()).toBe(2), patient);
     // What is read stays where it is when the rest comes back.
     await page.getByRole("button", { name: "All" }).click();
-    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60));
+    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60), patient);
     await page.keyboard.press("]");
-    await vi.waitFor(async () => expect(await topOf(page, "Tool: tracker_close")).toBeLessThan(500));
+    await vi.waitFor(async () => expect(await topOf(page, "Tool: tracker_close")).toBeLessThan(500), patient);
     await page.keyboard.press("[");
-    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60));
+    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60), patient);
     expect(complaints).toEqual([]);
   });
 
@@ -150,14 +150,14 @@ describe("a reader", () => {
     await block(page, /Command: git log/)
       .getByText("a1 one")
       .waitFor();
-    expect(await page.locator(".bg-accent-soft", { hasText: "a1 one" }).count()).toBeGreaterThan(0);
+    await page.locator(".bg-accent-soft", { hasText: "a1 one" }).first().waitFor();
     const notice = events.find(({ type }) => type === "notice");
     await block(page, "Notice")
       .getByRole("link", { name: /Copy link/ })
       .click();
-    const address = await copied(page);
-    expect(address).toBe(`${world.origin}/runs/${run}#e-${notice?.seq}`);
-    await vi.waitFor(() => expect(page.url()).toBe(address));
+    const address = `${world.origin}/runs/${run}#e-${notice?.seq}`;
+    await vi.waitFor(async () => expect(await copied(page)).toBe(address), { timeout: 10_000 });
+    await vi.waitFor(() => expect(page.url()).toBe(address), { timeout: 10_000 });
     expect(complaints).toEqual([]);
   });
 
@@ -172,7 +172,7 @@ describe("a reader", () => {
     await page.getByText("Step 59").waitFor();
     await write(world, live, [say("Step 60"), say("Step 61")]);
     await page.getByText("Step 61").waitFor();
-    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2));
+    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2), patient);
     await transcript(page).hover();
     await page.mouse.wheel(0, -900);
     await page.getByRole("button", { name: "Jump to latest" }).waitFor();
@@ -182,7 +182,7 @@ describe("a reader", () => {
     expect(await readingPlace(page)).toEqual(before);
     await page.getByRole("button", { name: /jump to latest/ }).click();
     await page.getByText("Step 64").waitFor();
-    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2));
+    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2), patient);
     expect(complaints).toEqual([]);
   });
 
@@ -225,7 +225,7 @@ describe("a run that works", () => {
     await block(page, "Message of the agent").getByText("It is green.").waitFor();
     expect(await page.getByRole("textbox", { name: "Your answer" }).count()).toBe(0);
     await page.getByRole("combobox", { name: "Turn" }).selectOption("Turn 1");
-    await vi.waitFor(async () => expect(await block(page, "Follow-up").count()).toBe(0));
+    await vi.waitFor(async () => expect(await block(page, "Follow-up").count()).toBe(0), patient);
     expect(complaints).toEqual([]);
   });
 

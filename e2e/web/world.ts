@@ -8,6 +8,9 @@ import { findBrowser } from "../find-browser.ts";
 /** The web app as a person meets it: the real server, worker and sandbox, in a real browser. */
 
 export const sizes = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
+/** How long a page is waited for, on a machine with other work. */
+export const patient = { timeout: 20_000, interval: 50 };
+
 export type Size = keyof typeof sizes;
 export type Theme = "light" | "dark";
 

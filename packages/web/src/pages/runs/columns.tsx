@@ -21,7 +21,7 @@ export interface Known {
 export interface Column {
   id: string;
   label: string;
-  /** Of the grid's track, in rem: at least so much, and what part of the rest. */
+  /** Of the grid's track, in letters' heights: at least so much, and what part of the rest. */
   min: number;
   share?: number;
   sort?: Sort;
@@ -100,6 +100,8 @@ export const columns: readonly Column[] = [
 
 const GAP = 0.75;
 const SELECT = 2;
+/** How high the letters of the table are, in rem; its head has smaller ones and the same tracks. */
+const LETTERS = 0.875;
 
 /** Where there is no room, what says least goes first. Nobody has to scroll sideways. */
 const leastFirst = ["updated", "source", "model", "creator", "environment", "cost", "created", "duration"];
@@ -109,13 +111,14 @@ export function fitting(wanted: readonly Column[], widthPx: number): readonly Co
   let shown = wanted;
   for (const id of leastFirst) {
     const needed = SELECT + 1.5 + shown.reduce((sum, { min }) => sum + min + GAP, 0);
-    if (needed * remPx <= widthPx) break;
+    if (needed * LETTERS * remPx <= widthPx) break;
     shown = shown.filter((column) => column.id !== id);
   }
   return shown;
 }
 
 export function templateOf(shown: readonly Column[]): string {
-  const tracks = shown.map(({ min, share }) => (share ? `minmax(${min}rem, ${share}fr)` : `${min}rem`));
-  return [`${SELECT}rem`, ...tracks].join(" ");
+  const wide = (letters: number) => `${letters * LETTERS}rem`;
+  const tracks = shown.map(({ min, share }) => (share ? `minmax(${wide(min)}, ${share}fr)` : wide(min)));
+  return [wide(SELECT), ...tracks].join(" ");
 }
