@@ -24,7 +24,7 @@ afterAll(() => world?.stop());
 
 describe.each(["desktop", "phone"] as const)("%s", (size) => {
   test.each(pages)("$name", async ({ name, path, ready, signedIn = true }) => {
-    const { page, context } = await world.visit(path(showcase), { size, signedIn, theme: "light" });
+    const { page } = await world.visit(path(showcase), { size, signedIn, theme: "light" });
     await ready(page);
     for (const theme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
@@ -34,6 +34,5 @@ describe.each(["desktop", "phone"] as const)("%s", (size) => {
       await page.screenshot({ path: file, animations: "disabled", caret: "hide" });
       expect(statSync(file).size).toBeLessThan(LARGEST_BYTES);
     }
-    await context.close();
   });
 });

@@ -156,7 +156,7 @@ describe("a reader", () => {
       .getByRole("link", { name: /Copy link/ })
       .click();
     const address = `${world.origin}/runs/${run}#e-${notice?.seq}`;
-    await vi.waitFor(async () => expect(await copied(page)).toBe(address), { timeout: 10_000 });
+    expect(await copied(page)).toBe(address);
     await vi.waitFor(() => expect(page.url()).toBe(address), { timeout: 10_000 });
     expect(complaints).toEqual([]);
   });

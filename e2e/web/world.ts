@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { startWorld, type World } from "../../packages/worker/test/world.ts";
 import { findBrowser } from "../find-browser.ts";
 
@@ -57,6 +57,8 @@ export async function startWebWorld(environment: Record<string, string> = {}): P
       });
       // Less than a test may take, so that it says what it waited for.
       context.setDefaultTimeout(20_000);
+      // Pages that nobody looks at any more would go on asking the server.
+      onTestFinished(() => context.close());
       await context.grantPermissions(["clipboard-read", "clipboard-write"]);
       if (signedIn) await signIn(context, world);
       const page = await context.newPage();
@@ -70,6 +72,8 @@ export async function startWebWorld(environment: Record<string, string> = {}): P
         if (/^https?:$/.test(url.protocol) && url.origin !== world.origin) complaints.push(`outside: ${url}`);
       });
       await page.goto(path);
+      // Without the focus a page may not write to the clipboard.
+      await page.bringToFront();
       return { page, context, complaints };
     },
     async stop() {
