@@ -22,6 +22,7 @@ const groups: { title: string; bounds: Bound[] }[] = [
         usual: "as many as the workers have slots",
         where: "OUTRIDER_MAX_CONCURRENT_RUNS",
       },
+      { what: "Dollars a day, in all", usual: "no limit", where: "OUTRIDER_MAX_COST_USD_PER_DAY" },
     ],
   },
   {
@@ -29,8 +30,8 @@ const groups: { title: string; bounds: Bound[] }[] = [
     bounds: [
       { what: "Body of a request", usual: "1 MiB, with attachments 16 MiB", where: "fixed" },
       { what: "Prompt or message", usual: "256 KiB", where: "fixed" },
-      { what: "Requests of a key", usual: "6,000 a minute", where: "fixed" },
-      { what: "Runs that a key creates", usual: "600 a minute", where: "fixed" },
+      { what: "Requests of a key", usual: "6,000 a minute", where: "OUTRIDER_REQUESTS_PER_MINUTE" },
+      { what: "Runs that a key creates", usual: "600 a minute", where: "OUTRIDER_CREATIONS_PER_MINUTE" },
     ],
   },
   {
