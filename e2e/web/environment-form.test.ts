@@ -126,6 +126,8 @@ describe("the form of an environment", () => {
     await page.getByText("make ready").waitFor();
     expect(await page.getByRole("textbox").count()).toBe(0);
     await page.getByRole("button", { name: "More actions" }).click();
+    // A menu is fetched when the first one is opened.
+    await page.getByRole("menuitem").first().waitFor();
     expect(await page.getByRole("menuitem").allTextContents()).toEqual(["Copy id"]);
     await page.goto("/environments");
     await page.getByRole("link", { name: "read", exact: true }).waitFor();
