@@ -4,6 +4,8 @@ import { CountReporter } from "./scripts/reporter.ts";
 export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "e2e/**/*.test.ts", "scripts/**/*.test.ts"],
+    // Long rounds: `make full` plays them.
+    exclude: ["**/node_modules/**", ...(process.env.OUTRIDER_FULL === "1" ? [] : ["**/*.full.test.ts"])],
     globalSetup: ["packages/server/test/postgres.ts"],
     pool: "forks",
     maxWorkers: 2,

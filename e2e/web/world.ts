@@ -57,8 +57,8 @@ export async function startWebWorld(environment: Record<string, string> = {}): P
       });
       // Less than a test may take, so that it says what it waited for.
       context.setDefaultTimeout(20_000);
-      // Pages that nobody looks at any more would go on asking the server.
-      onTestFinished(() => context.close());
+      // Pages that nobody looks at any more would go on asking the server. One that several tests look at stays.
+      if (expect.getState().currentTestName) onTestFinished(() => context.close());
       await context.grantPermissions(["clipboard-read", "clipboard-write"]);
       if (signedIn) await signIn(context, world);
       const page = await context.newPage();

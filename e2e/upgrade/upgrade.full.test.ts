@@ -2,13 +2,12 @@ import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { isFull } from "../../packages/server/test/engine.ts";
 import { testDatabase } from "../../packages/server/test/server.ts";
 import { call, keyOf, makeDataDir, patience, type Running, removeDataDir, root, run } from "../process.ts";
 import { checkOutPrevious } from "./previous.ts";
 
 /** Two servers on one database, the version before and this one, and a worker of each. */
-describe.runIf(isFull)("the version before and this one, side by side", { timeout: 120_000 }, () => {
+describe("the version before and this one, side by side", { timeout: 120_000 }, () => {
   let database: Awaited<ReturnType<typeof testDatabase>>;
   let dataDir: string;
   let folder: string;
