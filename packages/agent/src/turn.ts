@@ -247,6 +247,8 @@ export class Turn {
     if (!budget || !prices) return undefined;
     const lastOutput = this.lastCall?.output ?? 0;
     const usd = costAhead({ input, lastOutput, maxOutput: model_facts.max_output_tokens }, prices);
+    // What costs nothing is nobody's to refuse.
+    if (usd === 0) return undefined;
     const refusal = await this.held(budget.reserve(usd, this.usage.cost_usd));
     this.halt.throwIfAborted();
     return refusal === undefined
