@@ -121,6 +121,7 @@ describe("two thousand runs", () => {
     await page.getByRole("searchbox", { name: "Search runs" }).and(focused(page)).waitFor();
     await page.keyboard.press("Escape");
     await page.keyboard.press("j");
+    await page.getByRole("link", { name: "Seeded 1956" }).and(focused(page)).waitFor();
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
     await page.goBack();

@@ -109,7 +109,10 @@ describe("with a worker", () => {
     expect(messages.sort()).toEqual(["SAY: as changed", "SAY: at once", "SAY: when all is done"]);
     await page.getByText("Starts a new turn").waitFor();
     await send(page, "SAY: and a second turn");
-    await page.getByText("and a second turn", { exact: true }).waitFor();
+    await page
+      .getByText(/and a second turn/)
+      .first()
+      .waitFor();
     await vi.waitUntil(async () => (await world.get(run)).turns === 2, { timeout: 10_000 });
     await state(page, "Succeeded").waitFor();
     expect(complaints).toEqual([]);
