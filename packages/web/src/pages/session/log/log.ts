@@ -94,8 +94,9 @@ export class RunLog {
       const events = await this.#source.page(this.#lastSeq, READ, signal);
       if (signal.aborted) return;
       for (const event of events) this.#add(event);
+      // Also for the last page: a turn that began and ended between two looks leaves no stream that would say so.
+      if (events.length > 0) this.#changed();
       if (events.length < READ) return;
-      this.#changed();
     }
   }
 
