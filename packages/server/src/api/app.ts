@@ -13,12 +13,14 @@ import { Refusal } from "../engine/refusal.ts";
 import type { Tx } from "../store/db.ts";
 import { createAuthenticator } from "./auth.ts";
 import { registerBlobs } from "./blobs.ts";
+import { boundBody, leave, leaveUnread } from "./body.ts";
 import { type Call, type Handler, type Handlers, type Result, type Services, STREAMED } from "./call.ts";
 import type { Front } from "./front.ts";
 import { headersOfAll } from "./headers.ts";
 import { type Outcome, once, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json.ts";
 import { createMetrics } from "./metrics.ts";
+import { callersModesty, workersModesty } from "./modest.ts";
 import { problem, refusalOf } from "./problem.ts";
 import { createRateLimits } from "./rate-limits.ts";
 import {
@@ -91,9 +93,6 @@ const all: Operation[] = [
 /** Their handlers see to a transaction themselves where they need one; for an idempotency key they are given one. */
 const ownTransactions = new Set(["createRun", "createRunAlias"]);
 
-const LINGER_MS = 1_000;
-/** How long the body of a call may take to arrive. */
-const BODY_MS = 60_000;
 /** After this long, a stop no longer waits for requests, be they at work or half sent. */
 const FINISH_MS = 8_000;
 
@@ -143,12 +142,13 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(headersOfAll(request.id, front.isStrict));
-    boundBody(request);
+    boundBody(request, (socket) => answerUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, socket));
     if (!request.headers.host && request.raw.httpVersion === "1.1") {
       throw new Refusal("invalid_request", "Send a `Host` header.");
     }
   });
   app.addHook("onResponse", async (request, reply) => {
+    leaveUnread(request);
     const { operation = "other" } = request.routeOptions.config as { operation?: string };
     metrics.answered({ operation, status: reply.statusCode, seconds: reply.elapsedTime / 1_000 });
     const ms = Math.round(reply.elapsedTime * 10) / 10;
@@ -212,7 +212,7 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     const principal = principals.get(request) as Principal;
     const raw = bodyOf(request);
     const json =
-      raw.length > 0 ? readJson(raw, route.scope === "worker" ? Infinity : limits.jsonValues) : undefined;
+      raw.length > 0 ? readJson(raw, route.scope === "worker" ? workersModesty : callersModesty) : undefined;
     const said = new Set<string>();
     const over: ((isCommitted: boolean) => void)[] = [];
     const work = async (sql: Services["db"] | Tx): Promise<Result | typeof STREAMED> => {
@@ -295,16 +295,6 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     return answerFailure(refusal, request, reply.header("allow", allow));
   }
 
-  /** Files of workers take as long as they take, in a corner of their own. */
-  function boundBody({ raw, routeOptions }: FastifyRequest) {
-    const { operation } = routeOptions.config as { operation?: string };
-    const isEmpty = raw.headers["content-length"] === undefined && !raw.headers["transfer-encoding"];
-    if (isEmpty || operation === "worker.putBlob") return;
-    const late = () => raw.complete || answerUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, raw.socket);
-    const timer = setTimeout(late, BODY_MS);
-    raw.once("close", () => clearTimeout(timer));
-  }
-
   /** What is not even HTTP: no request exists, so the problem is written to the socket. */
   function answerUnreadable(error: { code?: string }, socket: Socket) {
     if (socket.destroyed || error.code === "ECONNRESET") return;
@@ -325,9 +315,9 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
       connection: "close",
     });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    socket.end(`HTTP/1.1 400 Bad Request\r\n${head}\r\n${text}`);
-    // Time to read the answer; nobody else closes this connection if the client does not.
-    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.write(`HTTP/1.1 400 Bad Request\r\n${head}\r\n${text}`);
+    // Nobody else closes this connection if the client does not.
+    leave(socket);
   }
 }
 
