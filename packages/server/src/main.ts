@@ -25,6 +25,7 @@ import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
 import { renewLocalWorkerKey, requireSameMasterKey, welcomeFirstPerson } from "./engine/welcome.ts";
+import { logOutput } from "./log-output.ts";
 import { type Db, isRemote, openDb, requireSupportedVersion } from "./store/db.ts";
 import { startEmbedded } from "./store/embedded.ts";
 import { keepLifeline } from "./store/lifeline.ts";
@@ -129,6 +130,7 @@ export async function startServer(config: Config): Promise<Server> {
         ...(embedded ? { database: join(config.dataDir, "postgres") } : {}),
       },
       minFreeBytes: config.minFreeBytes,
+      ...(embedded ? { relieve: () => db`checkpoint` } : {}),
       brake,
       log,
     });
@@ -197,12 +199,13 @@ async function prepareDatabase(db: Db, log: Logger) {
 
 /** Lines never hold a key, a secret or a prompt: errors of the database are cut to what cannot quote a row. */
 function createLogger({ logLevel }: Config): Logger {
-  return pino({
+  const options = {
     level: logLevel,
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { error: describeError },
-  });
+  };
+  return pino(options, logOutput());
 }
 
 function describeError(error: unknown) {

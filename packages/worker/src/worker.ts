@@ -211,8 +211,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   async function releaseAll(executions: Assignment[], signal: AbortSignal) {
-    for (const { execution_id, run_id } of executions)
-      await server.release(execution_id, { run_id }, signal);
+    for (const { execution_id, run_id } of executions) await server.release(execution_id, { run_id }, signal);
   }
 
   /** A claim that was granted while we turned to go is asked for once more, without room for anything new, and released. */

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
+import { logOutput } from "@outrider/server/log-output";
 import { startWorker } from "@outrider/worker/worker";
 import { Command } from "commander";
 import { pino } from "pino";
@@ -62,11 +63,12 @@ export const workerCommand = new Command("worker")
     if (!key) throw new Error("OUTRIDER_WORKER_KEY is not set. An admin makes a worker key with POST /keys.");
     const folder = resolve(dataDir);
     mkdirSync(folder, { recursive: true, mode: 0o711 });
-    const log = pino({
+    const lines = {
       base: { worker: name, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { error: pino.stdSerializers.err },
-    });
+    };
+    const log = pino(lines, logOutput());
     const worker = await startWorker({
       url: server,
       key,
