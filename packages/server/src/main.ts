@@ -25,8 +25,11 @@ import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
 import { renewLocalWorkerKey, requireSameMasterKey, welcomeFirstPerson } from "./engine/welcome.ts";
-import { type Db, openDb, requireSupportedVersion } from "./store/db.ts";
+import { logOutput } from "./log-output.ts";
+import { type Db, isRemote, openDb, requireSupportedVersion } from "./store/db.ts";
 import { startEmbedded } from "./store/embedded.ts";
+import { keepLifeline } from "./store/lifeline.ts";
+import { Lines } from "./store/lines.ts";
 import { migrate } from "./store/migrate.ts";
 
 const CONNECTIONS = 32;
@@ -65,15 +68,22 @@ export async function startServer(config: Config): Promise<Server> {
     const embedded = config.databaseUrl ? undefined : await startEmbedded({ dataDir: config.dataDir, log });
     if (embedded) stops.push(() => embedded.stop());
     const database = config.databaseUrl ?? (embedded as NonNullable<typeof embedded>).connection;
-    const db = openDb(database, { connections: CONNECTIONS });
+    const lines = new Lines();
+    const db = openDb(database, { connections: CONNECTIONS, lines });
     stops.push(() => db.end({ timeout: 5 }));
-    const claims = openDb(database, { connections: 1 });
+    const claims = openDb(database, { connections: 1, lines });
     stops.push(() => claims.end({ timeout: 5 }));
     await prepareDatabase(db, log);
     await requireSupportedVersion(claims);
 
     const vault = openVault(config.masterKey ?? (await ownMasterKey(config.dataDir)));
     await requireSameMasterKey(db, vault);
+    if (isRemote(database)) {
+      const line = openDb(database, { connections: 1, lines });
+      stops.push(() => line.end({ timeout: 0 }));
+      await requireSupportedVersion(line);
+      stops.push(keepLifeline({ db: line, lines, log }).stop);
+    }
     const providers = await settleProviders(db, vault, log, settings);
     const models = openModels({ ...settings, providers });
     const { default_model_id } = models.list;
@@ -86,6 +96,7 @@ export async function startServer(config: Config): Promise<Server> {
     const openWords = (connections: number) =>
       openDb(database, {
         connections,
+        lines,
         applicationName: "outrider words",
         settings: { synchronous_commit: "off" },
       });
@@ -119,6 +130,7 @@ export async function startServer(config: Config): Promise<Server> {
         ...(embedded ? { database: join(config.dataDir, "postgres") } : {}),
       },
       minFreeBytes: config.minFreeBytes,
+      ...(embedded ? { relieve: () => db`checkpoint` } : {}),
       brake,
       log,
     });
@@ -187,12 +199,13 @@ async function prepareDatabase(db: Db, log: Logger) {
 
 /** Lines never hold a key, a secret or a prompt: errors of the database are cut to what cannot quote a row. */
 function createLogger({ logLevel }: Config): Logger {
-  return pino({
+  const options = {
     level: logLevel,
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { error: describeError },
-  });
+  };
+  return pino(options, logOutput());
 }
 
 function describeError(error: unknown) {

@@ -22,6 +22,7 @@ import { prepareRun } from "./prepare.ts";
 import { Redactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
 import { secretsOfCredential } from "./repositories/access.ts";
+import { isOutOfSpace, type Room } from "./room.ts";
 import type { Enforced } from "./sandboxes/limits.ts";
 import type { SandboxProvider } from "./sandboxes/sandbox.ts";
 import { LeaseLostError, type Server } from "./server.ts";
@@ -43,6 +44,7 @@ export interface ExecutionOptions {
   worker: WorkerInfo;
   folder: string;
   lease: Lease;
+  room: Room;
   /** Aborts when the worker drains and will not wait longer. */
   drain: AbortSignal;
 }
@@ -246,8 +248,8 @@ export class Execution {
   }
 
   /** The files are stored before the end is told: a follow-up that comes right after it must find them. */
-  private async finish(outcome: TurnOutcome): Promise<boolean> {
-    const snapshot = await this.snapshot(this.lease.signal);
+  private async finish(planned: TurnOutcome): Promise<boolean> {
+    const { outcome, snapshot } = await this.storeAtEnd(planned);
     await this.budget.settled();
     const keeps_minutes = this.workspace.isOpen
       ? this.assignment.agent_config.idle_timeout_minutes
@@ -258,6 +260,18 @@ export class Execution {
     this.isOver = ended;
     this.finalFiles = ended ? (snapshot ?? this.lastStored)?.sha256 : undefined;
     return ended;
+  }
+
+  /** A turn whose files cannot be stored has failed, whatever it was about to say. */
+  private async storeAtEnd(outcome: TurnOutcome): Promise<{ outcome: TurnOutcome; snapshot?: Snapshot }> {
+    const { signal } = this.lease;
+    try {
+      const snapshot = await this.options.room.patiently(() => this.snapshot(signal), signal);
+      return { outcome, ...(snapshot ? { snapshot } : {}) };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return { outcome: { type: "failed", error_code: error.code, message: error.message } };
+    }
   }
 
   private async snapshot(signal: AbortSignal): Promise<Snapshot | undefined> {
@@ -303,7 +317,11 @@ export class Execution {
   private async keepFiles() {
     if (!this.workspace.isDirty || performance.now() - this.lastSnapshot < SNAPSHOT_EVERY_MS) return;
     this.lastSnapshot = performance.now();
-    const snapshot = await this.snapshot(this.lease.signal);
+    const snapshot = await this.snapshot(this.lease.signal).catch((error) => {
+      // The next minute may find room; the end waits for it.
+      if (!isOutOfSpace(error)) throw error;
+      return undefined;
+    });
     if (snapshot) await this.reporter.flush({ snapshot });
   }
 

@@ -12,6 +12,7 @@ import { KeptSandboxes } from "./kept.ts";
 import { Lease } from "./lease.ts";
 import { openNetworks } from "./networks.ts";
 import { openRepositories } from "./repositories/repositories.ts";
+import { Room } from "./room.ts";
 import { openLocalProvider } from "./sandboxes/local.ts";
 import type { Mount } from "./sandboxes/sandbox.ts";
 import { connect } from "./server.ts";
@@ -20,6 +21,8 @@ const CLAIM_AGAIN_MS = 2_000;
 const CLAIM_WAIT_MS = 20_000;
 const GIVE_BACK_MS = 5_000;
 const CACHE_BYTES = 20 * 2 ** 30;
+const MIN_FREE_BYTES = 256 * 2 ** 20;
+const LOOK_AGAIN_MS = 2_000;
 
 export interface WorkerOptions {
   url: string;
@@ -41,6 +44,8 @@ export interface WorkerOptions {
   repositoryPaths?: string[];
   /** What prepared environments may take of the disk. */
   cacheBytes?: number;
+  /** With less free on the disk of its folder it takes nothing new. */
+  minFreeBytes?: number;
   log: Log;
 }
 
@@ -62,6 +67,7 @@ export interface Worker {
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { url, key, name, version, slots, folder, mounts = [], drainMs, log } = options;
   const { allowedAddresses = "", repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
+  const room = new Room({ folder, minFreeBytes: options.minFreeBytes ?? MIN_FREE_BYTES, log });
   const server = connect({
     url,
     key,
@@ -124,6 +130,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       worker,
       folder,
       lease,
+      room,
       drain: handingBack.signal,
     });
     const done = execution
@@ -172,6 +179,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         await Promise.race([freed.promise, aborted(stopping.signal)]);
         continue;
       }
+      if (!(await room.isEnough())) {
+        await Promise.race([pause(LOOK_AGAIN_MS), aborted(stopping.signal)]);
+        continue;
+      }
       try {
         const sentAt = process.hrtime.bigint();
         const {
@@ -180,7 +191,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           draining,
         } = await server.claim({ request_id, worker, free, wait_ms: CLAIM_WAIT_MS }, stopping.signal);
         request_id = randomUUID();
-        if (executions.length > 0) await beginAll(executions, sentAt);
+        if (executions.length > 0) {
+          // The claim has waited, and the disk may have run full meanwhile.
+          if (await room.isEnough()) await beginAll(executions, sentAt);
+          else await releaseAll(executions, stopped.signal);
+        }
         for (const build of waiting) beginBuild(build);
         if (draining) stopping.abort();
       } catch (error) {
@@ -195,13 +210,16 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     }
   }
 
+  async function releaseAll(executions: Assignment[], signal: AbortSignal) {
+    for (const { execution_id, run_id } of executions) await server.release(execution_id, { run_id }, signal);
+  }
+
   /** A claim that was granted while we turned to go is asked for once more, without room for anything new, and released. */
   async function giveBack(request_id: string) {
     const signal = AbortSignal.timeout(GIVE_BACK_MS);
     try {
       const { executions } = await server.claim({ request_id, worker, free: 0, wait_ms: 0 }, signal);
-      for (const { execution_id, run_id } of executions)
-        await server.release(execution_id, { run_id }, signal);
+      await releaseAll(executions, signal);
     } catch (error) {
       log.warn({ error }, "cannot give back what a last claim may have brought");
     }

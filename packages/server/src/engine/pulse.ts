@@ -21,12 +21,14 @@ export interface Pulse {
 
 export function startPulse(db: Db, log: Logger): Pulse {
   const waiting = new Set<{ giveUp(refusal: Refusal): void; isLate(): boolean }>();
-  let asked: number | undefined;
+  /** Since when an answer is waited for. */
+  let since: number | undefined;
+  let isAsking = false;
   let isStuck = false;
 
   function look() {
     const wasStuck = isStuck;
-    isStuck = asked !== undefined && performance.now() - asked > PATIENCE_MS;
+    isStuck = since !== undefined && performance.now() - since > PATIENCE_MS;
     if (isStuck !== wasStuck) {
       if (isStuck)
         log.warn({ waiting: waiting.size }, "the database does not answer: callers are turned away");
@@ -37,14 +39,20 @@ export function startPulse(db: Db, log: Logger): Pulse {
   }
 
   function ask() {
-    if (asked !== undefined) return;
-    asked = performance.now();
-    const over = () => {
-      asked = undefined;
+    if (isAsking) return;
+    isAsking = true;
+    const asked = performance.now();
+    since ??= asked;
+    const over = (isAnswered: boolean) => {
+      isAsking = false;
+      if (isAnswered) since = undefined;
       look();
     };
-    // One that fails is an answer too: others fail as fast.
-    db`select 1`.then(over, over);
+    db`select 1`.then(
+      () => over(true),
+      // One that fails at once is an answer too: others fail as fast. Not so one that nobody refused.
+      () => over(performance.now() - asked < PATIENCE_MS),
+    );
   }
 
   const ticker = setInterval(() => {

@@ -52,6 +52,7 @@ function endsConnection(error: unknown): boolean {
   if (error instanceof postgres.PostgresError) return /^(FATAL|PANIC)$/.test(error.severity);
   const code = (error as { code?: unknown } | null)?.code;
   return (
-    typeof code === "string" && /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONN\w+|EPIPE|ETIMEDOUT)$/.test(code)
+    typeof code === "string" &&
+    /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONN\w+|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN))$/.test(code)
   );
 }
