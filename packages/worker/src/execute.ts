@@ -13,6 +13,7 @@ import { Attachments } from "./attachments.ts";
 import { Budget } from "./budget.ts";
 import type { BuildContext } from "./build.ts";
 import type { Exceptions } from "./egress/exceptions.ts";
+import type { Mishaps } from "./figures.ts";
 import { Files } from "./files.ts";
 import { type Harness, openHarness } from "./harness.ts";
 import type { KeptSandboxes } from "./kept.ts";
@@ -43,6 +44,7 @@ export interface ExecutionOptions {
   worker: WorkerInfo;
   folder: string;
   lease: Lease;
+  mishaps: Mishaps;
   /** Aborts when the worker drains and will not wait longer. */
   drain: AbortSignal;
 }
@@ -135,6 +137,7 @@ export class Execution {
 
   private async work(): Promise<void> {
     const { assignment, reporter, lease } = this;
+    const { mishaps } = this.options;
     let history: RunEvent[] = await this.wholeHistory();
     this.workspace.kept.count(history);
     const harness = await this.prepare(history);
@@ -156,6 +159,7 @@ export class Execution {
         emit: async (event) => {
           // What commands do in the background says nothing about the agent's words.
           if (!/^(command|file)\./.test(event.type)) this.speech.end();
+          if (event.type === "notice" && event.data.code === "model_retry") mishaps.add("model_retry");
           await reporter.emit(event);
           await this.keepFiles();
         },
@@ -168,6 +172,7 @@ export class Execution {
         usage: reporter.usage,
         signal,
       });
+      if (end.type === "failed" && end.error_code.startsWith("model_")) mishaps.add("model");
       if (end.type !== "stopped") {
         if (await this.finish(end)) return;
       } else if (lease.signal.aborted) {

@@ -16,12 +16,17 @@ export interface Pulse {
    * asked is not taken back: it is for work that changes nothing.
    */
   bounded<T>(work: () => Promise<T>, isLate?: () => boolean): Promise<T>;
+  /** How long the last question took; the one that is on its way, where it has taken longer. */
+  seconds(): number;
+  /** Callers whose work is not done. */
+  callers(): number;
   stop(): Promise<void>;
 }
 
 export function startPulse(db: Db, log: Logger): Pulse {
   const waiting = new Set<{ giveUp(refusal: Refusal): void; isLate(): boolean }>();
   let asked: number | undefined;
+  let tookMs = 0;
   let isStuck = false;
 
   function look() {
@@ -38,8 +43,10 @@ export function startPulse(db: Db, log: Logger): Pulse {
 
   function ask() {
     if (asked !== undefined) return;
-    asked = performance.now();
+    const began = performance.now();
+    asked = began;
     const over = () => {
+      tookMs = performance.now() - began;
       asked = undefined;
       look();
     };
@@ -64,6 +71,8 @@ export function startPulse(db: Db, log: Logger): Pulse {
           .finally(() => waiting.delete(one));
       });
     },
+    seconds: () => Math.max(tookMs, asked === undefined ? 0 : performance.now() - asked) / 1_000,
+    callers: () => waiting.size,
     async stop() {
       clearInterval(ticker);
     },
