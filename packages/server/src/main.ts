@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { linkAddress } from "@outrider/contract/sign-in";
-import { type Logger, pino } from "pino";
+import { type Logger, type LoggerOptions, pino } from "pino";
 import { createApp } from "./api/app.ts";
 import { type Front, openFront } from "./api/front.ts";
 import { isWithin } from "./config/exposure.ts";
@@ -56,7 +56,8 @@ export interface Server {
 
 /** The composition root: everything is made here, from the bottom up, and stopped from the top down. */
 export async function startServer(config: Config): Promise<Server> {
-  const log = createLogger(config);
+  const tally = new Tally();
+  const log = createLogger(config, tally);
   const settings = config.models();
   const stops: (() => Promise<unknown>)[] = [];
   const stop = once(async () => {
@@ -103,16 +104,15 @@ export async function startServer(config: Config): Promise<Server> {
     const words = openWords(2);
     stops.push(() => words.end({ timeout: 5 }));
     await requireSupportedVersion(words);
-    const voice = { db: words, open: () => openWords(1), log };
+    const voice = { db: words, open: () => openWords(1), tally, log };
     const wake = await openWake(voice);
     stops.push(() => wake.close());
     const deltas = await openDeltas(voice);
     stops.push(() => deltas.close());
-    const watch = openWatch(db, wake, log);
+    const watch = openWatch({ db, wake, tally, log });
     stops.push(() => watch.close());
     const blobs = openBlobs(join(config.dataDir, "blobs"), db);
-    const tally = new Tally();
-    const brake = await openBrake(db, wake, log);
+    const brake = await openBrake({ db, wake, tally, log });
     stops.push(brake.stop);
     const janitor = startJanitor({
       db,
@@ -198,12 +198,18 @@ async function prepareDatabase(db: Db, log: Logger) {
 }
 
 /** Lines never hold a key, a secret or a prompt: errors of the database are cut to what cannot quote a row. */
-function createLogger({ logLevel }: Config): Logger {
-  const options = {
+function createLogger({ logLevel }: Config, tally: Tally): Logger {
+  const options: LoggerOptions = {
     level: logLevel,
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { error: describeError },
+    hooks: {
+      logMethod(line, method, level) {
+        tally.logged(level);
+        method.apply(this, line);
+      },
+    },
   };
   return pino(options, logOutput());
 }

@@ -13,6 +13,7 @@ import { Attachments } from "./attachments.ts";
 import { Budget } from "./budget.ts";
 import type { BuildContext } from "./build.ts";
 import type { Exceptions } from "./egress/exceptions.ts";
+import type { Mishaps } from "./figures.ts";
 import { Files } from "./files.ts";
 import { type Harness, openHarness } from "./harness.ts";
 import type { KeptSandboxes } from "./kept.ts";
@@ -45,6 +46,7 @@ export interface ExecutionOptions {
   folder: string;
   lease: Lease;
   room: Room;
+  mishaps: Mishaps;
   /** Aborts when the worker drains and will not wait longer. */
   drain: AbortSignal;
 }
@@ -137,6 +139,7 @@ export class Execution {
 
   private async work(): Promise<void> {
     const { assignment, reporter, lease } = this;
+    const { mishaps } = this.options;
     let history: RunEvent[] = await this.wholeHistory();
     this.workspace.kept.count(history);
     const harness = await this.prepare(history);
@@ -158,6 +161,7 @@ export class Execution {
         emit: async (event) => {
           // What commands do in the background says nothing about the agent's words.
           if (!/^(command|file)\./.test(event.type)) this.speech.end();
+          if (event.type === "notice" && event.data.code === "model_retry") mishaps.add("model_retry");
           await reporter.emit(event);
           await this.keepFiles();
         },
@@ -170,6 +174,7 @@ export class Execution {
         usage: reporter.usage,
         signal,
       });
+      if (end.type === "failed" && end.error_code.startsWith("model_")) mishaps.add("model");
       if (end.type !== "stopped") {
         if (await this.finish(end)) return;
       } else if (lease.signal.aborted) {

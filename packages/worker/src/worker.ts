@@ -2,12 +2,20 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Assignment, BuildAssignment, Signals, WorkerInfo } from "@outrider/contract/worker";
+import type {
+  Assignment,
+  BuildAssignment,
+  Signals,
+  WorkerFigures,
+  WorkerInfo,
+} from "@outrider/contract/worker";
 import { Bases } from "./bases.ts";
 import { type BuildContext, runBuild } from "./build.ts";
 import { parseExceptions } from "./egress/exceptions.ts";
 import { startHostProxy } from "./egress/host-proxy.ts";
 import { Execution } from "./execute.ts";
+import { Mishaps, measure } from "./figures.ts";
+import { HttpStatusError } from "./http.ts";
 import { KeptSandboxes } from "./kept.ts";
 import { Lease } from "./lease.ts";
 import { openNetworks } from "./networks.ts";
@@ -65,16 +73,20 @@ export interface Worker {
 
 /** Claims runs and executes them, as many at once as it has slots. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { url, key, name, version, slots, folder, mounts = [], drainMs, log } = options;
+  const { url, key, name, version, slots, folder, mounts = [], drainMs } = options;
   const { allowedAddresses = "", repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
+  const mishaps = new Mishaps();
+  const log = mishaps.counting(options.log);
   const room = new Room({ folder, minFreeBytes: options.minFreeBytes ?? MIN_FREE_BYTES, log });
   const server = connect({
     url,
     key,
     ...(options.ca ? { ca: options.ca } : {}),
     distrusted: (reason) => log.error({ reason }, "the server's certificate is not trusted"),
+    retried: () => mishaps.add("server_retry"),
   });
-  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, log });
+  const failed = () => mishaps.add("sandbox");
+  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, failed, log });
   await provider.check();
   const removed = await provider.reap(() => false);
   if (removed.length > 0)
@@ -107,6 +119,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const stopped = new AbortController();
   let heartbeatMs = 5_000;
   let beating: Promise<void> | undefined;
+  let measured: WorkerFigures | undefined;
+  let isLooking = false;
   let freed = Promise.withResolvers<void>();
 
   function begin(assignment: Assignment, sentAt: bigint) {
@@ -131,13 +145,15 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       folder,
       lease,
       room,
+      mishaps,
       drain: handingBack.signal,
     });
     const done = execution
       .run()
-      .catch((error) =>
-        log.error({ reason: execution.reason(error), run_id: assignment.run_id }, "an execution failed"),
-      )
+      .catch((error) => {
+        mishaps.add("execution");
+        log.error({ reason: execution.reason(error), run_id: assignment.run_id }, "an execution failed");
+      })
       .finally(() => {
         active.delete(assignment.execution_id);
         freed.resolve();
@@ -163,7 +179,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   function beginBuild(lease: BuildAssignment) {
     const done = runBuild(builds, { lease, environment: lease.environment, signal: stopping.signal })
       .then(() => {})
-      .catch((error) => log.error({ error, build_id: lease.build_id }, "a build failed"))
+      .catch((error) => {
+        mishaps.add("build");
+        log.error({ error, build_id: lease.build_id }, "a build failed");
+      })
       .finally(() => {
         building.delete(done);
         freed.resolve();
@@ -225,12 +244,37 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     }
   }
 
+  /** No heartbeat waits for it: a disk that does not answer must cost no lease. */
+  async function look() {
+    if (isLooking) return;
+    isLooking = true;
+    try {
+      const slotsUsed = active.size + building.size;
+      const { repositories } = builds;
+      measured = await measure({ folder, provider, repositories, mishaps, slotsUsed });
+    } catch (error) {
+      log.warn({ error }, "cannot tell how this worker fares");
+    } finally {
+      isLooking = false;
+    }
+  }
+
   /** The server's answer is its word on every lease: what it does not name is lost. */
   async function beat() {
     const held = [...active.values()].map(({ execution }) => execution);
     const executions = held.map(({ assignment: { run_id, execution_id } }) => ({ run_id, execution_id }));
+    const figures = measured;
+    measured = undefined;
     const sentAt = process.hrtime.bigint();
-    const answer = await server.heartbeat({ worker, executions }, stopped.signal);
+    const answer = await server
+      .heartbeat({ worker, executions, ...(figures ? { figures } : {}) }, stopped.signal)
+      .catch((error) => {
+        if (!figures || !(error instanceof HttpStatusError && error.status === 400)) throw error;
+        // Another server has answered this time, of the version before, and it knows of no figures.
+        return server.heartbeat({ worker, executions }, stopped.signal);
+      });
+    // Told with the next heartbeat; the one after that has none, since nobody looks at them so often.
+    if (answer.takes_figures && !figures) void look();
     const still = new Set(answer.held);
     for (const { assignment, lease } of held) {
       if (still.has(assignment.execution_id)) lease.extend(sentAt);

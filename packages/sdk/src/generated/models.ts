@@ -1424,6 +1424,8 @@ export interface Worker {
     run_id: string;
     title: string;
   }[];
+  /** On the fullest of the disks that it writes to, where it has said so lately. */
+  disk_free_bytes?: number;
   draining: boolean;
   is_alive: boolean;
   /** RFC 3339, UTC, with milliseconds. */

@@ -98,7 +98,7 @@ const FINISH_MS = 8_000;
 
 export interface AppOptions {
   services: Services;
-  front: Pick<Front, "createServer" | "isStrict">;
+  front: Pick<Front, "createServer" | "isStrict" | "certificate" | "connections">;
   /** Proxies whose word on where a request came from is taken. */
   trustProxy: string[];
   log: Logger;
@@ -125,7 +125,7 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
     clientErrorHandler: answerUnreadable,
   });
-  const metrics = createMetrics(parts);
+  const metrics = createMetrics(parts, front);
   const services = { ...parts, quotas: { ...parts.quotas, refused: metrics.budgetRefused } };
   const rateLimits = createRateLimits({
     rates: services.rates,
@@ -302,6 +302,7 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     if (/^(ERR_SSL|ERR_TLS|EPROTO)/.test(error.code ?? "")) return void socket.destroy();
     const detail = unreadable[error.code ?? ""] ?? "This is not a valid HTTP request.";
     const traceId = randomBytes(16).toString("hex");
+    metrics.refused("invalid_request");
     const { headers, body } = problem("invalid_request", detail, [], {
       origin: services.origin(),
       path: "",

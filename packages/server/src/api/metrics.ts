@@ -2,8 +2,12 @@ import { type ErrorCode, errorCodes } from "@outrider/contract/error";
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import type { Refused } from "../engine/budgets.ts";
 import type { Services } from "./call.ts";
+import type { Front } from "./front.ts";
 import { registerFigures } from "./metrics/figures.ts";
+import { registerFront } from "./metrics/front.ts";
 import { registerTally } from "./metrics/tally.ts";
+import { registerWorkers } from "./metrics/workers.ts";
+import { rateNames } from "./rate-limits.ts";
 
 export interface Metrics {
   answered(call: { operation: string; status: number; seconds: number }): void;
@@ -14,8 +18,14 @@ export interface Metrics {
   contentType: string;
 }
 
-/** Labels have values that we name: nothing that a caller sends becomes one. docs/metrics.md lists them all. */
-export function createMetrics(services: Services): Metrics {
+/**
+ * Labels have values that we name, or that workers have: nothing that a caller sends becomes one. docs/metrics.md lists
+ * them all.
+ */
+export function createMetrics(
+  services: Services,
+  front: Pick<Front, "certificate" | "connections">,
+): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
   const seconds = new Histogram({
@@ -49,9 +59,14 @@ export function createMetrics(services: Services): Metrics {
     labelNames: ["code"],
     registers: [register],
   });
+  // What begins at 0 is seen to rise the first time, too.
   for (const code of errorCodes) errors.inc({ code }, 0);
+  for (const limit of rateNames) rateLimited.inc({ limit }, 0);
+  for (const whose of ["key", "installation"])
+    for (const at of ["creation", "call"]) budgetRefused.inc({ of: whose, at }, 0);
   registerTally(register, services);
-  const look = registerFigures(register, services);
+  registerFront(register, front);
+  const look = registerFigures(register, services, registerWorkers(register));
   return {
     answered({ operation, status, seconds: took }) {
       requests.inc({ operation, status });

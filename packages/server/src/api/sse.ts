@@ -7,6 +7,8 @@ const STALLED_MS = 60_000;
 
 let open = 0;
 export const openStreams = () => open;
+let hungUpOn = 0;
+export const stalledStreams = () => hungUpOn;
 
 export function asksForStream(request: FastifyRequest): boolean {
   return /text\/event-stream/i.test(request.headers.accept ?? "");
@@ -60,7 +62,10 @@ export function openStream(
     stalled = undefined;
   };
   const mustBeRead = () => {
-    stalled ??= setTimeout(() => raw.destroy(), stalledMs);
+    stalled ??= setTimeout(() => {
+      hungUpOn++;
+      raw.destroy();
+    }, stalledMs);
   };
   raw.on("drain", isRead);
   raw.on("close", isRead);

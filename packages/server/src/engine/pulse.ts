@@ -16,6 +16,10 @@ export interface Pulse {
    * asked is not taken back: it is for work that changes nothing.
    */
   bounded<T>(work: () => Promise<T>, isLate?: () => boolean): Promise<T>;
+  /** How long the last question took; how long an answer has been waited for, where that is longer. */
+  seconds(): number;
+  /** Callers whose work is not done. */
+  callers(): number;
   stop(): Promise<void>;
 }
 
@@ -24,6 +28,7 @@ export function startPulse(db: Db, log: Logger): Pulse {
   /** Since when an answer is waited for. */
   let since: number | undefined;
   let isAsking = false;
+  let tookMs = 0;
   let isStuck = false;
 
   function look() {
@@ -45,6 +50,7 @@ export function startPulse(db: Db, log: Logger): Pulse {
     since ??= asked;
     const over = (isAnswered: boolean) => {
       isAsking = false;
+      tookMs = performance.now() - asked;
       if (isAnswered) since = undefined;
       look();
     };
@@ -72,6 +78,8 @@ export function startPulse(db: Db, log: Logger): Pulse {
           .finally(() => waiting.delete(one));
       });
     },
+    seconds: () => Math.max(tookMs, since === undefined ? 0 : performance.now() - since) / 1_000,
+    callers: () => waiting.size,
     async stop() {
       clearInterval(ticker);
     },

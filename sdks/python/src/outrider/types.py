@@ -1612,6 +1612,8 @@ class Worker(BaseModel):
     """Executions that it holds now."""
     runs: list[WorkerRun]
     """The runs of these executions, longest at work first; at most 100."""
+    disk_free_bytes: int | None = None
+    """On the fullest of the disks that it writes to, where it has said so lately."""
     draining: bool
     is_alive: bool
     first_seen_at: datetime
