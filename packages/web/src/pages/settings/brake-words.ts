@@ -27,7 +27,7 @@ export const stops: readonly StopWords[] = [
   },
   {
     stop: "read_only",
-    action: "Allow reading alone",
+    action: "Make it read-only",
     says: "Everything that would change anything is refused, but for this page, draining workers, and signing in and out. Workers finish what they have, nothing else is begun, and retention rests.",
     done: "Outrider is read-only",
   },
