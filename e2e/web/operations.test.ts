@@ -24,7 +24,7 @@ const brake = async (body: object) =>
   (await world.call("PUT", "/installation/brake", { body })).body as { message?: string };
 const standing = async () => (await world.call("GET", "/installation/brake")).body;
 const state = (page: Page) =>
-  page.locator("section").filter({ has: page.getByRole("heading", { name: "The brake" }) });
+  page.locator("section").filter({ has: page.getByRole("heading", { name: "The brake", exact: true }) });
 const banner = (page: Page) => page.getByRole("status", { name: "What is stopped" });
 const prompt = (page: Page) => page.getByRole("textbox", { name: "What should the agent do?" });
 const start = (page: Page) => page.getByRole("button", { name: /^Start run/ });
@@ -37,7 +37,7 @@ async function visitAs(email: string, path: string) {
     signedIn: false,
   });
   await comeInByLink(visitor.page);
-  await visitor.page.getByRole("heading", { name: "Welcome to Outrider" }).waitFor();
+  await visitor.page.getByRole("heading", { name: "Home" }).waitFor();
   await visitor.page.goto(path);
   return visitor;
 }
