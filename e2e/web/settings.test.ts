@@ -119,7 +119,7 @@ describe("settings", () => {
     }
     await page
       .getByRole("row", { name: /Body of a request/ })
-      .getByText(/16\.0 MiB/)
+      .getByText(/with attachments 16 MiB/)
       .waitFor();
     expect(page.url()).toContain("section=limits");
     await expectAccessible(page);

@@ -37,7 +37,7 @@ export function BrakeForm({ brake }: { brake: Brake }) {
   return (
     <form aria-label="Set the brake" className="flex flex-col gap-4" onSubmit={submit}>
       <fieldset className="flex flex-col gap-2">
-        <legend className="pb-2 font-medium">What is stopped</legend>
+        <legend className="pb-2 font-medium">What to stop</legend>
         {stops.map((each) => (
           <label
             key={each.stop}

@@ -26,7 +26,7 @@ export function BrakeState({ brake }: { brake: Brake }) {
         )
       }
     >
-      <dl className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-3">
+      <dl className="grid grid-cols-3 gap-x-3 gap-y-4 sm:gap-x-6">
         <Gate label="New runs" isOpen={brake.mode === "normal" && brake.intake === "open"} shut="Refused" />
         <Gate label="Queue" isOpen={brake.mode === "normal" && brake.queue === "open"} shut="Held" />
         <Gate label="Changes" isOpen={brake.mode === "normal"} shut="Refused" />

@@ -1,6 +1,5 @@
 import type { Installation } from "@outrider/sdk";
-import { bytes, dollars } from "../../ui/amount.ts";
-import { exactTime } from "../../ui/time.tsx";
+import { dollars, bytes as exactBytes } from "../../ui/amount.ts";
 
 export interface Bound {
   what: string;
@@ -19,6 +18,9 @@ interface Group {
 const number = new Intl.NumberFormat();
 const amount = (value: number, one: string, many = `${one}s`) =>
   `${number.format(value)} ${value === 1 ? one : many}`;
+
+/** Limits are round numbers, which need no digits behind the point. */
+const bytes = (value: number) => exactBytes(value).replace(".0 ", " ");
 
 export function groupsOf({ limits, sizes, retention }: Installation): Group[] {
   return [
@@ -46,7 +48,7 @@ function ofRuns(limits: Installation["limits"]): Bound[] {
     {
       ...bound("Dollars a day, in all", cost ? dollars(cost.limit_usd) : "no limit", "MAX_COST_USD_PER_DAY"),
       ...(cost && {
-        note: `${dollars(cost.used_usd)} used; the next day begins ${exactTime(cost.resets_at)}`,
+        note: `${dollars(cost.used_usd)} used today; a day begins at 00:00 UTC`,
       }),
     },
     bound("Room on a disk for new runs", `at least ${number.format(limits.min_free_mb)} MB`, "MIN_FREE_MB"),

@@ -54,13 +54,13 @@ function Groups({ installation }: { installation: Installation }) {
 
 function BoundRow({ bound: { what, value, note, variables } }: { bound: Bound }) {
   const names: ReactNode = variables.map((name) => (
-    <code key={name} className="block font-mono break-all">
+    <code key={name} className="block font-mono max-md:break-all md:whitespace-nowrap">
       {name}
     </code>
   ));
   return (
     <tr>
-      <Td className="w-2/5">{what}</Td>
+      <Td className="w-2/5 md:w-1/3">{what}</Td>
       <Td>
         {value}
         {note && <span className="block text-xs text-muted">{note}</span>}
