@@ -29,7 +29,7 @@ export function Palette({ onClose, onHelp }: { onClose: () => void; onHelp: () =
 
   const brake: Entry = {
     id: "brake",
-    label: "Brake: pause, release, cancel runs",
+    label: "Brake",
     Sign: OctagonPause,
     run: after(() => navigate({ to: "/settings", search: { section: "operations" } })),
   };
