@@ -12,6 +12,7 @@ import { openIntake } from "../packages/server/src/engine/intake.ts";
 import { openModels } from "../packages/server/src/engine/models.ts";
 import { startPulse } from "../packages/server/src/engine/pulse.ts";
 import { Rates } from "../packages/server/src/engine/rates.ts";
+import { keepAll } from "../packages/server/src/engine/retention.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
 import { Tally } from "../packages/server/src/engine/tally.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
@@ -93,6 +94,8 @@ export async function recordRequests(
     pulse,
     rates,
     quotas: { requestsPerMinute: 6_000, creationsPerMinute: 600, failuresPerMinute: 600 },
+    retention: keepAll,
+    minFreeBytes: 0,
     brake,
     tally,
     gitHost: "",

@@ -161,6 +161,8 @@ export async function startServer(config: Config): Promise<Server> {
       pulse,
       rates,
       quotas: config.quotas,
+      retention: config.retention,
+      minFreeBytes: config.minFreeBytes,
       brake,
       tally,
       origin: front.origin,

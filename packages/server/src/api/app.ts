@@ -41,6 +41,7 @@ import { environmentHandlers } from "./routes/environments.ts";
 import { eventHandlers } from "./routes/events.ts";
 import { followupHandlers } from "./routes/followups.ts";
 import { identityHandlers } from "./routes/identities.ts";
+import { installationHandlers } from "./routes/installation.ts";
 import { keyHandlers } from "./routes/keys.ts";
 import { modelHandlers } from "./routes/models.ts";
 import { peopleHandlers } from "./routes/people.ts";
@@ -71,6 +72,7 @@ const handlers: Handlers = {
   ...workersHandlers,
   ...artifactHandlers,
   ...shareHandlers,
+  ...installationHandlers,
   ...brakeHandlers,
 };
 
@@ -166,8 +168,9 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
       session_id,
       address,
     };
-    // Workers ask all the time: what goes well with them would bury what people want to read.
-    if (operation.startsWith("worker.") && reply.statusCode < 400) log.debug(answered, "answered");
+    // Workers and open pages ask all the time: what goes well with them would bury what people want to read.
+    const isRoutine = operation.startsWith("worker.") || operation === "getInstallation";
+    if (isRoutine && reply.statusCode < 400) log.debug(answered, "answered");
     else log.info(answered, "answered");
   });
   app.addHook("preClose", async () => {
