@@ -13,6 +13,7 @@ import { Refusal } from "../engine/refusal.ts";
 import type { Tx } from "../store/db.ts";
 import { createAuthenticator } from "./auth.ts";
 import { registerBlobs } from "./blobs.ts";
+import { Bodies } from "./bodies.ts";
 import { type Call, type Handler, type Handlers, type Result, type Services, STREAMED } from "./call.ts";
 import type { Front } from "./front.ts";
 import { headersOfAll } from "./headers.ts";
@@ -20,7 +21,7 @@ import { type Outcome, once, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json.ts";
 import { createMetrics } from "./metrics.ts";
 import { problem, refusalOf } from "./problem.ts";
-import { createRateLimits } from "./rate-limits.ts";
+import { createRateLimits, subjectOf } from "./rate-limits.ts";
 import {
   BASE,
   bodyMembers,
@@ -135,6 +136,7 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
   });
   const authenticator = createAuthenticator(services, rateLimits);
   const principals = new WeakMap<FastifyRequest, Principal>();
+  const bodies = new Bodies();
   const methodsOf = routesOf(app);
 
   // Node would answer by itself, and not with a problem.
@@ -206,6 +208,25 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     // What workers send is the work that is under way, which is finished.
     const isWrite = route.method !== "GET" && route.scope !== "worker";
     if (isWrite && !route.whileReadOnly) services.brake.requireWritable();
+    if (route.scope !== "worker") await makeRoom(principal, request, reply);
+  }
+
+  /** Until the answer has left, or nobody is there to take it. */
+  async function makeRoom(principal: Principal, request: FastifyRequest, { raw }: FastifyReply) {
+    const { "content-length": length, "transfer-encoding": coding } = request.headers;
+    const { bodyLimit } = request.routeOptions;
+    const bytes = coding === undefined ? Number(length ?? 0) : bodyLimit;
+    const leave = await bodies.enter(subjectOf(principal), Math.min(bytes, bodyLimit));
+    if (!leave) return;
+    const { socket } = request.raw;
+    const over = () => {
+      raw.off("close", over);
+      socket.off("close", over);
+      leave();
+    };
+    raw.once("close", over);
+    socket.once("close", over);
+    if (socket.destroyed) over();
   }
 
   async function answer({ id, route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {
