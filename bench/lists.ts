@@ -1,58 +1,26 @@
 import { limits } from "@outrider/contract/limits";
 import type { ListRunsResponse, RunItem } from "@outrider/contract/run";
-import { type Db, openDb } from "../packages/server/src/store/db.ts";
-import { type Outrider, startOutrider } from "./outrider.ts";
+import type { Db } from "../packages/server/src/store/db.ts";
+import { get, type Installation, startYear } from "./installation.ts";
+import { benchLogs } from "./logs.ts";
 import { type Recorded, recordRequests, type Statement } from "./recording.ts";
 import { compare, inTurns, type Verdict } from "./rounds.ts";
-import { fillYear } from "./year.ts";
 
 /**
- * Lists of a year with a million runs, against those of a year with ten thousand: half the speed is promised, for the first
- * page and for one far in. And what a search takes over HTTP, against its statement alone. What comes back is checked.
+ * Lists of a year with a million runs and fifty million events, against those of a year with a hundredth of it: half the speed
+ * is promised, for the first page and for one far in, and for logs. And what a search takes over HTTP, against its
+ * statement alone. What comes back is checked.
  */
 
 const MANY = 1_000_000;
 const FEW = 10_000;
+const EVENTS_PER_RUN = 50;
 const PAGES = 10;
 const TURNS = 4;
 const SEARCHES = 10;
-const BASE = "/api/v1/agent/runs";
+const BASE = "/agent/runs";
 /** Of the largest pages in the large year, of usual ones in the small year. */
 const FAR_PAGES = 40;
-
-interface Installation extends AsyncDisposable {
-  outrider: Outrider;
-  db: Db;
-  runs: number;
-  /** The second person's, who made a few of a hundred of all runs. */
-  creator: string;
-  environment: string;
-}
-
-async function startYear(runs: number): Promise<Installation> {
-  const outrider = await startOutrider();
-  const db = openDb(outrider.connection, { connections: 1, applicationName: "outrider-bench" });
-  const dispose = async () => {
-    await db.end({ timeout: 5 });
-    await outrider[Symbol.asyncDispose]();
-  };
-  try {
-    const [key] = await db<{ key_id: string }[]>`select key_id from keys limit 1`;
-    const began = performance.now();
-    await fillYear(db, { runs, eventsPerRun: 0, keyId: key?.key_id as string });
-    console.log(`${runs} runs written in ${Math.round((performance.now() - began) / 1_000)} s`);
-    const [person] = await db<{ uid: string }[]>`select uid from people where email = 'person2@example.com'`;
-    const [environment] = await db<{ id: string }[]>`
-      select environment_id as id from environments where name = 'environment 2'`;
-    return {
-      ...{ outrider, db, runs, creator: person?.uid as string, environment: environment?.id as string },
-      [Symbol.asyncDispose]: dispose,
-    };
-  } catch (error) {
-    await dispose();
-    throw error;
-  }
-}
 
 interface List {
   name: string;
@@ -76,8 +44,8 @@ const lists: List[] = [
 ];
 
 export async function benchLists(only?: string): Promise<Verdict[]> {
-  await using few = await startYear(FEW);
-  await using many = await startYear(MANY);
+  await using few = await startYear(FEW, EVENTS_PER_RUN);
+  await using many = await startYear(MANY, EVENTS_PER_RUN);
   const verdicts: Verdict[] = [];
   for (const list of lists) {
     for (const place of ["first page", "deep page"] as const) {
@@ -97,15 +65,12 @@ export async function benchLists(only?: string): Promise<Verdict[]> {
     if (only && !name.includes(only)) continue;
     verdicts.push(await compare({ name, limit: 1 / 3, ...(await searchOf(q, many)) }));
   }
+  verdicts.push(...(await benchLogs({ many, few, only })));
   return verdicts;
 }
 
-async function get({ outrider }: Installation, query: Record<string, string>): Promise<ListRunsResponse> {
-  const reply = await fetch(`${outrider.origin}${BASE}?${new URLSearchParams(query)}`, {
-    headers: { authorization: `Bearer ${outrider.key}` },
-  });
-  if (!reply.ok) throw new Error(`GET ${BASE} answered ${reply.status}: ${await reply.text()}`);
-  return (await reply.json()) as ListRunsResponse;
+async function pageOf(of: Installation, query: Record<string, string>): Promise<ListRunsResponse> {
+  return get(of, `${BASE}?${new URLSearchParams(query)}`);
 }
 
 /** How long some pages took, after a look at what they hold. */
@@ -113,12 +78,12 @@ async function pagesOf(list: List, of: Installation, isDeep: boolean): Promise<(
   const query = list.query(of);
   const cursor = isDeep ? await farIn(of, query) : undefined;
   const asked = { ...query, ...(cursor ? { cursor } : {}) };
-  await requireRows(list, of, await get(of, asked));
+  await requireRows(list, of, await pageOf(of, asked));
   return async () => {
     const times: number[] = [];
     for (let page = 0; page < PAGES; page++) {
       const began = performance.now();
-      const { runs } = await get(of, asked);
+      const { runs } = await pageOf(of, asked);
       times.push(performance.now() - began);
       requireFull(list, runs);
     }
@@ -131,8 +96,8 @@ async function farIn(of: Installation, query: Record<string, string>): Promise<s
   let cursor: string | undefined;
   for (let page = 0; page < FAR_PAGES; page++) {
     const limit = String(of.runs === MANY ? limits.pageSize.max : limits.pageSize.default);
-    const { page_info } = await get(of, { ...query, limit, ...(cursor ? { cursor } : {}) });
-    const behind = page_info.next_cursor && (await get(of, { ...query, cursor: page_info.next_cursor }));
+    const { page_info } = await pageOf(of, { ...query, limit, ...(cursor ? { cursor } : {}) });
+    const behind = page_info.next_cursor && (await pageOf(of, { ...query, cursor: page_info.next_cursor }));
     if (!behind || behind.runs.length < limits.pageSize.default) break;
     cursor = page_info.next_cursor;
   }
@@ -167,7 +132,7 @@ async function requireRows(list: List, of: Installation, { runs }: ListRunsRespo
 async function searchOf(q: string, of: Installation) {
   const { outrider, db } = of;
   const headers = { authorization: `Bearer ${outrider.key}` };
-  const path = `${BASE}?${new URLSearchParams({ q })}`;
+  const path = `/api/v1${BASE}?${new URLSearchParams({ q })}`;
   const [recorded] = await recordRequests(outrider.connection, [{ method: "GET", path, headers }]);
   const found = (recorded as Recorded).answer.runs as RunItem[];
   if (found.length === 0) throw new Error(`Nothing was found for ${q}.`);
@@ -183,7 +148,7 @@ async function searchOf(q: string, of: Installation) {
   return inTurns({
     turns: SEARCHES,
     part: 0.5,
-    subject: () => measured(async () => (await get(of, { q })).runs.length),
+    subject: () => measured(async () => (await pageOf(of, { q })).runs.length),
     anchor: () => measured(async () => (await send(db, statement)).length),
   });
 }

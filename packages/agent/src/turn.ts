@@ -5,21 +5,22 @@ import type { RunUsage } from "@outrider/contract/run";
 import type { ModelWork, TurnOutcome } from "@outrider/contract/worker";
 import { act } from "./act.ts";
 import { BackgroundCommands } from "./background.ts";
-import { compaction, compactionPrompt, isFull, MAX_SQUEEZES, type Summary } from "./compaction.ts";
+import { compaction, compactionPrompt, MAX_SQUEEZES, type Summary } from "./compaction.ts";
 import { ANSWER_MISSING, Conversation } from "./conversation.ts";
 import { type AgentEvent, type LogEvent, storable } from "./event.ts";
 import { Failure, failedCall } from "./failure.ts";
 import type { RunFiles } from "./files.ts";
+import { Ledger, type SharedBudget } from "./ledger.ts";
 import { type Answer, callModel, type Retry, type ToolCall } from "./model-call.ts";
 import type { ProviderModel } from "./models/provider.ts";
 import type { LimitCode } from "./notes.ts";
 import { Pictures } from "./pictures.ts";
+import { Room } from "./room.ts";
 import { tokensIn, toolTokens } from "./tokens.ts";
 import { type AnswerForm, answerForm, FINISH } from "./tools/finish.ts";
 import type { Tool } from "./tools/tool.ts";
 import {
   budgetLeft,
-  costAhead,
   costOf,
   isSpent,
   limitEnd,
@@ -27,8 +28,6 @@ import {
   nothingSpent,
   type Spent,
   spentBy,
-  withCall,
-  withTokens,
 } from "./usage.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -68,13 +67,6 @@ export interface TurnContext {
   signal: AbortSignal;
 }
 
-export interface SharedBudget {
-  /** Answers why the call must not be made, if so. Rejects as `emit` does. */
-  reserve(usd: number, cost_usd: number): Promise<string | undefined>;
-  /** The call is over, and the run has cost so much. */
-  settle(cost_usd: number): void;
-}
-
 /** The last call at a limit is nobody's to interrupt. */
 const never = new AbortController().signal;
 
@@ -100,24 +92,20 @@ export class Turn {
   private readonly form: AnswerForm | undefined;
   private readonly tools: readonly Tool[];
   private readonly pictures: Pictures;
-  private readonly began = performance.now();
-  private usage: RunUsage;
-  /** What the provider counted at the last call, and how long the conversation was by our own measure. */
-  private measured: { tokens: number; conversation: number } | undefined;
-  private lastCall: Spent | undefined;
-  private squeezes = 0;
-  private capacity: Pick<ModelWork, "context_tokens" | "max_output_tokens">;
+  private readonly ledger: Ledger;
+  private readonly room: Room;
 
   constructor(context: TurnContext, halt: AbortSignal, lose: (error: unknown) => void) {
     this.context = context;
     this.halt = halt;
     this.lose = lose;
-    this.usage = context.usage;
-    const { output_schema, tools, history, files, model_facts } = context;
-    this.capacity = model_facts;
+    const { output_schema, tools, history, files, model_facts, usage, prices, budget } = context;
+    this.ledger = new Ledger({ usage, prices, budget, maxOutputTokens: model_facts.max_output_tokens });
     this.form = output_schema && answerForm(output_schema);
     this.tools = this.form ? [...tools, this.form.tool] : tools;
     this.conversation = new Conversation(history, { mustFinish: this.form !== undefined });
+    const overhead = tokensIn(context.instructions) + toolTokens(this.tools);
+    this.room = new Room(this.conversation, { capacity: model_facts, overhead });
     this.pictures = new Pictures({ files, seesImages: model_facts.sees_images });
     const emit = (event: AgentEvent) => this.emit(event);
     this.background = new BackgroundCommands({ workspace: context.workspace, emit, signal: halt });
@@ -141,7 +129,7 @@ export class Turn {
       if (isSpent(max_cost_usd, this.standing())) return limitEnd("budget_exceeded");
       const limit = await this.meetLimits();
       const interrupt = limit ? never : AbortSignal.any([this.context.interrupt(), this.context.timeIsUp]);
-      if (this.squeezes < MAX_SQUEEZES && this.isFull) {
+      if (this.room.isTight) {
         await this.makeRoom(interrupt, limit);
         continue;
       }
@@ -197,32 +185,16 @@ export class Turn {
   }
 
   private standing() {
-    const { usage, conversation, lastCall, context } = this;
+    const { ledger, conversation, context, room } = this;
+    const { usage, lastCall, prices } = ledger;
     const isLate = context.timeIsUp.aborted;
-    const { prices } = context;
-    return { usage, before: conversation.usageBefore, isLate, prices, nextInput: this.nextInput(), lastCall };
-  }
-
-  /** About how many tokens the next call reads: what the provider counted last, and what came since by our own measure. */
-  private nextInput(): number {
-    const { tokens } = this.conversation;
-    if (this.measured) return this.measured.tokens + tokens - this.measured.conversation;
-    return this.overhead + tokens;
-  }
-
-  private get isFull(): boolean {
-    const { tokens } = this.conversation;
-    return isFull(this.capacity, { request: this.nextInput(), conversation: tokens });
-  }
-
-  private get overhead(): number {
-    return tokensIn(this.context.instructions) + toolTokens(this.tools);
+    return { usage, before: conversation.usageBefore, isLate, prices, nextInput: room.nextInput, lastCall };
   }
 
   /** Makes the conversation shorter. Afterwards all is looked at again: messages may have come, or a limit. */
   private async makeRoom(interrupt: AbortSignal, limit: LimitCode | undefined) {
-    const { context, conversation, squeezes } = this;
-    const tokens = this.nextInput();
+    const { context, conversation, room } = this;
+    const { squeezes, capacity, nextInput: tokens } = room;
     // The last words are not worth another call, and the last try must not hang on one.
     const price = costOf({ ...nothingSpent, input: 2 * tokens }, context.prices);
     const isPaidFor = budgetLeft(context.limits.max_cost_usd, this.standing()) > price;
@@ -230,26 +202,19 @@ export class Turn {
       !limit && isPaidFor && squeezes + 1 < MAX_SQUEEZES && (await this.reserve(tokens)) === undefined;
     const data = await compaction({
       entries: conversation.all(),
-      capacity: this.capacity,
+      capacity,
       tokens,
       squeezes,
       summarise: maySummarise ? (text) => this.summarise(text, interrupt) : undefined,
     });
     if (data === "interrupted") return;
-    this.squeezes += 1;
-    this.measured = undefined;
+    room.squeezed();
     await this.emit({ type: "compacted", data });
   }
 
-  /** Answers how the turn ends where dollars that others spend as well are used up. */
+  /** Answers how the turn ends where the next call cannot be paid for. */
   private async reserve(input: number): Promise<TurnOutcome | undefined> {
-    const { budget, prices, model_facts } = this.context;
-    if (!budget || !prices) return undefined;
-    const lastOutput = this.lastCall?.output ?? 0;
-    const usd = costAhead({ input, lastOutput, maxOutput: model_facts.max_output_tokens }, prices);
-    // What costs nothing is nobody's to refuse.
-    if (usd === 0) return undefined;
-    const refusal = await this.held(budget.reserve(usd, this.usage.cost_usd));
+    const refusal = await this.held(this.ledger.reserve(input));
     this.halt.throwIfAborted();
     return refusal === undefined
       ? undefined
@@ -293,7 +258,7 @@ export class Turn {
     const { model, instructions } = context;
     const messages = conversation.read(await this.pictures.show(conversation.images));
     if (messages.length === 0) throw new Failure("harness_failed", "There is no message to work on.");
-    const input = this.nextInput();
+    const input = this.room.nextInput;
     const refused = await this.reserve(input);
     if (refused) return refused;
     let said = "";
@@ -313,21 +278,17 @@ export class Turn {
     this.halt.throwIfAborted();
     switch (call.type) {
       case "answer": {
-        this.squeezes = 0;
-        const conversationTokens = conversation.tokens;
-        this.lastCall = spentBy(call.usage);
-        const { input: tokens } = this.lastCall;
-        // Some servers count nothing.
-        if (tokens > 0) this.measured = { tokens, conversation: conversationTokens };
+        const spent = spentBy(call.usage);
+        this.ledger.lastCall = spent;
+        this.room.answered(spent.input);
         return this.record(
           limit ? { ...call, calls: call.calls.filter(({ tool }) => form && tool === FINISH) } : call,
         );
       }
       case "overflow":
         await this.count(nothingSpent);
-        if (this.squeezes >= MAX_SQUEEZES) throw tooLong(context.model_facts.context_tokens);
-        // Whatever we were told, the context is smaller than this.
-        this.capacity = { ...this.capacity, context_tokens: Math.min(this.capacity.context_tokens, input) };
+        if (this.room.isExhausted) throw tooLong(context.model_facts.context_tokens);
+        this.room.overflowed(input);
         await this.makeRoom(interrupt, limit);
         return "again";
       case "failed":
@@ -348,7 +309,7 @@ export class Turn {
    * next try: where it stands in the log says what belongs to one step.
    */
   private async retry({ attempt, reason, delay_ms, usage }: Retry) {
-    this.usage = withTokens(this.usage, spentBy(usage), this.context.prices);
+    this.ledger.tried(spentBy(usage));
     const message = `Try ${attempt} of the model call failed (${reason}); the next comes in ${Math.ceil(delay_ms / 1000)} s.`;
     await this.emit({ type: "notice", data: { code: "model_retry", message } });
   }
@@ -373,11 +334,8 @@ export class Turn {
   }
 
   private async count(spent: Spent) {
-    const seconds = this.context.usage.run_seconds + (performance.now() - this.began) / 1000;
-    const run_seconds = Math.round(seconds * 1000) / 1000;
-    this.usage = { ...withCall(this.usage, spent, this.context.prices), run_seconds };
-    await this.emit({ type: "usage.updated", data: this.usage });
-    this.context.budget?.settle(this.usage.cost_usd);
+    await this.emit({ type: "usage.updated", data: this.ledger.called(spent) });
+    this.ledger.settle();
   }
 
   private async act(call: ToolCall, interrupt: AbortSignal) {

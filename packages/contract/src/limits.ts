@@ -8,6 +8,8 @@ export const limits = {
   jsonDepth: 64,
   /** Members and items, however deep, of a caller's body. */
   jsonValues: 20_000,
+  /** Of these, in one object or list. */
+  jsonEntries: 2_000,
   /** What a refusal names one by one. */
   faults: 50,
   prompt: 256 * KIB,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { SharedBudget } from "@outrider/agent/turn";
+import type { SharedBudget } from "@outrider/agent/ledger";
 import type { Assignment } from "@outrider/contract/worker";
 import type { Server } from "./server.ts";
 

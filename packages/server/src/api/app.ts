@@ -14,12 +14,14 @@ import type { Tx } from "../store/db.ts";
 import { createAuthenticator } from "./auth.ts";
 import { registerBlobs } from "./blobs.ts";
 import { Bodies } from "./bodies.ts";
+import { boundBody, leave, leaveUnread } from "./body.ts";
 import { type Call, type Handler, type Handlers, type Result, type Services, STREAMED } from "./call.ts";
 import type { Front } from "./front.ts";
 import { headersOfAll } from "./headers.ts";
 import { type Outcome, once, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json.ts";
 import { createMetrics } from "./metrics.ts";
+import { callersModesty, workersModesty } from "./modest.ts";
 import { problem, refusalOf } from "./problem.ts";
 import { createRateLimits, subjectOf } from "./rate-limits.ts";
 import {
@@ -92,9 +94,6 @@ const all: Operation[] = [
 /** Their handlers see to a transaction themselves where they need one; for an idempotency key they are given one. */
 const ownTransactions = new Set(["createRun", "createRunAlias"]);
 
-const LINGER_MS = 1_000;
-/** How long the body of a call may take to arrive. */
-const BODY_MS = 60_000;
 /** After this long, a stop no longer waits for requests, be they at work or half sent. */
 const FINISH_MS = 8_000;
 
@@ -145,12 +144,14 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(headersOfAll(request.id, front.isStrict));
-    boundBody(request);
-    if (!request.headers.host && request.raw.httpVersion === "1.1") {
-      throw new Refusal("invalid_request", "Send a `Host` header.");
+    boundBody(request, (socket) => answerUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, socket));
+    const hosts = request.raw.headersDistinct.host ?? [];
+    if (hosts.length > 1 || (!hosts[0] && request.raw.httpVersion === "1.1")) {
+      throw new Refusal("invalid_request", "Send one `Host` header.");
     }
   });
   app.addHook("onResponse", async (request, reply) => {
+    leaveUnread(request);
     const { operation = "other" } = request.routeOptions.config as { operation?: string };
     metrics.answered({ operation, status: reply.statusCode, seconds: reply.elapsedTime / 1_000 });
     const ms = Math.round(reply.elapsedTime * 10) / 10;
@@ -208,32 +209,14 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     // What workers send is the work that is under way, which is finished.
     const isWrite = route.method !== "GET" && route.scope !== "worker";
     if (isWrite && !route.whileReadOnly) services.brake.requireWritable();
-    if (route.scope !== "worker") await makeRoom(principal, request, reply);
-  }
-
-  /** Until the answer has left, or nobody is there to take it. */
-  async function makeRoom(principal: Principal, request: FastifyRequest, { raw }: FastifyReply) {
-    const { "content-length": length, "transfer-encoding": coding } = request.headers;
-    const { bodyLimit } = request.routeOptions;
-    const bytes = coding === undefined ? Number(length ?? 0) : bodyLimit;
-    const leave = await bodies.enter(subjectOf(principal), Math.min(bytes, bodyLimit));
-    if (!leave) return;
-    const { socket } = request.raw;
-    const over = () => {
-      raw.off("close", over);
-      socket.off("close", over);
-      leave();
-    };
-    raw.once("close", over);
-    socket.once("close", over);
-    if (socket.destroyed) over();
+    if (route.scope !== "worker") await bodies.admit(subjectOf(principal), request, reply);
   }
 
   async function answer({ id, route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {
     const principal = principals.get(request) as Principal;
     const raw = bodyOf(request);
     const json =
-      raw.length > 0 ? readJson(raw, route.scope === "worker" ? Infinity : limits.jsonValues) : undefined;
+      raw.length > 0 ? readJson(raw, route.scope === "worker" ? workersModesty : callersModesty) : undefined;
     const said = new Set<string>();
     const over: ((isCommitted: boolean) => void)[] = [];
     const work = async (sql: Services["db"] | Tx): Promise<Result | typeof STREAMED> => {
@@ -316,16 +299,6 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     return answerFailure(refusal, request, reply.header("allow", allow));
   }
 
-  /** Files of workers take as long as they take, in a corner of their own. */
-  function boundBody({ raw, routeOptions }: FastifyRequest) {
-    const { operation } = routeOptions.config as { operation?: string };
-    const isEmpty = raw.headers["content-length"] === undefined && !raw.headers["transfer-encoding"];
-    if (isEmpty || operation === "worker.putBlob") return;
-    const late = () => raw.complete || answerUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, raw.socket);
-    const timer = setTimeout(late, BODY_MS);
-    raw.once("close", () => clearTimeout(timer));
-  }
-
   /** What is not even HTTP: no request exists, so the problem is written to the socket. */
   function answerUnreadable(error: { code?: string }, socket: Socket) {
     if (socket.destroyed || error.code === "ECONNRESET") return;
@@ -346,9 +319,9 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
       connection: "close",
     });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    socket.end(`HTTP/1.1 400 Bad Request\r\n${head}\r\n${text}`);
-    // Time to read the answer; nobody else closes this connection if the client does not.
-    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.write(`HTTP/1.1 400 Bad Request\r\n${head}\r\n${text}`);
+    // Nobody else closes this connection if the client does not.
+    leave(socket);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { Refusal, tooMany } from "../engine/refusal.ts";
 
 const MIB = 1024 ** 2;
@@ -32,6 +33,25 @@ export class Bodies {
 
   constructor(bounds: BodyBounds = usual) {
     this.#bounds = bounds;
+  }
+
+  /** Waits for room for the body of a request, which has it until the answer has left or nobody is there to take it. */
+  async admit(subject: string, { raw, headers, routeOptions }: FastifyRequest, reply: FastifyReply) {
+    const { "content-length": length, "transfer-encoding": coding } = headers;
+    const { bodyLimit } = routeOptions;
+    const bytes = coding === undefined ? Number(length ?? 0) : bodyLimit;
+    const leave = await this.enter(subject, Math.min(bytes, bodyLimit));
+    if (!leave) return;
+    const { socket } = raw;
+    const over = () => {
+      reply.raw.off("close", over);
+      socket.off("close", over);
+      leave();
+    };
+    // An answer that waits behind another on its connection does not hear of the connection's end.
+    reply.raw.once("close", over);
+    socket.once("close", over);
+    if (socket.destroyed) over();
   }
 
   /** Resolves when there is room, with the way to give it back where there is something to give back. */

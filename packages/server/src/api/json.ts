@@ -1,20 +1,19 @@
 import { cut } from "@outrider/contract/fault";
-import { limits } from "@outrider/contract/limits";
 import { badMember, Refusal } from "../engine/refusal.ts";
 import { requireUniqueMembers } from "./members.ts";
-import { requireModest } from "./modest.ts";
+import { callersModesty, type Modesty, requireModest } from "./modest.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
 /** A body as JSON, without anything that the database, or a later reader, could not keep as it was sent. */
-export function readJson(body: Buffer, mostValues: number = limits.jsonValues): unknown {
+export function readJson(body: Buffer, modesty: Modesty = callersModesty): unknown {
   let text: string;
   try {
     text = decoder.decode(body);
   } catch {
     throw new Refusal("invalid_request", "The body is not valid UTF-8.");
   }
-  requireModest(text, mostValues);
+  requireModest(text, modesty);
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -8,8 +8,9 @@ const STALLED_MS = 60_000;
 let open = 0;
 export const openStreams = () => open;
 
+/** Who asks for the head alone would wait for an end that never comes. */
 export function asksForStream(request: FastifyRequest): boolean {
-  return /text\/event-stream/i.test(request.headers.accept ?? "");
+  return request.method !== "HEAD" && /text\/event-stream/i.test(request.headers.accept ?? "");
 }
 
 /** Where a stream that broke off is to go on. */
