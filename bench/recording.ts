@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { pino } from "pino";
 import { createApp } from "../packages/server/src/api/app.ts";
 import type { Services } from "../packages/server/src/api/call.ts";
+import { Streams } from "../packages/server/src/api/streams.ts";
 import { openBlobs } from "../packages/server/src/engine/blobs.ts";
 import { openBrake } from "../packages/server/src/engine/brake.ts";
 import { Claimants } from "../packages/server/src/engine/claimants.ts";
@@ -79,6 +80,7 @@ export async function recordRequests(
   stack.defer(() => pulse.stop());
   const rates = new Rates(aside);
   stack.defer(() => rates.close());
+  const stopping = new AbortController().signal;
   const services: Services = {
     db,
     claims: db,
@@ -100,7 +102,8 @@ export async function recordRequests(
     tally,
     gitHost: "",
     origin: () => "",
-    stopping: new AbortController().signal,
+    streams: new Streams({ most: 1, mostEach: 1 }, stopping),
+    stopping,
   };
   const front = {
     createServer: (answer: RequestListener) => createServer(answer),

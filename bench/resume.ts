@@ -48,7 +48,7 @@ export async function benchResume(): Promise<Verdict[]> {
   const anchor = async () => {
     let count = 0;
     for (let after = 0, read = -1; read !== 0; ) {
-      const events = await listEvents(db, { runId, after, limit: pageSize });
+      const { events } = await listEvents(db, { runId, after, limit: pageSize });
       read = events.length;
       count += read;
       after = events.at(-1)?.seq ?? after;

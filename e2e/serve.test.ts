@@ -331,7 +331,7 @@ describe("a stop", () => {
     await expectNothingOn(home);
   });
 
-  test.each(["SIGINT", "SIGTERM"] as const)(
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     "by %s in the middle of a start leaves no process",
     async (signal) => {
       const starting = startServing({ dataDir: home });

@@ -11,6 +11,9 @@ export interface Config extends Exposure {
   /** In all, and from one address. */
   maxConnections: number;
   maxConnectionsPerAddress: number;
+  /** Of all callers on this server, and of one key or person. */
+  maxStreams: number;
+  maxStreamsPerKey: number;
   databaseUrl?: string;
   /** 32 bytes; made in the data folder where none is given. */
   masterKey?: Buffer;
@@ -86,6 +89,8 @@ const schema = z.object({
   trustProxy: Addresses,
   maxConnections: connections(10_000),
   maxConnectionsPerAddress: connections(1_000),
+  maxStreams: connections(5_000),
+  maxStreamsPerKey: connections(500),
   databaseUrl: z
     .string()
     .regex(/^postgres(ql)?:\/\//, { error: "must begin with postgres://" })
@@ -149,6 +154,8 @@ const variables = {
   trustProxy: "OUTRIDER_TRUST_PROXY",
   maxConnections: "OUTRIDER_MAX_CONNECTIONS",
   maxConnectionsPerAddress: "OUTRIDER_MAX_CONNECTIONS_PER_ADDRESS",
+  maxStreams: "OUTRIDER_MAX_STREAMS",
+  maxStreamsPerKey: "OUTRIDER_MAX_STREAMS_PER_KEY",
   databaseUrl: "DATABASE_URL",
   masterKey: "OUTRIDER_MASTER_KEY",
   logLevel: "OUTRIDER_LOG_LEVEL",

@@ -4,6 +4,7 @@ import { linkAddress } from "@outrider/contract/sign-in";
 import { type Logger, type LoggerOptions, pino } from "pino";
 import { createApp } from "./api/app.ts";
 import { type Front, openFront } from "./api/front.ts";
+import { Streams } from "./api/streams.ts";
 import { isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
@@ -166,6 +167,7 @@ export async function startServer(config: Config): Promise<Server> {
       brake,
       tally,
       origin: front.origin,
+      streams: new Streams({ most: config.maxStreams, mostEach: config.maxStreamsPerKey }, stopping.signal),
       stopping: stopping.signal,
     };
     const app = createApp({ services, front, trustProxy: config.trustProxy, log });

@@ -174,7 +174,7 @@ describe("a claim", () => {
   test("comes with the log as the log has it", async () => {
     const { run_id, history } = await engine.claimed();
     expect(history.map(({ type }) => type)).toEqual(["run.created", "run.claimed"]);
-    expect(history).toEqual([...(await listEvents(engine.db, { runId: run_id, after: 0, limit: 10 }))]);
+    expect(history).toEqual((await listEvents(engine.db, { runId: run_id, after: 0, limit: 10 })).events);
   });
 
   test("says that its worker lives every few seconds, and not each time that it looks", async () => {

@@ -241,6 +241,35 @@ describe("two servers", () => {
     expect([good, elsewhere, shown].map(byStatus)).toEqual([{ 200: 4 }, { 401: 2 }, { 429: 2 }]);
   });
 
+  test("take no more requests with a good link from one address than of one key", async () => {
+    const { body: run } = await servers.first.call("POST", "/agent/run", { body: { prompt: "SAY: a" } });
+    const { body: share } = await servers.first.call("POST", `/agent/runs/${run.run_id}/share`);
+    const path = `/../..${new URL(share.link).pathname}`;
+    const from = (address: string) => ({ key: null, headers: { "x-forwarded-for": address } });
+    const { here, elsewhere } = await inOneMinute(async () => {
+      const address = `198.51.100.${Math.floor(Math.random() * 250)}`;
+      return {
+        here: await ask(LIMITS.requests + 20, "GET", path, from(address)),
+        elsewhere: await ask(2, "GET", path, from("203.0.113.1")),
+      };
+    });
+    expect([here, elsewhere].map(byStatus)).toEqual([{ 200: LIMITS.requests, 429: 20 }, { 200: 2 }]);
+  });
+
+  test("do not look at passwords from an address that has guessed too often", async () => {
+    const replies = await inOneMinute(async () => {
+      const email = `${crypto.randomUUID()}@example.com`;
+      const headers = {
+        "x-forwarded-for": `2001:db8:1:${Math.floor(Math.random() * 0xffff).toString(16)}::1`,
+      };
+      const body = { email, password: "not the password" };
+      return ask(LIMITS.failures + 20, "POST", "/auth/sign-in", { key: null, headers, body });
+    });
+    const unseen = replies.filter(({ text }) => text.includes("without a good key"));
+    expect(unseen).toHaveLength(20);
+    expect(byStatus(unseen)).toEqual({ 429: 20 });
+  });
+
   test("count what is refused in their metrics", async () => {
     const metrics = await servers.first.call("GET", `${servers.first.origin}/metrics`);
     for (const limit of ["requests", "creations", "failures"]) {

@@ -1,10 +1,13 @@
 import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { Agent } from "node:https";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { sortOut } from "../src/api/tls/both.ts";
 import { selfSigned } from "../src/api/tls/self-signed.ts";
 import { readConfig } from "../src/config.ts";
 import { startServer } from "../src/main.ts";
@@ -63,6 +66,19 @@ describe("a server with a certificate of the operator's", () => {
     expect(warned.text).toContain(`use ${server.origin}. If you have sent a key, it travelled in the clear`);
     const post = await get(`${plain}/api/v1/agent/run`, { method: "POST" });
     expect(post.status).toBe(400);
+  });
+
+  test("hangs up on who begins a plain request and never ends it", async () => {
+    const sort = sortOut(() => "https://runs.example", 300);
+    const listener = createServer((socket) => sort(socket, () => socket.destroy())).listen(0, "127.0.0.1");
+    await once(listener, "listening");
+    const { port } = listener.address() as AddressInfo;
+    const socket = connect(port, "127.0.0.1").on("error", () => {});
+    socket.resume().write("GET / HTTP/1.1\r\nX-Slow: ");
+    const dripping = setInterval(() => socket.write("a"), 50);
+    await once(socket, "close", { signal: AbortSignal.timeout(10_000) });
+    clearInterval(dripping);
+    listener.close();
   });
 
   test("uses a renewed certificate without a restart, and without dropping a connection", async () => {

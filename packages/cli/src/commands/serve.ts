@@ -38,7 +38,8 @@ export const serveCommand = new Command("serve")
     let isStopping = false;
     let workers: ReturnType<typeof startLocalWorkers> | undefined;
     // From the first moment on: a start that is broken off must not leave its database running.
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    // Where there is a certificate, SIGHUP is the word to read it again; else it is what it is for every program.
+    for (const signal of ["SIGINT", "SIGTERM", ...(config.tls ? [] : ["SIGHUP" as const])] as const) {
       process.once(signal, async () => {
         isStopping = true;
         say("Stopping: requests are finished, then the database is stopped.");

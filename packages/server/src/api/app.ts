@@ -13,6 +13,7 @@ import { Refusal } from "../engine/refusal.ts";
 import type { Tx } from "../store/db.ts";
 import { createAuthenticator } from "./auth.ts";
 import { registerBlobs } from "./blobs.ts";
+import { Bodies } from "./bodies.ts";
 import { boundBody, leave, leaveUnread } from "./body.ts";
 import { type Call, type Handler, type Handlers, type Result, type Services, STREAMED } from "./call.ts";
 import type { Front } from "./front.ts";
@@ -22,7 +23,7 @@ import { readJson } from "./json.ts";
 import { createMetrics } from "./metrics.ts";
 import { callersModesty, workersModesty } from "./modest.ts";
 import { problem, refusalOf } from "./problem.ts";
-import { createRateLimits } from "./rate-limits.ts";
+import { createRateLimits, subjectOf } from "./rate-limits.ts";
 import {
   BASE,
   bodyMembers,
@@ -136,6 +137,7 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
   });
   const authenticator = createAuthenticator(services, rateLimits);
   const principals = new WeakMap<FastifyRequest, Principal>();
+  const bodies = new Bodies();
   const methodsOf = routesOf(app);
 
   // Node would answer by itself, and not with a problem.
@@ -145,8 +147,9 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(headersOfAll(request.id, front.isStrict));
     boundBody(request, (socket) => answerUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, socket));
-    if (!request.headers.host && request.raw.httpVersion === "1.1") {
-      throw new Refusal("invalid_request", "Send a `Host` header.");
+    const hosts = request.raw.headersDistinct.host ?? [];
+    if (hosts.length > 1 || (!hosts[0] && request.raw.httpVersion === "1.1")) {
+      throw new Refusal("invalid_request", "Send one `Host` header.");
     }
   });
   app.addHook("onResponse", async (request, reply) => {
@@ -209,6 +212,7 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     // What workers send is the work that is under way, which is finished.
     const isWrite = route.method !== "GET" && route.scope !== "worker";
     if (isWrite && !route.whileReadOnly) services.brake.requireWritable();
+    if (route.scope !== "worker") await bodies.admit(subjectOf(principal), request, reply);
   }
 
   async function answer({ id, route, handler }: Operation, request: FastifyRequest, reply: FastifyReply) {

@@ -21,6 +21,7 @@ import type { Wake } from "../engine/wake.ts";
 import type { Watch } from "../engine/watch.ts";
 import type { Db, Sql, Tx } from "../store/db.ts";
 import type { RateLimits } from "./rate-limits.ts";
+import type { Streams } from "./streams.ts";
 
 /** What handlers work with, made once by the composition root. */
 export interface Services {
@@ -49,6 +50,7 @@ export interface Services {
   gitHost: string;
   /** The address that links in answers begin with. */
   origin(): string;
+  streams: Streams;
   /** Ends when the server stops; streams end with it. */
   stopping: AbortSignal;
 }

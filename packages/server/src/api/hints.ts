@@ -1,11 +1,11 @@
 import type { RunItem } from "@outrider/contract/run";
 import type { FastifyReply } from "fastify";
+import type { Principal } from "../engine/principal.ts";
 import { topics } from "../engine/wake.ts";
 import { findSpentCredentials } from "../store/credentials.ts";
 import { readClock } from "../store/db.ts";
 import { listRuns, type RunFilter, type RunPosition } from "../store/run-list.ts";
 import type { Services } from "./call.ts";
-import { openStream } from "./sse.ts";
 
 /** A credential that is revoked is noticed within a second. */
 const LOOK_AGAIN_MS = 800;
@@ -16,14 +16,14 @@ const LIMIT = 500;
 interface Hinting {
   services: Services;
   reply: FastifyReply;
-  credentialId: string;
+  principal: Principal;
   filter: RunFilter;
 }
 
 /** Tells which runs have changed, no more: who wants to know how reads the run. */
-export async function streamHints({ services, reply, credentialId, filter }: Hinting): Promise<void> {
-  const { db, wake, stopping } = services;
-  const stream = openStream(reply, stopping);
+export async function streamHints({ services, reply, principal, filter }: Hinting): Promise<void> {
+  const { db, wake, streams } = services;
+  const stream = streams.open(reply, principal);
   let since = await readClock(db);
   let said = new Map<string, string>();
   try {
@@ -43,7 +43,7 @@ export async function streamHints({ services, reply, credentialId, filter }: Hin
       const newest = [...changed.values()].at(-1);
       const behind = newest && new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
       if (behind && behind > since) since = behind;
-      if ((await findSpentCredentials(db, [credentialId])).length > 0) break;
+      if ((await findSpentCredentials(db, [principal.credentialId])).length > 0) break;
       await heard;
     }
   } finally {

@@ -12,13 +12,15 @@ export type RateName = (typeof rateNames)[number];
 const creations = new Set(["createRun", "createRunAlias"]);
 
 /** The failures that guessing shows: with them, the caller has used up one of an address's tries. */
-const guesses = new Set(["authentication_required", "resource_not_found"]);
+const guesses = new Set(["authentication_required", "resource_not_found", "rate_limited"]);
 
 export interface RateLimits {
   /** Counts a request of somebody known, and tells where that stands. Refuses where the allowance is used up. */
   count(principal: Principal, request: FastifyRequest, reply: FastifyReply): Promise<void>;
   /** Work by which a stranger could find out whether a guess is right. Not begun where the address has guessed too often. */
   guess<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T>;
+  /** Counts a request of somebody who needs no name, as many from one address as of a key. */
+  countStranger(request: FastifyRequest, reply: FastifyReply): Promise<void>;
   /** Where the caller stands, without counting. */
   look(principal: Principal): Promise<Record<"requests" | "creations", Standing>>;
 }
@@ -59,6 +61,15 @@ export function createRateLimits({ rates, settings, refused }: RateLimitOptions)
       }
     },
 
+    async countStranger(request, reply) {
+      const requests = await rates.take(`requests address ${networkOf(request.ip)}`, requestsPerMinute);
+      reply.headers(headersOf({ requests }));
+      if (requests.isRefused) {
+        const detail = `An address can make ${requestsPerMinute} requests with links a minute.`;
+        throw refuse("requests", requests, detail);
+      }
+    },
+
     async guess(request, work) {
       const subject = `failures ${networkOf(request.ip)}`;
       const { giveBack, ...taken } = await rates.lend(subject, failuresPerMinute);
@@ -88,7 +99,7 @@ export function createRateLimits({ rates, settings, refused }: RateLimitOptions)
 }
 
 /** A person has one allowance for all browsers in which they are signed in. */
-function subjectOf({ key, personUid }: Principal): string {
+export function subjectOf({ key, personUid }: Principal): string {
   return key ? `key ${key.key_id}` : `person ${personUid}`;
 }
 

@@ -28,9 +28,18 @@ export function registerService(app: FastifyInstance, { services, metrics, authe
 
   app.get("/readyz", { config: { operation: "readiness" } }, async () => {
     if (services.stopping.aborted) throw new Refusal("resource_unavailable", "The service is stopping.");
-    await services.pulse.bounded(() => services.db`select 1`);
+    await services.pulse.bounded(askDatabase);
     return { status: "ready" };
   });
+
+  // Anybody may ask, as often as they like: those who ask in the same moment are told the same.
+  let asked: Promise<unknown> | undefined;
+  function askDatabase() {
+    asked ??= services.db`select 1`.finally(() => {
+      asked = undefined;
+    });
+    return asked;
+  }
 
   app.get("/metrics", { config: { operation: "metrics" } }, async (request, reply) => {
     await admit(request, reply);

@@ -1,6 +1,6 @@
 import { ListEventsQuery } from "@outrider/contract/query";
 import { Uuid } from "@outrider/contract/text";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { notFound } from "../engine/refusal.ts";
 import { getSharedRun, requireShared } from "../engine/shares.ts";
 import { findArtifact } from "../store/artifacts.ts";
@@ -33,12 +33,19 @@ export function registerShared(
       reply.headers(discreet);
     });
 
+    /** A link has no owner whose allowance it could use up, and whoever has it may pass it on. */
+    const admit = async <T>(request: FastifyRequest, reply: FastifyReply, find: () => Promise<T>) => {
+      const found = await rateLimits.guess(request, find);
+      await rateLimits.countStranger(request, reply);
+      return found;
+    };
+
     corner.get<{ Params: { token: string } }>(
       `${SHARED}/:token`,
       { config: { operation: "shared.transcript" } },
       async (request, reply) => {
         if (wantsPage(request)) return app.sendPage(request, reply);
-        const run = await rateLimits.guess(request, () => getSharedRun(db, request.params.token));
+        const run = await admit(request, reply, () => getSharedRun(db, request.params.token));
         requireAcceptable(transcript, request);
         const [, query = ""] = request.url.split("?");
         const part = parse(ListEventsQuery, readQuery(query, ListEventsQuery), "query");
@@ -51,7 +58,7 @@ export function registerShared(
       `${SHARED}/:token/diff`,
       { config: { operation: "shared.diff" } },
       async (request, reply) => {
-        const runId = await rateLimits.guess(request, () => requireShared(db, request.params.token));
+        const runId = await admit(request, reply, () => requireShared(db, request.params.token));
         await sendDiff(reply, { sql: db, blobs, runId });
         return reply;
       },
@@ -61,7 +68,7 @@ export function registerShared(
       `${SHARED}/:token/artifacts/:artifactId`,
       { config: { operation: "shared.artifact" } },
       async (request, reply) => {
-        const runId = await rateLimits.guess(request, () => requireShared(db, request.params.token));
+        const runId = await admit(request, reply, () => requireShared(db, request.params.token));
         const { data: artifactId } = Uuid.safeParse(request.params.artifactId);
         const artifact = artifactId && (await findArtifact(db, artifactId));
         if (!artifact || artifact.run_id !== runId) throw notFound("artifact");

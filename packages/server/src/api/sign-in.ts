@@ -39,9 +39,10 @@ export function registerSignIn(app: FastifyInstance, { services, authenticator, 
       if (sender !== undefined || site !== undefined) requireOwnPage(request, origin());
     });
 
-    corner.post(`${BASE}/auth/sign-in`, options("auth.signIn"), async (request, reply) =>
-      welcome(reply, await signInByPassword(db, read(SignInRequest, request), request.ip)),
-    );
+    corner.post(`${BASE}/auth/sign-in`, options("auth.signIn"), async (request, reply) => {
+      const asked = read(SignInRequest, request);
+      return welcome(reply, await rateLimits.guess(request, () => signInByPassword(db, asked, request.ip)));
+    });
 
     corner.post(`${BASE}/auth/link`, options("auth.useLink"), async (request, reply) => {
       const { token } = read(UseLinkRequest, request);
@@ -53,7 +54,7 @@ export function registerSignIn(app: FastifyInstance, { services, authenticator, 
       const token = readSessionCookie(request, origin());
       if (token) requireOwnPage(request, origin());
       const hash = token && hashSession(token);
-      if (hash) await endSession(db, hash);
+      if (hash) await rateLimits.guess(request, () => end(hash)).catch(unlessUnknown);
       return reply.code(204).header("set-cookie", endedCookie(origin())).send();
     });
 
@@ -64,9 +65,18 @@ export function registerSignIn(app: FastifyInstance, { services, authenticator, 
     });
   });
 
+  async function end(hash: Buffer) {
+    if (!(await endSession(db, hash))) throw new Refusal("authentication_required", "The session is over.");
+  }
+
   function welcome(reply: FastifyReply, { token, principal }: SignedIn) {
     return reply.code(200).header("set-cookie", sessionCookie(origin(), token)).send(meOf(principal));
   }
+}
+
+/** Who is signed out already is told the same as who was not. */
+function unlessUnknown(error: unknown) {
+  if (!(error instanceof Refusal && error.code === "authentication_required")) throw error;
 }
 
 function options(operation: string) {

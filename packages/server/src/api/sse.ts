@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { badMember } from "../engine/refusal.ts";
+import { badMember, Refusal } from "../engine/refusal.ts";
 
 const HEARTBEAT_MS = 15_000;
 /** Who has not read for so long is hung up on: what waits for a reader holds memory, and with streams any number may. */
@@ -10,8 +10,9 @@ export const openStreams = () => open;
 let hungUpOn = 0;
 export const stalledStreams = () => hungUpOn;
 
+/** Who asks for the head alone would wait for an end that never comes. */
 export function asksForStream(request: FastifyRequest): boolean {
-  return /text\/event-stream/i.test(request.headers.accept ?? "");
+  return request.method !== "HEAD" && /text\/event-stream/i.test(request.headers.accept ?? "");
 }
 
 /** Where a stream that broke off is to go on. */
@@ -38,16 +39,17 @@ export interface EventStream {
 export function openStream(
   reply: FastifyReply,
   stopping: AbortSignal,
-  { stalledMs = STALLED_MS } = {},
+  { stalledMs = STALLED_MS, closed: wasClosed = () => {} }: { stalledMs?: number; closed?: () => void } = {},
 ): EventStream {
-  reply.hijack();
   const { raw } = reply;
+  const { socket } = raw.req;
+  // One that waits for an answer before it would hear of no end: not of its reader's, and not of the connection's.
+  if (raw.socket === null && !socket.destroyed)
+    throw new Refusal("invalid_request", "A stream cannot be asked for before earlier answers have come.");
+  reply.hijack();
   const closed = new AbortController();
   open++;
-  raw.on("close", () => {
-    open--;
-    closed.abort();
-  });
+  raw.once("close", over);
   const signal = AbortSignal.any([closed.signal, stopping]);
   raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
@@ -64,12 +66,21 @@ export function openStream(
   const mustBeRead = () => {
     stalled ??= setTimeout(() => {
       hungUpOn++;
-      raw.destroy();
+      socket.destroy();
     }, stalledMs);
   };
   raw.on("drain", isRead);
-  raw.on("close", isRead);
   const heartbeat = setInterval(() => hint(": still here\n\n"), HEARTBEAT_MS);
+  // Who has gone while we looked who they are has been told of already.
+  if (socket.destroyed) over();
+
+  function over() {
+    if (closed.signal.aborted) return;
+    closed.abort();
+    isRead();
+    open--;
+    wasClosed();
+  }
 
   function push(text: string): boolean {
     const isTaken = raw.write(text);

@@ -23,9 +23,9 @@ async function* eventsOf(
   { after: start = 0, limit = Infinity }: Part,
 ): AsyncGenerator<RunEvent> {
   for (let after = start, left = limit; left > 0; ) {
-    const events = await listEvents(db, { runId, after, limit: Math.min(PAGE, left) });
+    const { events, isCut } = await listEvents(db, { runId, after, limit: Math.min(PAGE, left) });
     yield* events;
-    if (events.length < PAGE) return;
+    if (!isCut && events.length < PAGE) return;
     after = events.at(-1)?.seq as number;
     left -= events.length;
   }

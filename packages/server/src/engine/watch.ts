@@ -20,6 +20,8 @@ interface Waiter {
 export interface Look {
   head: Head | undefined;
   events: RunEvent[];
+  /** Large ones are behind these, although fewer were read than asked for. */
+  isCut: boolean;
 }
 
 /**
@@ -93,7 +95,7 @@ export function openWatch({ db, wake, tally, log }: WatchOptions): Watch {
   }): Promise<Look> {
     // The state is read before the events: if it is final, nothing comes behind what is read next.
     const head = await findHead(db, runId);
-    return { head, events: await listEvents(db, { runId, after, limit }) };
+    return { head, ...(await listEvents(db, { runId, after, limit })) };
   }
 
   const ticker = setInterval(ask, POLL_MS);

@@ -4,15 +4,48 @@ import type { DeliveredFollowup } from "@outrider/contract/worker";
 import type { Sql, Tx } from "./db.ts";
 import { present } from "./runs.ts";
 
+/** Of one read, as the database stores them, which may be compressed, and as we hold them. */
+const STORED_BYTES = 512 * 1024;
+const HELD_CHARACTERS = 2 * 1024 * 1024;
+
+/**
+ * Events behind `after`, in order: `limit` of them, or fewer where they are large. What is read stays in memory until the
+ * reader has taken it, who may be slow and one of many; an event can be as long as a prompt.
+ */
 export async function listEvents(
   sql: Sql,
   { runId, after, limit }: { runId: string; after: number; limit: number },
-): Promise<RunEvent[]> {
-  const rows = await sql<RunEvent[]>`
-    select run_id, seq, type, created_at, turn, attempt, data from events
-    where run_id = ${runId} and seq > ${after}
-    order by seq limit ${limit}`;
-  return rows.length > 0 ? rows : removalOf(sql, runId, after);
+): Promise<{ events: RunEvent[]; isCut: boolean }> {
+  const rows = await sql<(RunEvent & { behind: number })[]>`
+    select run_id, seq, type, created_at, turn, attempt, data, behind from (
+      select e.*, count(*) over () - row_number() over in_order as behind,
+        sum(pg_column_size(data)) over in_order - pg_column_size(data) as before
+      from (
+        select run_id, seq, type, created_at, turn, attempt, data from events
+        where run_id = ${runId} and seq > ${after} order by seq limit ${limit}
+      ) e window in_order as (order by seq)
+    ) e where before < ${STORED_BYTES} order by seq`;
+  if (rows.length === 0) return { events: await removalOf(sql, runId, after), isCut: false };
+  const events: RunEvent[] = [];
+  let room = HELD_CHARACTERS;
+  let left = 0;
+  for (const { behind, ...event } of rows) {
+    if (room <= 0) break;
+    room -= lengthOf(event.data);
+    left = Number(behind);
+    events.push(event as RunEvent);
+  }
+  return { events, isCut: left > 0 };
+}
+
+/** About what it takes: most of what can be long is text that stands at the top. */
+function lengthOf(data: object): number {
+  let sum = 0;
+  for (const value of Object.values(data)) {
+    if (typeof value === "string") sum += value.length;
+    else if (typeof value === "object") sum += JSON.stringify(value).length;
+  }
+  return sum;
 }
 
 /** In the place of a log that retention has taken stands one event, with the last number, that says so. */

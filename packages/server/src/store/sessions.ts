@@ -60,8 +60,11 @@ export async function noteSessionUse(sql: Sql, sessionIds: string[]): Promise<vo
     update people set last_seen_at = outrider_now() where uid in (select person_uid from used)`;
 }
 
-export async function endSession(sql: Sql, hash: Buffer): Promise<void> {
-  await sql`update sessions set ended_at = outrider_now() where hash = ${hash} and ended_at is null`;
+/** Whether there was one to end. */
+export async function endSession(sql: Sql, hash: Buffer): Promise<boolean> {
+  const { count } = await sql`
+    update sessions set ended_at = outrider_now() where hash = ${hash} and ended_at is null`;
+  return count > 0;
 }
 
 /** All of a person's, or all but one. */

@@ -26,6 +26,13 @@ const wire: [name: string, bytes: (world: World) => string | Buffer, expected?: 
     () => `GET /api/v1/agent/runs HTTP/1.1\r\nConnection: close\r\n\r\n`,
     { says: "`Host`", instance: "/api/v1/agent/runs" },
   ],
+  [
+    "two hosts",
+    request(["Host: elsewhere"], "", "GET /api/v1/agent/runs HTTP/1.1"),
+    { says: "one `Host`", instance: "/api/v1/agent/runs" },
+  ],
+  ["lines that end without a carriage return", () => "GET /healthz HTTP/1.1\nHost: localhost\n\n"],
+  ["a carriage return alone in a header", request(["X-Test: 1\rX-Other: 2"])],
   ["a header without a colon", request(["Nonsense"])],
   ["a header with a space before its colon", request(["X-Test : 1"])],
   ["a header on two lines", request(["X-Test: 1\r\n 2"])],
@@ -42,6 +49,21 @@ const wire: [name: string, bytes: (world: World) => string | Buffer, expected?: 
   ["chunks and a length", request(["Transfer-Encoding: chunked", length], chunked)],
   ["an encoding that is not chunked last", request(["Transfer-Encoding: chunked, identity"], chunked)],
   ["an encoding with a character too many", request(["Transfer-Encoding: xchunked"], chunked)],
+  ["an encoding twice", request(["Transfer-Encoding: chunked", "Transfer-Encoding: identity"], chunked)],
+  ["chunks in chunks", request(["Transfer-Encoding: chunked, chunked"], chunked)],
+  ["chunks in HTTP/1.0", request(["Transfer-Encoding: chunked"], chunked, "POST /api/v1/agent/run HTTP/1.0")],
+  [
+    "a chunk's extension that ends without a carriage return",
+    request(["Transfer-Encoding: chunked"], `2;\nxx\r\n${chunked}`),
+  ],
+  [
+    "chunks whose lines end without a carriage return",
+    request(["Transfer-Encoding: chunked"], chunked.replaceAll("\r\n", "\n")),
+  ],
+  [
+    "a chunk of more bytes than can be counted",
+    request(["Transfer-Encoding: chunked"], `${"f".repeat(18)}\r\n`),
+  ],
   ["a chunk with a bad size", request(["Transfer-Encoding: chunked"], `zz\r\n${body}\r\n0\r\n\r\n`)],
   ["a chunk larger than it says", request(["Transfer-Encoding: chunked"], `2\r\n${body}\r\n0\r\n\r\n`)],
 ];

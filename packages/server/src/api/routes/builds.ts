@@ -2,6 +2,7 @@ import type { Build } from "@outrider/contract/build";
 import { limits } from "@outrider/contract/limits";
 import type { FastifyReply } from "fastify";
 import { requestBuild } from "../../engine/builds.ts";
+import type { Principal } from "../../engine/principal.ts";
 import { badMember, notFound } from "../../engine/refusal.ts";
 import { topics } from "../../engine/wake.ts";
 import { findBuild, listBuildEvents, listBuilds } from "../../store/builds.ts";
@@ -9,7 +10,7 @@ import { findSpentCredentials } from "../../store/credentials.ts";
 import type { Sql } from "../../store/db.ts";
 import { findEnvironment } from "../../store/environments.ts";
 import { created, gone, type Handlers, ok, type Services, STREAMED } from "../call.ts";
-import { asksForStream, lastEventId, openStream } from "../sse.ts";
+import { asksForStream, lastEventId } from "../sse.ts";
 
 const BATCH = 500;
 const LOOK_AGAIN_MS = 800;
@@ -26,13 +27,13 @@ interface Following {
   services: Services;
   reply: FastifyReply;
   place: { environmentId: string; buildId: string };
-  credentialId: string;
+  principal: Principal;
   after: number;
 }
 
-async function follow({ services, reply, place, credentialId, after }: Following): Promise<void> {
-  const { db, wake, stopping } = services;
-  const stream = openStream(reply, stopping);
+async function follow({ services, reply, place, principal, after }: Following): Promise<void> {
+  const { db, wake, streams } = services;
+  const stream = streams.open(reply, principal);
   try {
     for (let seq = after; !stream.signal.aborted; ) {
       const heard = wake.next(topics.build(place.buildId), { ms: LOOK_AGAIN_MS, signal: stream.signal });
@@ -44,7 +45,12 @@ async function follow({ services, reply, place, credentialId, after }: Following
       }
       seq = events.at(-1)?.seq ?? seq;
       if (events.length === BATCH) continue;
-      if (!build || isFinished(build) || (await findSpentCredentials(db, [credentialId])).length > 0) break;
+      if (
+        !build ||
+        isFinished(build) ||
+        (await findSpentCredentials(db, [principal.credentialId])).length > 0
+      )
+        break;
       await heard;
     }
   } finally {
@@ -79,7 +85,7 @@ export const buildHandlers: Pick<Handlers, "listBuilds" | "createBuild" | "getBu
       const after = lastSeen ?? query.after ?? 0;
       const [next] = await listBuildEvents(sql, { buildId, after, limit: 1 });
       if (isFinished(build) && !next) return gone;
-      await follow({ services, reply, place: params, credentialId: principal.credentialId, after });
+      await follow({ services, reply, place: params, principal, after });
       return STREAMED;
     }
     const limit = query.limit ?? limits.eventPageSize.default;

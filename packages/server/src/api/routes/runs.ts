@@ -98,7 +98,7 @@ export const runHandlers: Pick<
         (name) => query[name] !== undefined,
       );
       if (paging) throw badMember(paging, "goes with pages; a stream has none");
-      await streamHints({ services, reply, credentialId: principal.credentialId, filter });
+      await streamHints({ services, reply, principal, filter });
       return STREAMED;
     }
     const sort: RunSort = { by: query.sort_by ?? "created_at", order: query.sort_order ?? "desc" };

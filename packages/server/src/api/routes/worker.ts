@@ -103,8 +103,8 @@ export const workerHandlers: WorkerHandlers = {
   async history({ sql, params, query }) {
     const runId = await requireExecution(sql, params.executionId);
     const limit = query.limit ?? limits.eventPageSize.max;
-    const rows = await listEvents(sql, { runId, after: query.after ?? 0, limit: limit + 1 });
-    return ok({ events: rows.slice(0, limit), has_next_page: rows.length > limit });
+    const { events, isCut } = await listEvents(sql, { runId, after: query.after ?? 0, limit: limit + 1 });
+    return ok({ events: events.slice(0, limit), has_next_page: isCut || events.length > limit });
   },
 
   async attachment({ sql, params, reply }) {

@@ -3,25 +3,31 @@ import type { Socket } from "node:net";
 
 /** Every handshake begins with this byte, and no request does. */
 const HANDSHAKE = 0x16;
-const FIRST_BYTE_MS = 10_000;
+/** For the first byte of a handshake, or for all of a plain request. */
+const PATIENCE_MS = 10_000;
 
 /** Whoever speaks plain HTTP to a port of TLS is told where to go, instead of being hung up on. */
-export function sortOut(origin: () => string): (socket: Socket, secure: () => void) => void {
-  const plain = createServer({ requestTimeout: FIRST_BYTE_MS, keepAliveTimeout: 1 }, (request, response) =>
+export function sortOut(
+  origin: () => string,
+  patienceMs = PATIENCE_MS,
+): (socket: Socket, secure: () => void) => void {
+  const plain = createServer({ keepAliveTimeout: 1 }, (request, response) =>
     answer(request, response, origin()),
   );
   return (socket, secure) => {
     const hangUp = () => socket.destroy();
-    const timer = setTimeout(hangUp, FIRST_BYTE_MS);
+    const timer = setTimeout(hangUp, patienceMs);
     socket.once("close", () => clearTimeout(timer));
     socket.once("error", hangUp);
     socket.once("data", (bytes: Buffer) => {
-      clearTimeout(timer);
       socket.off("error", hangUp);
       socket.pause();
       socket.unshift(bytes);
-      if (bytes[0] === HANDSHAKE) secure();
-      else {
+      if (bytes[0] === HANDSHAKE) {
+        clearTimeout(timer);
+        secure();
+      } else {
+        // Nobody else looks how long it takes: a server that does not listen by itself bounds nothing.
         plain.emit("connection", socket);
         socket.resume();
       }
