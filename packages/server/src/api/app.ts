@@ -14,7 +14,6 @@ import type { Tx } from "../store/db.ts";
 import { createAuthenticator } from "./auth.ts";
 import { registerBlobs } from "./blobs.ts";
 import { Bodies } from "./bodies.ts";
-import { boundBody, leave, leaveUnread } from "./body.ts";
 import { type Call, type Handler, type Handlers, type Result, type Services, STREAMED } from "./call.ts";
 import type { Front } from "./front.ts";
 import { headersOfAll } from "./headers.ts";
@@ -56,6 +55,7 @@ import { registerService } from "./service.ts";
 import { registerShared } from "./shared.ts";
 import { registerSignIn } from "./sign-in.ts";
 import { asksForStream } from "./sse.ts";
+import { boundBody, leave, leaveUnread } from "./unread.ts";
 import { registerWeb } from "./web.ts";
 
 const handlers: Handlers = {
