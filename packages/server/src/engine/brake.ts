@@ -46,9 +46,17 @@ export async function openBrake(db: Db, wake: Wake, log: Logger): Promise<BrakeV
   }
   await look();
   let work = Promise.resolve();
+  let isAsked = false;
   const again = () => {
+    // One that has not begun yet will see all that was said before: where the database is away, looks must not pile up.
+    if (isAsked) return;
+    isAsked = true;
+    const next = () => {
+      isAsked = false;
+      return look();
+    };
     // Without the database, what was heard last holds on.
-    work = work.then(look).catch((error) => log.debug({ error }, "cannot look at the brake"));
+    work = work.then(next).catch((error) => log.debug({ error }, "cannot look at the brake"));
   };
   const off = wake.on(topics.brake, again);
   const ticker = setInterval(again, EVERY_MS);
