@@ -14,6 +14,7 @@ import { openModels } from "../packages/server/src/engine/models.ts";
 import { startPulse } from "../packages/server/src/engine/pulse.ts";
 import { Rates } from "../packages/server/src/engine/rates.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
+import { openSearches } from "../packages/server/src/engine/searches.ts";
 import { Tally } from "../packages/server/src/engine/tally.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
 import { openWake } from "../packages/server/src/engine/wake.ts";
@@ -98,6 +99,7 @@ export async function recordRequests(
     tally: new Tally(),
     gitHost: "",
     origin: () => "",
+    searches: openSearches(),
     streams: new Streams({ most: 1, mostEach: 1 }, stopping),
     stopping,
   };
