@@ -43,8 +43,9 @@ describe("a full disk under the own database", () => {
   });
 });
 
-describe("a full disk under stored files", () => {
-  let disk: SmallDisk;
+describe("a full disk under files", () => {
+  let stored: SmallDisk;
+  let workers: SmallDisk;
   let world: Installation;
   let dataDir: string;
   let database: Awaited<ReturnType<typeof testDatabase>>;
@@ -53,66 +54,27 @@ describe("a full disk under stored files", () => {
     dataDir = makeDataDir();
     const blobs = join(dataDir, "blobs");
     mkdirSync(blobs, { mode: 0o700 });
-    disk = smallDisk(64, blobs);
+    stored = smallDisk(64, blobs);
+    workers = smallDisk(128);
     database = await testDatabase();
-    world = await Installation.start({
-      dataDir,
-      environment: { DATABASE_URL: database.url, OUTRIDER_MIN_FREE_MB: "32" },
-    });
+    const environment = { DATABASE_URL: database.url, OUTRIDER_MIN_FREE_MB: "32" };
+    world = await Installation.start({ dataDir, workerDir: join(workers.folder, "worker"), environment });
   });
   afterAll(async () => {
     await world?.stop();
-    disk?.remove();
+    for (const disk of [stored, workers]) disk?.remove();
     await database?.drop();
     removeDataDir(dataDir);
   });
 
-  test("a run waits with its artifact until there is room, and keeps it whole", async () => {
-    const run = await world.created([
-      "RUN: head -c 5000000 /dev/urandom > kept; sha256sum kept; until [ -e go ]; do sleep 0.1; test $((n++)) -lt 40 || break; done",
-      'CALL: keep_artifact {"path": "kept"}',
-      "SAY: kept it",
-    ]);
-    const isAtWork = async () => (await world.events(run)).some(({ type }) => type === "command.output");
-    await vi.waitUntil(isAtWork, patience);
-    disk.fill();
-    await vi.waitUntil(async () => (await world.putOff("putBlob")) > 1, patience);
-    expect((await world.create(["SAY: too much"])).status).toBe(503);
-    expect((await world.call("GET", "/agent/runs")).status).toBe(200);
-    disk.makeRoom();
-    const { state, artifacts } = await world.ended(run);
-    expect(state).toBe("SUCCEEDED");
-    expect(artifacts).toMatchObject([{ name: "kept", size_bytes: 5_000_000 }]);
-    const kept = await world.call("GET", `/agent/artifacts/${artifacts[0].artifact_id}/content`);
-    expect(kept.status).toBe(200);
-  });
-});
-
-describe("a full disk under a worker", () => {
-  let disk: SmallDisk;
-  let world: Installation;
-  let database: Awaited<ReturnType<typeof testDatabase>>;
-
-  beforeAll(async () => {
-    disk = smallDisk(128);
-    database = await testDatabase();
-    const environment = { DATABASE_URL: database.url, OUTRIDER_MIN_FREE_MB: "32" };
-    world = await Installation.start({ workerDir: join(disk.folder, "worker"), environment });
-  });
-  afterAll(async () => {
-    await world?.stop();
-    disk?.remove();
-    await database?.drop();
-  });
-
-  test("a command that says more than events hold ends well, the run waits to store its files, and no other is taken", async () => {
+  test("of the worker: a command that says more than events hold ends well, the run waits to store its files, and no other is taken", async () => {
     const run = await world.created([
       "RUN: echo begun; sleep 2; head -c 300000 /dev/urandom | base64; echo said",
       "SAY: all done",
     ]);
     const isAtWork = async () => (await world.events(run)).some(({ type }) => type === "command.output");
     await vi.waitUntil(isAtWork, patience);
-    disk.fill();
+    workers.fill();
     await world.worker.says("the disk is short of space: no new runs are taken");
     await world.worker.says("the disk is full: the files of a run cannot be stored");
     const next = await world.created(["SAY: my turn"]);
@@ -121,9 +83,29 @@ describe("a full disk under a worker", () => {
     expect(notices.map(({ data }) => data.code)).toContain("output_not_kept");
     expect(events.find(({ type }) => type === "command.finished")?.data).toMatchObject({ exit_code: 0 });
     expect((await world.call("GET", `/agent/runs/${next}`)).body.state).toBe("QUEUED");
-    disk.makeRoom();
+    workers.makeRoom();
     for (const one of [run, next]) expect(await world.ended(one)).toMatchObject({ state: "SUCCEEDED" });
     await world.worker.says("there is room again: new runs are taken");
+  });
+
+  test("of the server: a run waits with its artifact until there is room, and keeps it whole", async () => {
+    const run = await world.created([
+      "RUN: head -c 5000000 /dev/urandom > kept; sha256sum kept; until [ -e go ]; do sleep 0.1; test $((n++)) -lt 40 || break; done",
+      'CALL: keep_artifact {"path": "kept"}',
+      "SAY: kept it",
+    ]);
+    const isAtWork = async () => (await world.events(run)).some(({ type }) => type === "command.output");
+    await vi.waitUntil(isAtWork, patience);
+    stored.fill();
+    await vi.waitUntil(async () => (await world.putOff("putBlob")) > 1, patience);
+    expect((await world.create(["SAY: too much"])).status).toBe(503);
+    expect((await world.call("GET", "/agent/runs")).status).toBe(200);
+    stored.makeRoom();
+    const { state, artifacts } = await world.ended(run);
+    expect(state).toBe("SUCCEEDED");
+    expect(artifacts[0]).toMatchObject({ name: "kept", size_bytes: 5_000_000 });
+    const kept = await world.call("GET", `/agent/artifacts/${artifacts[0].artifact_id}/content`);
+    expect(kept.status).toBe(200);
   });
 });
 
