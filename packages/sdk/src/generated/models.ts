@@ -533,70 +533,57 @@ export type FollowupMode = "auto" | "queue" | "interrupt";
 /** `queued_prompt`: the run has not started, the message joins the prompt. `live_session`: the run is at work. `new_turn`: the run was final or blocked and continues. */
 export type FollowupOutcome = "queued_prompt" | "live_session" | "new_turn";
 
-/** What holds for everybody here. */
+/** As the server that answers was started, and as it is now. */
 export interface Installation {
-  brake: InstallationBrake;
-  /** False while a disk of the server that answers is too full for new work, which is refused with 503. */
+  brake: {
+    /** `paused`: what would begin new work is refused with 503. */
+    intake: "open" | "paused";
+    /** `paused`: workers are given nothing; they finish what they have. */
+    queue: "open" | "paused";
+    /** `read_only`: what writes is refused with 503. Workers finish what they have. */
+    mode: "normal" | "read_only";
+    /** The operator's words to callers, in every refusal. */
+    message?: string;
+    /** Absent where it was never used. */
+    changed_at?: string;
+  };
+  /** False while a disk is too full for new work. */
   has_room: boolean;
-  limits: InstallationLimits;
-  sizes: InstallationSizes;
-  retention: Retention;
-}
-
-/** What the operator has stopped, as far as callers need to know. */
-export interface InstallationBrake {
-  /** `paused`: what would begin new work is refused with 503. */
-  intake: "open" | "paused";
-  /** `paused`: workers are given nothing; they finish what they have. */
-  queue: "open" | "paused";
-  /** `read_only`: what writes is refused with 503. Workers finish what they have. */
-  mode: "normal" | "read_only";
-  /** The operator's words to callers, in every refusal. */
-  message?: string;
-  /** Absent where it was never used. */
-  changed_at?: string;
-}
-
-/** As the server that answers was started with. */
-export interface InstallationLimits {
-  /** Of a key, or of a person who is signed in. */
-  requests_per_minute: number;
-  /** Of runs, by the same. */
-  creations_per_minute: number;
-  /** Of an address, without a good key, session or link. */
-  failures_per_minute: number;
-  /** At work at once. Absent: as many as workers have slots. */
-  max_concurrent_runs?: number;
-  /** Absent where there is no limit. */
-  cost_per_day?: CostQuota;
-  /** Of a turn that sets none. */
-  turn_timeout_minutes: number;
-  /** Model calls of a turn that sets no limit. */
-  max_steps: number;
-  /** Of a turn whose workers are lost. */
-  max_attempts: number;
-  /** A run that has waited this long fails. */
-  queue_timeout_hours: number;
-  /** A question that nobody has answered for so long fails its run. */
-  blocked_timeout_days: number;
-  /** How long a worker may be silent before its runs go to another. */
-  lease_seconds: number;
-  /** With less free on a disk, no new work is taken. */
-  min_free_mb: number;
-}
-
-/** The most that a request may hold. The same everywhere. */
-export interface InstallationSizes {
-  body_bytes: number;
-  body_with_attachments_bytes: number;
-  /** Of a prompt or a message. */
-  prompt_bytes: number;
-  /** How many, with one prompt or message. */
-  attachments: number;
-  /** All of them together. */
-  attachments_bytes: number;
-  output_schema_bytes: number;
-  secret_bytes: number;
+  /** By the names of their variables. What has no limit is absent. */
+  limits: {
+    requests_per_minute: number;
+    creations_per_minute: number;
+    /** Of an address, without a good key. */
+    failures_per_minute: number;
+    max_concurrent_runs?: number;
+    cost_per_day?: CostQuota;
+    turn_timeout_minutes: number;
+    max_steps: number;
+    max_attempts: number;
+    queue_timeout_hours: number;
+    blocked_timeout_days: number;
+    lease_seconds: number;
+    /** With less free on a disk, no new work is taken. */
+    min_free_mb: number;
+  };
+  /** The most that a request may hold. */
+  sizes: {
+    body_bytes: number;
+    body_with_attachments_bytes: number;
+    prompt_bytes: number;
+    attachments: number;
+    attachments_bytes: number;
+    output_schema_bytes: number;
+    secret_bytes: number;
+  };
+  /** What is kept of runs that have ended; without a bound, for ever. */
+  retention: {
+    runs: RetentionBound;
+    events: RetentionBound;
+    artifacts: RetentionBound;
+    files: RetentionBound;
+    builds: RetentionBound;
+  };
 }
 
 export interface InvitePersonRequest {
@@ -947,22 +934,8 @@ export interface ReasoningEvent {
   };
 }
 
-/** What is kept of runs that have ended; without a bound, for ever. */
-export interface Retention {
-  runs: {
-    /** Since the end of the run. Absent: however old. */
-    days?: number;
-  };
-  events: RetentionBound;
-  artifacts: RetentionBound;
-  files: RetentionBound;
-  builds: RetentionBound;
-}
-
 export interface RetentionBound {
-  /** Since the end of the run. Absent: however old. */
   days?: number;
-  /** Of all of it. Absent: however much. */
   gigabytes?: number;
 }
 

@@ -61,6 +61,7 @@ __all__ = [
     "Installation",
     "InstallationBrake",
     "InstallationLimits",
+    "InstallationRetention",
     "InstallationSizes",
     "InvitePersonRequest",
     "InvitePersonResponse",
@@ -105,9 +106,7 @@ __all__ = [
     "RateQuota",
     "ReasoningEvent",
     "ReasoningEventData",
-    "Retention",
     "RetentionBound",
-    "RetentionRuns",
     "Role",
     "RunAgentRequest",
     "RunAgentResponse",
@@ -736,22 +735,7 @@ at work. `new_turn`: the run was final or blocked and continues.
 """
 
 
-class Installation(BaseModel):
-    """What holds for everybody here."""
-
-    brake: InstallationBrake
-    has_room: bool
-    """False while a disk of the server that answers is too full for new work, which is refused with
-    503.
-    """
-    limits: InstallationLimits
-    sizes: InstallationSizes
-    retention: Retention
-
-
 class InstallationBrake(BaseModel):
-    """What the operator has stopped, as far as callers need to know."""
-
     intake: Literal["open", "paused"] | str
     """`paused`: what would begin new work is refused with 503."""
     queue: Literal["open", "paused"] | str
@@ -765,47 +749,58 @@ class InstallationBrake(BaseModel):
 
 
 class InstallationLimits(BaseModel):
-    """As the server that answers was started with."""
+    """By the names of their variables. What has no limit is absent."""
 
     requests_per_minute: int
-    """Of a key, or of a person who is signed in."""
     creations_per_minute: int
-    """Of runs, by the same."""
     failures_per_minute: int
-    """Of an address, without a good key, session or link."""
+    """Of an address, without a good key."""
     max_concurrent_runs: int | None = None
-    """At work at once. Absent: as many as workers have slots."""
     cost_per_day: CostQuota | None = None
-    """Absent where there is no limit."""
     turn_timeout_minutes: float
-    """Of a turn that sets none."""
     max_steps: int
-    """Model calls of a turn that sets no limit."""
     max_attempts: int
-    """Of a turn whose workers are lost."""
     queue_timeout_hours: float
-    """A run that has waited this long fails."""
     blocked_timeout_days: float
-    """A question that nobody has answered for so long fails its run."""
     lease_seconds: float
-    """How long a worker may be silent before its runs go to another."""
     min_free_mb: float
     """With less free on a disk, no new work is taken."""
 
 
 class InstallationSizes(BaseModel):
-    """The most that a request may hold. The same everywhere."""
+    """The most that a request may hold."""
 
     body_bytes: int
     body_with_attachments_bytes: int
     prompt_bytes: int
-    """Of a prompt or a message."""
     attachments: int
-    """How many, with one prompt or message."""
     attachments_bytes: int
-    """All of them together."""
     output_schema_bytes: int
     secret_bytes: int
+
+
+class InstallationRetention(BaseModel):
+    """What is kept of runs that have ended; without a bound, for ever."""
+
+    runs: RetentionBound
+    events: RetentionBound
+    artifacts: RetentionBound
+    files: RetentionBound
+    builds: RetentionBound
+
+
+class Installation(BaseModel):
+    """As the server that answers was started, and as it is now."""
+
+    brake: InstallationBrake
+    has_room: bool
+    """False while a disk is too full for new work."""
+    limits: InstallationLimits
+    """By the names of their variables. What has no limit is absent."""
+    sizes: InstallationSizes
+    """The most that a request may hold."""
+    retention: InstallationRetention
+    """What is kept of runs that have ended; without a bound, for ever."""
 
 
 class InvitePersonRequest(BaseModel):
@@ -1145,26 +1140,9 @@ class ReasoningEvent(BaseModel):
     data: ReasoningEventData
 
 
-class RetentionRuns(BaseModel):
-    days: float | None = None
-    """Since the end of the run. Absent: however old."""
-
-
-class Retention(BaseModel):
-    """What is kept of runs that have ended; without a bound, for ever."""
-
-    runs: RetentionRuns
-    events: RetentionBound
-    artifacts: RetentionBound
-    files: RetentionBound
-    builds: RetentionBound
-
-
 class RetentionBound(BaseModel):
     days: float | None = None
-    """Since the end of the run. Absent: however old."""
     gigabytes: float | None = None
-    """Of all of it. Absent: however much."""
 
 
 Role = Literal["admin", "member"]
