@@ -30,8 +30,8 @@ export async function pack(destination: string): Promise<string> {
 async function bundle(dist: string): Promise<void> {
   const input = join(home, "src/index.ts");
   const bundled = await rolldown({ input, platform: "neutral", transform: { target: "es2022" } });
-  // Names of functions and classes stay for who reads a stack trace. Without the room between words, and with the same ending, by which npm sorts
-  // what it packs, gzip sees that both forms are nearly one text.
+  // Names of functions and classes stay for who reads a stack trace. Without the room between words, and with the same
+  // ending, by which npm sorts what it packs, gzip sees that both forms are nearly one text.
   const minify = {
     compress: false,
     mangle: { keepNames: true },
