@@ -15,6 +15,7 @@ import { startPulse } from "../packages/server/src/engine/pulse.ts";
 import { Rates } from "../packages/server/src/engine/rates.ts";
 import { keepAll } from "../packages/server/src/engine/retention.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
+import { openSearches } from "../packages/server/src/engine/searches.ts";
 import { Tally } from "../packages/server/src/engine/tally.ts";
 import { openVault } from "../packages/server/src/engine/vault.ts";
 import { openWake } from "../packages/server/src/engine/wake.ts";
@@ -102,6 +103,7 @@ export async function recordRequests(
     tally,
     gitHost: "",
     origin: () => "",
+    searches: openSearches(),
     streams: new Streams({ most: 1, mostEach: 1 }, stopping),
     stopping,
   };

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { isUnreachable, openDb } from "@outrider/server/store/db";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { DatabaseHost } from "./database-host.ts";
 import { expectWhole, Installation, longScript } from "./installation.ts";
@@ -11,7 +12,7 @@ import { type Database, startDatabase } from "./torture/database.ts";
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
 
-const STEPS = 40;
+const STEPS = 24;
 
 let folder: string;
 let database: Database;
@@ -64,6 +65,36 @@ async function follow(origin: string, key: string, run: string): Promise<number[
       // Broken off.
     }
   }
+}
+
+test("who waits for an answer that will never come is told, when another host has taken the address at once", async () => {
+  const { user, password, database: name } = database.connection;
+  const db = openDb(`postgres://${user}:${encodeURIComponent(password)}@${host.address}/${name}`, {
+    connections: 1,
+  });
+  try {
+    await db`select 1`;
+    const waiting = db`select pg_sleep(100)`.then(
+      () => "an answer",
+      (error) => isUnreachable(error),
+    );
+    const isAsked = async () => (await sessionsAsleep()) === 1;
+    await vi.waitUntil(isAsked, patience);
+    host.losePower();
+    await host.takeOver();
+    const began = performance.now();
+    expect(await waiting).toBe(true);
+    expect(performance.now() - began).toBeLessThan(15_000);
+  } finally {
+    await db.end({ timeout: 0 });
+  }
+});
+
+async function sessionsAsleep(): Promise<number> {
+  const db = openDb(database.connection, { connections: 1 });
+  const [row] = await db`select count(*)::int as count from pg_stat_activity where wait_event = 'PgSleep'`;
+  await db.end();
+  return row?.count;
 }
 
 test("servers notice a dark database in time, put callers off, and go on when its address answers again", async () => {

@@ -71,7 +71,10 @@ export const ListRunsQuery = z.strictObject({
     }),
   q: text({ max: 256 })
     .optional()
-    .meta({ description: "Words that title, prompt or skill must hold; typos are forgiven in titles." }),
+    .meta({
+      description:
+        "Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in numbers.",
+    }),
 });
 export type ListRunsQuery = z.infer<typeof ListRunsQuery>;
 

@@ -154,7 +154,7 @@ export const WorkerFigures = z.object({
     .object({ data: amount, sandboxes: amount, repositories: amount })
     .partial()
     .meta({ description: "Where these folders lie; absent where nobody could tell." }),
-  cache_bytes: z.object({ bases: amount, mirrors: amount }),
+  cache_bytes: z.object({ bases: amount, mirrors: amount }).partial(),
   errors: z
     .object({
       sandbox: amount.meta({ description: "Sandboxes that could not be opened." }),

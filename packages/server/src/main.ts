@@ -20,6 +20,7 @@ import { openModels } from "./engine/models.ts";
 import { startPulse } from "./engine/pulse.ts";
 import { Rates } from "./engine/rates.ts";
 import { defaultRules } from "./engine/rules.ts";
+import { openSearches } from "./engine/searches.ts";
 import { noteOrigin } from "./engine/sign-in-links.ts";
 import { Tally } from "./engine/tally.ts";
 import { openVault } from "./engine/vault.ts";
@@ -167,6 +168,7 @@ export async function startServer(config: Config): Promise<Server> {
       brake,
       tally,
       origin: front.origin,
+      searches: openSearches(),
       streams: new Streams({ most: config.maxStreams, mostEach: config.maxStreamsPerKey }, stopping.signal),
       stopping: stopping.signal,
     };

@@ -140,7 +140,7 @@ test("a name that would break the format is written so that it does not", async 
 
 test.each([
   ["a negative count", { ...figures, sandboxes: -1 }, "figures/sandboxes"],
-  ["a missing member", { ...figures, cache_bytes: undefined }, "figures/cache_bytes"],
+  ["a missing member", { ...figures, sandboxes: undefined }, "figures/sandboxes"],
   ["a word for a number", { ...figures, memory_bytes: "much" }, "figures/memory_bytes"],
 ])("figures with %s are refused", async (_, bad, place) => {
   const { status, text } = await beat(newWorker("h"), { figures: bad });

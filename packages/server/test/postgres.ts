@@ -17,7 +17,7 @@ let postgres: EmbeddedPostgres | undefined;
 
 /**
  * One real PostgreSQL for the whole round; each suite makes a database of its own in it. Another major than our own is
- * tried with OUTRIDER_TEST_POSTGRES=postgres://superuser:password@/postgres?host=/folder&port=5432.
+ * tried with OUTRIDER_TEST_POSTGRES=postgres://superuser:password@/postgres?host=/folder, where its socket .s.PGSQL.5432 is.
  */
 export async function setup(project: TestProject) {
   const other = process.env.OUTRIDER_TEST_POSTGRES;
@@ -31,7 +31,7 @@ function connectionOf(address: string): PostgresConnection {
   const { username, password, searchParams, pathname } = new URL(address.replace("@/", "@localhost/"));
   return {
     host: searchParams.get("host") as string,
-    port: Number(searchParams.get("port") ?? 5432),
+    port: 5432,
     user: decodeURIComponent(username),
     password: decodeURIComponent(password),
     database: pathname.slice(1),

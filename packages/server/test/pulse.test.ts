@@ -10,9 +10,9 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 test("while no connection is free, callers are told so at once, and served again when one is", async () => {
-  expect((await server.call("GET", "/me")).status).toBe(200);
   const scrape = () => server.call("GET", `${server.origin}/metrics`);
   expect((await scrape()).text).toMatch(/^outrider_database_up 1$/m);
+  const { body: run } = await server.call("POST", "/agent/run", { body: { prompt: "SAY: a" } });
   const release = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
   const holder = server.db.begin(async (tx) => {
@@ -22,9 +22,9 @@ test("while no connection is free, callers are told so at once, and served again
     await release.promise;
   });
   await locked.promise;
-  const list = () => server.call("GET", "/agent/runs");
+  const read = () => server.call("GET", `/agent/runs/${run.run_id}`);
   // Each waits for the lock as long as anybody may, on a connection that has some more of them to do.
-  const stuck = Array.from({ length: 200 }, list);
+  const stuck = Array.from({ length: 200 }, read);
   const ready = () => server.call("GET", `${server.origin}/readyz`, { key: null });
   const refused = await vi.waitUntil(async () => {
     const began = performance.now();
@@ -47,5 +47,5 @@ test("while no connection is free, callers are told so at once, and served again
   await holder;
   const statuses = new Set((await Promise.all(stuck)).map(({ status }) => status));
   expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
-  await vi.waitUntil(async () => (await list()).status === 200 && (await ready()).status === 200, patience);
+  await vi.waitUntil(async () => (await read()).status === 200 && (await ready()).status === 200, patience);
 });

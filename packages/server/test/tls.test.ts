@@ -6,6 +6,7 @@ import { Agent } from "node:https";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect as tlsConnect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { sortOut } from "../src/api/tls/both.ts";
 import { selfSigned } from "../src/api/tls/self-signed.ts";
@@ -54,6 +55,19 @@ describe("a server with a certificate of the operator's", () => {
     await expect(shown(server.origin, old)).rejects.toThrow(/protocol|alert/i);
     const weak = { maxVersion: "TLSv1.2", ciphers: "AES128-SHA" } as const;
     await expect(shown(server.origin, weak)).rejects.toThrow(/handshake|alert/i);
+  });
+
+  test("shakes hands once for each connection", async () => {
+    const socket = tlsConnect({
+      port: Number(new URL(server.origin).port),
+      maxVersion: "TLSv1.2",
+      ca: certificate.pem(),
+    });
+    socket.on("error", () => {});
+    await once(socket, "secureConnect");
+    const again = await new Promise((resolve) => socket.renegotiate({}, (error) => resolve(error)));
+    expect(String(again)).toMatch(/no.renegotiation/i);
+    socket.destroy();
   });
 
   test("sends who browses by http to https, and tells who sent a key that it was seen", async () => {

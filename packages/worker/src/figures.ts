@@ -52,7 +52,10 @@ interface Parts {
   slotsUsed: number;
 }
 
-/** How the worker fares now. Nothing here takes long: what is large was measured when it came. */
+/**
+ * How the worker fares now. Nothing here takes long: what is large was measured when it came. What cannot be told is left
+ * out, since a worker whose disk is broken is looked at most.
+ */
 export async function measure(parts: Parts): Promise<WorkerFigures> {
   const { folder, provider, repositories, mishaps, slotsUsed } = parts;
   const { user, system } = process.cpuUsage();
@@ -67,12 +70,20 @@ export async function measure(parts: Parts): Promise<WorkerFigures> {
       repositories: join(folder, "repositories"),
     }),
     cache_bytes: {
-      bases: provider.listBases().reduce((sum, { bytes }) => sum + bytes, 0),
-      mirrors: repositories.bytes(),
+      ...told("bases", () => provider.listBases().reduce((sum, { bytes }) => sum + bytes, 0)),
+      ...told("mirrors", () => repositories.bytes()),
     },
     errors: { ...mishaps.counts },
     log_lines: { ...mishaps.lines },
   };
+}
+
+function told<Name extends string>(name: Name, figure: () => number) {
+  try {
+    return { [name]: figure() } as Record<Name, number>;
+  } catch {
+    return {};
+  }
 }
 
 /** An operator may have put one of them on a disk of its own. */

@@ -1,17 +1,30 @@
+import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { type StubModel, startStubModel } from "../../agent/test/stub-model/server.ts";
 import type { Worker } from "../src/worker.ts";
 import { patience, startProxy, startWorld, type World } from "./world.ts";
 
+const apiKey = "sk-of-the-model-0123456789";
 /** Heartbeats come six times in a lease. */
 const settings = { OUTRIDER_LEASE_SECONDS: "3" };
 
 let world: World;
+let stub: StubModel;
 const closers: (() => unknown)[] = [];
 beforeEach(async () => {
-  world = await startWorld(settings);
+  stub = await startStubModel({ apiKey });
+  closers.push(() => stub.close());
+  const folder = mkdtempSync(join(tmpdir(), "outrider-models-"));
+  closers.push(() => rmSync(folder, { recursive: true }));
+  const house = { type: "openai-compatible", base_url: stub.baseUrl("chat"), api_key: apiKey };
+  const models = join(folder, "models.json");
+  writeFileSync(models, JSON.stringify({ default_model_id: "scripted", providers: { house } }));
+  world = await startWorld({ ...settings, OUTRIDER_MODELS: models });
 });
 afterEach(async () => {
   await world.stop();
@@ -67,12 +80,26 @@ test("prepared environments are counted among its caches", async () => {
   await world.call("POST", `/agent/runs/${run}/cancel`);
 });
 
-test("a turn that its model ends is counted", async () => {
+test("calls of a model that are tried again, and turns that it ends, are counted", async () => {
+  stub.fail({ type: "status", status: 503 }, { type: "status", status: 400 });
   const worker = await world.worker();
-  const run = await world.create(["FAIL: no more"]);
+  const run = await world.create(["SAY: hello"], { config: { model_id: "house/stub" } });
   await world.until(run, "FAILED");
-  // Heartbeats are as frequent as the lease of a run makes them.
-  await until(worker, (figures) => figures["errors_total model"] === 1);
+  const figures = await until(worker, (all) => all["errors_total model"] === 1);
+  expect(figures["errors_total model_retry"]).toBe(1);
+});
+
+test("a sandbox that cannot be opened is counted", async () => {
+  const worker = await world.worker();
+  const folder = join(world.workersFolder, readdirSync(world.workersFolder)[0] as string, "sandboxes");
+  renameSync(folder, `${folder}.away`);
+  const run = await world.create(["RUN: true"]);
+  const figures = await until(worker, (all) => (all["errors_total sandbox"] ?? 0) > 0);
+  // What cannot be told for the same reason is left out.
+  expect(figures).not.toHaveProperty("cache_bytes bases");
+  expect(figures["cache_bytes mirrors"]).toBe(0);
+  renameSync(`${folder}.away`, folder);
+  await world.call("POST", `/agent/runs/${run}/cancel`);
 });
 
 test("calls that had to be repeated are counted", async () => {
@@ -121,6 +148,7 @@ describe("a worker among servers of the version before", () => {
     const run = await world.create(["SLEEP: 7000", "SAY: done"]);
     expect(await world.until(run, "SUCCEEDED")).toMatchObject({ attempts: 1 });
     expect(strict.refused).toBeGreaterThan(2);
-    expect(strict.told).toBeGreaterThan(2 * strict.refused);
+    // One with figures, the same without them, and one that had none.
+    expect(strict.told).toBeGreaterThanOrEqual(3 * strict.refused - 1);
   });
 });

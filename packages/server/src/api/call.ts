@@ -14,6 +14,7 @@ import type { Models } from "../engine/models.ts";
 import type { Principal } from "../engine/principal.ts";
 import type { Pulse } from "../engine/pulse.ts";
 import type { Rates } from "../engine/rates.ts";
+import type { Room } from "../engine/room.ts";
 import type { Rules } from "../engine/rules.ts";
 import type { Tally } from "../engine/tally.ts";
 import type { Vault } from "../engine/vault.ts";
@@ -51,6 +52,8 @@ export interface Services {
   /** The address that links in answers begin with. */
   origin(): string;
   streams: Streams;
+  /** For lists of runs, which may take long and hold a connection meanwhile. */
+  searches: Room;
   /** Ends when the server stops; streams end with it. */
   stopping: AbortSignal;
 }

@@ -1,3 +1,4 @@
+import { constants } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
@@ -20,8 +21,8 @@ const patience: ServerOptions = {
   headersTimeout: 15_000,
   // A worker's files may be large and its line slow.
   requestTimeout: 900_000,
-  // Longer than proxies keep theirs, so that none sends a request into a connection that we just close.
-  keepAliveTimeout: 72_000,
+  // Longer than proxies keep theirs (Caddy: two minutes), so that none sends a request into a connection that we just close.
+  keepAliveTimeout: 150_000,
   connectionsCheckingInterval: 2_000,
 };
 /** Without a byte in either direction. Streams and long polls say something far more often. */
@@ -42,6 +43,8 @@ const tlsOptions: TlsOptions = {
     "ECDHE-RSA-CHACHA20-POLY1305",
   ].join(":"),
   ALPNProtocols: ["http/1.1"],
+  // A client of TLS 1.2 could have us do the costly half of a handshake again and again.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   handshakeTimeout: 10_000,
 };
 

@@ -1,11 +1,13 @@
 import type { RunItem } from "@outrider/contract/run";
 import type { FastifyReply } from "fastify";
 import type { Principal } from "../engine/principal.ts";
+import { Refusal } from "../engine/refusal.ts";
 import { topics } from "../engine/wake.ts";
 import { findSpentCredentials } from "../store/credentials.ts";
 import { readClock } from "../store/db.ts";
 import { listRuns, type RunFilter, type RunPosition } from "../store/run-list.ts";
 import type { Services } from "./call.ts";
+import { subjectOf } from "./rate-limits.ts";
 
 /** A credential that is revoked is noticed within a second. */
 const LOOK_AGAIN_MS = 800;
@@ -31,7 +33,7 @@ export async function streamHints({ services, reply, principal, filter }: Hintin
       const heard = wake.next(topics.runs, { ms: LOOK_AGAIN_MS, signal: stream.signal });
       const earliest = filter.updated_after && filter.updated_after > since ? filter.updated_after : since;
       const changed = new Map<string, string>();
-      for await (const { run_id, state, updated_at } of changesSince(db, {
+      for await (const { run_id, state, updated_at } of changesSince(services, principal, {
         ...filter,
         updated_after: earliest,
       })) {
@@ -51,12 +53,23 @@ export async function streamHints({ services, reply, principal, filter }: Hintin
   }
 }
 
+/** Where others of the caller's are in the way, this is looked for again later. */
+function notNow(error: unknown): RunItem[] {
+  if (error instanceof Refusal) return [];
+  throw error;
+}
+
 /** In the order of the changes. One that changes again while we read comes a second time, where it stands then. */
-async function* changesSince(db: Services["db"], filter: RunFilter): AsyncGenerator<RunItem> {
+async function* changesSince(
+  { db, searches }: Services,
+  principal: Principal,
+  filter: RunFilter,
+): AsyncGenerator<RunItem> {
   const sort = { by: "updated_at", order: "asc" } as const;
   let after: RunPosition | undefined;
   for (;;) {
-    const rows = await listRuns(db, { filter, sort, limit: LIMIT, ...(after ? { after } : {}) });
+    const place = { filter, sort, limit: LIMIT, ...(after ? { after } : {}) };
+    const rows = await searches.within(subjectOf(principal), () => listRuns(db, place)).catch(notNow);
     yield* rows.slice(0, LIMIT);
     const last = rows[LIMIT - 1];
     if (rows.length <= LIMIT || !last) return;

@@ -18,6 +18,9 @@ export interface Metrics {
   contentType: string;
 }
 
+/** They are named like counters and are none; the gauges that they sum up are there as well. */
+const sumOf = (what: string) => `nodejs_active_${what}_total`;
+
 /**
  * Labels have values that we name, or that workers have: nothing that a caller sends becomes one. docs/metrics.md lists
  * them all.
@@ -28,6 +31,7 @@ export function createMetrics(
 ): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
+  for (const what of ["handles", "requests", "resources"]) register.removeSingleMetric(sumOf(what));
   const seconds = new Histogram({
     name: "outrider_http_request_seconds",
     help: "Time to answer, by call.",

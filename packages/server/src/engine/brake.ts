@@ -55,9 +55,17 @@ export async function openBrake({ db, wake, tally, log }: BrakeOptions): Promise
   }
   await look();
   let work = Promise.resolve();
+  let isAsked = false;
   const again = () => {
+    // One that has not begun yet will see all that was said before: where the database is away, looks must not pile up.
+    if (isAsked) return;
+    isAsked = true;
+    const next = () => {
+      isAsked = false;
+      return look();
+    };
     // Without the database, what was heard last holds on.
-    work = work.then(look).catch((error) => {
+    work = work.then(next).catch((error) => {
       tally.failed("brake");
       log.debug({ error }, "cannot look at the brake");
     });

@@ -69,7 +69,8 @@ export async function openIntake(options: IntakeOptions): Promise<Intake> {
     tell();
     if (hasRoom() || performance.now() - relievedAt < RELIEVE_EVERY_MS) return;
     relievedAt = performance.now();
-    await relieve?.().catch((error) => log.debug({ error }, "cannot give room back"));
+    // It may take longer than the next look waits.
+    void relieve?.().catch((error) => log.debug({ error }, "cannot give room back"));
   }
 
   await look();

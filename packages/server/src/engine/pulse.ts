@@ -48,17 +48,20 @@ export function startPulse(db: Db, log: Logger): Pulse {
     isAsking = true;
     const asked = performance.now();
     since ??= asked;
-    const over = (isAnswered: boolean) => {
+    const over = () => {
       isAsking = false;
       tookMs = performance.now() - asked;
-      if (isAnswered) since = undefined;
       look();
     };
-    db`select 1`.then(
-      () => over(true),
-      // One that fails at once is an answer too: others fail as fast. Not so one that nobody refused.
-      () => over(performance.now() - asked < PATIENCE_MS),
-    );
+    // One that fails is no answer: where nobody can connect, others may still wait on connections that are dead.
+    db`select 1`
+      .then(
+        () => {
+          since = undefined;
+        },
+        () => {},
+      )
+      .then(over);
   }
 
   const ticker = setInterval(() => {

@@ -4,38 +4,50 @@ import type { DeliveredFollowup } from "@outrider/contract/worker";
 import type { Sql, Tx } from "./db.ts";
 import { present } from "./runs.ts";
 
-/** Of one read, as the database stores them, which may be compressed, and as we hold them. */
-const STORED_BYTES = 512 * 1024;
-const HELD_CHARACTERS = 2 * 1024 * 1024;
+/** Of one read. */
+const MOST_CHARACTERS = 1024 * 1024;
+/** Of one statement, by what its rows may become at most. */
+const MOST_BYTES = 4 * 1024 * 1024;
+/** What is compressed may become so many times larger. */
+const COMPRESSED = 256;
 
 /**
- * Events behind `after`, in order: `limit` of them, or fewer where they are large. What is read stays in memory until the
- * reader has taken it, who may be slow and one of many; an event can be as long as a prompt.
+ * Events behind `after`, in order: `limit` of them, or fewer where they are large. What is read is parsed while everybody
+ * waits, and stays in memory until its reader has taken it, who may be slow and one of many; an event can be as long as a
+ * prompt, or as a thousand of the usual ones.
  */
 export async function listEvents(
   sql: Sql,
   { runId, after, limit }: { runId: string; after: number; limit: number },
 ): Promise<{ events: RunEvent[]; isCut: boolean }> {
-  const rows = await sql<(RunEvent & { behind: number })[]>`
-    select run_id, seq, type, created_at, turn, attempt, data, behind from (
-      select e.*, count(*) over () - row_number() over in_order as behind,
-        sum(pg_column_size(data)) over in_order - pg_column_size(data) as before
-      from (
-        select run_id, seq, type, created_at, turn, attempt, data from events
-        where run_id = ${runId} and seq > ${after} order by seq limit ${limit}
-      ) e window in_order as (order by seq)
-    ) e where before < ${STORED_BYTES} order by seq`;
-  if (rows.length === 0) return { events: await removalOf(sql, runId, after), isCut: false };
   const events: RunEvent[] = [];
-  let room = HELD_CHARACTERS;
-  let left = 0;
-  for (const { behind, ...event } of rows) {
-    if (room <= 0) break;
-    room -= lengthOf(event.data);
-    left = Number(behind);
-    events.push(event as RunEvent);
+  for (let characters = 0; ; ) {
+    const place = { runId, after: events.at(-1)?.seq ?? after, limit: limit - events.length };
+    const { rows, isCut } = await readSome(sql, place);
+    if (events.length + rows.length === 0)
+      return { events: await removalOf(sql, runId, after), isCut: false };
+    for (const row of rows) characters += lengthOf(row.data);
+    events.push(...rows);
+    if (!isCut || characters >= MOST_CHARACTERS) return { events, isCut };
   }
-  return { events, isCut: left > 0 };
+}
+
+/** As many as are sure not to be too much; at least one. */
+async function readSome(
+  sql: Sql,
+  { runId, after, limit }: { runId: string; after: number; limit: number },
+): Promise<{ rows: RunEvent[]; isCut: boolean }> {
+  const found = await sql<(RunEvent & { behind: string })[]>`
+    select run_id, seq, type, created_at, turn, attempt, data, behind from (
+      select e.*, count(*) over () - row_number() over in_order as behind, sum(bytes) over in_order - bytes as before
+      from (
+        select run_id, seq, type, created_at, turn, attempt, data,
+          pg_column_size(data) * case when pg_column_compression(data) is null then 1 else ${COMPRESSED} end as bytes
+        from events where run_id = ${runId} and seq > ${after} order by seq limit ${limit}
+      ) e window in_order as (order by seq)
+    ) e where before < ${MOST_BYTES} order by seq`;
+  const isCut = Number(found.at(-1)?.behind ?? 0) > 0;
+  return { rows: found.map(({ behind: _, ...event }) => event as RunEvent), isCut };
 }
 
 /** About what it takes: most of what can be long is text that stands at the top. */

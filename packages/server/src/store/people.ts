@@ -35,8 +35,9 @@ export async function findPersonByEmail(sql: Sql, email: string): Promise<Person
 }
 
 /** Who had the address before and is deleted, too: their runs are still found by it. */
-export async function listUidsByEmail(sql: Sql, email: string): Promise<string[]> {
-  const rows = await sql<{ uid: string }[]>`select uid from people where lower(email) = lower(${email})`;
+export async function listUidsByEmail(sql: Sql, emails: string[]): Promise<string[]> {
+  const rows = await sql<{ uid: string }[]>`
+    select uid from people where lower(email) in (select lower(email) from unnest(${emails}::text[]) as email)`;
   return rows.map(({ uid }) => uid);
 }
 

@@ -383,7 +383,9 @@ class CancelRunsFilter(BaseModel):
     updated_after: str | None = None
     """Inclusive."""
     q: str | None = None
-    """Words that title, prompt or skill must hold; typos are forgiven in titles."""
+    """Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in
+    numbers.
+    """
     state: list[Literal["QUEUED", "INPROGRESS", "BLOCKED"] | str] | None = None
     metadata: dict[str, str] | None = None
     """Every pair must match."""

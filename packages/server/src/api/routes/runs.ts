@@ -16,6 +16,7 @@ import { listRuns, type RunFilter, type RunSort } from "../../store/run-list.ts"
 import { gone, type Handler, type Handlers, ok, STREAMED } from "../call.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { streamHints } from "../hints.ts";
+import { subjectOf } from "../rate-limits.ts";
 import { asksForStream } from "../sse.ts";
 
 /** A label that the client gives itself; anything else is the API. */
@@ -62,14 +63,10 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
 const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 async function creatorUids(sql: Sql, principal: Principal, asked: string[]): Promise<string[]> {
-  const uids = await Promise.all(
-    asked.map(async (creator) => {
-      if (creator === "me") return principal.creator.uid;
-      if (isUuid.test(creator)) return creator.toLowerCase();
-      return listUidsByEmail(sql, creator);
-    }),
-  );
-  return uids.flat();
+  const names = asked.map((creator) => (creator === "me" ? principal.creator.uid : creator));
+  const emails = names.filter((name) => !isUuid.test(name));
+  const uids = names.filter((name) => isUuid.test(name)).map((uid) => uid.toLowerCase());
+  return emails.length > 0 ? [...uids, ...(await listUidsByEmail(sql, emails))] : uids;
 }
 
 export async function filterOf(sql: Sql, principal: Principal, query: ListRunsQuery): Promise<RunFilter> {
@@ -105,7 +102,10 @@ export const runHandlers: Pick<
     const asked = { filter, sort };
     const limit = query.limit ?? limits.pageSize.default;
     const after = query.cursor ? readCursor(services.vault, asked, query.cursor) : undefined;
-    const rows = await listRuns(sql, { ...asked, limit, ...(after ? { after } : {}) });
+    const rows = await services.searches.within(subjectOf(principal), () => {
+      if (request.raw.socket.destroyed) return Promise.resolve([]);
+      return listRuns(sql, { ...asked, limit, ...(after ? { after } : {}) });
+    });
     const runs = rows.slice(0, limit).map((run) => withLink(run, services.origin()));
     const last = runs.at(-1);
     const has_next_page = rows.length > limit;

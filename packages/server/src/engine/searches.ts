@@ -1,0 +1,28 @@
+import { Refusal, tooMany } from "./refusal.ts";
+import { Room } from "./room.ts";
+
+const RETRY_SECONDS = 5;
+
+/**
+ * Lists of runs that one server asks its database for at once. A search of many words takes a while at a million runs, and
+ * has a connection for as long: as many at once as there are connections would leave none for anybody else.
+ */
+export function openSearches(): Room {
+  return new Room({ most: 16, mostEach: 4, waitMs: 10_000 }, { own, all });
+}
+
+function own(): Refusal {
+  return tooMany(
+    "As many lists of yours are under way as may be. Ask for one after the other.",
+    RETRY_SECONDS,
+  );
+}
+
+function all(): Refusal {
+  const refusal = new Refusal(
+    "resource_unavailable",
+    "Too many lists are asked for now. Try again in a moment.",
+  );
+  refusal.retryAfterSeconds = RETRY_SECONDS;
+  return refusal;
+}

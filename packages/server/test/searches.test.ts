@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type TestServer, testServer } from "./server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await testServer();
+});
+afterAll(() => server.stop());
+
+test("searches of one caller that take long leave the database to others", async () => {
+  const other = await server.person("other@example.com");
+  const answered: number[] = [];
+  const slow = await server.db.begin(async (tx) => {
+    await tx`lock table run_words in access exclusive mode`;
+    const asked = Array.from({ length: 60 }, async () => {
+      answered.push((await server.call("GET", "/agent/runs?q=parser")).status);
+    });
+    const began = performance.now();
+    for (let count = 0; count < 20; count++) {
+      expect((await server.call("GET", "/me", { key: other })).status).toBe(200);
+      expect((await server.call("GET", "/agent/runs", { key: other })).status).toBe(200);
+    }
+    expect(performance.now() - began).toBeLessThan(4_000);
+    // All of them were under way meanwhile.
+    expect(answered).toEqual([]);
+    return { all: Promise.all(asked) };
+  });
+  await slow.all;
+  expect(answered.filter((status) => status === 200).length).toBeGreaterThan(50);
+});
+
+test("runs of many people are asked for by their addresses at once", async () => {
+  await server.person("Ada@example.com");
+  const { body } = await server.call("POST", "/agent/run", { body: { prompt: "SAY: a" } });
+  const query = [
+    "admin@LOCALHOST",
+    "me",
+    ...Array.from({ length: 98 }, (_, index) => `nobody${index}@example.com`),
+  ];
+  const found = await server.call("GET", `/agent/runs?${query.map((one) => `creator=${one}`).join("&")}`);
+  expect(found.body.runs.map(({ run_id }: { run_id: string }) => run_id)).toEqual([body.run_id]);
+  const none = await server.call("GET", "/agent/runs?creator=ada@example.com");
+  expect(none.body.runs).toEqual([]);
+});
