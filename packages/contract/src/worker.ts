@@ -147,6 +147,7 @@ const amount = z.number().min(0).max(1e18);
  */
 export const WorkerFigures = z.object({
   slots_used: amount.meta({ description: "By runs and by builds." }),
+  takes_work: z.boolean().optional().meta({ description: "False while its disk is short of space." }),
   sandboxes: amount.meta({ description: "Open ones, those kept for a follow-up included." }),
   memory_bytes: amount,
   cpu_seconds: amount,

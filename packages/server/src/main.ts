@@ -85,7 +85,8 @@ export async function startServer(config: Config): Promise<Server> {
       const line = openDb(database, { connections: 1, lines });
       stops.push(() => line.end({ timeout: 0 }));
       await requireSupportedVersion(line);
-      stops.push(keepLifeline({ db: line, lines, log }).stop);
+      const dropped = () => tally.failed("lifeline");
+      stops.push(keepLifeline({ db: line, lines, dropped, log }).stop);
     }
     const providers = await settleProviders(db, vault, log, settings);
     const models = openModels({ ...settings, providers });
@@ -217,7 +218,10 @@ function createLogger({ logLevel }: Config, tally: Tally): Logger {
       },
     },
   };
-  return pino(options, logOutput());
+  return pino(
+    options,
+    logOutput().on("drop", () => tally.dropped++),
+  );
 }
 
 function describeError(error: unknown) {

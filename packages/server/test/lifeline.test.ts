@@ -65,6 +65,8 @@ function goDark() {
 beforeAll(() => certificate.renew());
 afterAll(() => certificate.remove());
 
+let drops: number;
+
 describe.each([
   { speaksTls: false, name: "in the clear" },
   { speaksTls: true, name: "over TLS" },
@@ -80,7 +82,9 @@ describe.each([
     db = openDb(url, { connections: 3, lines });
     line = openDb(url, { connections: 1, lines });
     for (const pool of [db, line]) await requireSupportedVersion(pool);
-    lifeline = keepLifeline({ db: line, lines, log: pino({ level: "silent" }), everyMs });
+    drops = 0;
+    const dropped = () => drops++;
+    lifeline = keepLifeline({ db: line, lines, dropped, log: pino({ level: "silent" }), everyMs });
   });
   afterEach(async () => {
     await lifeline.stop();
@@ -111,6 +115,7 @@ describe.each([
       expect(end.status).toBe("rejected");
       expect(isUnreachable((end as PromiseRejectedResult).reason)).toBe(true);
     }
+    expect(drops).toBeGreaterThan(0);
     isDark = false;
     const began = performance.now();
     await vi.waitUntil(() => db`select 1`.then(Boolean, () => false), patience);
@@ -122,5 +127,6 @@ describe.each([
     const looks = 40;
     const [row] = await db`select 'done' as word, pg_sleep(${(looks * everyMs) / 1_000})`;
     expect(row?.word).toBe("done");
+    expect(drops).toBe(0);
   });
 });

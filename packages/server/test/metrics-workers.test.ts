@@ -115,6 +115,12 @@ test("a draining worker has no free slots", async () => {
   expect(samples).toContain("slots_free{} 0");
 });
 
+test("nor has one whose disk is short of space", async () => {
+  const worker = newWorker("k");
+  await beat(worker, { figures: { ...figures, takes_work: false } });
+  expect(await samplesOf(worker)).toContain("slots_free{} 0");
+});
+
 test("figures that are old are not shown, though the worker lives", async () => {
   const worker = newWorker("f");
   await beat(worker, { figures });

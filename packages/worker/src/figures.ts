@@ -50,6 +50,7 @@ interface Parts {
   repositories: Pick<Repositories, "bytes">;
   mishaps: Mishaps;
   slotsUsed: number;
+  takesWork: boolean;
 }
 
 /**
@@ -57,10 +58,11 @@ interface Parts {
  * out, since a worker whose disk is broken is looked at most.
  */
 export async function measure(parts: Parts): Promise<WorkerFigures> {
-  const { folder, provider, repositories, mishaps, slotsUsed } = parts;
+  const { folder, provider, repositories, mishaps, slotsUsed, takesWork } = parts;
   const { user, system } = process.cpuUsage();
   return {
     slots_used: slotsUsed,
+    takes_work: takesWork,
     sandboxes: provider.count(),
     memory_bytes: process.memoryUsage.rss(),
     cpu_seconds: (user + system) / 1e6,

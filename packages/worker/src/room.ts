@@ -22,6 +22,11 @@ export class Room {
     this.options = options;
   }
 
+  /** As it was when somebody last looked. */
+  get isShort(): boolean {
+    return this.wasShort;
+  }
+
   /** Whether there is room for one more run. Whoever looks after the worker is told of each change, once. */
   async isEnough(): Promise<boolean> {
     const { folder, minFreeBytes, log } = this.options;

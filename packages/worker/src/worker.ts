@@ -251,7 +251,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     try {
       const slotsUsed = active.size + building.size;
       const { repositories } = builds;
-      measured = await measure({ folder, provider, repositories, mishaps, slotsUsed });
+      const takesWork = !room.isShort;
+      measured = await measure({ folder, provider, repositories, mishaps, slotsUsed, takesWork });
     } catch (error) {
       log.warn({ error }, "cannot tell how this worker fares");
     } finally {

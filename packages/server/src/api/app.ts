@@ -128,7 +128,8 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
     clientErrorHandler: answerUnreadable,
   });
-  const metrics = createMetrics(parts, front);
+  const bodies = new Bodies();
+  const metrics = createMetrics(parts, { front, bodies });
   const services = { ...parts, quotas: { ...parts.quotas, refused: metrics.budgetRefused } };
   const rateLimits = createRateLimits({
     rates: services.rates,
@@ -137,7 +138,6 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
   });
   const authenticator = createAuthenticator(services, rateLimits);
   const principals = new WeakMap<FastifyRequest, Principal>();
-  const bodies = new Bodies();
   const methodsOf = routesOf(app);
 
   // Node would answer by itself, and not with a problem.

@@ -1,8 +1,10 @@
 import { type ErrorCode, errorCodes } from "@outrider/contract/error";
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import type { Refused } from "../engine/budgets.ts";
+import type { Bodies } from "./bodies.ts";
 import type { Services } from "./call.ts";
 import type { Front } from "./front.ts";
+import { registerCrowds } from "./metrics/crowds.ts";
 import { registerFigures } from "./metrics/figures.ts";
 import { registerFront } from "./metrics/front.ts";
 import { registerTally } from "./metrics/tally.ts";
@@ -27,7 +29,7 @@ const sumOf = (what: string) => `nodejs_active_${what}_total`;
  */
 export function createMetrics(
   services: Services,
-  front: Pick<Front, "certificate" | "connections">,
+  { front, bodies }: { front: Pick<Front, "certificate" | "connections">; bodies: Bodies },
 ): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
@@ -70,6 +72,7 @@ export function createMetrics(
     for (const at of ["creation", "call"]) budgetRefused.inc({ of: whose, at }, 0);
   registerTally(register, services);
   registerFront(register, front);
+  registerCrowds(register, { lists: services.searches, bodies, streams: services.streams });
   const look = registerFigures(register, services, registerWorkers(register));
   return {
     answered({ operation, status, seconds: took }) {

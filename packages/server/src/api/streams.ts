@@ -23,16 +23,22 @@ export class Streams {
   readonly #stopping: AbortSignal;
   readonly #held = new Map<string, number>();
   #count = 0;
+  #refused = 0;
 
   constructor(bounds: StreamBounds, stopping: AbortSignal) {
     this.bounds = bounds;
     this.#stopping = stopping;
   }
 
+  get refused(): number {
+    return this.#refused;
+  }
+
   open(reply: FastifyReply, principal: Principal): EventStream {
     const { most, mostEach } = this.bounds;
     const subject = subjectOf(principal);
     const held = this.#held.get(subject) ?? 0;
+    if (held >= mostEach || this.#count >= most) this.#refused++;
     if (held >= mostEach) {
       const whose = principal.key ? "The key has" : "You have";
       const detail = `${whose} ${held} streams open here, and may have no more. Close one of them.`;

@@ -12,7 +12,17 @@ export type Tallied = (typeof names)[number];
 /** Why the reaper ended a run, or took it from its worker. */
 export type ReapedReason = "lease" | "turn" | "queue" | "answer";
 /** What each server does by itself, and how often it failed at it is worth knowing. */
-const chores = ["reaper", "janitor", "brake", "watch", "words", "deltas", "listening", "uses"] as const;
+const chores = [
+  "reaper",
+  "janitor",
+  "brake",
+  "watch",
+  "words",
+  "deltas",
+  "listening",
+  "lifeline",
+  "uses",
+] as const;
 export type Chore = (typeof chores)[number];
 /** Those that come to an end again and again. */
 export type Round = "reaper" | "janitor" | "brake";
@@ -27,6 +37,8 @@ export class Tally {
   readonly succeededAt: Partial<Record<Round, number>> = {};
   readonly failures = Object.fromEntries(chores.map((chore) => [chore, 0])) as Record<Chore, number>;
   readonly lines: Record<Level, number> = { warn: 0, error: 0, fatal: 0 };
+  /** Lines of the log for which there was no room. */
+  dropped = 0;
 
   add(name: Tallied, by = 1) {
     this.counts[name] += by;

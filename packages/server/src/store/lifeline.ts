@@ -15,6 +15,8 @@ export interface LifelineOptions {
   db: Db;
   /** All connections to the database, this one among them. */
   lines: Lines;
+  /** Told each time that they are dropped. */
+  dropped?: () => void;
   log: Logger;
   everyMs?: number;
 }
@@ -25,7 +27,8 @@ export interface LifelineOptions {
  * other connection, all are dropped: who waits is told, and whoever asks next connects anew. A statement that takes
  * long is not cut off while the database lives, for then the question is answered.
  */
-export function keepLifeline({ db, lines, log, everyMs = EVERY_MS }: LifelineOptions): Lifeline {
+export function keepLifeline(options: LifelineOptions): Lifeline {
+  const { db, lines, dropped = () => {}, log, everyMs = EVERY_MS } = options;
   let received = lines.received;
   let silentLooks = 0;
   let isAsking = false;
@@ -48,6 +51,7 @@ export function keepLifeline({ db, lines, log, everyMs = EVERY_MS }: LifelineOpt
     if (silentLooks < SILENT_LOOKS) return;
     silentLooks = 0;
     const connections = lines.cut();
+    dropped();
     received = lines.received;
     if (!isDark) log.warn({ connections }, "nothing comes from the database: its connections are dropped");
     isDark = true;

@@ -18,17 +18,6 @@ const help: Record<Tallied, string> = {
 export function registerTally(register: Registry, services: Services) {
   const { db, tally, intake, brake, watch, pulse, claimants } = services;
   const registers = [register];
-  for (const [name, words] of Object.entries(help) as [Tallied, string][]) {
-    new Counter({
-      name: `outrider_${name}_total`,
-      help: words,
-      registers,
-      collect() {
-        this.reset();
-        this.inc(tally.counts[name]);
-      },
-    });
-  }
   new Gauge({
     name: "outrider_chore_last_success_timestamp_seconds",
     help: "When the reaper, the janitor and the look at the brake last came to their end.",
@@ -62,15 +51,28 @@ export function registerTally(register: Registry, services: Services) {
     () => tally.reaped,
   );
   counts("outrider_log_lines_total", "Warnings and errors in this server's log.", "level", () => tally.lines);
-  new Counter({
-    name: "outrider_streams_stalled_total",
-    help: "Event streams that were closed because nobody read them.",
-    registers,
-    collect() {
-      this.reset();
-      this.inc(stalledStreams());
-    },
-  });
+  const count = (name: string, words: string, look: () => number) =>
+    new Counter({
+      name,
+      help: words,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(look());
+      },
+    });
+  for (const [name, words] of Object.entries(help) as [Tallied, string][])
+    count(`outrider_${name}_total`, words, () => tally.counts[name]);
+  count(
+    "outrider_log_lines_dropped_total",
+    "Lines of this server's log that were lost, because a megabyte of them could not be written.",
+    () => tally.dropped,
+  );
+  count(
+    "outrider_streams_stalled_total",
+    "Event streams that were closed because nobody read them.",
+    stalledStreams,
+  );
   const gauge = (name: string, words: string, look: () => number) =>
     new Gauge({
       name,

@@ -22,7 +22,10 @@ export function registerWorkers(register: Registry): (workers: Faring[]) => void
       "version",
     ),
     used: gauge("slots_used", "Slots that runs and builds of the worker take."),
-    free: gauge("slots_free", "Slots that could take more; none while it drains."),
+    free: gauge(
+      "slots_free",
+      "Slots that could take more; none while it drains or its disk is short of space.",
+    ),
     sandboxes: gauge("sandboxes", "Open sandboxes, those kept for a follow-up included."),
     memory: gauge("memory_bytes", "Memory of the worker's process, without its sandboxes."),
     disks: gauge("disk_free_bytes", "Room on the disks that the worker writes to.", "folder"),
@@ -36,7 +39,8 @@ export function registerWorkers(register: Registry): (workers: Faring[]) => void
     all.info.set({ worker, name, version }, 1);
     if (!figures) return;
     all.used.set({ worker }, figures.slots_used);
-    all.free.set({ worker }, draining ? 0 : Math.max(0, slots - figures.slots_used));
+    const takesWork = !draining && figures.takes_work !== false;
+    all.free.set({ worker }, takesWork ? Math.max(0, slots - figures.slots_used) : 0);
     all.sandboxes.set({ worker }, figures.sandboxes);
     all.memory.set({ worker }, figures.memory_bytes);
     for (const [folder, bytes] of known(figures.disk_free_bytes)) all.disks.set({ worker, folder }, bytes);
