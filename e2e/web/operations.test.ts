@@ -275,6 +275,22 @@ describe("cancelling by filter", () => {
   });
 });
 
+test("while a disk is too full for new runs, every page says so, and so does whatever would start one", async () => {
+  const full = await startWebWorld({ OUTRIDER_MIN_FREE_MB: "1000000000" });
+  try {
+    const { page, complaints } = await full.visit("/welcome");
+    await banner(page).getByText("New runs are not taken: a disk of the server is short of space.").waitFor();
+    await page.getByText("New runs are not taken now. Come back later.").waitFor();
+    expect(await page.getByRole("button", { name: "Start the first run" }).isDisabled()).toBe(true);
+    await page.goto("/");
+    await page.getByText("New runs are not taken now. What you type here stays").waitFor();
+    expect(await page.getByRole("button", { name: "Run this" }).isDisabled()).toBe(true);
+    expect(complaints).toEqual([]);
+  } finally {
+    await full.stop();
+  }
+});
+
 /** Runs that wait, all of one name, as copies of one: more than a batch. */
 async function queueMany(count: number) {
   await world.db`

@@ -8,6 +8,7 @@ const Limits = z
     requests_per_minute: z.int(),
     creations_per_minute: z.int(),
     failures_per_minute: z.int().meta({ description: "Of an address, without a good key." }),
+    max_streams_per_key: z.int(),
     max_concurrent_runs: z.int().optional(),
     cost_per_day: CostQuota.optional(),
     turn_timeout_minutes: z.number(),

@@ -24,6 +24,7 @@ export const installationCommand = clientCommand(
         ["requests", `${limits.requests_per_minute} a minute`],
         ["creations", `${limits.creations_per_minute} a minute`],
         ["failures", `${limits.failures_per_minute} a minute, of an address`],
+        ["streams at once", `${limits.max_streams_per_key} of a key`],
         ["runs at once", String(limits.max_concurrent_runs ?? "as many as workers have slots")],
         ["dollars a day", cost ? `${cost.limit_usd}, ${cost.used_usd} of them used today` : "no limit"],
         ["turn", `${limits.turn_timeout_minutes} minutes, ${limits.max_steps} steps`],

@@ -555,6 +555,7 @@ export interface Installation {
     creations_per_minute: number;
     /** Of an address, without a good key. */
     failures_per_minute: number;
+    max_streams_per_key: number;
     max_concurrent_runs?: number;
     cost_per_day?: CostQuota;
     turn_timeout_minutes: number;

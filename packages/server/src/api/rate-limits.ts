@@ -62,7 +62,7 @@ export function createRateLimits({ rates, settings, refused }: RateLimitOptions)
     },
 
     async countStranger(request, reply) {
-      const requests = await rates.take(`requests address ${networkOf(request.ip)}`, requestsPerMinute);
+      const requests = await rates.take(`requests ${strangerOf(request)}`, requestsPerMinute);
       reply.headers(headersOf({ requests }));
       if (requests.isRefused) {
         const detail = `An address can make ${requestsPerMinute} requests with links a minute.`;
@@ -101,6 +101,11 @@ export function createRateLimits({ rates, settings, refused }: RateLimitOptions)
 /** A person has one allowance for all browsers in which they are signed in. */
 export function subjectOf({ key, personUid }: Principal): string {
   return key ? `key ${key.key_id}` : `person ${personUid}`;
+}
+
+/** Of whom only the address is known. */
+export function strangerOf(request: FastifyRequest): string {
+  return `address ${networkOf(request.ip)}`;
 }
 
 /** The fields of draft-ietf-httpapi-ratelimit-headers: the policies that apply, and where each of them stands. */

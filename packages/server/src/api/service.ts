@@ -9,6 +9,7 @@ import type { Services } from "./call.ts";
 import { registerDocs } from "./docs.ts";
 import { admitScrapers } from "./metrics/scrapers.ts";
 import type { Metrics } from "./metrics.ts";
+import { subjectOf } from "./rate-limits.ts";
 import { BASE } from "./request.ts";
 import { sendTranscript } from "./transcript.ts";
 import { wantsPage } from "./web.ts";
@@ -60,12 +61,9 @@ export function registerService(app: FastifyInstance, { services, metrics, authe
       requireScope(principal, "runs:read");
       const { success, data: runId } = Uuid.safeParse(request.params.runId);
       if (!success) throw notFound("run");
-      await sendTranscript({
-        db: services.db,
-        run: await getRun(services.db, principal, runId),
-        request,
-        reply,
-      });
+      const { db, searches } = services;
+      const run = await getRun(db, principal, runId);
+      await sendTranscript({ db, searches, subject: subjectOf(principal), run, request, reply });
       return reply;
     },
   );

@@ -8,7 +8,7 @@ import type { Services } from "./call.ts";
 import { sendArtifact, sendDiff } from "./files.ts";
 import { parse } from "./parse.ts";
 import { readQuery } from "./query.ts";
-import type { RateLimits } from "./rate-limits.ts";
+import { type RateLimits, strangerOf } from "./rate-limits.ts";
 import { requireAcceptable, SHARED } from "./request.ts";
 import { sendTranscript, transcriptMedia } from "./transcript.ts";
 import { wantsPage } from "./web.ts";
@@ -25,7 +25,12 @@ const transcript = { answers: { 200: { description: "The transcript.", media: tr
 /** What a share link opens: one run, for whoever has the link. No key is asked for, and none adds anything. */
 export function registerShared(
   app: FastifyInstance,
-  { db, blobs, rateLimits }: Pick<Services, "db" | "blobs"> & { rateLimits: RateLimits },
+  {
+    db,
+    blobs,
+    searches,
+    rateLimits,
+  }: Pick<Services, "db" | "blobs" | "searches"> & { rateLimits: RateLimits },
 ) {
   app.register(async (corner) => {
     // Last, so that it holds for the page too, which has headers of its own.
@@ -49,7 +54,8 @@ export function registerShared(
         requireAcceptable(transcript, request);
         const [, query = ""] = request.url.split("?");
         const part = parse(ListEventsQuery, readQuery(query, ListEventsQuery), "query");
-        await sendTranscript({ db, run, request, reply, isShared: true, part });
+        const subject = strangerOf(request);
+        await sendTranscript({ db, searches, subject, run, request, reply, isShared: true, part });
         return reply;
       },
     );

@@ -3,6 +3,7 @@ import type { RunEvent } from "@outrider/contract/event";
 import type { RunItem } from "@outrider/contract/run";
 import { type SharedEvent, type SharedRun, sharedEvent, sharedRun } from "@outrider/contract/shared";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Room } from "../engine/room.ts";
 import type { Db } from "../store/db.ts";
 import { listEvents } from "../store/events.ts";
 import { openingOf, pieceOf } from "./markdown.ts";
@@ -17,13 +18,21 @@ export interface Part {
   limit?: number | undefined;
 }
 
+/** Who reads: in whose turn the log is asked for. */
+export interface Reader {
+  db: Db;
+  searches: Room;
+  subject: string;
+}
+
 async function* eventsOf(
-  db: Db,
+  { db, searches, subject }: Reader,
   runId: string,
   { after: start = 0, limit = Infinity }: Part,
 ): AsyncGenerator<RunEvent> {
   for (let after = start, left = limit; left > 0; ) {
-    const { events, isCut } = await listEvents(db, { runId, after, limit: Math.min(PAGE, left) });
+    const place = { runId, after, limit: Math.min(PAGE, left) };
+    const { events, isCut } = await searches.within(subject, () => listEvents(db, place));
     yield* events;
     if (!isCut && events.length < PAGE) return;
     after = events.at(-1)?.seq as number;
@@ -59,14 +68,13 @@ const writers: Record<
 
 /** Written while it is read, page by page, so that a long transcript costs no memory. */
 export async function sendTranscript({
-  db,
   run,
   request,
   reply,
   isShared = false,
   part = {},
-}: {
-  db: Db;
+  ...reader
+}: Reader & {
   run: RunItem;
   request: FastifyRequest;
   reply: FastifyReply;
@@ -76,7 +84,7 @@ export async function sendTranscript({
 }): Promise<void> {
   const accept = request.headers.accept ?? "";
   const media = transcriptMedia.find((type) => accept.includes(type)) ?? "text/markdown";
-  const events = eventsOf(db, run.run_id, part);
+  const events = eventsOf(reader, run.run_id, part);
   const text = isShared ? writers[media](sharedRun(run), shared(events)) : writers[media](run, events);
   await reply.type(`${media}; charset=utf-8`).send(Readable.from(text, { objectMode: false }));
 }

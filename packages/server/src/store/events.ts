@@ -7,9 +7,9 @@ import { present } from "./runs.ts";
 /** Of one read. */
 const MOST_CHARACTERS = 1024 * 1024;
 /** Of one statement, by what its rows may become at most. */
-const MOST_BYTES = 4 * 1024 * 1024;
-/** What is compressed may become so many times larger. */
-const COMPRESSED = 256;
+const MOST_BYTES = 2 * 1024 * 1024;
+/** What is compressed is seldom more than so many times larger, and never many times more than that. */
+const COMPRESSED = 64;
 
 /**
  * Events behind `after`, in order: `limit` of them, or fewer where they are large. What is read is parsed while everybody

@@ -755,6 +755,7 @@ class InstallationLimits(BaseModel):
     creations_per_minute: int
     failures_per_minute: int
     """Of an address, without a good key."""
+    max_streams_per_key: int
     max_concurrent_runs: int | None = None
     cost_per_day: CostQuota | None = None
     turn_timeout_minutes: float

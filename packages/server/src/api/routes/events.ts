@@ -7,6 +7,7 @@ import { getRun, requireRun } from "../../engine/runs.ts";
 import { listEvents } from "../../store/events.ts";
 import { findHead } from "../../store/heads.ts";
 import { gone, type Handlers, ok, type Services, STREAMED } from "../call.ts";
+import { subjectOf } from "../rate-limits.ts";
 import { asksForStream, lastEventId } from "../sse.ts";
 import { sendTranscript } from "../transcript.ts";
 
@@ -60,11 +61,10 @@ export const eventHandlers: Pick<Handlers, "listEvents" | "getTranscript"> = {
       return STREAMED;
     }
     const limit = query.limit ?? limits.eventPageSize.default;
-    const { events: rows, isCut } = await listEvents(sql, {
-      runId,
-      after: query.after ?? 0,
-      limit: limit + 1,
-    });
+    const place = { runId, after: query.after ?? 0, limit: limit + 1 };
+    const { events: rows, isCut } = await services.searches.within(subjectOf(principal), () =>
+      listEvents(sql, place),
+    );
     const events = rows.slice(0, limit);
     const has_next_page = isCut || rows.length > limit;
     const next_cursor = has_next_page ? String(events.at(-1)?.seq) : undefined;
@@ -73,7 +73,8 @@ export const eventHandlers: Pick<Handlers, "listEvents" | "getTranscript"> = {
 
   async getTranscript({ sql, services, principal, params, request, reply }) {
     const run = await getRun(sql, principal, params.runId);
-    await sendTranscript({ db: services.db, run, request, reply });
+    const { db, searches } = services;
+    await sendTranscript({ db, searches, subject: subjectOf(principal), run, request, reply });
     return STREAMED;
   },
 };

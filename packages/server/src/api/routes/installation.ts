@@ -36,12 +36,13 @@ async function costOf(sql: Sql, { quotas }: Services): Promise<CostQuota | undef
   return { limit_usd, used_usd, resets_at };
 }
 
-function limitsOf({ rules, quotas, minFreeBytes }: Services): Installation["limits"] {
+function limitsOf({ rules, quotas, streams, minFreeBytes }: Services): Installation["limits"] {
   const { maxConcurrentRuns } = rules;
   return {
     requests_per_minute: quotas.requestsPerMinute,
     creations_per_minute: quotas.creationsPerMinute,
     failures_per_minute: quotas.failuresPerMinute,
+    max_streams_per_key: streams.bounds.mostEach,
     ...(maxConcurrentRuns === undefined ? {} : { max_concurrent_runs: maxConcurrentRuns }),
     turn_timeout_minutes: rules.turnMs / MINUTE,
     max_steps: rules.maxSteps,

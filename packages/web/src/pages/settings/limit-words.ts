@@ -61,6 +61,7 @@ function ofRequests(limits: Installation["limits"], sizes: Installation["sizes"]
     bound("Requests of a key or a person", rate(limits.requests_per_minute), "REQUESTS_PER_MINUTE"),
     bound("Runs that one of them creates", rate(limits.creations_per_minute), "CREATIONS_PER_MINUTE"),
     bound("Of an address without a good key", rate(limits.failures_per_minute), "FAILURES_PER_MINUTE"),
+    bound("Streams of one of them at once", number.format(limits.max_streams_per_key), "MAX_STREAMS_PER_KEY"),
     bound(
       "Body of a request",
       `${bytes(sizes.body_bytes)}, with attachments ${bytes(sizes.body_with_attachments_bytes)}`,
