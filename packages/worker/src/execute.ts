@@ -12,6 +12,7 @@ import type {
 import { Attachments } from "./attachments.ts";
 import { Budget } from "./budget.ts";
 import type { BuildContext } from "./build.ts";
+import { type Disk, isOutOfSpace } from "./disk.ts";
 import type { Exceptions } from "./egress/exceptions.ts";
 import type { Mishaps } from "./figures.ts";
 import { Files } from "./files.ts";
@@ -23,7 +24,6 @@ import { prepareRun } from "./prepare.ts";
 import { Redactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
 import { secretsOfCredential } from "./repositories/access.ts";
-import { isOutOfSpace, type Room } from "./room.ts";
 import type { Enforced } from "./sandboxes/limits.ts";
 import type { SandboxProvider } from "./sandboxes/sandbox.ts";
 import { LeaseLostError, type Server } from "./server.ts";
@@ -45,7 +45,7 @@ export interface ExecutionOptions {
   worker: WorkerInfo;
   folder: string;
   lease: Lease;
-  room: Room;
+  disk: Disk;
   mishaps: Mishaps;
   /** Aborts when the worker drains and will not wait longer. */
   drain: AbortSignal;
@@ -271,7 +271,7 @@ export class Execution {
   private async storeAtEnd(outcome: TurnOutcome): Promise<{ outcome: TurnOutcome; snapshot?: Snapshot }> {
     const { signal } = this.lease;
     try {
-      const snapshot = await this.options.room.patiently(() => this.snapshot(signal), signal);
+      const snapshot = await this.options.disk.patiently(() => this.snapshot(signal), signal);
       return { outcome, ...(snapshot ? { snapshot } : {}) };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;

@@ -11,6 +11,7 @@ import type {
 } from "@outrider/contract/worker";
 import { Bases } from "./bases.ts";
 import { type BuildContext, runBuild } from "./build.ts";
+import { Disk } from "./disk.ts";
 import { parseExceptions } from "./egress/exceptions.ts";
 import { startHostProxy } from "./egress/host-proxy.ts";
 import { Execution } from "./execute.ts";
@@ -20,7 +21,6 @@ import { KeptSandboxes } from "./kept.ts";
 import { Lease } from "./lease.ts";
 import { openNetworks } from "./networks.ts";
 import { openRepositories } from "./repositories/repositories.ts";
-import { Room } from "./room.ts";
 import { openLocalProvider } from "./sandboxes/local.ts";
 import type { Mount } from "./sandboxes/sandbox.ts";
 import { connect } from "./server.ts";
@@ -77,7 +77,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { allowedAddresses = "", repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
   const mishaps = new Mishaps();
   const log = mishaps.counting(options.log);
-  const room = new Room({ folder, minFreeBytes: options.minFreeBytes ?? MIN_FREE_BYTES, log });
+  const disk = new Disk({ folder, minFreeBytes: options.minFreeBytes ?? MIN_FREE_BYTES, log });
   const server = connect({
     url,
     key,
@@ -144,7 +144,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       worker,
       folder,
       lease,
-      room,
+      disk,
       mishaps,
       drain: handingBack.signal,
     });
@@ -198,7 +198,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         await Promise.race([freed.promise, aborted(stopping.signal)]);
         continue;
       }
-      if (!(await room.isEnough())) {
+      if (!(await disk.hasRoom())) {
         await Promise.race([pause(LOOK_AGAIN_MS), aborted(stopping.signal)]);
         continue;
       }
@@ -212,7 +212,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         request_id = randomUUID();
         if (executions.length > 0) {
           // The claim has waited, and the disk may have run full meanwhile.
-          if (await room.isEnough()) await beginAll(executions, sentAt);
+          if (await disk.hasRoom()) await beginAll(executions, sentAt);
           else await releaseAll(executions, stopped.signal);
         }
         for (const build of waiting) beginBuild(build);
@@ -251,7 +251,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     try {
       const slotsUsed = active.size + building.size;
       const { repositories } = builds;
-      const takesWork = !room.isShort;
+      const takesWork = !disk.isShort;
       measured = await measure({ folder, provider, repositories, mishaps, slotsUsed, takesWork });
     } catch (error) {
       log.warn({ error }, "cannot tell how this worker fares");

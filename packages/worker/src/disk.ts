@@ -6,19 +6,19 @@ const AGAIN_MS = 2_000;
 /** Other runs end meanwhile, and their sandboxes go. */
 const PATIENCE_MS = 60_000;
 
-interface RoomOptions {
+interface DiskOptions {
   folder: string;
   minFreeBytes: number;
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   patienceMs?: number;
 }
 
-/** The room on the worker's disk, where sandboxes lie and files wait to be sent. */
-export class Room {
-  private readonly options: RoomOptions;
+/** The disk of the worker, where sandboxes lie and files wait to be sent. */
+export class Disk {
+  private readonly options: DiskOptions;
   private wasShort = false;
 
-  constructor(options: RoomOptions) {
+  constructor(options: DiskOptions) {
     this.options = options;
   }
 
@@ -28,7 +28,7 @@ export class Room {
   }
 
   /** Whether there is room for one more run. Whoever looks after the worker is told of each change, once. */
-  async isEnough(): Promise<boolean> {
+  async hasRoom(): Promise<boolean> {
     const { folder, minFreeBytes, log } = this.options;
     const disk = await statfs(folder).catch(() => undefined);
     const free = disk && disk.bavail * disk.bsize;

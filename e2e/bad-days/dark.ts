@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { call, keyOf, makeDataDir, patience, removeDataDir, type Serving, serve } from "../process.ts";
+import { type Database, startDatabase } from "../torture/database.ts";
 import { expectWhole, Installation, longScript } from "./installation.ts";
-import { call, keyOf, makeDataDir, patience, removeDataDir, type Serving, serve } from "./process.ts";
-import { type Database, startDatabase } from "./torture/database.ts";
 
 /** What holds when the database's host loses power under two servers and a worker: no connection is closed, words just vanish. */
 

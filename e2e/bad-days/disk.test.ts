@@ -3,9 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findEmbedded } from "@outrider/server/store/embedded";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { testDatabase } from "../packages/server/test/server.ts";
-import { endByFullLog, survivesFullDisk } from "./full-disk.ts";
-import { Installation } from "./installation.ts";
+import { testDatabase } from "../../packages/server/test/server.ts";
 import {
   call,
   freePort,
@@ -15,7 +13,9 @@ import {
   removeDataDir,
   root,
   watch,
-} from "./process.ts";
+} from "../process.ts";
+import { endByFullLog, survivesFullDisk } from "./full-disk.ts";
+import { Installation } from "./installation.ts";
 import { type SmallDisk, smallDisk } from "./small-disk.ts";
 
 /** Disks that are full to the last byte, under real processes. Each part follows one installation, in this order. */

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { isUnreachable, openDb } from "@outrider/server/store/db";
 import { describe, expect, test, vi } from "vitest";
+import { makeDataDir, patience, removeDataDir } from "../process.ts";
+import { type Database, startDatabase } from "../torture/database.ts";
 import { noticesTheDark } from "./dark.ts";
 import { DatabaseHost } from "./database-host.ts";
-import { makeDataDir, patience, removeDataDir } from "./process.ts";
-import { type Database, startDatabase } from "./torture/database.ts";
 
 /** On a network of its own, where packets vanish and the kernel decides what a connection is. */
 

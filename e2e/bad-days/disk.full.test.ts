@@ -4,12 +4,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import { openDb, type PostgresConnection } from "@outrider/server/store/db";
 import { findEmbedded } from "@outrider/server/store/embedded";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
-import { testDatabase } from "../packages/server/test/server.ts";
+import { testDatabase } from "../../packages/server/test/server.ts";
+import { patience } from "../process.ts";
+import { type Database, startDatabase } from "../torture/database.ts";
 import { endByFullLog, survivesFullDisk } from "./full-disk.ts";
 import { Installation, longScript } from "./installation.ts";
-import { patience } from "./process.ts";
 import { type SmallDisk, smallDisk } from "./small-disk.ts";
-import { type Database, startDatabase } from "./torture/database.ts";
 
 /** Full disks, in rounds that take longer. */
 

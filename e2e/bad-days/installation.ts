@@ -9,7 +9,7 @@ import {
   run,
   type Serving,
   serve,
-} from "./process.ts";
+} from "../process.ts";
 
 /** One server and one worker, each a process of its own, whose disks the test chooses; and what is asked of them. */
 

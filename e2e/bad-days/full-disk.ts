@@ -1,7 +1,7 @@
 import { openDb } from "@outrider/server/store/db";
 import { beforeAll, expect, test, vi } from "vitest";
+import { patience, type Reply } from "../process.ts";
 import { expectWhole, type Installation, longScript } from "./installation.ts";
-import { patience, type Reply } from "./process.ts";
 import type { SmallDisk } from "./small-disk.ts";
 
 /** What holds of an installation whose database's disk is full to the last byte, whoever runs that database. */
