@@ -358,7 +358,9 @@ describe("a backup", () => {
     "goes on behind a table whose last row has %i bytes",
     async (bytes) => {
       const rows = await db.begin(async (tx) => {
-        await tx.unsafe(`create temporary table "wide" ("text") on commit drop as select repeat('x', ${bytes})`);
+        await tx.unsafe(
+          `create temporary table "wide" ("text") on commit drop as select repeat('x', ${bytes})`,
+        );
         let read = 0;
         for await (const chunk of copyOut(tx, { name: "wide", columns: ["text"] } as Table))
           read += chunk.length;
