@@ -13,6 +13,7 @@ import { openIntake } from "../packages/server/src/engine/intake.ts";
 import { openModels } from "../packages/server/src/engine/models.ts";
 import { startPulse } from "../packages/server/src/engine/pulse.ts";
 import { Rates } from "../packages/server/src/engine/rates.ts";
+import { keepAll } from "../packages/server/src/engine/retention.ts";
 import { defaultRules } from "../packages/server/src/engine/rules.ts";
 import { openSearches } from "../packages/server/src/engine/searches.ts";
 import { Tally } from "../packages/server/src/engine/tally.ts";
@@ -59,15 +60,16 @@ export async function recordRequests(
   const db = openDb(connection, { connections: 1, applicationName: "outrider-bench-recorder" });
   stack.defer(() => db.end({ timeout: 5 }));
   const log = pino({ level: "silent" });
-  const voice = { db, open: () => openDb(connection, { connections: 1 }), log };
+  const tally = new Tally();
+  const voice = { db, open: () => openDb(connection, { connections: 1 }), tally, log };
   const wake = await openWake(voice);
   stack.defer(() => wake.close());
-  const watch = openWatch(db, wake, log);
+  const watch = openWatch({ db, wake, tally, log });
   stack.defer(() => watch.close());
   const vault = openVault(randomBytes(32));
   const deltas = await openDeltas(voice);
   stack.defer(() => deltas.close());
-  const brake = await openBrake(db, wake, log);
+  const brake = await openBrake({ db, wake, tally, log });
   // It would look again among the statements that are recorded.
   await brake.stop();
   const intake = await openIntake({ folders: {}, minFreeBytes: 0, brake, log });
@@ -95,15 +97,21 @@ export async function recordRequests(
     pulse,
     rates,
     quotas: { requestsPerMinute: 6_000, creationsPerMinute: 600, failuresPerMinute: 600 },
+    retention: keepAll,
+    minFreeBytes: 0,
     brake,
-    tally: new Tally(),
+    tally,
     gitHost: "",
     origin: () => "",
     searches: openSearches(),
     streams: new Streams({ most: 1, mostEach: 1 }, stopping),
     stopping,
   };
-  const front = { createServer: (answer: RequestListener) => createServer(answer), isStrict: false };
+  const front = {
+    createServer: (answer: RequestListener) => createServer(answer),
+    isStrict: false,
+    connections: { count: 0, closed: { idle: 0, refused: 0 } },
+  };
   const app = createApp({ services, front, trustProxy: [], log });
   stack.defer(() => app.close());
   const origin = await app.listen({ host: "127.0.0.1", port: 0 });

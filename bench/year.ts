@@ -53,7 +53,8 @@ export async function fillYear(db: Db, { runs, eventsPerRun, keyId }: Year): Pro
     await writeEvents(tx);
     for (const { definition } of indexes) await tx.unsafe(definition);
   });
-  await db`vacuum (analyze) runs, run_words, run_heads, events, people, environments`;
+  // Without the bound that keeps a vacuum from taking memory which others need: here are no others.
+  await db`vacuum (analyze, buffer_usage_limit 0) runs, run_words, run_heads, events, people, environments`;
 }
 
 /** What rows are drawn from: one row of arrays. */

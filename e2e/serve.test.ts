@@ -121,6 +121,16 @@ describe("a first start", () => {
     expect(metrics).toMatch(/^outrider_runs\{state="QUEUED"\} 0$/m);
   });
 
+  test("counts the warnings in its log", async () => {
+    const warnings = async () => {
+      const { text: metrics } = await call("GET", `${server.origin}/metrics`, { key });
+      return Number(/^outrider_log_lines_total\{level="warn"\} (\d+)$/m.exec(metrics)?.[1]);
+    };
+    const before = await warnings();
+    await call("PUT", api("/installation/brake"), { key, body: { message: "a warning" } });
+    expect(await warnings()).toBe(before + 1);
+  });
+
   test("serves the openapi.json of this repository", async () => {
     const { text: served } = await call("GET", api("/openapi.json"));
     expect(JSON.parse(served)).toEqual(JSON.parse(readFileSync(join(root, "openapi.json"), "utf8")));

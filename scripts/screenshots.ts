@@ -17,7 +17,9 @@ let showcase: Showcase;
 
 beforeAll(async () => {
   mkdirSync(folder, { recursive: true });
-  world = await startWebWorld();
+  // The limits that people have, in place of those of tests.
+  const usual = ["REQUESTS", "CREATIONS", "FAILURES"].map((name) => [`OUTRIDER_${name}_PER_MINUTE`, ""]);
+  world = await startWebWorld(Object.fromEntries(usual));
   showcase = await fillShowcase(world);
 });
 afterAll(() => world?.stop());

@@ -254,6 +254,17 @@ describe("around runs", () => {
     expect((await play(["workers", "list"])).stdout).toContain("\tworker-1\talive\t");
   });
 
+  test("an installation says its limits, and what it keeps", async () => {
+    const { stdout } = await play(["installation"]);
+    expect(stdout).toMatch(/^takes new runs +yes$/m);
+    expect(stdout).toMatch(/^requests +\S+ a minute$/m);
+    expect((await play(["installation", "--json"])).json).toMatchObject({
+      brake: { intake: "open" },
+      limits: { queue_timeout_hours: 24 },
+      retention: { runs: {} },
+    });
+  });
+
   test("the brake is set, shown and released, and runs are cancelled by filter", async () => {
     await play(["brake", "pause", "--queue", "--message", "back soon"]);
     expect((await play(["brake", "show"])).stdout).toMatch(/^intake +paused\nqueue +paused\nmode +normal\n/);

@@ -50,6 +50,7 @@ export const operations: Record<string, string> = {
   updatePerson: "people.update",
   deletePerson: "people.delete",
   createSignInLink: "people.link",
+  getInstallation: "installation.get",
   getBrake: "brake.get",
   setBrake: "brake.set",
   cancelRuns: "brake.cancel_runs",

@@ -16,7 +16,7 @@ import { root } from "../process.ts";
  * The version that was released before this one. A release moves it on, together with `previousMigration` in
  * packages/server/test/schema.ts.
  */
-export const previous = "4ead84e6373d9baf5ebec2c8fbef4f3a2470ff0a";
+export const previous = "779ea856f513d7e2ed0ba3444fe4762320b5fda5";
 
 /** Its files in a folder of their own, with the packages of this checkout. */
 export function checkOutPrevious(): string {

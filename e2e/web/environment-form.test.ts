@@ -1,7 +1,7 @@
 import { addPerson } from "@outrider/server/engine/welcome";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { patience } from "../../packages/worker/test/world.ts";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { expectAccessible, patient, startWebWorld, type WebWorld } from "./world.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -92,7 +92,7 @@ describe("the form of an environment", () => {
     const { page, complaints } = await world.visit(`/environments/${id}`, { theme: "dark", size: "phone" });
     await page.getByRole("button", { name: "More actions" }).click();
     await page.getByRole("menuitem", { name: "Duplicate" }).click();
-    await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe("twin copy");
+    await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue(), patient).toBe("twin copy");
     await expectAccessible(page);
     await page.getByRole("button", { name: "Create environment" }).click();
     await page.getByRole("heading", { name: "twin copy" }).waitFor();

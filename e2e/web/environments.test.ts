@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { makeFolder, Origin } from "../../packages/worker/test/git-server.ts";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { expectAccessible, patient, startWebWorld, type WebWorld } from "./world.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -64,7 +64,7 @@ describe("environments", () => {
       variables: { GREETING: "good day" },
     });
     const { page, complaints } = await world.visit(`/environments/${id}?tab=test`, { theme: "dark" });
-    await expect.poll(() => page.getByLabel("What to try").inputValue()).toContain("RUN: pwd");
+    await expect.poll(() => page.getByLabel("What to try").inputValue(), patient).toContain("RUN: pwd");
     await page
       .getByLabel("What to try")
       .fill('RUN: cat site/README.md site/made; echo "$GREETING"\nSAY: That is all.');

@@ -13,7 +13,7 @@ afterAll(() => world?.stop());
 describe("the frame", () => {
   test("shows the places, and nothing breaks the policy or leaves the origin", async () => {
     const { page, complaints } = await world.visit("/runs");
-    await page.getByRole("heading", { name: "Runs" }).waitFor();
+    await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
     for (const place of ["Home", "Environments", "Secrets", "Settings"]) {
       await page.getByRole("navigation").first().getByRole("link", { name: place }).waitFor();
     }

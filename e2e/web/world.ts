@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { startWorld, type World } from "../../packages/worker/test/world.ts";
 import { findBrowser } from "../find-browser.ts";
@@ -64,7 +64,7 @@ export async function startWebWorld(environment: Record<string, string> = {}): P
       const page = await context.newPage();
       const complaints: string[] = [];
       page.on("console", (message) => {
-        if (message.type() === "error") complaints.push(message.text());
+        if (message.type() === "error" && !isPassing(message)) complaints.push(message.text());
       });
       page.on("pageerror", (error) => complaints.push(String(error)));
       page.on("request", (request) => {
@@ -81,6 +81,11 @@ export async function startWebWorld(environment: Record<string, string> = {}): P
       await world.stop();
     },
   };
+}
+
+/** Pages look every few seconds at what is stopped. One look that finds the machine too busy is made up for by the next. */
+function isPassing(message: ConsoleMessage): boolean {
+  return message.location().url.endsWith("/api/v1/installation") && /status of 503/.test(message.text());
 }
 
 /** By a one-time link, as the first admin; the cookie is the browser's own. */

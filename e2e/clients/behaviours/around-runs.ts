@@ -171,6 +171,10 @@ export const aroundRuns: Behaviour[] = [
   works({ resource: "people", method: "delete", args: [personUid], show: ["uid"] }, {}, { before: [person] }),
   works({ resource: "me", method: "get", show: ["type", "role"] }, { type: "user", role: "admin" }),
   works(
+    { resource: "installation", method: "get", show: ["brake.intake", "has_room", "limits.max_attempts"] },
+    { "brake.intake": "open", has_room: true, "limits.max_attempts": 3 },
+  ),
+  works(
     { resource: "me", method: "get", raw: true, show: ["status", "headers.content-type"] },
     { status: 200, "headers.content-type": "application/json; charset=utf-8" },
   ),

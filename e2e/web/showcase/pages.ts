@@ -68,6 +68,11 @@ export const shownPages: ShownPage[] = [
   { name: "settings-people", path: () => "/settings?section=people", ready: row(/Release manager/) },
   { name: "settings-models", path: () => "/settings?section=models", ready: row(/scripted/) },
   { name: "settings-limits", path: () => "/settings?section=limits", ready: row(/Time for a turn/) },
+  {
+    name: "settings-operations",
+    path: () => "/settings?section=operations",
+    ready: text("Nothing is stopped."),
+  },
   { name: "welcome", path: () => "/welcome", ready: text("Start the first run") },
   {
     name: "login",

@@ -6,6 +6,7 @@ import type { ModelWork, TurnOutcome } from "@outrider/contract/worker";
 import { act } from "./act.ts";
 import { BackgroundCommands } from "./background.ts";
 import { compaction, compactionPrompt, MAX_SQUEEZES, type Summary } from "./compaction.ts";
+import { ContextWindow } from "./context-window.ts";
 import { ANSWER_MISSING, Conversation } from "./conversation.ts";
 import { type AgentEvent, type LogEvent, storable } from "./event.ts";
 import { Failure, failedCall } from "./failure.ts";
@@ -15,7 +16,6 @@ import { type Answer, callModel, type Retry, type ToolCall } from "./model-call.
 import type { ProviderModel } from "./models/provider.ts";
 import type { LimitCode } from "./notes.ts";
 import { Pictures } from "./pictures.ts";
-import { Room } from "./room.ts";
 import { tokensIn, toolTokens } from "./tokens.ts";
 import { type AnswerForm, answerForm, FINISH } from "./tools/finish.ts";
 import type { Tool } from "./tools/tool.ts";
@@ -93,7 +93,7 @@ export class Turn {
   private readonly tools: readonly Tool[];
   private readonly pictures: Pictures;
   private readonly ledger: Ledger;
-  private readonly room: Room;
+  private readonly window: ContextWindow;
 
   constructor(context: TurnContext, halt: AbortSignal, lose: (error: unknown) => void) {
     this.context = context;
@@ -105,7 +105,7 @@ export class Turn {
     this.tools = this.form ? [...tools, this.form.tool] : tools;
     this.conversation = new Conversation(history, { mustFinish: this.form !== undefined });
     const overhead = tokensIn(context.instructions) + toolTokens(this.tools);
-    this.room = new Room(this.conversation, { capacity: model_facts, overhead });
+    this.window = new ContextWindow(this.conversation, { capacity: model_facts, overhead });
     this.pictures = new Pictures({ files, seesImages: model_facts.sees_images });
     const emit = (event: AgentEvent) => this.emit(event);
     this.background = new BackgroundCommands({ workspace: context.workspace, emit, signal: halt });
@@ -129,7 +129,7 @@ export class Turn {
       if (isSpent(max_cost_usd, this.standing())) return limitEnd("budget_exceeded");
       const limit = await this.meetLimits();
       const interrupt = limit ? never : AbortSignal.any([this.context.interrupt(), this.context.timeIsUp]);
-      if (this.room.isTight) {
+      if (this.window.isTight) {
         await this.makeRoom(interrupt, limit);
         continue;
       }
@@ -185,16 +185,16 @@ export class Turn {
   }
 
   private standing() {
-    const { ledger, conversation, context, room } = this;
+    const { ledger, conversation, context, window } = this;
     const { usage, lastCall, prices } = ledger;
     const isLate = context.timeIsUp.aborted;
-    return { usage, before: conversation.usageBefore, isLate, prices, nextInput: room.nextInput, lastCall };
+    return { usage, before: conversation.usageBefore, isLate, prices, nextInput: window.nextInput, lastCall };
   }
 
   /** Makes the conversation shorter. Afterwards all is looked at again: messages may have come, or a limit. */
   private async makeRoom(interrupt: AbortSignal, limit: LimitCode | undefined) {
-    const { context, conversation, room } = this;
-    const { squeezes, capacity, nextInput: tokens } = room;
+    const { context, conversation, window } = this;
+    const { squeezes, capacity, nextInput: tokens } = window;
     // The last words are not worth another call, and the last try must not hang on one.
     const price = costOf({ ...nothingSpent, input: 2 * tokens }, context.prices);
     const isPaidFor = budgetLeft(context.limits.max_cost_usd, this.standing()) > price;
@@ -208,7 +208,7 @@ export class Turn {
       summarise: maySummarise ? (text) => this.summarise(text, interrupt) : undefined,
     });
     if (data === "interrupted") return;
-    room.squeezed();
+    window.squeezed();
     await this.emit({ type: "compacted", data });
   }
 
@@ -258,7 +258,7 @@ export class Turn {
     const { model, instructions } = context;
     const messages = conversation.read(await this.pictures.show(conversation.images));
     if (messages.length === 0) throw new Failure("harness_failed", "There is no message to work on.");
-    const input = this.room.nextInput;
+    const input = this.window.nextInput;
     const refused = await this.reserve(input);
     if (refused) return refused;
     let said = "";
@@ -280,15 +280,15 @@ export class Turn {
       case "answer": {
         const spent = spentBy(call.usage);
         this.ledger.lastCall = spent;
-        this.room.answered(spent.input);
+        this.window.answered(spent.input);
         return this.record(
           limit ? { ...call, calls: call.calls.filter(({ tool }) => form && tool === FINISH) } : call,
         );
       }
       case "overflow":
         await this.count(nothingSpent);
-        if (this.room.isExhausted) throw tooLong(context.model_facts.context_tokens);
-        this.room.overflowed(input);
+        if (this.window.isExhausted) throw tooLong(context.model_facts.context_tokens);
+        this.window.overflowed(input);
         await this.makeRoom(interrupt, limit);
         return "again";
       case "failed":

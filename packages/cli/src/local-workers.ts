@@ -65,7 +65,7 @@ export function startLocalWorkers({
 
 /** A worker's settings, and what any program needs. */
 const passed =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|REPOSITORY_PATHS|CACHE_GB))$/i;
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|REPOSITORY_PATHS|CACHE_GB|MIN_FREE_MB))$/i;
 
 /** Master key, database and keys of models are the server's alone; what a run needs of them comes with the run. */
 function workersOwn(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

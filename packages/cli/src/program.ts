@@ -21,6 +21,7 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   completion: async () => (await import("./commands/completion.ts")).completionCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   worker: async () => (await import("./commands/worker.ts")).workerCommand,
+  installation: async () => (await import("./commands/installation.ts")).installationCommand,
   brake: async () => (await import("./commands/brake.ts")).brakeCommand,
   workers: async () => (await import("./commands/workers.ts")).workersCommand,
   people: async () => (await import("./commands/people.ts")).peopleCommand,

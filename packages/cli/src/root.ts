@@ -78,6 +78,10 @@ export const entries = {
     group: operate,
     description: "The workers of a server.",
   },
+  installation: {
+    group: operate,
+    description: "Say which limits and retention hold here, and what is stopped.",
+  },
   brake: {
     group: operate,
     description: "Pause new runs, or all writing, on every server.",

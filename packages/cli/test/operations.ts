@@ -46,6 +46,7 @@ export const operations: Record<string, string> = {
   updatePerson: "people update",
   deletePerson: "people delete",
   createSignInLink: "people link",
+  getInstallation: "installation",
   getBrake: "brake show",
   setBrake: "brake pause",
   cancelRuns: "runs cancel",

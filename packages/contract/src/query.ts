@@ -69,9 +69,10 @@ export const ListRunsQuery = z.strictObject({
       maxProperties: limits.metadata.filters,
       description: "`metadata[key]=value`, every pair must match.",
     }),
-  q: text({ max: 256 })
-    .optional()
-    .meta({ description: "Words that title, prompt or skill must hold; typos are forgiven in titles." }),
+  q: text({ max: 256 }).optional().meta({
+    description:
+      "Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in numbers.",
+  }),
 });
 export type ListRunsQuery = z.infer<typeof ListRunsQuery>;
 

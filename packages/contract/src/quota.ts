@@ -10,13 +10,14 @@ const Rate = z
   })
   .meta({ id: "RateQuota", description: "How many calls may be made in a window of time." });
 
-const Cost = z
+export const CostQuota = z
   .object({
     limit_usd: z.number(),
     used_usd: z.number().meta({ description: "Spent today, and reserved for model calls at work." }),
     resets_at: Timestamp.meta({ description: "When the next UTC day begins." }),
   })
   .meta({ id: "CostQuota", description: "How many dollars may be spent in a day." });
+export type CostQuota = z.infer<typeof CostQuota>;
 
 const Runs = z
   .object({ limit: z.int(), at_work: z.int() })
@@ -27,7 +28,7 @@ export const Quotas = z
   .object({
     requests: Rate,
     creations: Rate.meta({ description: "Of runs." }),
-    cost_per_day: z.object({ key: Cost.optional(), installation: Cost.optional() }),
+    cost_per_day: z.object({ key: CostQuota.optional(), installation: CostQuota.optional() }),
     runs_at_once: z.object({
       key: Runs.optional(),
       agent: Runs.optional(),

@@ -6,6 +6,7 @@ import { environmentsRoutes } from "./routes/environments.ts";
 import { eventsRoutes } from "./routes/events.ts";
 import { followupsRoutes } from "./routes/followups.ts";
 import { identitiesRoutes } from "./routes/identities.ts";
+import { installationRoutes } from "./routes/installation.ts";
 import { keysRoutes } from "./routes/keys.ts";
 import { modelsRoutes } from "./routes/models.ts";
 import { peopleRoutes } from "./routes/people.ts";
@@ -31,6 +32,7 @@ export const routes = {
   ...keysRoutes,
   ...workersRoutes,
   ...peopleRoutes,
+  ...installationRoutes,
   ...brakeRoutes,
 };
 

@@ -139,13 +139,49 @@ export const ClaimResponse = z.object({
 });
 export type ClaimResponse = z.infer<typeof ClaimResponse>;
 
+const amount = z.number().min(0).max(1e18);
+
+/**
+ * How a worker fares, for metrics. Counts go from its start. Members that a later version adds are left out, not refused:
+ * a heartbeat is what runs live by.
+ */
+export const WorkerFigures = z.object({
+  slots_used: amount.meta({ description: "By runs and by builds." }),
+  takes_work: z.boolean().optional().meta({ description: "False while its disk is short of space." }),
+  sandboxes: amount.meta({ description: "Open ones, those kept for a follow-up included." }),
+  memory_bytes: amount,
+  cpu_seconds: amount,
+  disk_free_bytes: z
+    .object({ data: amount, sandboxes: amount, repositories: amount })
+    .partial()
+    .meta({ description: "Where these folders lie; absent where nobody could tell." }),
+  cache_bytes: z.object({ bases: amount, mirrors: amount }).partial(),
+  errors: z
+    .object({
+      sandbox: amount.meta({ description: "Sandboxes that could not be opened." }),
+      model: amount.meta({ description: "Turns that ended because of their model." }),
+      model_retry: amount.meta({ description: "Tries of a model call that were followed by another." }),
+      server_retry: amount.meta({ description: "Calls of the server that had to be repeated." }),
+      execution: amount.meta({ description: "Attempts that ended by an error that nobody foresaw." }),
+      build: amount.meta({ description: "Builds that ended so." }),
+    })
+    .partial(),
+  log_lines: z.object({ warn: amount, error: amount }).partial(),
+});
+export type WorkerFigures = z.infer<typeof WorkerFigures>;
+
 export const HeartbeatRequest = z.strictObject({
   worker: WorkerInfo,
   executions: z.array(z.strictObject({ run_id: Uuid, execution_id: Uuid })).max(10_000),
+  /** Only where the last answer has asked for it: the version before refuses what it does not know. */
+  figures: WorkerFigures.optional(),
 });
+export type HeartbeatRequest = z.infer<typeof HeartbeatRequest>;
+
 export const HeartbeatResponse = z.object({
   held: z.array(Uuid).meta({ description: "Those whose lease goes on; the others are lost." }),
   draining: z.boolean(),
+  takes_figures: z.boolean().optional(),
 });
 export type HeartbeatResponse = z.infer<typeof HeartbeatResponse>;
 
@@ -334,6 +370,10 @@ export const Worker = z
     runs: z
       .array(z.object({ run_id: Uuid, title: z.string() }))
       .meta({ description: "The runs of these executions, longest at work first; at most 100." }),
+    disk_free_bytes: z
+      .int()
+      .optional()
+      .meta({ description: "On the fullest of the disks that it writes to, where it has said so lately." }),
     draining: z.boolean(),
     is_alive: z.boolean(),
     first_seen_at: Timestamp,

@@ -30,9 +30,13 @@ export async function pack(destination: string): Promise<string> {
 async function bundle(dist: string): Promise<void> {
   const input = join(home, "src/index.ts");
   const bundled = await rolldown({ input, platform: "neutral", transform: { target: "es2022" } });
-  // Names stay for who reads a stack trace. Without the room between them, and with the same ending, by which npm sorts
-  // what it packs, gzip sees that both forms are nearly one text.
-  const minify = { compress: false, mangle: false, codegen: { removeWhitespace: true } } as const;
+  // Names of functions and classes stay for who reads a stack trace. Without the room between words, and with the same
+  // ending, by which npm sorts what it packs, gzip sees that both forms are nearly one text.
+  const minify = {
+    compress: false,
+    mangle: { keepNames: true },
+    codegen: { removeWhitespace: true },
+  } as const;
   await bundled.write({ file: join(dist, "index.js"), format: "cjs", minify });
   await bundled.write({ file: join(dist, "esm/index.js"), format: "esm", minify });
   writeFileSync(join(dist, "esm/package.json"), '{ "type": "module" }\n');

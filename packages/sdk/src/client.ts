@@ -11,6 +11,7 @@ import { Environments } from "./resources/environments.ts";
 import { Events } from "./resources/events.ts";
 import { Followups } from "./resources/followups.ts";
 import { Identities } from "./resources/identities.ts";
+import { InstallationResource } from "./resources/installation.ts";
 import { Keys } from "./resources/keys.ts";
 import { Me } from "./resources/me.ts";
 import { Models } from "./resources/models.ts";
@@ -64,6 +65,7 @@ export class Outrider {
   readonly keys: Keys;
   readonly workers: Workers;
   readonly people: People;
+  readonly installation: InstallationResource;
   readonly brake: BrakeResource;
   readonly me: Me;
   readonly #options: ClientOptions;
@@ -86,6 +88,7 @@ export class Outrider {
     this.keys = new Keys(http);
     this.workers = new Workers(http);
     this.people = new People(http);
+    this.installation = new InstallationResource(http);
     this.brake = new BrakeResource(http);
     this.me = new Me(http);
   }

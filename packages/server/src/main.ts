@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { linkAddress } from "@outrider/contract/sign-in";
-import { type Logger, pino } from "pino";
+import { type Logger, type LoggerOptions, pino } from "pino";
 import { createApp } from "./api/app.ts";
 import { type Front, openFront } from "./api/front.ts";
 import { Streams } from "./api/streams.ts";
@@ -27,8 +27,11 @@ import { openVault } from "./engine/vault.ts";
 import { openWake } from "./engine/wake.ts";
 import { openWatch } from "./engine/watch.ts";
 import { renewLocalWorkerKey, requireSameMasterKey, welcomeFirstPerson } from "./engine/welcome.ts";
-import { type Db, openDb, requireSupportedVersion } from "./store/db.ts";
+import { logOutput } from "./log-output.ts";
+import { type Db, isRemote, openDb, requireSupportedVersion } from "./store/db.ts";
 import { startEmbedded } from "./store/embedded.ts";
+import { keepLifeline } from "./store/lifeline.ts";
+import { Lines } from "./store/lines.ts";
 import { migrate } from "./store/migrate.ts";
 
 const CONNECTIONS = 32;
@@ -55,7 +58,8 @@ export interface Server {
 
 /** The composition root: everything is made here, from the bottom up, and stopped from the top down. */
 export async function startServer(config: Config): Promise<Server> {
-  const log = createLogger(config);
+  const tally = new Tally();
+  const log = createLogger(config, tally);
   const settings = config.models();
   const stops: (() => Promise<unknown>)[] = [];
   const stop = once(async () => {
@@ -67,15 +71,23 @@ export async function startServer(config: Config): Promise<Server> {
     const embedded = config.databaseUrl ? undefined : await startEmbedded({ dataDir: config.dataDir, log });
     if (embedded) stops.push(() => embedded.stop());
     const database = config.databaseUrl ?? (embedded as NonNullable<typeof embedded>).connection;
-    const db = openDb(database, { connections: CONNECTIONS });
+    const lines = new Lines();
+    const db = openDb(database, { connections: CONNECTIONS, lines });
     stops.push(() => db.end({ timeout: 5 }));
-    const claims = openDb(database, { connections: 1 });
+    const claims = openDb(database, { connections: 1, lines });
     stops.push(() => claims.end({ timeout: 5 }));
     await prepareDatabase(db, log);
     await requireSupportedVersion(claims);
 
     const vault = openVault(config.masterKey ?? (await ownMasterKey(config.dataDir)));
     await requireSameMasterKey(db, vault);
+    if (isRemote(database)) {
+      const line = openDb(database, { connections: 1, lines });
+      stops.push(() => line.end({ timeout: 0 }));
+      await requireSupportedVersion(line);
+      const dropped = () => tally.failed("lifeline");
+      stops.push(keepLifeline({ db: line, lines, dropped, log }).stop);
+    }
     const providers = await settleProviders(db, vault, log, settings);
     const models = openModels({ ...settings, providers });
     const { default_model_id } = models.list;
@@ -88,22 +100,22 @@ export async function startServer(config: Config): Promise<Server> {
     const openWords = (connections: number) =>
       openDb(database, {
         connections,
+        lines,
         applicationName: "outrider words",
         settings: { synchronous_commit: "off" },
       });
     const words = openWords(2);
     stops.push(() => words.end({ timeout: 5 }));
     await requireSupportedVersion(words);
-    const voice = { db: words, open: () => openWords(1), log };
+    const voice = { db: words, open: () => openWords(1), tally, log };
     const wake = await openWake(voice);
     stops.push(() => wake.close());
     const deltas = await openDeltas(voice);
     stops.push(() => deltas.close());
-    const watch = openWatch(db, wake, log);
+    const watch = openWatch({ db, wake, tally, log });
     stops.push(() => watch.close());
     const blobs = openBlobs(join(config.dataDir, "blobs"), db);
-    const tally = new Tally();
-    const brake = await openBrake(db, wake, log);
+    const brake = await openBrake({ db, wake, tally, log });
     stops.push(brake.stop);
     const janitor = startJanitor({
       db,
@@ -121,6 +133,7 @@ export async function startServer(config: Config): Promise<Server> {
         ...(embedded ? { database: join(config.dataDir, "postgres") } : {}),
       },
       minFreeBytes: config.minFreeBytes,
+      ...(embedded ? { relieve: () => db`checkpoint` } : {}),
       brake,
       log,
     });
@@ -151,6 +164,8 @@ export async function startServer(config: Config): Promise<Server> {
       pulse,
       rates,
       quotas: config.quotas,
+      retention: config.retention,
+      minFreeBytes: config.minFreeBytes,
       brake,
       tally,
       origin: front.origin,
@@ -190,13 +205,23 @@ async function prepareDatabase(db: Db, log: Logger) {
 }
 
 /** Lines never hold a key, a secret or a prompt: errors of the database are cut to what cannot quote a row. */
-function createLogger({ logLevel }: Config): Logger {
-  return pino({
+function createLogger({ logLevel }: Config, tally: Tally): Logger {
+  const options: LoggerOptions = {
     level: logLevel,
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { error: describeError },
-  });
+    hooks: {
+      logMethod(line, method, level) {
+        tally.logged(level);
+        method.apply(this, line);
+      },
+    },
+  };
+  return pino(
+    options,
+    logOutput().on("drop", () => tally.dropped++),
+  );
 }
 
 function describeError(error: unknown) {

@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import fastify from "fastify";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { openStream } from "../src/api/sse.ts";
+import { openStream, stalledStreams } from "../src/api/sse.ts";
 import { type TestServer, testServer } from "./server.ts";
 import { get } from "./tls-support.ts";
 
@@ -46,6 +46,13 @@ async function follow(server: TestServer, localAddress: string) {
   return incoming;
 }
 
+async function closedOf(server: TestServer, which: string): Promise<number> {
+  const { text } = await server.call("GET", `${server.origin}/metrics`);
+  return Number(
+    new RegExp(`^outrider_connections_closed_total\\{which="${which}"\\} (\\S+)$`, "m").exec(text)?.[1],
+  );
+}
+
 describe("connections", () => {
   test("beyond the bound push out those that have been idle longest, and a newcomer is answered", async () => {
     const server = await start({ OUTRIDER_MAX_CONNECTIONS: "20" });
@@ -53,6 +60,8 @@ describe("connections", () => {
     expect((await get(`${server.origin}/healthz`)).status).toBe(200);
     await vi.waitFor(() => expect(standing()).toBeLessThanOrEqual(20), soon);
     expect(standing()).toBeGreaterThan(10);
+    expect(await closedOf(server, "idle")).toBeGreaterThanOrEqual(40);
+    expect(await closedOf(server, "refused")).toBe(0);
   });
 
   test("of one address beyond its bound push out its own, and nobody else's", async () => {
@@ -73,6 +82,7 @@ describe("connections", () => {
     );
     expect((await get(`${server.origin}/healthz`, { localAddress: "127.0.0.3" })).status).toBe(200);
     expect(streams.every((stream) => !stream.destroyed)).toBe(true);
+    expect(await closedOf(server, "refused")).toBe(1);
   });
 });
 
@@ -96,7 +106,9 @@ test("a stream whose reader does not read is ended, and holds no more than a buf
   const socket = connect(Number(port), "127.0.0.1").on("error", () => {});
   closers.push(() => socket.destroy());
   socket.pause().write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  const before = stalledStreams();
   const { pieces, held } = await ended.promise;
+  expect(stalledStreams()).toBe(before + 1);
   // What the kernel takes is not ours; what we hold is.
   expect(pieces).toBeGreaterThan(1);
   expect(held).toBeLessThan(1_000_000);

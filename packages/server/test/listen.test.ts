@@ -21,6 +21,8 @@ const ways = new Set<{ client: Socket; upstream: Socket }>();
 /** As a standby refuses: an error, and the connection stays. */
 let isRefusing = false;
 let refusals = 0;
+/** How often it has started anew. */
+let starts = 0;
 
 beforeEach(async () => {
   const { user, password, database, host } = inject("postgres");
@@ -53,7 +55,8 @@ beforeEach(async () => {
   db = openDb(inject("postgres"), { connections: 1 });
   open = () => openDb(url, { connections: 1 });
   const hear = (payload: string) => void heard.push(payload);
-  listening = await keepListening({ db, open, channel, hear, checkMs });
+  starts = 0;
+  listening = await keepListening({ db, open, channel, hear, deaf: () => starts++, checkMs });
 });
 
 afterEach(async () => {
@@ -87,6 +90,7 @@ test("a listener whose connection goes silent hears again", async () => {
     upstream.pause();
   }
   await hears();
+  expect(starts).toBeGreaterThan(0);
 });
 
 test("a listener that was refused while a standby took over hears again", async () => {

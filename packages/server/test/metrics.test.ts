@@ -64,6 +64,7 @@ describe("what happens is counted", () => {
     expect(executions).toHaveLength(1);
     expect(await value("outrider_runs_claimed_total")).toBe(1);
     expect(await value("outrider_leases_held")).toBe(1);
+    expect(await value("outrider_connections_open")).toBeGreaterThan(0);
     expect(await value("outrider_workers_alive")).toBe(1);
     expect(await value("outrider_worker_slots")).toBe(3);
     const lost = { run_id: randomUUID(), execution_id: randomUUID() };
@@ -94,12 +95,40 @@ describe("what happens is counted", () => {
       const blind = await ask(key);
       expect(blind.text).toMatch(/^outrider_database_up 0$/m);
       expect(blind.text).toMatch(/^outrider_intake_open 1$/m);
+      const brakeFailed = /^outrider_chore_failures_total\{chore="brake"\} [1-9]/m;
+      await until("a brake that was looked at in vain", async () => brakeFailed.test((await ask(key)).text));
       expect((await ask(server.key)).status).toBe(503);
     } finally {
       await alone.stop();
       await database.drop();
       await rm(folder, { recursive: true, force: true });
     }
+  });
+
+  test("a claim waits while there is nothing for it to do, and no longer", async () => {
+    const key = (await server.call("POST", "/keys", { body: { name: "c", type: "worker" } })).body.key;
+    const worker = { worker_id: randomUUID(), name: "c", version: "0", slots: 1 };
+    const claim = { request_id: randomUUID(), worker, free: 1, wait_ms: 20_000 };
+    const claiming = server.call("POST", "/worker/claim", { key, body: claim });
+    await until("a claim", async () => (await value("outrider_claims_waiting")) === 1);
+    await server.call("POST", "/agent/run", { body: { prompt: "SAY: x" } });
+    expect((await claiming).body.executions).toHaveLength(1);
+    expect(await value("outrider_claims_waiting")).toBe(0);
+  });
+
+  test("what is not even a request is an error too", async () => {
+    const name = 'outrider_errors_total{code="invalid_request"}';
+    const before = await value(name);
+    const { hostname, port } = new URL(server.origin);
+    const socket = connect(Number(port), hostname).on("error", () => {});
+    socket.resume().end("no request\r\n\r\n");
+    await once(socket, "close");
+    expect(await value(name)).toBe(before + 1);
+  });
+
+  test("without a certificate there is none that could run out", async () => {
+    expect(await scrape()).not.toMatch(/^outrider_certificate_expires/m);
+    expect(await value("outrider_certificate_reload_failures_total")).toBe(0);
   });
 
   test("a stream is open while somebody reads it, and no longer", async () => {
@@ -142,7 +171,7 @@ describe("docs/metrics.md, the dashboard and the alerts", () => {
       targets.map(({ expr }) => expr),
     );
     expect(queries.length).toBeGreaterThan(20);
-    for (const query of queries) expect(query).toMatch(/\b(outrider|process)_\w+\{job=~"\$job"/);
+    for (const query of queries) expect(query).toMatch(/\b(outrider|process|nodejs)_\w+\{job=~"\$job"/);
     expect(unknown([...queries, JSON.stringify(templating)].join("\n"))).toEqual([]);
     expect(new Set(panels.map(({ id }: { id: number }) => id)).size).toBe(panels.length);
   });

@@ -10,6 +10,8 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 test("while no connection is free, callers are told so at once, and served again when one is", async () => {
+  const scrape = () => server.call("GET", `${server.origin}/metrics`);
+  expect((await scrape()).text).toMatch(/^outrider_database_up 1$/m);
   const { body: run } = await server.call("POST", "/agent/run", { body: { prompt: "SAY: a" } });
   const release = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
@@ -36,6 +38,10 @@ test("while no connection is free, callers are told so at once, and served again
   });
   expect(refused.headers.get("retry-after")).toBe("2");
   expect((await ready()).status).toBe(503);
+  // Metrics are wanted most while nothing else is answered.
+  const blind = (await scrape()).text;
+  expect(blind).toMatch(/^outrider_database_up 0$/m);
+  expect(Number(/^outrider_database_pulse_seconds (\S+)$/m.exec(blind)?.[1])).toBeGreaterThan(3);
   expect((await server.call("GET", `${server.origin}/healthz`, { key: null })).status).toBe(200);
   release.resolve();
   await holder;

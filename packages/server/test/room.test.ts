@@ -50,7 +50,10 @@ describe("room for ten, and for four of each", () => {
     await room.enter("one", 4);
     await expect(room.enter("one", 1)).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 5 });
     await room.enter("two", 4);
-    await expect(room.enter("three", 3)).rejects.toMatchObject({ code: "resource_unavailable" });
+    const third = room.enter("three", 3);
+    expect(room.standing).toEqual({ used: 8, waiting: 1, refused: 1 });
+    await expect(third).rejects.toMatchObject({ code: "resource_unavailable" });
+    expect(room.standing).toEqual({ used: 8, waiting: 0, refused: 2 });
   });
 
   test("is given back by work that fails", async () => {

@@ -1,7 +1,7 @@
 import type { Sql } from "../src/store/db.ts";
 
 /** The last migration of the version before this one: `e2e/upgrade/previous.ts` says which version that is. */
-export const previousMigration = 9;
+export const previousMigration = 14;
 
 interface Column {
   type: string;

@@ -56,6 +56,7 @@ describe("a search", () => {
   test.each([
     ["the end of a word, which is no beginning", "bernetes"],
     ["a slip in a word of the prompt, which is not forgiven", "kubernetas"],
+    ["a slip in a number, which is not forgiven", "2027"],
     ["a slip in a word of three letters, which is not forgiven", "мит"],
     ["a slip in three letters that take six units of UTF-16", "𠀀𠀁𠀃"],
     ["two words of which one is nowhere", "parser unfindable"],

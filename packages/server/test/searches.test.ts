@@ -21,6 +21,9 @@ test("searches of one caller that take long leave the database to others", async
       expect((await server.call("GET", "/agent/runs", { key: other })).status).toBe(200);
     }
     expect(performance.now() - began).toBeLessThan(4_000);
+    const { text } = await server.call("GET", `${server.origin}/metrics`);
+    expect(text).toMatch(/^outrider_lists_running 4$/m);
+    expect(text).toMatch(/^outrider_lists_waiting 56$/m);
     // All of them were under way meanwhile.
     expect(answered).toEqual([]);
     return { all: Promise.all(asked) };

@@ -76,6 +76,8 @@ describe("open streams", () => {
     const refused = await open("/agent/runs", other);
     expect(refused.statusCode).toBe(503);
     expect(JSON.parse(await text(refused))).toMatchObject({ error_code: "resource_unavailable" });
+    const metrics = await server.call("GET", `${server.origin}/metrics`);
+    expect(metrics.text).toMatch(/^outrider_crowded_total\{what="streams"\} [1-9]/m);
     // Requests of another kind are answered as ever.
     expect((await server.call("GET", "/agent/runs")).status).toBe(200);
     for (const socket of sockets) socket.destroy();

@@ -30,6 +30,11 @@ describe("a server with a certificate of the operator's", () => {
     certificate.remove();
   });
 
+  const metric = async (name: string) => {
+    const headers = { authorization: `Bearer ${server.key}` };
+    const { text } = await get(`${server.origin}/metrics`, { ca: certificate.pem(), headers });
+    return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1]);
+  };
   const health = (options = {}) => get(`${server.origin}/healthz`, { ca: certificate.pem(), ...options });
 
   test("answers over https, and tells browsers to stay there", async () => {
@@ -105,6 +110,11 @@ describe("a server with a certificate of the operator's", () => {
     await note();
     certificate.renew();
     await vi.waitFor(async () => expect(await shown(server.origin)).not.toEqual(before), soon);
+    const { validToDate } = new X509Certificate(certificate.pem());
+    expect(await metric("outrider_certificate_expires_timestamp_seconds")).toBe(
+      validToDate.getTime() / 1_000,
+    );
+    expect(await metric("outrider_certificate_reload_failures_total")).toBe(0);
     await note();
     expect(ports.size).toBe(1);
     expect((await health()).status).toBe(200);
@@ -123,6 +133,7 @@ describe("a server with a certificate of the operator's", () => {
     expect((await health({ ca: good })).status).toBe(200);
     certificate.renew();
     await vi.waitFor(async () => expect(await shown(server.origin)).not.toEqual(before), soon);
+    expect(await metric("outrider_certificate_reload_failures_total")).toBeGreaterThan(0);
   });
 });
 

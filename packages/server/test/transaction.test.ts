@@ -5,6 +5,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { type Db, isUnreachable, openDb, requireSupportedVersion } from "../src/store/db.ts";
 import { socketPath } from "../src/store/embedded/socket.ts";
+import { transactionsOf } from "../src/store/transaction.ts";
 import { testDatabase, testServer } from "./server.ts";
 
 /** A way to PostgreSQL that ends in the middle of a transaction. What the driver does then must stay without harm. */
@@ -103,9 +104,26 @@ describe.each(Object.entries(endings))("a connection that %s", (name, end) => {
       return tx`select current_setting('outrider.test') as mine`;
     });
     expect(await other).toMatchObject([{ mine: "other" }]);
+    expect(transactionsOf(db)).toEqual({ open: 0, waiting: 0 });
     await usable();
     expect(uncaught).toEqual([]);
   });
+});
+
+test("transactions are counted while they are open, and while they wait for a connection", async () => {
+  const [holding, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const first = db.begin(async (tx) => {
+    await tx`select 1`;
+    holding.resolve();
+    await release.promise;
+  });
+  await holding.promise;
+  const second = db.begin((tx) => tx`select no_such_column`).catch(() => "failed");
+  expect(transactionsOf(db)).toEqual({ open: 1, waiting: 1 });
+  release.resolve();
+  await first;
+  expect(await second).toBe("failed");
+  expect(transactionsOf(db)).toEqual({ open: 0, waiting: 0 });
 });
 
 test("a connection that is new asks for nothing whose loss nobody would hear of", async () => {

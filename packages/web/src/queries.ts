@@ -1,5 +1,5 @@
-import { AuthenticationError, type ListRunsParams } from "@outrider/sdk";
-import { QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import { APIStatusError, AuthenticationError, type ListRunsParams } from "@outrider/sdk";
+import { MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import { outrider } from "./api.ts";
 
 /** Where a signed-out reader signs in, and comes back to what was asked for. */
@@ -8,7 +8,14 @@ export function signInAddress({ pathname, search, hash }: Location = location): 
   return next === "/" ? "/login" : `/login?next=${encodeURIComponent(next)}`;
 }
 
-export const queryClient = new QueryClient({
+export const queryClient: QueryClient = new QueryClient({
+  mutationCache: new MutationCache({
+    // Who is refused because something is stopped sees at once what it is.
+    onError(error) {
+      if (error instanceof APIStatusError && error.code === "resource_unavailable")
+        void queryClient.invalidateQueries(queries.installation());
+    },
+  }),
   queryCache: new QueryCache({
     onError(error) {
       if (error instanceof AuthenticationError && location.pathname !== "/login")
@@ -22,6 +29,14 @@ export const queryClient = new QueryClient({
 /** Every question the pages ask, with the name that its answer is kept by. Writers invalidate by the same name. */
 export const queries = {
   me: () => queryOptions({ queryKey: ["me"], queryFn: () => outrider.me.get(), staleTime: 60_000 }),
+  /** Asked again and again while somebody looks: no try of it is worth a second. */
+  installation: () =>
+    queryOptions({
+      queryKey: ["installation"],
+      queryFn: () => outrider.installation.get({ maxRetries: 0 }),
+    }),
+  /** Of admins. */
+  brake: () => queryOptions({ queryKey: ["installation", "brake"], queryFn: () => outrider.brake.get() }),
   /** A short list: one page, no more. */
   runs: (filter: ListRunsParams) =>
     queryOptions({

@@ -30,5 +30,6 @@ function titleOf(status: number): string {
   if (status === 404) return "Not found";
   if (status === 409) return "That is not possible now";
   if (status === 429) return "Too many requests";
+  if (status === 503) return "That cannot be done right now";
   return status >= 500 ? "The server met an error" : "The request was refused";
 }

@@ -13,6 +13,7 @@ import { Attachments } from "./attachments.ts";
 import { Budget } from "./budget.ts";
 import type { BuildContext } from "./build.ts";
 import type { Exceptions } from "./egress/exceptions.ts";
+import type { Mishaps } from "./figures.ts";
 import { Files } from "./files.ts";
 import { type Harness, openHarness } from "./harness.ts";
 import type { KeptSandboxes } from "./kept.ts";
@@ -22,6 +23,7 @@ import { prepareRun } from "./prepare.ts";
 import { Redactor } from "./redact.ts";
 import { Reporter } from "./report.ts";
 import { secretsOfCredential } from "./repositories/access.ts";
+import { isOutOfSpace, type Room } from "./room.ts";
 import type { Enforced } from "./sandboxes/limits.ts";
 import type { SandboxProvider } from "./sandboxes/sandbox.ts";
 import { LeaseLostError, type Server } from "./server.ts";
@@ -43,6 +45,8 @@ export interface ExecutionOptions {
   worker: WorkerInfo;
   folder: string;
   lease: Lease;
+  room: Room;
+  mishaps: Mishaps;
   /** Aborts when the worker drains and will not wait longer. */
   drain: AbortSignal;
 }
@@ -135,6 +139,7 @@ export class Execution {
 
   private async work(): Promise<void> {
     const { assignment, reporter, lease } = this;
+    const { mishaps } = this.options;
     let history: RunEvent[] = await this.wholeHistory();
     this.workspace.kept.count(history);
     const harness = await this.prepare(history);
@@ -156,6 +161,7 @@ export class Execution {
         emit: async (event) => {
           // What commands do in the background says nothing about the agent's words.
           if (!/^(command|file)\./.test(event.type)) this.speech.end();
+          if (event.type === "notice" && event.data.code === "model_retry") mishaps.add("model_retry");
           await reporter.emit(event);
           await this.keepFiles();
         },
@@ -168,6 +174,7 @@ export class Execution {
         usage: reporter.usage,
         signal,
       });
+      if (end.type === "failed" && end.error_code.startsWith("model_")) mishaps.add("model");
       if (end.type !== "stopped") {
         if (await this.finish(end)) return;
       } else if (lease.signal.aborted) {
@@ -246,8 +253,8 @@ export class Execution {
   }
 
   /** The files are stored before the end is told: a follow-up that comes right after it must find them. */
-  private async finish(outcome: TurnOutcome): Promise<boolean> {
-    const snapshot = await this.snapshot(this.lease.signal);
+  private async finish(planned: TurnOutcome): Promise<boolean> {
+    const { outcome, snapshot } = await this.storeAtEnd(planned);
     await this.budget.settled();
     const keeps_minutes = this.workspace.isOpen
       ? this.assignment.agent_config.idle_timeout_minutes
@@ -258,6 +265,18 @@ export class Execution {
     this.isOver = ended;
     this.finalFiles = ended ? (snapshot ?? this.lastStored)?.sha256 : undefined;
     return ended;
+  }
+
+  /** A turn whose files cannot be stored has failed, whatever it was about to say. */
+  private async storeAtEnd(outcome: TurnOutcome): Promise<{ outcome: TurnOutcome; snapshot?: Snapshot }> {
+    const { signal } = this.lease;
+    try {
+      const snapshot = await this.options.room.patiently(() => this.snapshot(signal), signal);
+      return { outcome, ...(snapshot ? { snapshot } : {}) };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return { outcome: { type: "failed", error_code: error.code, message: error.message } };
+    }
   }
 
   private async snapshot(signal: AbortSignal): Promise<Snapshot | undefined> {
@@ -303,7 +322,11 @@ export class Execution {
   private async keepFiles() {
     if (!this.workspace.isDirty || performance.now() - this.lastSnapshot < SNAPSHOT_EVERY_MS) return;
     this.lastSnapshot = performance.now();
-    const snapshot = await this.snapshot(this.lease.signal);
+    const snapshot = await this.snapshot(this.lease.signal).catch((error) => {
+      // The next minute may find room; the end waits for it.
+      if (!isOutOfSpace(error)) throw error;
+      return undefined;
+    });
     if (snapshot) await this.reporter.flush({ snapshot });
   }
 

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { isOutOfSpace } from "./room.ts";
 
 /** Events hold the first and the last 32 KiB of a command's output; what is longer is kept whole as a file. */
 const EVENTS_HOLD = 64 * 1024;
@@ -23,6 +24,8 @@ export class OutputFile {
   private start: string[] = [];
   private size = 0;
   private file: { path: string; descriptor: number } | undefined;
+  /** The disk was full: what was written is gone again, and the rest is not kept. */
+  isGivenUp = false;
 
   constructor(folder: string) {
     this.folder = folder;
@@ -30,12 +33,17 @@ export class OutputFile {
 
   write(text: string) {
     const bytes = Buffer.byteLength(text);
-    if (this.size + bytes > FILE_HOLDS) return;
+    if (this.isGivenUp || this.size + bytes > FILE_HOLDS) return;
     this.size += bytes;
     this.hash.update(text);
-    if (this.file) writeSync(this.file.descriptor, text);
-    else this.start.push(text);
-    if (!this.file && this.size > EVENTS_HOLD) this.spill();
+    try {
+      if (this.file) writeWhole(this.file.descriptor, text);
+      else this.start.push(text);
+      if (!this.file && this.size > EVENTS_HOLD) this.spill();
+    } catch (error) {
+      if (!isOutOfSpace(error)) throw error;
+      this.giveUp();
+    }
   }
 
   /** The file, where there is one. */
@@ -53,7 +61,21 @@ export class OutputFile {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
     const path = join(this.folder, `${randomUUID()}.output`);
     this.file = { path, descriptor: openSync(path, "wx", 0o600) };
-    writeSync(this.file.descriptor, this.start.join(""));
+    writeWhole(this.file.descriptor, this.start.join(""));
     this.start = [];
   }
+
+  private giveUp() {
+    this.isGivenUp = true;
+    this.start = [];
+    if (this.file) closeSync(this.file.descriptor);
+    this.remove();
+    this.file = undefined;
+  }
+}
+
+/** A disk that runs full takes a part. */
+function writeWhole(descriptor: number, text: string) {
+  const data = Buffer.from(text);
+  for (let done = 0; done < data.length; ) done += writeSync(descriptor, data, done);
 }

@@ -47,8 +47,12 @@ export class Recording {
     this.pass("stderr", this.ways.stderr.end());
     this.pass("stderr", limitsReached(this.sandbox, this.before));
     const file = this.whole.end();
-    if (!file) return undefined;
     const { kept, notice, keep } = this.options;
+    if (this.whole.isGivenUp) {
+      const message = "The worker's disk is full: of this output only both ends are kept.";
+      notice({ code: "output_not_kept", message });
+    }
+    if (!file) return undefined;
     if (!kept.hasRoomFor(file.size_bytes)) {
       notice({
         code: "output_not_kept",

@@ -9,6 +9,7 @@ import type {
   CloseRequest,
   FinishRequest,
   FinishResponse,
+  HeartbeatRequest,
   HeartbeatResponse,
   HistoryResponse,
   PrepareRequest,
@@ -20,7 +21,6 @@ import type {
   SettleRequest,
   Signals,
   Snapshot,
-  WorkerInfo,
 } from "@outrider/contract/worker";
 import { type Answer, createHttpClient, HttpStatusError, type Outgoing } from "./http.ts";
 import { authoritiesWith, distrustOf } from "./trust.ts";
@@ -36,10 +36,7 @@ export class LeaseLostError extends Error {
 /** The calls of a worker, each repeated until it is answered. All of them may be repeated: see the contract. */
 export interface Server {
   claim(body: ClaimRequest, signal: AbortSignal): Promise<ClaimResponse>;
-  heartbeat(
-    body: { worker: WorkerInfo; executions: { run_id: string; execution_id: string }[] },
-    signal: AbortSignal,
-  ): Promise<HeartbeatResponse>;
+  heartbeat(body: HeartbeatRequest, signal: AbortSignal): Promise<HeartbeatResponse>;
   history(executionId: string, after: number, signal: AbortSignal): Promise<HistoryResponse>;
   prepare(executionId: string, body: PrepareRequest, signal: AbortSignal): Promise<PrepareResponse>;
   reportBuild(buildId: string, body: BuildReportRequest, signal: AbortSignal): Promise<void>;
@@ -71,9 +68,11 @@ export interface ConnectOptions {
   ca?: string;
   /** Hears why the server's certificate is not taken, once for each reason: it may be mended while we go on trying. */
   distrusted?: (reason: string) => void;
+  /** Hears of each call that has to be repeated. */
+  retried?: () => void;
 }
 
-export function connect({ url, key, ca, distrusted }: ConnectOptions): Server {
+export function connect({ url, key, ca, distrusted, retried = () => {} }: ConnectOptions): Server {
   const origin = url.replace(/\/(api\/v1\/?)?$/, "");
   const http = createHttpClient({ origin, key, ...authoritiesWith(ca) });
   const told = new Set<string>();
@@ -90,7 +89,7 @@ export function connect({ url, key, ca, distrusted }: ConnectOptions): Server {
     outgoing: Omit<Outgoing, "timeoutMs"> & { timeoutMs?: number; fresh?: () => Readable },
   ): Promise<Answer> {
     const { signal, timeoutMs = CALL_MS, fresh, ...rest } = outgoing;
-    const answer = await insist(signal, async () => {
+    const answer = await insist({ signal, retried }, async () => {
       const stream = fresh?.();
       const one = await http
         .send({ ...rest, signal, timeoutMs, ...(stream ? { stream } : {}) })
@@ -146,7 +145,7 @@ export function connect({ url, key, ca, distrusted }: ConnectOptions): Server {
     },
     // Until it begins; a stream that breaks off later is its reader's concern.
     getBlob: (sha256, signal) =>
-      insist(signal, () =>
+      insist({ signal, retried }, () =>
         http
           .open({
             method: "GET",
@@ -185,12 +184,16 @@ export function connect({ url, key, ca, distrusted }: ConnectOptions): Server {
 }
 
 /** Tries, ever more rarely, until there is an answer. */
-async function insist<T>(signal: AbortSignal, attempt: () => Promise<T | undefined>): Promise<T> {
+async function insist<T>(
+  { signal, retried }: { signal: AbortSignal; retried: () => void },
+  attempt: () => Promise<T | undefined>,
+): Promise<T> {
   for (let wait = BACK_OFF_MS.first; ; wait = Math.min(wait * 2, BACK_OFF_MS.last)) {
     signal.throwIfAborted();
     const answer = await attempt();
     if (answer !== undefined) return answer;
     signal.throwIfAborted();
+    retried();
     await pause(wait * (0.5 + Math.random()), undefined, { signal });
   }
 }

@@ -2,16 +2,25 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Assignment, BuildAssignment, Signals, WorkerInfo } from "@outrider/contract/worker";
+import type {
+  Assignment,
+  BuildAssignment,
+  Signals,
+  WorkerFigures,
+  WorkerInfo,
+} from "@outrider/contract/worker";
 import { Bases } from "./bases.ts";
 import { type BuildContext, runBuild } from "./build.ts";
 import { parseExceptions } from "./egress/exceptions.ts";
 import { startHostProxy } from "./egress/host-proxy.ts";
 import { Execution } from "./execute.ts";
+import { Mishaps, measure } from "./figures.ts";
+import { HttpStatusError } from "./http.ts";
 import { KeptSandboxes } from "./kept.ts";
 import { Lease } from "./lease.ts";
 import { openNetworks } from "./networks.ts";
 import { openRepositories } from "./repositories/repositories.ts";
+import { Room } from "./room.ts";
 import { openLocalProvider } from "./sandboxes/local.ts";
 import type { Mount } from "./sandboxes/sandbox.ts";
 import { connect } from "./server.ts";
@@ -20,6 +29,8 @@ const CLAIM_AGAIN_MS = 2_000;
 const CLAIM_WAIT_MS = 20_000;
 const GIVE_BACK_MS = 5_000;
 const CACHE_BYTES = 20 * 2 ** 30;
+const MIN_FREE_BYTES = 256 * 2 ** 20;
+const LOOK_AGAIN_MS = 2_000;
 
 export interface WorkerOptions {
   url: string;
@@ -41,6 +52,8 @@ export interface WorkerOptions {
   repositoryPaths?: string[];
   /** What prepared environments may take of the disk. */
   cacheBytes?: number;
+  /** With less free on the disk of its folder it takes nothing new. */
+  minFreeBytes?: number;
   log: Log;
 }
 
@@ -60,15 +73,20 @@ export interface Worker {
 
 /** Claims runs and executes them, as many at once as it has slots. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { url, key, name, version, slots, folder, mounts = [], drainMs, log } = options;
+  const { url, key, name, version, slots, folder, mounts = [], drainMs } = options;
   const { allowedAddresses = "", repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
+  const mishaps = new Mishaps();
+  const log = mishaps.counting(options.log);
+  const room = new Room({ folder, minFreeBytes: options.minFreeBytes ?? MIN_FREE_BYTES, log });
   const server = connect({
     url,
     key,
     ...(options.ca ? { ca: options.ca } : {}),
     distrusted: (reason) => log.error({ reason }, "the server's certificate is not trusted"),
+    retried: () => mishaps.add("server_retry"),
   });
-  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, log });
+  const failed = () => mishaps.add("sandbox");
+  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, failed, log });
   await provider.check();
   const removed = await provider.reap(() => false);
   if (removed.length > 0)
@@ -101,6 +119,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const stopped = new AbortController();
   let heartbeatMs = 5_000;
   let beating: Promise<void> | undefined;
+  let measured: WorkerFigures | undefined;
+  let isLooking = false;
   let freed = Promise.withResolvers<void>();
 
   function begin(assignment: Assignment, sentAt: bigint) {
@@ -124,13 +144,16 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       worker,
       folder,
       lease,
+      room,
+      mishaps,
       drain: handingBack.signal,
     });
     const done = execution
       .run()
-      .catch((error) =>
-        log.error({ reason: execution.reason(error), run_id: assignment.run_id }, "an execution failed"),
-      )
+      .catch((error) => {
+        mishaps.add("execution");
+        log.error({ reason: execution.reason(error), run_id: assignment.run_id }, "an execution failed");
+      })
       .finally(() => {
         active.delete(assignment.execution_id);
         freed.resolve();
@@ -156,7 +179,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   function beginBuild(lease: BuildAssignment) {
     const done = runBuild(builds, { lease, environment: lease.environment, signal: stopping.signal })
       .then(() => {})
-      .catch((error) => log.error({ error, build_id: lease.build_id }, "a build failed"))
+      .catch((error) => {
+        mishaps.add("build");
+        log.error({ error, build_id: lease.build_id }, "a build failed");
+      })
       .finally(() => {
         building.delete(done);
         freed.resolve();
@@ -172,6 +198,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         await Promise.race([freed.promise, aborted(stopping.signal)]);
         continue;
       }
+      if (!(await room.isEnough())) {
+        await Promise.race([pause(LOOK_AGAIN_MS), aborted(stopping.signal)]);
+        continue;
+      }
       try {
         const sentAt = process.hrtime.bigint();
         const {
@@ -180,7 +210,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           draining,
         } = await server.claim({ request_id, worker, free, wait_ms: CLAIM_WAIT_MS }, stopping.signal);
         request_id = randomUUID();
-        if (executions.length > 0) await beginAll(executions, sentAt);
+        if (executions.length > 0) {
+          // The claim has waited, and the disk may have run full meanwhile.
+          if (await room.isEnough()) await beginAll(executions, sentAt);
+          else await releaseAll(executions, stopped.signal);
+        }
         for (const build of waiting) beginBuild(build);
         if (draining) stopping.abort();
       } catch (error) {
@@ -195,15 +229,34 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     }
   }
 
+  async function releaseAll(executions: Assignment[], signal: AbortSignal) {
+    for (const { execution_id, run_id } of executions) await server.release(execution_id, { run_id }, signal);
+  }
+
   /** A claim that was granted while we turned to go is asked for once more, without room for anything new, and released. */
   async function giveBack(request_id: string) {
     const signal = AbortSignal.timeout(GIVE_BACK_MS);
     try {
       const { executions } = await server.claim({ request_id, worker, free: 0, wait_ms: 0 }, signal);
-      for (const { execution_id, run_id } of executions)
-        await server.release(execution_id, { run_id }, signal);
+      await releaseAll(executions, signal);
     } catch (error) {
       log.warn({ error }, "cannot give back what a last claim may have brought");
+    }
+  }
+
+  /** No heartbeat waits for it: a disk that does not answer must cost no lease. */
+  async function look() {
+    if (isLooking) return;
+    isLooking = true;
+    try {
+      const slotsUsed = active.size + building.size;
+      const { repositories } = builds;
+      const takesWork = !room.isShort;
+      measured = await measure({ folder, provider, repositories, mishaps, slotsUsed, takesWork });
+    } catch (error) {
+      log.warn({ error }, "cannot tell how this worker fares");
+    } finally {
+      isLooking = false;
     }
   }
 
@@ -211,8 +264,18 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   async function beat() {
     const held = [...active.values()].map(({ execution }) => execution);
     const executions = held.map(({ assignment: { run_id, execution_id } }) => ({ run_id, execution_id }));
+    const figures = measured;
+    measured = undefined;
     const sentAt = process.hrtime.bigint();
-    const answer = await server.heartbeat({ worker, executions }, stopped.signal);
+    const answer = await server
+      .heartbeat({ worker, executions, ...(figures ? { figures } : {}) }, stopped.signal)
+      .catch((error) => {
+        if (!figures || !(error instanceof HttpStatusError && error.status === 400)) throw error;
+        // Another server has answered this time, of the version before, and it knows of no figures.
+        return server.heartbeat({ worker, executions }, stopped.signal);
+      });
+    // Told with the next heartbeat; the one after that has none, since nobody looks at them so often.
+    if (answer.takes_figures && !figures) void look();
     const still = new Set(answer.held);
     for (const { assignment, lease } of held) {
       if (still.has(assignment.execution_id)) lease.extend(sentAt);

@@ -98,6 +98,8 @@ export async function startWorld(environment: Record<string, string> = {}) {
     origin,
     key,
     workerKey,
+    /** Each worker has a folder of its own in it. */
+    workersFolder: join(folder, "workers"),
     db,
     call,
     get,

@@ -31,6 +31,8 @@ export const serveCommand = new Command("serve")
   )
   .action(async (flags: Flags) => {
     const config = readConfig(flags);
+    // These words may go to a file on a disk that is full; the service goes on without them.
+    process.stderr.on("error", () => {});
     const say = (line: string) => process.stderr.write(`${line}\n`);
     const starting = startServer(config);
     let isStopping = false;

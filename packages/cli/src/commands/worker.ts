@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
+import { logOutput } from "@outrider/server/log-output";
 import { startWorker } from "@outrider/worker/worker";
 import { Command } from "commander";
 import { pino } from "pino";
@@ -16,6 +17,7 @@ interface WorkerFlags {
   allowAddresses: string;
   repositoryPaths: string;
   cacheGb: string;
+  minFreeMb: string;
 }
 
 /** Its key comes from the environment: argument lists are for everybody to read. */
@@ -50,17 +52,23 @@ export const workerCommand = new Command("worker")
     "disk for prepared environments; the least recently used go first (OUTRIDER_CACHE_GB)",
     process.env.OUTRIDER_CACHE_GB ?? "20",
   )
+  .option(
+    "--min-free-mb <number>",
+    "with less free on the disk of its folder it takes no new runs (OUTRIDER_MIN_FREE_MB)",
+    process.env.OUTRIDER_MIN_FREE_MB ?? "256",
+  )
   .action(async (flags: WorkerFlags) => {
     const { server, name, slots, dataDir, drainSeconds } = flags;
     const key = process.env.OUTRIDER_WORKER_KEY;
     if (!key) throw new Error("OUTRIDER_WORKER_KEY is not set. An admin makes a worker key with POST /keys.");
     const folder = resolve(dataDir);
     mkdirSync(folder, { recursive: true, mode: 0o711 });
-    const log = pino({
+    const lines = {
       base: { worker: name, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { error: pino.stdSerializers.err },
-    });
+    };
+    const log = pino(lines, logOutput());
     const worker = await startWorker({
       url: server,
       key,
@@ -73,6 +81,7 @@ export const workerCommand = new Command("worker")
       allowedAddresses: flags.allowAddresses,
       repositoryPaths: flags.repositoryPaths.split(":").filter(Boolean),
       cacheBytes: wholeNumber("--cache-gb", flags.cacheGb) * 2 ** 30,
+      minFreeBytes: megabytes("--min-free-mb", flags.minFreeMb) * 2 ** 20,
       log,
     });
     log.info({ worker_id: worker.workerId, server }, "ready for runs");
@@ -95,5 +104,11 @@ export const workerCommand = new Command("worker")
 function wholeNumber(flag: string, text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) === 0)
     throw new Error(`${flag} must be a whole number above 0.`);
+  return Number(text);
+}
+
+/** As the server reads the same variable: also 0, and parts of one. */
+function megabytes(flag: string, text: string): number {
+  if (!/^\d{1,9}(\.\d+)?$/.test(text)) throw new Error(`${flag} must be a number of megabytes, 0 or more.`);
   return Number(text);
 }

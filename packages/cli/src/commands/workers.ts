@@ -1,13 +1,15 @@
 import type { Worker } from "@outrider/sdk";
 import { Command } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
-import { ago } from "../terminal/figures.ts";
+import { ago, bytes } from "../terminal/figures.ts";
 
 const list = clientCommand("list", "List workers, those that live first.").action(
   withClient(async ({ client, out }) => {
     const document = await client.workers.list();
     const stateOf = ({ is_alive, draining }: Worker) =>
       is_alive ? (draining ? "draining" : "alive") : "gone";
+    const room = (free: number | undefined) =>
+      free === undefined ? "" : out.isTerminal ? bytes(free) : String(free);
     out.list<Worker>({
       ...{ document, rows: document.workers, id: ({ worker_id }) => worker_id, none: "No workers." },
       columns: [
@@ -17,6 +19,7 @@ const list = clientCommand("list", "List workers, those that live first.").actio
         { title: "BUSY", text: ({ busy, slots }) => `${busy}/${slots}` },
         { title: "VERSION", text: ({ version }) => version },
         { title: "SEEN", text: ({ last_seen_at }) => (out.isTerminal ? ago(last_seen_at) : last_seen_at) },
+        { title: "DISK FREE", text: ({ disk_free_bytes }) => room(disk_free_bytes) },
       ],
     });
   }),

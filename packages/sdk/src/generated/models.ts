@@ -202,7 +202,7 @@ export interface CancelRunsFilter {
   created_before?: string;
   /** Inclusive. */
   updated_after?: string;
-  /** Words that title, prompt or skill must hold; typos are forgiven in titles. */
+  /** Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in numbers. */
   q?: string;
   state?: ("QUEUED" | "INPROGRESS" | "BLOCKED")[];
   /** Every pair must match. */
@@ -532,6 +532,60 @@ export type FollowupMode = "auto" | "queue" | "interrupt";
 
 /** `queued_prompt`: the run has not started, the message joins the prompt. `live_session`: the run is at work. `new_turn`: the run was final or blocked and continues. */
 export type FollowupOutcome = "queued_prompt" | "live_session" | "new_turn";
+
+/** As the server that answers was started, and as it is now. */
+export interface Installation {
+  brake: {
+    /** `paused`: what would begin new work is refused with 503. */
+    intake: "open" | "paused";
+    /** `paused`: workers are given nothing; they finish what they have. */
+    queue: "open" | "paused";
+    /** `read_only`: what writes is refused with 503. Workers finish what they have. */
+    mode: "normal" | "read_only";
+    /** The operator's words to callers, in every refusal. */
+    message?: string;
+    /** Absent where it was never used. */
+    changed_at?: string;
+  };
+  /** False while a disk is too full for new work. */
+  has_room: boolean;
+  /** By the names of their variables. What has no limit is absent. */
+  limits: {
+    requests_per_minute: number;
+    creations_per_minute: number;
+    /** Of an address, without a good key. */
+    failures_per_minute: number;
+    max_streams_per_key: number;
+    max_concurrent_runs?: number;
+    cost_per_day?: CostQuota;
+    turn_timeout_minutes: number;
+    max_steps: number;
+    max_attempts: number;
+    queue_timeout_hours: number;
+    blocked_timeout_days: number;
+    lease_seconds: number;
+    /** With less free on a disk, no new work is taken. */
+    min_free_mb: number;
+  };
+  /** The most that a request may hold. */
+  sizes: {
+    body_bytes: number;
+    body_with_attachments_bytes: number;
+    prompt_bytes: number;
+    attachments: number;
+    attachments_bytes: number;
+    output_schema_bytes: number;
+    secret_bytes: number;
+  };
+  /** What is kept of runs that have ended; without a bound, for ever. */
+  retention: {
+    runs: RetentionBound;
+    events: RetentionBound;
+    artifacts: RetentionBound;
+    files: RetentionBound;
+    builds: RetentionBound;
+  };
+}
 
 export interface InvitePersonRequest {
   email: string;
@@ -879,6 +933,11 @@ export interface ReasoningEvent {
   data: {
     text: string;
   };
+}
+
+export interface RetentionBound {
+  days?: number;
+  gigabytes?: number;
 }
 
 export type Role = "admin" | "member";
@@ -1424,6 +1483,8 @@ export interface Worker {
     run_id: string;
     title: string;
   }[];
+  /** On the fullest of the disks that it writes to, where it has said so lately. */
+  disk_free_bytes?: number;
   draining: boolean;
   is_alive: boolean;
   /** RFC 3339, UTC, with milliseconds. */
@@ -1461,7 +1522,7 @@ export interface ListRunsQuery {
   metadata?: {
     [key: string]: string;
   };
-  /** Words that title, prompt or skill must hold; typos are forgiven in titles. */
+  /** Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in numbers. */
   q?: string;
 }
 

@@ -14,7 +14,6 @@ import type { Tx } from "../store/db.ts";
 import { createAuthenticator } from "./auth.ts";
 import { registerBlobs } from "./blobs.ts";
 import { Bodies } from "./bodies.ts";
-import { boundBody, leave, leaveUnread } from "./body.ts";
 import { type Call, type Handler, type Handlers, type Result, type Services, STREAMED } from "./call.ts";
 import type { Front } from "./front.ts";
 import { headersOfAll } from "./headers.ts";
@@ -42,6 +41,7 @@ import { environmentHandlers } from "./routes/environments.ts";
 import { eventHandlers } from "./routes/events.ts";
 import { followupHandlers } from "./routes/followups.ts";
 import { identityHandlers } from "./routes/identities.ts";
+import { installationHandlers } from "./routes/installation.ts";
 import { keyHandlers } from "./routes/keys.ts";
 import { modelHandlers } from "./routes/models.ts";
 import { peopleHandlers } from "./routes/people.ts";
@@ -55,6 +55,7 @@ import { registerService } from "./service.ts";
 import { registerShared } from "./shared.ts";
 import { registerSignIn } from "./sign-in.ts";
 import { asksForStream } from "./sse.ts";
+import { boundBody, leave, leaveUnread } from "./unread.ts";
 import { registerWeb } from "./web.ts";
 
 const handlers: Handlers = {
@@ -72,6 +73,7 @@ const handlers: Handlers = {
   ...workersHandlers,
   ...artifactHandlers,
   ...shareHandlers,
+  ...installationHandlers,
   ...brakeHandlers,
 };
 
@@ -99,7 +101,7 @@ const FINISH_MS = 8_000;
 
 export interface AppOptions {
   services: Services;
-  front: Pick<Front, "createServer" | "isStrict">;
+  front: Pick<Front, "createServer" | "isStrict" | "certificate" | "connections">;
   /** Proxies whose word on where a request came from is taken. */
   trustProxy: string[];
   log: Logger;
@@ -126,7 +128,8 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
     clientErrorHandler: answerUnreadable,
   });
-  const metrics = createMetrics(parts);
+  const bodies = new Bodies();
+  const metrics = createMetrics(parts, { front, bodies });
   const services = { ...parts, quotas: { ...parts.quotas, refused: metrics.budgetRefused } };
   const rateLimits = createRateLimits({
     rates: services.rates,
@@ -135,7 +138,6 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
   });
   const authenticator = createAuthenticator(services, rateLimits);
   const principals = new WeakMap<FastifyRequest, Principal>();
-  const bodies = new Bodies();
   const methodsOf = routesOf(app);
 
   // Node would answer by itself, and not with a problem.
@@ -169,8 +171,9 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
       session_id,
       address,
     };
-    // Workers ask all the time: what goes well with them would bury what people want to read.
-    if (operation.startsWith("worker.") && reply.statusCode < 400) log.debug(answered, "answered");
+    // Workers and open pages ask all the time: what goes well with them would bury what people want to read.
+    const isRoutine = operation.startsWith("worker.") || operation === "getInstallation";
+    if (isRoutine && reply.statusCode < 400) log.debug(answered, "answered");
     else log.info(answered, "answered");
   });
   app.addHook("preClose", async () => {
@@ -306,6 +309,7 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     if (/^(ERR_SSL|ERR_TLS|EPROTO)/.test(error.code ?? "")) return void socket.destroy();
     const detail = unreadable[error.code ?? ""] ?? "This is not a valid HTTP request.";
     const traceId = randomBytes(16).toString("hex");
+    metrics.refused("invalid_request");
     const { headers, body } = problem("invalid_request", detail, [], {
       origin: services.origin(),
       path: "",

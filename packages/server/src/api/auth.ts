@@ -21,7 +21,7 @@ export interface Authenticator {
 
 /** Asks the database each time, so that a revocation holds from the next request on, on every server. */
 export function createAuthenticator(
-  { db, pulse, origin }: Pick<Services, "db" | "pulse" | "origin">,
+  { db, pulse, tally, origin }: Pick<Services, "db" | "pulse" | "tally" | "origin">,
   rateLimits: RateLimits,
 ): Authenticator {
   const acquaintances = new Acquaintances();
@@ -34,8 +34,9 @@ export function createAuthenticator(
     const sessionIds = [...usedSessions];
     usedKeys.clear();
     usedSessions.clear();
-    if (keyIds.length > 0) await noteKeyUse(db, keyIds).catch(() => {});
-    if (sessionIds.length > 0) await noteSessionUse(db, sessionIds).catch(() => {});
+    const lost = () => tally.failed("uses");
+    if (keyIds.length > 0) await noteKeyUse(db, keyIds).catch(lost);
+    if (sessionIds.length > 0) await noteSessionUse(db, sessionIds).catch(lost);
   };
   const ticker = setInterval(flush, NOTE_USE_MS);
   const keyOwner = askedTogether((hash) => findKeyOwner(db, hash));

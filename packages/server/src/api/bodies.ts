@@ -14,6 +14,10 @@ const RETRY_SECONDS = 5;
 export class Bodies {
   readonly #room = new Room({ most: 256 * MIB, mostEach: 64 * MIB, waitMs: 15_000 }, { own, all });
 
+  get standing(): Room["standing"] {
+    return this.#room.standing;
+  }
+
   /** Waits for room for the body of a request, which has it until the answer has left or nobody is there to take it. */
   async admit(subject: string, { raw, headers, routeOptions }: FastifyRequest, reply: FastifyReply) {
     const { "content-length": length, "transfer-encoding": coding } = headers;

@@ -3,6 +3,7 @@ import type { WorkerOperationId, WorkerRoutes } from "@outrider/contract/worker-
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { QuotaSettings } from "../config/quotas.ts";
+import type { RetentionSettings } from "../config/retention.ts";
 import type { Blobs } from "../engine/blobs.ts";
 import type { BrakeView } from "../engine/brake.ts";
 import type { BudgetRules } from "../engine/budgets.ts";
@@ -40,6 +41,10 @@ export interface Services {
   pulse: Pulse;
   rates: Rates;
   quotas: QuotaSettings & Pick<BudgetRules, "refused">;
+  /** What is kept of runs that have ended. */
+  retention: RetentionSettings;
+  /** With less room than this on a disk, no new work is taken. */
+  minFreeBytes: number;
   brake: BrakeView;
   tally: Tally;
   /** Where a repository is that is named by owner and name alone. */

@@ -28,6 +28,9 @@ export class Connections {
   /** Under TLS, a request knows its secure socket and not ours: both have the same other end. */
   readonly #byEnd = new Map<string, Socket>();
 
+  /** How many were closed for others, or not taken. */
+  readonly closed = { idle: 0, refused: 0 };
+
   constructor(bounds: ConnectionBounds) {
     this.#bounds = bounds;
   }
@@ -43,7 +46,8 @@ export class Connections {
     const name = networkOf(address);
     const peer = this.#peers.get(name) ?? { count: 0, idle: new Set() };
     const isFull = peer.count >= mostEach && !isExempt(address);
-    if ((isFull && !drop(peer.idle)) || (this.count >= most && !drop(this.#idle))) {
+    if ((isFull && !this.#drop(peer.idle)) || (this.count >= most && !this.#drop(this.#idle))) {
+      this.closed.refused++;
       socket.destroy();
       return false;
     }
@@ -77,17 +81,18 @@ export class Connections {
     this.#idle.add(socket);
     peer.idle.add(socket);
   }
-}
 
-/** Closes the first; false where there is none. */
-function drop(idle: Set<Socket>): boolean {
-  for (const socket of idle) {
-    idle.delete(socket);
-    if (socket.destroyed) continue;
-    socket.destroy();
-    return true;
+  /** Closes the first; false where there is none. */
+  #drop(idle: Set<Socket>): boolean {
+    for (const socket of idle) {
+      idle.delete(socket);
+      if (socket.destroyed) continue;
+      this.closed.idle++;
+      socket.destroy();
+      return true;
+    }
+    return false;
   }
-  return false;
 }
 
 function endOf({ remoteAddress, remotePort }: Socket): string {

@@ -66,6 +66,7 @@ export interface Front {
   /** How this machine's own workers reach it, whatever the certificate says. */
   localOrigin(): string;
   certificate?: Certificate & { file: string };
+  connections: Pick<Connections, "count" | "closed">;
   /** Whether browsers may be told to come by https alone: not where they have to accept a certificate by hand. */
   isStrict: boolean;
   close(): void;
@@ -84,6 +85,7 @@ export async function openFront({ config, isProxy, log }: FrontOptions): Promise
   let server: Server;
   let listening = "";
   let localOrigin = "";
+  let unrenewed = 0;
   const certificate =
     files &&
     (await openCertificate(files, {
@@ -99,7 +101,10 @@ export async function openFront({ config, isProxy, log }: FrontOptions): Promise
   const originOf = () => publicUrl ?? listening;
 
   async function renew() {
-    await makeOwn().catch((error) => log.error({ error }, "the certificate was not renewed"));
+    await makeOwn().catch((error) => {
+      unrenewed++;
+      log.error({ error }, "the certificate was not renewed");
+    });
   }
 
   function createOurs(answer: RequestListener): Server {
@@ -151,7 +156,16 @@ export async function openFront({ config, isProxy, log }: FrontOptions): Promise
     listening: () => listening,
     origin: originOf,
     localOrigin: () => localOrigin,
-    ...(certificate && files ? { certificate: { ...certificate, file: files.cert } } : {}),
+    ...(certificate && files
+      ? {
+          certificate: {
+            ...certificate,
+            failures: () => certificate.failures() + unrenewed,
+            file: files.cert,
+          },
+        }
+      : {}),
+    connections,
     isStrict: tls !== "self-signed" && (tls !== undefined || (publicUrl ?? "").startsWith("https:")),
     close() {
       clearInterval(renewal);

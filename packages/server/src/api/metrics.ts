@@ -1,9 +1,15 @@
 import { type ErrorCode, errorCodes } from "@outrider/contract/error";
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import type { Refused } from "../engine/budgets.ts";
+import type { Bodies } from "./bodies.ts";
 import type { Services } from "./call.ts";
+import type { Front } from "./front.ts";
+import { registerCrowds } from "./metrics/crowds.ts";
 import { registerFigures } from "./metrics/figures.ts";
+import { registerFront } from "./metrics/front.ts";
 import { registerTally } from "./metrics/tally.ts";
+import { registerWorkers } from "./metrics/workers.ts";
+import { rateNames } from "./rate-limits.ts";
 
 export interface Metrics {
   answered(call: { operation: string; status: number; seconds: number }): void;
@@ -14,10 +20,20 @@ export interface Metrics {
   contentType: string;
 }
 
-/** Labels have values that we name: nothing that a caller sends becomes one. docs/metrics.md lists them all. */
-export function createMetrics(services: Services): Metrics {
+/** They are named like counters and are none; the gauges that they sum up are there as well. */
+const sumOf = (what: string) => `nodejs_active_${what}_total`;
+
+/**
+ * Labels have values that we name, or that workers have: nothing that a caller sends becomes one. docs/metrics.md lists
+ * them all.
+ */
+export function createMetrics(
+  services: Services,
+  { front, bodies }: { front: Pick<Front, "certificate" | "connections">; bodies: Bodies },
+): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
+  for (const what of ["handles", "requests", "resources"]) register.removeSingleMetric(sumOf(what));
   const seconds = new Histogram({
     name: "outrider_http_request_seconds",
     help: "Time to answer, by call.",
@@ -49,9 +65,15 @@ export function createMetrics(services: Services): Metrics {
     labelNames: ["code"],
     registers: [register],
   });
+  // What begins at 0 is seen to rise the first time, too.
   for (const code of errorCodes) errors.inc({ code }, 0);
+  for (const limit of rateNames) rateLimited.inc({ limit }, 0);
+  for (const whose of ["key", "installation"])
+    for (const at of ["creation", "call"]) budgetRefused.inc({ of: whose, at }, 0);
   registerTally(register, services);
-  const look = registerFigures(register, services);
+  registerFront(register, front);
+  registerCrowds(register, { lists: services.searches, bodies, streams: services.streams });
+  const look = registerFigures(register, services, registerWorkers(register));
   return {
     answered({ operation, status, seconds: took }) {
       requests.inc({ operation, status });

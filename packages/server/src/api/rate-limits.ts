@@ -5,7 +5,8 @@ import type { Principal } from "../engine/principal.ts";
 import type { Rates, Standing } from "../engine/rates.ts";
 import { Refusal, tooMany } from "../engine/refusal.ts";
 
-export type RateName = "requests" | "creations" | "failures";
+export const rateNames = ["requests", "creations", "failures"] as const;
+export type RateName = (typeof rateNames)[number];
 
 /** What counts as a creation besides being a request. */
 const creations = new Set(["createRun", "createRunAlias"]);

@@ -7,6 +7,8 @@ const STALLED_MS = 60_000;
 
 let open = 0;
 export const openStreams = () => open;
+let hungUpOn = 0;
+export const stalledStreams = () => hungUpOn;
 
 /** Who asks for the head alone would wait for an end that never comes. */
 export function asksForStream(request: FastifyRequest): boolean {
@@ -62,7 +64,10 @@ export function openStream(
     stalled = undefined;
   };
   const mustBeRead = () => {
-    stalled ??= setTimeout(() => socket.destroy(), stalledMs);
+    stalled ??= setTimeout(() => {
+      hungUpOn++;
+      socket.destroy();
+    }, stalledMs);
   };
   raw.on("drain", isRead);
   const heartbeat = setInterval(() => hint(": still here\n\n"), HEARTBEAT_MS);

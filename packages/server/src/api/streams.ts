@@ -19,20 +19,26 @@ export interface StreamBounds {
  * memory and questions to the database for as long as its reader likes.
  */
 export class Streams {
-  readonly #bounds: StreamBounds;
+  readonly bounds: StreamBounds;
   readonly #stopping: AbortSignal;
   readonly #held = new Map<string, number>();
   #count = 0;
+  #refused = 0;
 
   constructor(bounds: StreamBounds, stopping: AbortSignal) {
-    this.#bounds = bounds;
+    this.bounds = bounds;
     this.#stopping = stopping;
   }
 
+  get refused(): number {
+    return this.#refused;
+  }
+
   open(reply: FastifyReply, principal: Principal): EventStream {
-    const { most, mostEach } = this.#bounds;
+    const { most, mostEach } = this.bounds;
     const subject = subjectOf(principal);
     const held = this.#held.get(subject) ?? 0;
+    if (held >= mostEach || this.#count >= most) this.#refused++;
     if (held >= mostEach) {
       const whose = principal.key ? "The key has" : "You have";
       const detail = `${whose} ${held} streams open here, and may have no more. Close one of them.`;

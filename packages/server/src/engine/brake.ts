@@ -4,6 +4,7 @@ import { findBrake, putBrake, type StoredBrake } from "../store/brake.ts";
 import type { Db, Tx } from "../store/db.ts";
 import type { Principal } from "./principal.ts";
 import { Refusal } from "./refusal.ts";
+import type { Tally } from "./tally.ts";
 import { topics, type Wake } from "./wake.ts";
 
 /** A word may be lost, and a second is promised. */
@@ -26,7 +27,14 @@ export interface BrakeView {
   stop(): Promise<void>;
 }
 
-export async function openBrake(db: Db, wake: Wake, log: Logger): Promise<BrakeView> {
+interface BrakeOptions {
+  db: Db;
+  wake: Wake;
+  tally: Tally;
+  log: Logger;
+}
+
+export async function openBrake({ db, wake, tally, log }: BrakeOptions): Promise<BrakeView> {
   let current = released;
 
   let heardSoFar = 0;
@@ -43,12 +51,24 @@ export async function openBrake(db: Db, wake: Wake, log: Logger): Promise<BrakeV
     const found = (await findBrake(db)) ?? released;
     // What was read while somebody changed it may be what stood before.
     if (before === heardSoFar) take(found);
+    tally.succeeded("brake");
   }
   await look();
   let work = Promise.resolve();
+  let isAsked = false;
   const again = () => {
+    // One that has not begun yet will see all that was said before: where the database is away, looks must not pile up.
+    if (isAsked) return;
+    isAsked = true;
+    const next = () => {
+      isAsked = false;
+      return look();
+    };
     // Without the database, what was heard last holds on.
-    work = work.then(look).catch((error) => log.debug({ error }, "cannot look at the brake"));
+    work = work.then(next).catch((error) => {
+      tally.failed("brake");
+      log.debug({ error }, "cannot look at the brake");
+    });
   };
   const off = wake.on(topics.brake, again);
   const ticker = setInterval(again, EVERY_MS);

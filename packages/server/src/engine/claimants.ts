@@ -35,6 +35,10 @@ export class Claimants {
     return { settled: promise, end };
   }
 
+  get count(): number {
+    return this.waiting.size;
+  }
+
   /** The one that waits longest. */
   take(): Claimant | undefined {
     const [first] = this.waiting;

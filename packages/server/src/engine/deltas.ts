@@ -11,14 +11,18 @@ export interface Deltas {
   close(): Promise<void>;
 }
 
-export async function openDeltas({ db, open, log }: Voice): Promise<Deltas> {
+export async function openDeltas({ db, open, tally, log }: Voice): Promise<Deltas> {
   const emitter = new EventEmitter().setMaxListeners(0);
   const hear = (payload: string) => void emitter.emit(payload.slice(0, 36), payload.slice(36));
-  const listening = await keepListening({ db, open, channel: CHANNEL, hear });
+  const deaf = () => tally.failed("listening");
+  const listening = await keepListening({ db, open, channel: CHANNEL, hear, deaf });
   return {
     // Through the database even where the reader is on this server: then every reader sees the same order.
     send(runId, text) {
-      db.notify(CHANNEL, runId + text).catch((error) => log.debug({ error }, "a delta is lost"));
+      db.notify(CHANNEL, runId + text).catch((error) => {
+        tally.failed("deltas");
+        log.debug({ error }, "a delta is lost");
+      });
     },
     on(runId, listener) {
       emitter.on(runId, listener);

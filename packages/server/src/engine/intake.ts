@@ -7,6 +7,7 @@ import { Refusal } from "./refusal.ts";
 const EVERY_MS = 2_000;
 /** After an error that says so, a disk counts as full for this long. If it is not, the next creation shows it. */
 const HEARD_MS = 30_000;
+const RELIEVE_EVERY_MS = 10_000;
 
 export const outOfSpace =
   "The service's disk is short of space. Try again later; its operator makes room on the disk, or by a shorter retention.";
@@ -32,12 +33,16 @@ export interface IntakeOptions {
   /** What is written to, by the names that metrics call them. Links are followed. */
   folders: Record<string, string>;
   minFreeBytes: number;
+  /** Gives room back that can be spared; asked from time to time while there is too little. */
+  relieve?: () => Promise<unknown>;
   brake: Pick<BrakeView, "takesRuns" | "requireIntake">;
   log: Logger;
 }
 
-export async function openIntake({ folders, minFreeBytes, brake, log }: IntakeOptions): Promise<Intake> {
+export async function openIntake(options: IntakeOptions): Promise<Intake> {
+  const { folders, minFreeBytes, relieve, brake, log } = options;
   let free: Record<string, number> = {};
+  let relievedAt = Number.NEGATIVE_INFINITY;
   let heardAt = Number.NEGATIVE_INFINITY;
   let wasOpen = true;
 
@@ -62,6 +67,10 @@ export async function openIntake({ folders, minFreeBytes, brake, log }: IntakeOp
     );
     free = Object.fromEntries(found.flat());
     tell();
+    if (hasRoom() || performance.now() - relievedAt < RELIEVE_EVERY_MS) return;
+    relievedAt = performance.now();
+    // It may take longer than the next look waits.
+    void relieve?.().catch((error) => log.debug({ error }, "cannot give room back"));
   }
 
   await look();

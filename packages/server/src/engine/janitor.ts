@@ -55,6 +55,7 @@ export function startJanitor(household: JanitorOptions): { stop(): Promise<void>
       await clean(household, { sweeps: ++round % SWEEP_EVERY === 0 });
       tally.succeeded("janitor");
     } catch (error) {
+      tally.failed("janitor");
       log.warn({ error }, "cannot clean up");
     }
   };

@@ -58,7 +58,10 @@ interface ReaperOptions {
 
 export function startReaper(db: Db, rules: Rules, { log, wake, tally }: ReaperOptions) {
   const once = () =>
-    reap(db, rules, wake, tally).catch((error) => log.warn({ error }, "cannot look for overdue runs"));
+    reap(db, rules, wake, tally).catch((error) => {
+      tally.failed("reaper");
+      log.warn({ error }, "cannot look for overdue runs");
+    });
   let work = Promise.resolve();
   let busy = false;
   const ticker = setInterval(

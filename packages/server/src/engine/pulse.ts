@@ -16,17 +16,24 @@ export interface Pulse {
    * asked is not taken back: it is for work that changes nothing.
    */
   bounded<T>(work: () => Promise<T>, isLate?: () => boolean): Promise<T>;
+  /** How long the last question took; how long an answer has been waited for, where that is longer. */
+  seconds(): number;
+  /** Callers whose work is not done. */
+  callers(): number;
   stop(): Promise<void>;
 }
 
 export function startPulse(db: Db, log: Logger): Pulse {
   const waiting = new Set<{ giveUp(refusal: Refusal): void; isLate(): boolean }>();
-  let asked: number | undefined;
+  /** Since when an answer is waited for. */
+  let since: number | undefined;
+  let isAsking = false;
+  let tookMs = 0;
   let isStuck = false;
 
   function look() {
     const wasStuck = isStuck;
-    isStuck = asked !== undefined && performance.now() - asked > PATIENCE_MS;
+    isStuck = since !== undefined && performance.now() - since > PATIENCE_MS;
     if (isStuck !== wasStuck) {
       if (isStuck)
         log.warn({ waiting: waiting.size }, "the database does not answer: callers are turned away");
@@ -37,14 +44,24 @@ export function startPulse(db: Db, log: Logger): Pulse {
   }
 
   function ask() {
-    if (asked !== undefined) return;
-    asked = performance.now();
+    if (isAsking) return;
+    isAsking = true;
+    const asked = performance.now();
+    since ??= asked;
     const over = () => {
-      asked = undefined;
+      isAsking = false;
+      tookMs = performance.now() - asked;
       look();
     };
-    // One that fails is an answer too: others fail as fast.
-    db`select 1`.then(over, over);
+    // One that fails is no answer: where nobody can connect, others may still wait on connections that are dead.
+    db`select 1`
+      .then(
+        () => {
+          since = undefined;
+        },
+        () => {},
+      )
+      .then(over);
   }
 
   const ticker = setInterval(() => {
@@ -64,6 +81,8 @@ export function startPulse(db: Db, log: Logger): Pulse {
           .finally(() => waiting.delete(one));
       });
     },
+    seconds: () => Math.max(tookMs, since === undefined ? 0 : performance.now() - since) / 1_000,
+    callers: () => waiting.size,
     async stop() {
       clearInterval(ticker);
     },

@@ -29,10 +29,16 @@ export class Room {
   readonly #held = new Map<string, number>();
   readonly #waiting = new Map<Guest, () => void>();
   #total = 0;
+  #refused = 0;
 
   constructor(bounds: RoomBounds, refusals: RoomRefusals) {
     this.#bounds = bounds;
     this.#refusals = refusals;
+  }
+
+  /** For metrics. */
+  get standing(): { used: number; waiting: number; refused: number } {
+    return { used: this.#total, waiting: this.#waiting.size, refused: this.#refused };
   }
 
   /** Resolves when there is room, with the way to give it back; refuses after a while. */
@@ -77,6 +83,7 @@ export class Room {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(guest);
+        this.#refused++;
         reject(this.#isOwnBound(guest) ? this.#refusals.own() : this.#refusals.all());
       }, this.#bounds.waitMs);
       this.#waiting.set(guest, () => {

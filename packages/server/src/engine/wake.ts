@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { Db } from "../store/db.ts";
 import { keepListening } from "../store/listen.ts";
+import type { Tally } from "./tally.ts";
 
 const CHANNEL = "outrider";
 /** Who waits here goes first; the other servers hear of it when the hurry is over. */
@@ -38,10 +39,11 @@ export interface Voice {
   db: Db;
   /** A pool to listen with. */
   open(): Db;
+  tally: Tally;
   log: Logger;
 }
 
-export async function openWake({ db, open, log }: Voice): Promise<Wake> {
+export async function openWake({ db, open, tally, log }: Voice): Promise<Wake> {
   const self = randomUUID().slice(0, 8);
   const listeners = new Map<string, Set<() => void>>();
   const unsaid = new Set<string>();
@@ -62,7 +64,10 @@ export async function openWake({ db, open, log }: Voice): Promise<Wake> {
       payload += `\n${topic}`;
       unsaid.delete(topic);
     }
-    db.notify(CHANNEL, payload).catch((error) => log.debug({ error }, "cannot tell other servers"));
+    db.notify(CHANNEL, payload).catch((error) => {
+      tally.failed("words");
+      log.debug({ error }, "cannot tell other servers");
+    });
     pause = setTimeout(tellOthers, BATCH_MS);
   }
 
@@ -70,7 +75,8 @@ export async function openWake({ db, open, log }: Voice): Promise<Wake> {
     const [from, ...heard] = payload.split("\n");
     if (from !== self) for (const topic of heard) tell(topic);
   };
-  const listening = await keepListening({ db, open, channel: CHANNEL, hear });
+  const deaf = () => tally.failed("listening");
+  const listening = await keepListening({ db, open, channel: CHANNEL, hear, deaf });
 
   function on(topic: string, listener: () => void) {
     const known = listeners.get(topic) ?? new Set();

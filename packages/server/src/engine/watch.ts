@@ -5,6 +5,7 @@ import { findSpentCredentials } from "../store/credentials.ts";
 import type { Db } from "../store/db.ts";
 import { listEvents } from "../store/events.ts";
 import { findHead, findHeads, type Head } from "../store/heads.ts";
+import type { Tally } from "./tally.ts";
 import { topics, type Wake } from "./wake.ts";
 
 const POLL_MS = 500;
@@ -41,7 +42,14 @@ export interface Watch {
   close(): Promise<void>;
 }
 
-export function openWatch(db: Db, wake: Wake, log: Logger): Watch {
+interface WatchOptions {
+  db: Db;
+  wake: Wake;
+  tally: Tally;
+  log: Logger;
+}
+
+export function openWatch({ db, wake, tally, log }: WatchOptions): Watch {
   const waiters = new Set<Waiter>();
   const looks = new Map<string, Promise<Look>>();
   let poll: Promise<void> | undefined;
@@ -66,7 +74,10 @@ export function openWatch(db: Db, wake: Wake, log: Logger): Watch {
   function ask() {
     again = poll !== undefined;
     poll ??= askOnce()
-      .catch((error) => log.warn({ error }, "cannot look for changes of watched runs"))
+      .catch((error) => {
+        tally.failed("watch");
+        log.warn({ error }, "cannot look for changes of watched runs");
+      })
       .finally(() => {
         poll = undefined;
         if (again) ask();

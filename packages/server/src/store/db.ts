@@ -1,5 +1,6 @@
 import { limits } from "@outrider/contract/limits";
 import postgres from "postgres";
+import type { Lines } from "./lines.ts";
 import { guardTransactions } from "./transaction.ts";
 
 export type Db = postgres.Sql;
@@ -27,11 +28,16 @@ export interface DbOptions {
   applicationName?: string;
   /** Of PostgreSQL, for every connection. */
   settings?: Record<string, string>;
+  /** Where its connections are counted, if they go over the network. */
+  lines?: Lines;
 }
+
+/** A connection on which nothing passes is asked for after so long; ten questions, a second apart, may stay unanswered. */
+const KEEP_ALIVE_SECONDS = 5;
 
 export function openDb(
   target: string | PostgresConnection,
-  { connections, applicationName, settings }: DbOptions,
+  { connections, applicationName, settings, lines }: DbOptions,
 ): Db {
   const options = {
     max: connections,
@@ -46,6 +52,7 @@ export function openDb(
       },
     },
     connect_timeout: 5,
+    keep_alive: KEEP_ALIVE_SECONDS,
     // A restarting database should cost callers a moment, not ten seconds of back-off.
     backoff: (attempt: number) => Math.min(0.05 * 2 ** attempt, 1),
     connection: {
@@ -56,14 +63,25 @@ export function openDb(
       // the same one. Without this it would keep them until TCP gives up, which takes hours. Longer than others wait
       // for a lock, so that one who is only slow is not cut off by their haste.
       idle_in_transaction_session_timeout: 2 * LOCK_MS,
+      // What such a server leaves would otherwise count against max_connections for as long.
+      tcp_keepalives_idle: 10,
+      tcp_keepalives_interval: 5,
+      tcp_keepalives_count: 4,
       "pg_trgm.strict_word_similarity_threshold": TITLE_SIMILARITY,
       ...settings,
     },
   };
   const socket = typeof target === "string" ? socketOf(target) : target;
   return guardTransactions(
-    socket ? postgres({ ...options, ...socket }) : postgres(target as string, options),
+    socket
+      ? postgres({ ...options, ...socket })
+      : postgres(target as string, { ...options, ...(lines ? { socket: lines.dial } : {}) } as never),
   );
+}
+
+/** Whether packets to it can be lost, so that nobody tells us when it is gone. */
+export function isRemote(target: string | PostgresConnection): boolean {
+  return typeof target === "string" && !socketOf(target);
 }
 
 /** The usual way to name a unix socket, `postgres://user:password@/database?host=/folder`, which the driver cannot read. */
@@ -119,16 +137,20 @@ export function isOutOfSpace(error: unknown): boolean {
   return code === "53100" || code === "ENOSPC" || code === "EDQUOT";
 }
 
+/** In the database's words, the driver's, and those of the kernel and of the names of hosts. */
+const unreachable = [
+  /^(57P0\d|25006|25P03|08\w{3}|53300)$/,
+  /^(CONNECTION_\w+|CONNECT_TIMEOUT)$/,
+  /^(ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/,
+];
+
 /**
  * True for errors that mean "the database cannot be reached now" rather than "the statement is wrong". One that only
  * reads (25006) is a standby which is about to take over.
  */
 export function isUnreachable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
-  return (
-    typeof code === "string" &&
-    /^(57P0\d|25006|25P03|08\w{3}|53300|CONNECTION_\w+|CONNECT_TIMEOUT|ECONN\w+|ENOENT|EPIPE)$/.test(code)
-  );
+  return typeof code === "string" && unreachable.some((codes) => codes.test(code));
 }
 
 export async function readClock(sql: Sql): Promise<string> {

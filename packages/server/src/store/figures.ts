@@ -16,6 +16,8 @@ export interface Figures {
   workers_draining: number;
   slots: number;
   connections: number;
+  /** Those that wait for a lock of another. */
+  connections_blocked: number;
   connections_max: number;
   clock_seconds: number;
 }
@@ -26,9 +28,8 @@ export async function findFigures(sql: Sql, aliveMs: number): Promise<Figures> {
   const [row] = await sql<Figures[]>`
     select
       ${age(sql`select min(queued_at) from run_heads where state = 'QUEUED'`)} as oldest_queued_seconds,
-      leases.*, builds.*, workers.*,
+      leases.*, builds.*, workers.*, connections.*,
       (select count(*)::int from followups where delivery = 'queued') as followups_waiting,
-      (select count(*)::int from pg_stat_activity where datname = current_database()) as connections,
       current_setting('max_connections')::int as connections_max,
       extract(epoch from clock_timestamp())::float8 as clock_seconds
     from (
@@ -46,7 +47,11 @@ export async function findFigures(sql: Sql, aliveMs: number): Promise<Figures> {
         count(*) filter (where draining)::int as workers_draining,
         coalesce(sum(slots) filter (where not draining), 0)::int as slots
       from workers where last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms'
-    ) workers`;
+    ) workers, (
+      select count(*)::int as connections,
+        count(*) filter (where wait_event_type = 'Lock')::int as connections_blocked
+      from pg_stat_activity where datname = current_database()
+    ) connections`;
   return row as Figures;
 }
 

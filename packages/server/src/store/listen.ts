@@ -16,6 +16,8 @@ export interface ListenOptions {
   open(): Db;
   channel: string;
   hear(payload: string): void;
+  /** Told each time that nothing was heard and it starts anew. */
+  deaf?: () => void;
   checkMs?: number;
 }
 
@@ -25,7 +27,7 @@ export interface ListenOptions {
  * like one on which nobody speaks. So we call ourselves from time to time, and start anew when we do not hear it.
  */
 export async function keepListening(options: ListenOptions): Promise<Listening> {
-  const { db, open, channel, hear, checkMs = CHECK_MS } = options;
+  const { db, open, channel, hear, deaf = () => {}, checkMs = CHECK_MS } = options;
   const sign = SIGN + randomUUID();
   let hasHeard = true;
   let ear = open();
@@ -37,6 +39,7 @@ export async function keepListening(options: ListenOptions): Promise<Listening> 
 
   async function check() {
     if (!hasHeard) {
+      deaf();
       await ear.end({ timeout: 0 });
       ear = open();
       await inTime(listen(), checkMs);

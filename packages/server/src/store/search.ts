@@ -28,6 +28,14 @@ export function searchWords(text: string): string[] {
   });
 }
 
+/**
+ * Slips are forgiven in words, not in numbers: who looks for ticket 3520 does not want 3521, and numbers are alike in such
+ * masses that to look at each would take a second among a million runs.
+ */
+function isForgiven(word: string): boolean {
+  return !/\p{N}/u.test(word) && [...word].length >= FORGIVING_FROM;
+}
+
 /** What is asked of a run's words, on the row of them. */
 export interface WordConditions {
   /** Found in an index as it stands, and quickly. It implies the other. */
@@ -46,7 +54,6 @@ export function wordConditions(
   if (q !== undefined && words.length === 0) return { exact: sql`false` };
   const labels = metadata ? [sql`w.metadata @> ${sql.json(metadata)}`] : [];
   const begins = (word: string) => sql`w.search @@ ${`'${word}':*`}::tsquery`;
-  const isForgiven = (word: string) => [...word].length >= FORGIVING_FROM;
   const exact = all(sql, [...labels, ...words.map(begins)]);
   if (!words.some(isForgiven)) return { exact };
   const alike = (word: string) =>

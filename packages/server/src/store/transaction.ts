@@ -1,5 +1,17 @@
 import postgres from "postgres";
 
+/** How many transactions of a pool have a connection, and how many wait for one. */
+export interface Transactions {
+  open: number;
+  waiting: number;
+}
+
+const counted = new WeakMap<postgres.Sql, Transactions>();
+
+export function transactionsOf(db: postgres.Sql): Transactions {
+  return counted.get(db) ?? { open: 0, waiting: 0 };
+}
+
 type Work<T> = (tx: postgres.TransactionSql) => T | Promise<T>;
 
 /**
@@ -11,10 +23,17 @@ type Work<T> = (tx: postgres.TransactionSql) => T | Promise<T>;
 export function guardTransactions(db: postgres.Sql): postgres.Sql {
   const begin = db.begin.bind(db) as <T>(work: Work<T>) => Promise<T>;
   const never = new Promise<never>(() => {});
+  const count: Transactions = { open: 0, waiting: 0 };
+  counted.set(db, count);
   async function guarded<T>(work: Work<T>): Promise<T> {
     let isLost = false;
+    let place: keyof Transactions = "waiting";
+    count[place]++;
     try {
       return await begin(async (tx) => {
+        count[place]--;
+        place = "open";
+        count[place]++;
         try {
           const result = await work(speakingWhile(tx, () => !isLost));
           return isLost ? await never : result;
@@ -25,6 +44,7 @@ export function guardTransactions(db: postgres.Sql): postgres.Sql {
       });
     } finally {
       isLost = true;
+      count[place]--;
     }
   }
   return Object.assign(db, { begin: guarded });
@@ -52,6 +72,7 @@ function endsConnection(error: unknown): boolean {
   if (error instanceof postgres.PostgresError) return /^(FATAL|PANIC)$/.test(error.severity);
   const code = (error as { code?: unknown } | null)?.code;
   return (
-    typeof code === "string" && /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONN\w+|EPIPE|ETIMEDOUT)$/.test(code)
+    typeof code === "string" &&
+    /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONN\w+|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN))$/.test(code)
   );
 }

@@ -35,7 +35,8 @@ function fold(text: string): string {
 }
 
 function isLikeTitle(word: string, title: string): boolean {
-  return [...word].length >= FORGIVING_FROM && strictWordSimilarity(word, title) >= SIMILAR;
+  if (/\p{N}/u.test(word) || [...word].length < FORGIVING_FROM) return false;
+  return strictWordSimilarity(word, title) >= SIMILAR;
 }
 
 /** pg_trgm: the best likeness of the word's trigrams to those of neighbouring whole words of the text. */

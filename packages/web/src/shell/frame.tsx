@@ -7,6 +7,7 @@ import { queries } from "../queries.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Kbd } from "../ui/kbd.tsx";
 import { Announcer } from "./announcer.tsx";
+import { Banner } from "./banner.tsx";
 import { places, tabPlaces } from "./nav.ts";
 import { PersonMenu } from "./person-menu.tsx";
 import { useShortcut } from "./shortcuts.ts";
@@ -50,7 +51,9 @@ export function Frame() {
           <PersonMenu onHelp={() => setOpen("help")} />
         </div>
       </aside>
-      <div className="min-w-0">
+      {/* A page that fills the screen has what the banner leaves of it. */}
+      <div className="min-w-0 has-[>[data-fills]]:flex has-[>[data-fills]]:h-[calc(100dvh-3.5rem)] has-[>[data-fills]]:flex-col md:has-[>[data-fills]]:h-dvh">
+        <Banner />
         <Outlet />
       </div>
       <nav

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command, defaultFilter } from "cmdk";
-import { Bot, Box, Keyboard, LogOut, Monitor, Moon, Plus, Sun } from "lucide-react";
+import { Bot, Box, Keyboard, LogOut, Monitor, Moon, OctagonPause, Plus, Sun } from "lucide-react";
 import { useState } from "react";
 import { queries, signOut } from "../queries.ts";
 import { Dialog } from "../ui/dialog.tsx";
@@ -27,8 +27,15 @@ export function Palette({ onClose, onHelp }: { onClose: () => void; onHelp: () =
     act();
   };
 
+  const brake: Entry = {
+    id: "brake",
+    label: "Brake",
+    Sign: OctagonPause,
+    run: after(() => navigate({ to: "/settings", search: { section: "operations" } })),
+  };
   const actions: Entry[] = [
     { id: "new-run", label: "New run", Sign: Plus, run: after(() => navigate({ to: "/", hash: "new-run" })) },
+    ...(me?.role === "admin" ? [brake] : []),
     { id: "help", label: "Keyboard shortcuts", Sign: Keyboard, run: after(onHelp) },
   ];
   const own: Entry[] = [

@@ -40,6 +40,10 @@ export async function prune(options: PruneOptions): Promise<string[]> {
   return gone;
 }
 
+export function bytesOf(mirrors: string): number {
+  return readdirSync(mirrors).reduce((sum, name) => sum + packBytes(join(mirrors, name)), 0);
+}
+
 /** The one that was not used for longest comes first. */
 function list({ folders, keep }: PruneOptions) {
   const names = readdirSync(folders.mirrors).map((entry) => entry.replace(/\.git$/, ""));

@@ -10,7 +10,7 @@ import { choose, type Listing, readListing, unknownRef, type Wanted } from "./li
 import { noteUse, takeLock, tryLock } from "./lock.ts";
 import { BrokenMirrorError, type Limits, Mirror, uploadPack } from "./mirror.ts";
 import { noticesOf } from "./notices.ts";
-import { prune } from "./prune.ts";
+import { bytesOf, prune } from "./prune.ts";
 
 const TRIES = 3;
 
@@ -51,6 +51,8 @@ export interface Repositories {
   find(repository: Repository, commit: string, options: { signal: AbortSignal }): Promise<string | undefined>;
   /** Removes what was not used for longest until the rest fits, never a mirror in use or to be kept. */
   prune(options: { keep: string[]; maxBytes: number; signal?: AbortSignal }): Promise<string[]>;
+  /** What all mirrors take of the disk. */
+  bytes(): number;
 }
 
 export interface RepositoriesOptions {
@@ -106,6 +108,7 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
       return place.folder;
     },
     prune: (request) => prune({ ...request, folders, log, keepDays: limits.keepDays }),
+    bytes: () => bytesOf(folders.mirrors),
   };
 }
 

@@ -5,7 +5,7 @@ import { assemble } from "./assemble.ts";
 import { explain } from "./bubblewrap.ts";
 import { listFolders, removeFolder } from "./folders.ts";
 import { type Host, openHost } from "./host.ts";
-import type { Capabilities } from "./limits.ts";
+import { type Capabilities, LimitNotEnforceableError } from "./limits.ts";
 import type { LocalSandbox } from "./local-sandbox.ts";
 import type { Base, Label, Log, Mount, OpenOptions, Sandbox, SandboxProvider } from "./sandbox.ts";
 
@@ -17,6 +17,8 @@ export async function openLocalProvider(options: {
   root: string;
   /** In every sandbox, besides what it is opened with. */
   mounts?: Mount[];
+  /** Hears of each sandbox that could not be opened. */
+  failed?: () => void;
   log: Log;
 }): Promise<SandboxProvider> {
   if (process.platform !== "linux") throw new Error("Sandboxes need Linux: run the worker there.");
@@ -31,7 +33,8 @@ export async function openLocalProvider(options: {
       throw new Error(explain(error.message), { cause: error });
     },
   );
-  const provider = new LocalProvider({ host, sandboxes, mounts: options.mounts ?? [] });
+  const { mounts = [], failed = () => {} } = options;
+  const provider = new LocalProvider({ host, sandboxes, mounts, failed });
   try {
     await provider.check();
     return provider;
@@ -45,11 +48,18 @@ class LocalProvider implements SandboxProvider {
   readonly #host: Host;
   readonly #sandboxes: Map<string, LocalSandbox>;
   readonly #mounts: Mount[];
+  readonly #failed: () => void;
 
-  constructor(options: { host: Host; sandboxes: Map<string, LocalSandbox>; mounts: Mount[] }) {
+  constructor(options: {
+    host: Host;
+    sandboxes: Map<string, LocalSandbox>;
+    mounts: Mount[];
+    failed: () => void;
+  }) {
     this.#host = options.host;
     this.#sandboxes = options.sandboxes;
     this.#mounts = options.mounts;
+    this.#failed = options.failed;
   }
 
   get group(): number | undefined {
@@ -60,7 +70,21 @@ class LocalProvider implements SandboxProvider {
     return this.#host.capabilities;
   }
 
+  count(): number {
+    return this.#sandboxes.size;
+  }
+
   async open(options: OpenOptions): Promise<Sandbox> {
+    try {
+      return await this.#open(options);
+    } catch (error) {
+      // That a limit cannot hold here is an answer to who asked for it.
+      if (!(error instanceof LimitNotEnforceableError)) this.#failed();
+      throw error;
+    }
+  }
+
+  async #open(options: OpenOptions): Promise<Sandbox> {
     const { id, deadline } = options;
     const watch = this.#host.switch;
     await watch.start();

@@ -148,6 +148,8 @@ export interface SandboxProvider {
   /** For each control whether it can hold here: by what, or why not. */
   capabilities(): Capabilities;
   open(options: OpenOptions): Promise<Sandbox>;
+  /** How many are open. */
+  count(): number;
   /**
    * Makes the files of a sandbox (workspace and home) an immutable base and closes the sandbox. A base is whole or
    * absent, whatever happens meanwhile; one that has the name already stays.

@@ -95,7 +95,9 @@ class CancelRunsFilterParam(TypedDict):
     updated_after: NotRequired[str]
     """Inclusive."""
     q: NotRequired[str]
-    """Words that title, prompt or skill must hold; typos are forgiven in titles."""
+    """Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in
+    numbers.
+    """
     state: NotRequired[Sequence[Literal["QUEUED", "INPROGRESS", "BLOCKED"]]]
     metadata: NotRequired[Mapping[str, str]]
     """Every pair must match."""

@@ -58,6 +58,11 @@ __all__ = [
     "FileChangedEventData",
     "FollowupMode",
     "FollowupOutcome",
+    "Installation",
+    "InstallationBrake",
+    "InstallationLimits",
+    "InstallationRetention",
+    "InstallationSizes",
     "InvitePersonRequest",
     "InvitePersonResponse",
     "Key",
@@ -101,6 +106,7 @@ __all__ = [
     "RateQuota",
     "ReasoningEvent",
     "ReasoningEventData",
+    "RetentionBound",
     "Role",
     "RunAgentRequest",
     "RunAgentResponse",
@@ -377,7 +383,9 @@ class CancelRunsFilter(BaseModel):
     updated_after: str | None = None
     """Inclusive."""
     q: str | None = None
-    """Words that title, prompt or skill must hold; typos are forgiven in titles."""
+    """Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in
+    numbers.
+    """
     state: list[Literal["QUEUED", "INPROGRESS", "BLOCKED"] | str] | None = None
     metadata: dict[str, str] | None = None
     """Every pair must match."""
@@ -727,6 +735,75 @@ at work. `new_turn`: the run was final or blocked and continues.
 """
 
 
+class InstallationBrake(BaseModel):
+    intake: Literal["open", "paused"] | str
+    """`paused`: what would begin new work is refused with 503."""
+    queue: Literal["open", "paused"] | str
+    """`paused`: workers are given nothing; they finish what they have."""
+    mode: Literal["normal", "read_only"] | str
+    """`read_only`: what writes is refused with 503. Workers finish what they have."""
+    message: str | None = None
+    """The operator's words to callers, in every refusal."""
+    changed_at: datetime | None = None
+    """Absent where it was never used."""
+
+
+class InstallationLimits(BaseModel):
+    """By the names of their variables. What has no limit is absent."""
+
+    requests_per_minute: int
+    creations_per_minute: int
+    failures_per_minute: int
+    """Of an address, without a good key."""
+    max_streams_per_key: int
+    max_concurrent_runs: int | None = None
+    cost_per_day: CostQuota | None = None
+    turn_timeout_minutes: float
+    max_steps: int
+    max_attempts: int
+    queue_timeout_hours: float
+    blocked_timeout_days: float
+    lease_seconds: float
+    min_free_mb: float
+    """With less free on a disk, no new work is taken."""
+
+
+class InstallationSizes(BaseModel):
+    """The most that a request may hold."""
+
+    body_bytes: int
+    body_with_attachments_bytes: int
+    prompt_bytes: int
+    attachments: int
+    attachments_bytes: int
+    output_schema_bytes: int
+    secret_bytes: int
+
+
+class InstallationRetention(BaseModel):
+    """What is kept of runs that have ended; without a bound, for ever."""
+
+    runs: RetentionBound
+    events: RetentionBound
+    artifacts: RetentionBound
+    files: RetentionBound
+    builds: RetentionBound
+
+
+class Installation(BaseModel):
+    """As the server that answers was started, and as it is now."""
+
+    brake: InstallationBrake
+    has_room: bool
+    """False while a disk is too full for new work."""
+    limits: InstallationLimits
+    """By the names of their variables. What has no limit is absent."""
+    sizes: InstallationSizes
+    """The most that a request may hold."""
+    retention: InstallationRetention
+    """What is kept of runs that have ended; without a bound, for ever."""
+
+
 class InvitePersonRequest(BaseModel):
     email: str
     display_name: str
@@ -1062,6 +1139,11 @@ class ReasoningEvent(BaseModel):
     attempt: int
     type: Literal["reasoning"]
     data: ReasoningEventData
+
+
+class RetentionBound(BaseModel):
+    days: float | None = None
+    gigabytes: float | None = None
 
 
 Role = Literal["admin", "member"]
@@ -1612,6 +1694,8 @@ class Worker(BaseModel):
     """Executions that it holds now."""
     runs: list[WorkerRun]
     """The runs of these executions, longest at work first; at most 100."""
+    disk_free_bytes: int | None = None
+    """On the fullest of the disks that it writes to, where it has said so lately."""
     draining: bool
     is_alive: bool
     first_seen_at: datetime

@@ -3,6 +3,7 @@ import { Gauge, type Registry } from "prom-client";
 import { ALIVE_MS } from "../../engine/rules.ts";
 import { type Figures, findFigures, findSizes, type Sizes } from "../../store/figures.ts";
 import { countEndedRuns, countOpenRuns } from "../../store/runs.ts";
+import { type Faring, listFaring } from "../../store/workers.ts";
 import type { Services } from "../call.ts";
 
 const COUNT_EVERY_MS = 60_000;
@@ -23,6 +24,7 @@ const shown: Record<Exclude<Figure, "clock_seconds">, [name: string, help: strin
   workers_draining: ["workers_draining", "Workers that finish what they have."],
   slots: ["worker_slots", "Runs that living workers can have at once."],
   connections: ["database_connections", "Connections to this database, of everybody."],
+  connections_blocked: ["database_connections_blocked", "Connections that wait for a lock of another."],
   connections_max: ["database_connections_max", "Connections that the database allows, to all databases."],
   blobs: ["blobs", "Stored files; counted once a minute."],
   blob_bytes: ["blob_bytes", "Size of stored files; counted once a minute."],
@@ -30,7 +32,11 @@ const shown: Record<Exclude<Figure, "clock_seconds">, [name: string, help: strin
 };
 
 /** What all servers share: take it from one of them. Answers how to bring it up to date, which never fails. */
-export function registerFigures(register: Registry, { db }: Services): () => Promise<void> {
+export function registerFigures(
+  register: Registry,
+  { db, pulse }: Services,
+  showWorkers: (workers: Faring[]) => void,
+): () => Promise<void> {
   const registers = [register];
   const gauges = Object.entries(shown).map(
     ([figure, [name, help]]) =>
@@ -55,12 +61,17 @@ export function registerFigures(register: Registry, { db }: Services): () => Pro
   const slow = everyMinute(async () => ({ ended: await countEndedRuns(db), sizes: await findSizes(db) }));
   for (const state of RunState.options) runs.set({ state }, 0);
 
+  async function ask() {
+    const began = Date.now();
+    const figures = await findFigures(db, ALIVE_MS);
+    clock.set((began + Date.now()) / 2_000 - figures.clock_seconds);
+    return [figures, ...(await Promise.all([countOpenRuns(db), listFaring(db, ALIVE_MS), slow()]))] as const;
+  }
+
   return async () => {
     try {
-      const began = Date.now();
-      const figures = await findFigures(db, ALIVE_MS);
-      clock.set((began + Date.now()) / 2_000 - figures.clock_seconds);
-      const [open, { ended, sizes }] = await Promise.all([countOpenRuns(db), slow()]);
+      const [figures, open, workers, { ended, sizes }] = await pulse.bounded(ask);
+      showWorkers(workers);
       for (const state of ["QUEUED", "INPROGRESS", "BLOCKED"]) runs.set({ state }, 0);
       for (const { state, count } of [...open, ...ended]) runs.set({ state }, count);
       const all = { ...figures, ...sizes };

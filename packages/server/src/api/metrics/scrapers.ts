@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { requireScope } from "../../engine/principal.ts";
+import { Refusal } from "../../engine/refusal.ts";
 import { isUnreachable } from "../../store/db.ts";
 import type { Authenticator } from "../auth.ts";
 
@@ -21,7 +22,7 @@ export function admitScrapers({ authenticate }: Pick<Authenticator, "authenticat
       requireScope(await authenticate(request, reply), "admin");
     } catch (error) {
       const isKnown = performance.now() - (admitted.get(said) ?? Number.NEGATIVE_INFINITY) < BELIEVED_MS;
-      if (isKnown && isUnreachable(error)) return;
+      if (isKnown && (isUnreachable(error) || isAway(error))) return;
       admitted.delete(said);
       throw error;
     }
@@ -31,4 +32,9 @@ export function admitScrapers({ authenticate }: Pick<Authenticator, "authenticat
     const [oldest] = admitted.keys();
     if (admitted.size > REMEMBERED && oldest) admitted.delete(oldest);
   };
+}
+
+/** It may also be there and not answer: engine/pulse.ts. */
+function isAway(error: unknown): boolean {
+  return error instanceof Refusal && error.code === "resource_unavailable";
 }

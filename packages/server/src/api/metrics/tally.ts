@@ -1,7 +1,8 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Tallied } from "../../engine/tally.ts";
+import { transactionsOf } from "../../store/transaction.ts";
 import type { Services } from "../call.ts";
-import { openStreams } from "../sse.ts";
+import { openStreams, stalledStreams } from "../sse.ts";
 
 const help: Record<Tallied, string> = {
   runs_created: "Runs that this server has taken.",
@@ -14,38 +15,64 @@ const help: Record<Tallied, string> = {
 };
 
 /** What this server alone knows: sum it over all of them. */
-export function registerTally(register: Registry, { tally, intake, brake, watch }: Services) {
+export function registerTally(register: Registry, services: Services) {
+  const { db, tally, intake, brake, watch, pulse, claimants } = services;
   const registers = [register];
-  for (const [name, words] of Object.entries(help) as [Tallied, string][]) {
-    new Counter({
-      name: `outrider_${name}_total`,
-      help: words,
-      registers,
-      collect() {
-        this.reset();
-        this.inc(tally.counts[name]);
-      },
-    });
-  }
-  new Counter({
-    name: "outrider_reaped_total",
-    help: "Runs past a bound: lost leases, turns, waits for a worker, waits for an answer.",
-    labelNames: ["reason"],
-    registers,
-    collect() {
-      this.reset();
-      for (const [reason, count] of Object.entries(tally.reaped)) this.inc({ reason }, count);
-    },
-  });
   new Gauge({
     name: "outrider_chore_last_success_timestamp_seconds",
-    help: "When the reaper and the janitor last came to their end.",
+    help: "When the reaper, the janitor and the look at the brake last came to their end.",
     labelNames: ["chore"],
     registers,
     collect() {
       for (const [chore, at] of Object.entries(tally.succeededAt)) this.set({ chore }, at);
     },
   });
+  const counts = (name: string, words: string, label: string, look: () => Record<string, number>) =>
+    new Counter({
+      name,
+      help: words,
+      labelNames: [label],
+      registers,
+      collect() {
+        this.reset();
+        for (const [value, count] of Object.entries(look())) this.inc({ [label]: value }, count);
+      },
+    });
+  counts(
+    "outrider_chore_failures_total",
+    "How often what this server does by itself has failed; the next round makes it good.",
+    "chore",
+    () => tally.failures,
+  );
+  counts(
+    "outrider_reaped_total",
+    "Runs past a bound: lost leases, turns, waits for a worker, waits for an answer.",
+    "reason",
+    () => tally.reaped,
+  );
+  counts("outrider_log_lines_total", "Warnings and errors in this server's log.", "level", () => tally.lines);
+  const count = (name: string, words: string, look: () => number) =>
+    new Counter({
+      name,
+      help: words,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(look());
+      },
+    });
+  for (const [name, words] of Object.entries(help) as [Tallied, string][])
+    count(`outrider_${name}_total`, words, () => tally.counts[name]);
+  count(
+    "outrider_log_lines_dropped_total",
+    "Lines of this server's log that were lost, because a megabyte of them could not be written.",
+    () => tally.dropped,
+  );
+  count(
+    "outrider_streams_stalled_total",
+    "Event streams that were closed because nobody read them.",
+    stalledStreams,
+  );
   const gauge = (name: string, words: string, look: () => number) =>
     new Gauge({
       name,
@@ -62,6 +89,23 @@ export function registerTally(register: Registry, { tally, intake, brake, watch 
   gauge("outrider_read_only", "1 while the brake allows reading alone.", () => Number(!brake.takesWrites()));
   gauge("outrider_streams_open", "Event streams that are open, those of workers included.", openStreams);
   gauge("outrider_streams_waiting", "Open event streams that wait for news.", () => watch.watching());
+  gauge("outrider_claims_waiting", "Workers' claims that wait for something to do.", () => claimants.count);
+  gauge(
+    "outrider_database_transactions_open",
+    "Transactions that have a connection of this server's pool.",
+    () => transactionsOf(db).open,
+  );
+  gauge(
+    "outrider_database_transactions_waiting",
+    "Transactions that wait for a connection of this server's pool.",
+    () => transactionsOf(db).waiting,
+  );
+  gauge("outrider_database_callers", "Reads and sign-ins that the database has not answered yet.", () =>
+    pulse.callers(),
+  );
+  gauge("outrider_database_pulse_seconds", "How long a smallest question waits for its answer.", () =>
+    pulse.seconds(),
+  );
   new Gauge({
     name: "outrider_disk_free_bytes",
     help: "Room on the disks that the service writes to.",

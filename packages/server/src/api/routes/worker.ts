@@ -63,11 +63,11 @@ export const workerHandlers: WorkerHandlers = {
   },
 
   async heartbeat({ sql, services, body }) {
-    const draining = await seeWorker(sql, body.worker);
+    const draining = await seeWorker(sql, body.worker, body.figures);
     const { executions } = body;
     const held = await renewLeases(sql, { executions, leaseMs: services.rules.leaseMs });
     services.tally.add("leases_refused", executions.length - held.length);
-    return ok({ held, draining });
+    return ok({ held, draining, takes_figures: true });
   },
 
   /** Said at every word on the worker, even if it looks the same: a run may have come and gone in between. */

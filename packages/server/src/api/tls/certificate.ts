@@ -50,6 +50,8 @@ function attempt<T>(work: () => T, complaint: string): T {
 
 export interface Certificate {
   current(): Pair;
+  /** How often changed files were not used. */
+  failures(): number;
   /** Reads the files again; what is broken or has run out is refused, and the one before stays in use. */
   reload(): Promise<void>;
   close(): void;
@@ -61,6 +63,7 @@ export async function openCertificate(
   { log, changed }: { log: Logger; changed: (pair: Pair) => void },
 ): Promise<Certificate> {
   let pair = await readPair(files);
+  let failures = 0;
   if (isOver(pair)) log.warn({ until: pair.until }, "the certificate has run out; clients will refuse it");
   else if (pair.until.getTime() - Date.now() < SOON_MS)
     log.warn({ until: pair.until }, "the certificate runs out soon");
@@ -74,6 +77,7 @@ export async function openCertificate(
       pair = next;
       log.info({ fingerprint: next.fingerprint, until: next.until }, "the certificate was renewed");
     } catch (error) {
+      failures++;
       log.error({ error }, "a changed certificate is not used; the one before stays");
     }
   }
@@ -86,6 +90,7 @@ export async function openCertificate(
   for (const file of [files.cert, files.key]) watchFile(file, { interval: LOOK_MS, persistent: false }, look);
   return {
     current: () => pair,
+    failures: () => failures,
     reload,
     close() {
       clearTimeout(settling);

@@ -18,7 +18,11 @@ export function trimLog(path: string): void {
   if (size <= limit) return;
   const end = readEnd(path, kept);
   truncateSync(path);
-  appendFileSync(path, end);
+  try {
+    appendFileSync(path, end);
+  } catch {
+    // A disk that is full keeps the newest lines from us, no more.
+  }
 }
 
 function readEnd(path: string, length: number): Buffer {

@@ -4,6 +4,7 @@ import { type FormEvent, useEffect, useId, useRef } from "react";
 import { Button } from "../../ui/button.tsx";
 import { Kbd } from "../../ui/kbd.tsx";
 import { Problem } from "../../ui/problem.tsx";
+import { Stopped } from "../../ui/stopped.tsx";
 import { countSet, type Draft } from "./draft.ts";
 import { EnvironmentChoice, EnvironmentNote } from "./environment-choice.tsx";
 import { faultAt } from "./faults.ts";
@@ -24,7 +25,7 @@ export const PROMPT_ID = "prompt";
 /** Asks for a run: the prompt, and everything else that a run may be given. */
 export function RunForm({ initial, chosen, onCreated }: RunFormProps) {
   const composer = useComposer({ initial, chosen, onCreated });
-  const { draft, change, faults, files, isOpen, setOpen } = composer;
+  const { draft, change, faults, files, isOpen, setOpen, takesRuns, message } = composer;
   const form = useRef<HTMLFormElement>(null);
   const panel = useId();
   const set = countSet(draft, files);
@@ -94,7 +95,8 @@ export function RunForm({ initial, chosen, onCreated }: RunFormProps) {
           look="primary"
           className="ml-auto max-sm:flex-1"
           busy={composer.isBusy}
-          disabled={draft.prompt.trim() === ""}
+          disabled={draft.prompt.trim() === "" || !takesRuns}
+          aria-describedby={takesRuns ? undefined : `${panel}-stopped`}
           icon={<Play className="size-4" aria-hidden />}
         >
           Start run
@@ -106,6 +108,13 @@ export function RunForm({ initial, chosen, onCreated }: RunFormProps) {
       <p className="min-h-7 px-4 pb-2.5 text-xs text-muted">
         <ModelNote value={draft.model_id} /> <EnvironmentNote />
       </p>
+      {!takesRuns && (
+        <div className="px-3 pb-3">
+          <Stopped id={`${panel}-stopped`} message={message}>
+            New runs are not taken now. What you type here stays, and can be started later.
+          </Stopped>
+        </div>
+      )}
       {composer.error !== undefined && (
         <div className="px-3 pb-3">
           <Problem error={composer.error} />

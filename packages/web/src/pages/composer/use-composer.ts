@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { outrider } from "../../api.ts";
 import { randomName } from "../../random.ts";
+import { useStanding } from "../../standing.ts";
 import { asAttachment } from "./attachments.tsx";
 import { type Draft, emptyDraft } from "./draft.ts";
 import { type Fault, faultsIn, isInOptions } from "./faults.ts";
@@ -57,7 +58,17 @@ export function useComposer({ initial, chosen, onCreated }: ComposerOptions) {
     onError: (error) => show(faultsIn(error, draft).placed),
   });
 
+  // What was refused because new runs are paused is old news once they are taken again.
+  const { takesRuns, message } = useStanding();
+  const { reset } = creation;
+  useEffect(() => {
+    if (!takesRuns) reset();
+  }, [takesRuns, reset]);
+
   return {
+    takesRuns,
+    /** Why they are not, in the operator's words. */
+    message,
     draft,
     files,
     setFiles,
@@ -69,6 +80,7 @@ export function useComposer({ initial, chosen, onCreated }: ComposerOptions) {
     error: creation.error && !faultsIn(creation.error, draft).isWhole ? creation.error : undefined,
     change: (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part })),
     send() {
+      if (!takesRuns) return;
       const made = requestOf(draft);
       if ("faults" in made) return show(made.faults);
       setFaults([]);

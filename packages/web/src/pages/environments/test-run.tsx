@@ -6,9 +6,11 @@ import { useState } from "react";
 import { outrider } from "../../api.ts";
 import { faultAt, faultsOf } from "../../faults.ts";
 import { queries } from "../../queries.ts";
+import { useStanding } from "../../standing.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, Select, TextArea } from "../../ui/field.tsx";
 import { FormTrouble } from "../../ui/form-trouble.tsx";
+import { Stopped } from "../../ui/stopped.tsx";
 import { RunLook } from "./run-look.tsx";
 import { testPrompt } from "./test-script.ts";
 
@@ -24,6 +26,7 @@ export function TestRun({ environment, runId, isDirty }: TestRunProps) {
   const { environment_id, name, version } = environment;
   const navigate = useNavigate();
   const { data: models } = useQuery(queries.models());
+  const { takesRuns, message } = useStanding();
   const [chosenModel, setModel] = useState<string>();
   const [typed, setTyped] = useState<string>();
   const modelId = chosenModel ?? models?.default_model_id;
@@ -81,14 +84,18 @@ export function TestRun({ environment, runId, isDirty }: TestRunProps) {
             </Select>
           )}
         </Field>
-        <FormTrouble error={starting.error} />
+        {takesRuns ? (
+          <FormTrouble error={starting.error} />
+        ) : (
+          <Stopped message={message}>New runs are not taken now. What you typed stays.</Stopped>
+        )}
         <div>
           <Button
             type="submit"
             look="primary"
             icon={<Play className="size-4" aria-hidden />}
             busy={starting.isPending}
-            disabled={!prompt.trim()}
+            disabled={!prompt.trim() || !takesRuns}
           >
             {runId ? "Test again" : "Start test run"}
           </Button>

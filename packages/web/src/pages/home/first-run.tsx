@@ -4,6 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Sparkles } from "lucide-react";
 import { outrider } from "../../api.ts";
 import { queries } from "../../queries.ts";
+import { useStanding } from "../../standing.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty } from "../../ui/empty.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -13,6 +14,7 @@ import { firstRun } from "../welcome/first-run.ts";
 export function FirstRun() {
   const navigate = useNavigate();
   const { data: models } = useQuery(queries.models());
+  const { takesRuns } = useStanding();
   const start = useMutation({
     mutationFn: (request: RunAgentRequest) => outrider.runs.create(request),
     onSuccess: ({ run_id }) => void navigate({ to: "/runs/$runId", params: { runId: run_id } }),
@@ -26,7 +28,12 @@ export function FirstRun() {
         icon={<Sparkles className="size-5" aria-hidden />}
         title="Start with a first run"
         action={
-          <Button look="plain" busy={start.isPending} onClick={() => start.mutate(request)}>
+          <Button
+            look="plain"
+            busy={start.isPending}
+            disabled={!takesRuns}
+            onClick={() => start.mutate(request)}
+          >
             Run this
           </Button>
         }

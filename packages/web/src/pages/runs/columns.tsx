@@ -4,14 +4,7 @@ import { dollars } from "../../ui/amount.ts";
 import { RunState } from "../../ui/run-state.tsx";
 import { Time } from "../../ui/time.tsx";
 import { RunDuration } from "./run-duration.tsx";
-import type { Sort } from "./search.ts";
-
-export const sourceWords: Record<RunItem["source"], string> = {
-  WEB_APP: "Web app",
-  CLI: "CLI",
-  GITHUB_ACTION: "GitHub Action",
-  API: "API",
-};
+import { type Sort, sourceWords } from "./search.ts";
 
 export interface Known {
   /** The name of an environment by its id. */

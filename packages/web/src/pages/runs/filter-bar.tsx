@@ -3,11 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { stateWords } from "../../ui/run-state.tsx";
-import { sourceWords } from "./columns.tsx";
 import { CreatedFacet } from "./created-facet.tsx";
 import { Choices, chosenWords, Facet, type Option } from "./facet.tsx";
 import { MetadataFacet } from "./metadata-facet.tsx";
-import { filterNames, type RunsSearch, sources, split, states } from "./search.ts";
+import { filterNames, type RunsSearch, sources, sourceWords, split, states } from "./search.ts";
 import { TextEntry, TextFacet } from "./text-facet.tsx";
 
 type Change = { [K in keyof RunsSearch]?: RunsSearch[K] | undefined };

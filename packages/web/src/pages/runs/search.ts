@@ -12,6 +12,12 @@ export const states: readonly State[] = [
   "CANCELLED",
 ];
 export const sources: readonly Source[] = ["WEB_APP", "CLI", "GITHUB_ACTION", "API"];
+export const sourceWords: Record<Source, string> = {
+  WEB_APP: "Web app",
+  CLI: "CLI",
+  GITHUB_ACTION: "GitHub Action",
+  API: "API",
+};
 export const sorts = ["created_at", "updated_at", "title"] as const;
 export type Sort = (typeof sorts)[number];
 

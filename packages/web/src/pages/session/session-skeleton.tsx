@@ -3,7 +3,7 @@ import { Skeleton, SkeletonRows } from "../../ui/skeleton.tsx";
 /** The page's shape while the run is fetched. */
 export function SessionSkeleton() {
   return (
-    <main id="main" className="flex h-[calc(100dvh-3.5rem)] flex-col md:h-dvh">
+    <main id="main" data-fills className="flex min-h-0 flex-1 flex-col">
       <div className="border-b border-line bg-surface px-4 py-3 sm:px-6">
         <Skeleton className="h-6 w-72 max-w-full" />
         <Skeleton className="mt-3 h-4 w-md max-w-full" />

@@ -48,7 +48,7 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
 
   const composed = useComposed(run);
   return (
-    <main id="main" className="flex h-[calc(100dvh-3.5rem)] min-h-96 flex-col md:h-dvh">
+    <main id="main" data-fills className="flex min-h-96 flex-1 flex-col">
       <div className="border-b border-line bg-surface">
         <Header run={run} steering={steering} open={action} onOpen={setAction} />
         <Outcome run={run} onRerun={() => setAction("rerun")} isBesideQuestion={tab === "transcript"} />

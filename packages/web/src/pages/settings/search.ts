@@ -1,4 +1,4 @@
-export const sectionNames = ["you", "people", "models", "limits"] as const;
+export const sectionNames = ["you", "people", "models", "limits", "operations"] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 export interface SettingsSearch {

@@ -5,6 +5,7 @@ import { queries } from "../../queries.ts";
 import { Page } from "../../ui/page.tsx";
 import { Limits } from "./limits.tsx";
 import { Models } from "./models.tsx";
+import { Operations } from "./operations.tsx";
 import { People } from "./people.tsx";
 import type { SectionName } from "./search.ts";
 import { You } from "./you.tsx";
@@ -16,6 +17,7 @@ const sections: { name: SectionName; label: string; Content: ComponentType; admi
   { name: "people", label: "People", Content: People, admin: true },
   { name: "models", label: "Models", Content: Models, admin: false },
   { name: "limits", label: "Limits", Content: Limits, admin: false },
+  { name: "operations", label: "Operations", Content: Operations, admin: true },
 ];
 
 export function Settings() {

@@ -4,10 +4,12 @@ import { Play } from "lucide-react";
 import { useEffect } from "react";
 import { outrider } from "../../api.ts";
 import { queries } from "../../queries.ts";
+import { useStanding } from "../../standing.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Snippet } from "../../ui/snippet.tsx";
+import { Stopped } from "../../ui/stopped.tsx";
 import { firstRun, SCRIPTED } from "./first-run.ts";
 import { ModelStep } from "./model-step.tsx";
 import { NextSteps } from "./next-steps.tsx";
@@ -20,6 +22,7 @@ import { WorkerStep } from "./worker-step.tsx";
 /** From nothing to a finished first run, in three steps that are done once. */
 export function Welcome() {
   const { data: models } = useQuery(queries.models());
+  const { takesRuns, message } = useStanding();
   const model = models?.models.find(({ model_id }) => model_id === models.default_model_id);
   const create = useMutation({ mutationFn: () => outrider.runs.create(firstRun(model?.model_id)) });
   const watched = useWatchedRun(create.data?.run_id);
@@ -54,13 +57,17 @@ export function Welcome() {
                   : "The agent writes a file and runs it, in a sandbox without network."}
               </p>
               <Snippet what="prompt" code={firstRun(model?.model_id).prompt} />
-              {create.error && <Problem error={create.error} />}
+              {takesRuns ? (
+                create.error && <Problem error={create.error} />
+              ) : (
+                <Stopped message={message}>New runs are not taken now. Come back later.</Stopped>
+              )}
               <div>
                 <Button
                   look="primary"
                   icon={<Play className="size-4" aria-hidden />}
                   busy={create.isPending}
-                  disabled={!models}
+                  disabled={!models || !takesRuns}
                   onClick={() => create.mutate()}
                 >
                   Start the first run

@@ -2,12 +2,14 @@ import type { FollowupMode, RunItem } from "@outrider/sdk";
 import { useMutation } from "@tanstack/react-query";
 import clsx from "clsx";
 import { ArrowUp, Gauge, Paperclip } from "lucide-react";
-import { type FormEvent, memo, useId, useRef, useState } from "react";
+import { type FormEvent, memo, useEffect, useId, useRef, useState } from "react";
 import { announce } from "../../../shell/announcements.ts";
+import { useStanding } from "../../../standing.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
 import { Select } from "../../../ui/field.tsx";
 import { keyWords } from "../../../ui/kbd.tsx";
 import { Problem } from "../../../ui/problem.tsx";
+import { Stopped } from "../../../ui/stopped.tsx";
 import { dropDraft, keepDraft, readDraft } from "./draft.ts";
 import { FileChips } from "./file-chips.tsx";
 import { faultOf } from "./files.ts";
@@ -53,7 +55,14 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
     },
   });
   const fault = faultOf(files);
-  const canSend = message.trim() !== "" && !fault;
+  const refusal = useRefusal(run.state, files.length > 0);
+  const isRefused = refusal !== undefined;
+  const { reset } = send;
+  // The words above the field say it from now on, and are gone when it is over.
+  useEffect(() => {
+    if (isRefused) reset();
+  }, [isRefused, reset]);
+  const canSend = message.trim() !== "" && !fault && !refusal;
   const submit = (event?: FormEvent) => {
     event?.preventDefault();
     if (canSend && !send.isPending && form.current?.reportValidity()) send.mutate();
@@ -78,6 +87,7 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
       className="mx-auto flex w-full max-w-4xl flex-col gap-2"
     >
       <Queue runId={run.run_id} isOver={run.state !== "QUEUED" && run.state !== "INPROGRESS"} />
+      {refusal && <Stopped message={refusal.message}>{refusal.words}</Stopped>}
       {send.isError && <Problem error={send.error} />}
       <div
         className={clsx(
@@ -159,6 +169,19 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
     </form>
   );
 });
+
+/** Why a message would not be taken now: one that begins a turn, or brings files, is new work. */
+function useRefusal(state: ComposedRun["state"], hasFiles: boolean) {
+  const { takesRuns, takesWrites, message } = useStanding();
+  const isSteering = state === "QUEUED" || state === "INPROGRESS";
+  if (takesRuns || (takesWrites && isSteering && !hasFiles)) return undefined;
+  const what = !takesWrites
+    ? "Messages are not taken now"
+    : isSteering
+      ? "Attachments are not taken now; a message without them is"
+      : "This would begin new work, which is not taken now";
+  return { words: `${what}. What you type here stays.`, message };
+}
 
 function AttachButton({ onFiles }: { onFiles: (files: Iterable<File>) => void }) {
   const input = useRef<HTMLInputElement>(null);

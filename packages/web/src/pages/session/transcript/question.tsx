@@ -1,8 +1,10 @@
 import { CircleQuestionMark } from "lucide-react";
 import { type FormEvent, useState } from "react";
+import { useStanding } from "../../../standing.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Field, TextArea } from "../../../ui/field.tsx";
 import { Problem } from "../../../ui/problem.tsx";
+import { Stopped } from "../../../ui/stopped.tsx";
 import { Card } from "./card.tsx";
 import { LongText } from "./long-text.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -38,13 +40,14 @@ export function Question({ event }: { event: Of<"run.blocked"> }) {
 function Answer({ onAnswer }: { onAnswer: (text: string) => Promise<void> }) {
   // What was written outlives a scroll away from here.
   const { draft } = useReading();
+  const { takesRuns, message } = useStanding();
   const [text, setText] = useState(draft.current);
   draft.current = text;
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const send = async (event?: FormEvent) => {
     event?.preventDefault();
-    if (text.trim() === "" || isBusy) return;
+    if (text.trim() === "" || isBusy || !takesRuns) return;
     setBusy(true);
     setError(undefined);
     try {
@@ -71,8 +74,11 @@ function Answer({ onAnswer }: { onAnswer: (text: string) => Promise<void> }) {
           />
         )}
       </Field>
-      {error !== undefined && <Problem error={error} />}
-      <Button type="submit" className="self-end" busy={isBusy} disabled={text.trim() === ""}>
+      {!takesRuns && (
+        <Stopped message={message}>An answer would begin new work, which is not taken now.</Stopped>
+      )}
+      {error !== undefined && takesRuns && <Problem error={error} />}
+      <Button type="submit" className="self-end" busy={isBusy} disabled={text.trim() === "" || !takesRuns}>
         Send answer
       </Button>
     </form>

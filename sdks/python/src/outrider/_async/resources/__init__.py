@@ -12,6 +12,7 @@ from .environments import AsyncEnvironments
 from .events import AsyncEvents
 from .followups import AsyncFollowups
 from .identities import AsyncIdentities
+from .installation import AsyncInstallation
 from .keys import AsyncKeys
 from .me import AsyncMe
 from .models import AsyncModels
@@ -50,6 +51,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def identities(self) -> AsyncIdentities:
         return AsyncIdentities(self)
+
+    @cached_property
+    def installation(self) -> AsyncInstallation:
+        return AsyncInstallation(self)
 
     @cached_property
     def keys(self) -> AsyncKeys:

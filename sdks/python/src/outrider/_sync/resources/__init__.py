@@ -13,6 +13,7 @@ from .environments import Environments
 from .events import Events
 from .followups import Followups
 from .identities import Identities
+from .installation import Installation
 from .keys import Keys
 from .me import Me
 from .models import Models
@@ -51,6 +52,10 @@ class Resources(Http):
     @cached_property
     def identities(self) -> Identities:
         return Identities(self)
+
+    @cached_property
+    def installation(self) -> Installation:
+        return Installation(self)
 
     @cached_property
     def keys(self) -> Keys:

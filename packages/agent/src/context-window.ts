@@ -5,7 +5,7 @@ import type { Conversation } from "./conversation.ts";
 type Capacity = Pick<ModelWork, "context_tokens" | "max_output_tokens">;
 
 /** How much of the model's context the conversation takes. */
-export class Room {
+export class ContextWindow {
   capacity: Capacity;
   /** How often it was made shorter since the model last answered. */
   squeezes = 0;
