@@ -20,7 +20,8 @@ import { readMasterKey } from "../src/engine/master-key.ts";
 import { checkBackup, restoreBackup, settleMasterKey } from "../src/engine/restore.ts";
 import { sweepBlobs } from "../src/engine/sweep.ts";
 import { openVault } from "../src/engine/vault.ts";
-import { listTables } from "../src/store/backup/catalogue.ts";
+import { listTables, type Table } from "../src/store/backup/catalogue.ts";
+import { copyOut } from "../src/store/backup/copy.ts";
 import { copySettings, inSnapshot } from "../src/store/backup/snapshot.ts";
 import { type Db, openDb } from "../src/store/db.ts";
 import { type TestServer, testDatabase, testServer } from "./server.ts";
@@ -352,6 +353,24 @@ describe("a backup", () => {
     await take({ path });
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
+
+  test.each([60_000, 65_536, 70_000, 150_000])(
+    "goes on behind a table whose last row has %i bytes",
+    async (bytes) => {
+      const rows = await db.begin(async (tx) => {
+        await tx.unsafe(
+          `create temporary table "wide" ("text") on commit drop as select repeat('x', ${bytes})`,
+        );
+        let read = 0;
+        for await (const chunk of copyOut(tx, { name: "wide", columns: ["text"] } as Table))
+          read += chunk.length;
+        // On the same connection, which stood still where the rows ended before their reader had taken all of them.
+        await tx`select 1`;
+        return read;
+      });
+      expect(rows).toBe(bytes + 1);
+    },
+  );
 
   test("that is interrupted amid a large table ends at once, and so does its connection", async () => {
     const run_id = randomUUID();

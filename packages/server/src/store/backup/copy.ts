@@ -20,6 +20,9 @@ export async function* copyOut(tx: Tx, { name, columns }: Table): AsyncGenerator
   } finally {
     // What is still on its way must be read, or the end of the connection behind it is never seen.
     rows.resume();
+    // The driver (3.4.9) stops reading from the connection while its reader is behind, and where the rows end meanwhile, it
+    // never goes on: nobody asks for more of what has ended. The next statement would wait for good.
+    rows._read(0);
   }
 }
 
