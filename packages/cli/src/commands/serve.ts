@@ -42,7 +42,8 @@ export const serveCommand = new Command("serve")
     for (const signal of ["SIGINT", "SIGTERM", ...(config.tls ? [] : ["SIGHUP" as const])] as const) {
       process.once(signal, async () => {
         isStopping = true;
-        say("Stopping: requests are finished, then the database is stopped.");
+        const last = config.databaseUrl ? "" : ", then the database is stopped";
+        say(`Stopping: requests are finished${last}.`);
         await workers?.stop();
         await starting.then(({ stop }) => stop());
         process.exit(0);
