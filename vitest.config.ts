@@ -8,8 +8,7 @@ export default defineConfig({
     exclude: ["**/node_modules/**", ...(process.env.OUTRIDER_FULL === "1" ? [] : ["**/*.full.test.ts"])],
     globalSetup: ["packages/server/test/postgres.ts"],
     pool: "forks",
-    // Tests wait more than they compute: for leases, polls, processes and pages.
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: ["default", new CountReporter()],

@@ -70,8 +70,7 @@ export const ListRunsQuery = z.strictObject({
       description: "`metadata[key]=value`, every pair must match.",
     }),
   q: text({ max: 256 }).optional().meta({
-    description:
-      "Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in numbers.",
+    description: "Words that title, prompt or skill must hold. Slips are forgiven in the title's words.",
   }),
 });
 export type ListRunsQuery = z.infer<typeof ListRunsQuery>;

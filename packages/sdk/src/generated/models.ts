@@ -202,7 +202,7 @@ export interface CancelRunsFilter {
   created_before?: string;
   /** Inclusive. */
   updated_after?: string;
-  /** Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in numbers. */
+  /** Words that title, prompt or skill must hold. Slips are forgiven in the title's words. */
   q?: string;
   state?: ("QUEUED" | "INPROGRESS" | "BLOCKED")[];
   /** Every pair must match. */
@@ -1522,7 +1522,7 @@ export interface ListRunsQuery {
   metadata?: {
     [key: string]: string;
   };
-  /** Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in numbers. */
+  /** Words that title, prompt or skill must hold. Slips are forgiven in the title's words. */
   q?: string;
 }
 

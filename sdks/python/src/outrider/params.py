@@ -95,9 +95,7 @@ class CancelRunsFilterParam(TypedDict):
     updated_after: NotRequired[str]
     """Inclusive."""
     q: NotRequired[str]
-    """Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in
-    numbers.
-    """
+    """Words that title, prompt or skill must hold. Slips are forgiven in the title's words."""
     state: NotRequired[Sequence[Literal["QUEUED", "INPROGRESS", "BLOCKED"]]]
     metadata: NotRequired[Mapping[str, str]]
     """Every pair must match."""

@@ -383,9 +383,7 @@ class CancelRunsFilter(BaseModel):
     updated_after: str | None = None
     """Inclusive."""
     q: str | None = None
-    """Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in
-    numbers.
-    """
+    """Words that title, prompt or skill must hold. Slips are forgiven in the title's words."""
     state: list[Literal["QUEUED", "INPROGRESS", "BLOCKED"] | str] | None = None
     metadata: dict[str, str] | None = None
     """Every pair must match."""

@@ -140,7 +140,7 @@ class Runs(Following):
         :param created_before: Exclusive.
         :param updated_after: Inclusive.
         :param metadata: `metadata[key]=value`, every pair must match.
-        :param q: Words that title, prompt or skill must hold; slips are forgiven in words of the title, not in numbers.
+        :param q: Words that title, prompt or skill must hold. Slips are forgiven in the title's words.
         """
         return paginate(
             self._http,
