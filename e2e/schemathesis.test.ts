@@ -17,7 +17,8 @@ let seeded: Awaited<ReturnType<typeof seed>>;
 
 beforeAll(async () => {
   dataDir = makeDataDir();
-  server = await serve({ dataDir, environment: { OUTRIDER_WORKERS: "0" } });
+  // What pages ask all the time is told at debug alone.
+  server = await serve({ dataDir, environment: { OUTRIDER_WORKERS: "0", OUTRIDER_LOG_LEVEL: "debug" } });
   key = keyOf(dataDir);
   seeded = await seed();
 });
