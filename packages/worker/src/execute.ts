@@ -12,10 +12,10 @@ import type {
 import { Attachments } from "./attachments.ts";
 import { Budget } from "./budget.ts";
 import type { BuildContext } from "./build.ts";
-import { type Disk, isOutOfSpace } from "./disk.ts";
 import type { Exceptions } from "./egress/exceptions.ts";
 import type { Mishaps } from "./figures.ts";
 import { Files } from "./files.ts";
+import { type FreeSpace, isOutOfSpace } from "./free-space.ts";
 import { type Harness, openHarness } from "./harness.ts";
 import type { KeptSandboxes } from "./kept.ts";
 import type { Lease } from "./lease.ts";
@@ -45,7 +45,7 @@ export interface ExecutionOptions {
   worker: WorkerInfo;
   folder: string;
   lease: Lease;
-  disk: Disk;
+  freeSpace: FreeSpace;
   mishaps: Mishaps;
   /** Aborts when the worker drains and will not wait longer. */
   drain: AbortSignal;
@@ -271,7 +271,7 @@ export class Execution {
   private async storeAtEnd(outcome: TurnOutcome): Promise<{ outcome: TurnOutcome; snapshot?: Snapshot }> {
     const { signal } = this.lease;
     try {
-      const snapshot = await this.options.disk.patiently(() => this.snapshot(signal), signal);
+      const snapshot = await this.options.freeSpace.patiently(() => this.snapshot(signal), signal);
       return { outcome, ...(snapshot ? { snapshot } : {}) };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;

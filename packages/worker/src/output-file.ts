@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { isOutOfSpace } from "./disk.ts";
+import { isOutOfSpace } from "./free-space.ts";
 
 /** Events hold the first and the last 32 KiB of a command's output; what is longer is kept whole as a file. */
 const EVENTS_HOLD = 64 * 1024;

@@ -11,11 +11,11 @@ import type {
 } from "@outrider/contract/worker";
 import { Bases } from "./bases.ts";
 import { type BuildContext, runBuild } from "./build.ts";
-import { Disk } from "./disk.ts";
 import { parseExceptions } from "./egress/exceptions.ts";
 import { startHostProxy } from "./egress/host-proxy.ts";
 import { Execution } from "./execute.ts";
 import { Mishaps, measure } from "./figures.ts";
+import { FreeSpace } from "./free-space.ts";
 import { HttpStatusError } from "./http.ts";
 import { KeptSandboxes } from "./kept.ts";
 import { Lease } from "./lease.ts";
@@ -77,7 +77,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { allowedAddresses = "", repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
   const mishaps = new Mishaps();
   const log = mishaps.counting(options.log);
-  const disk = new Disk({ folder, minFreeBytes: options.minFreeBytes ?? MIN_FREE_BYTES, log });
+  const freeSpace = new FreeSpace({ folder, minFreeBytes: options.minFreeBytes ?? MIN_FREE_BYTES, log });
   const server = connect({
     url,
     key,
@@ -144,7 +144,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       worker,
       folder,
       lease,
-      disk,
+      freeSpace,
       mishaps,
       drain: handingBack.signal,
     });
@@ -198,7 +198,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         await Promise.race([freed.promise, aborted(stopping.signal)]);
         continue;
       }
-      if (!(await disk.hasRoom())) {
+      if (!(await freeSpace.isEnough())) {
         await Promise.race([pause(LOOK_AGAIN_MS), aborted(stopping.signal)]);
         continue;
       }
@@ -212,7 +212,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         request_id = randomUUID();
         if (executions.length > 0) {
           // The claim has waited, and the disk may have run full meanwhile.
-          if (await disk.hasRoom()) await beginAll(executions, sentAt);
+          if (await freeSpace.isEnough()) await beginAll(executions, sentAt);
           else await releaseAll(executions, stopped.signal);
         }
         for (const build of waiting) beginBuild(build);
@@ -251,7 +251,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     try {
       const slotsUsed = active.size + building.size;
       const { repositories } = builds;
-      const takesWork = !disk.isShort;
+      const takesWork = !freeSpace.isShort;
       measured = await measure({ folder, provider, repositories, mishaps, slotsUsed, takesWork });
     } catch (error) {
       log.warn({ error }, "cannot tell how this worker fares");

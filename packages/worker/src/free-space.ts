@@ -6,19 +6,19 @@ const AGAIN_MS = 2_000;
 /** Other runs end meanwhile, and their sandboxes go. */
 const PATIENCE_MS = 60_000;
 
-interface DiskOptions {
+interface FreeSpaceOptions {
   folder: string;
   minFreeBytes: number;
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   patienceMs?: number;
 }
 
-/** The disk of the worker, where sandboxes lie and files wait to be sent. */
-export class Disk {
-  private readonly options: DiskOptions;
+/** What is free on the disk of the worker, where sandboxes lie and files wait to be sent. */
+export class FreeSpace {
+  private readonly options: FreeSpaceOptions;
   private wasShort = false;
 
-  constructor(options: DiskOptions) {
+  constructor(options: FreeSpaceOptions) {
     this.options = options;
   }
 
@@ -28,7 +28,7 @@ export class Disk {
   }
 
   /** Whether there is room for one more run. Whoever looks after the worker is told of each change, once. */
-  async hasRoom(): Promise<boolean> {
+  async isEnough(): Promise<boolean> {
     const { folder, minFreeBytes, log } = this.options;
     const disk = await statfs(folder).catch(() => undefined);
     const free = disk && disk.bavail * disk.bsize;
