@@ -5,17 +5,15 @@ import { makeDataDir, patience, removeDataDir } from "../process.ts";
 import { type Database, startDatabase } from "../torture/database.ts";
 import { noticesTheDark } from "./dark.ts";
 import { DatabaseHost } from "./database-host.ts";
-import { SilentRelay } from "./silent-relay.ts";
 
 /**
- * The whole service before a database that goes dark: on loopback, and on a network of its own, where packets vanish and the
- * kernel decides what a connection is. `make test` has packages/server/test/lifeline.test.ts.
+ * The whole service before a database that goes dark, on a network of its own, where packets vanish and the kernel decides
+ * what a connection is. `make test` has packages/server/test/lifeline.test.ts.
  */
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
 
-describe("a database whose address falls silent", () => noticesTheDark(SilentRelay.start));
-describe("a database whose host loses power", () => noticesTheDark(DatabaseHost.start));
+describe("a database whose host loses power", noticesTheDark);
 
 test("who waits for an answer that will never come is told, when another host has taken the address at once", async () => {
   const folder = makeDataDir();

@@ -4,32 +4,24 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { call, keyOf, makeDataDir, patience, removeDataDir, type Serving, serve } from "../process.ts";
 import { type Database, startDatabase } from "../torture/database.ts";
+import { DatabaseHost } from "./database-host.ts";
 import { expectWhole, Installation, longScript } from "./installation.ts";
 
 /** What holds when the database's host loses power under two servers and a worker: no connection is closed, words just vanish. */
 
 const STEPS = 24;
 
-/** Whoever has the address of the database. */
-export interface Host {
-  address: string;
-  losePower(): void;
-  /** The same address on another machine, which knows nothing of the connections that there were. */
-  takeOver(): Promise<void>;
-  remove(): void;
-}
-
-export function noticesTheDark(start: (socket: string) => Promise<Host>) {
+export function noticesTheDark() {
   let folder: string;
   let database: Database;
-  let host: Host;
+  let host: DatabaseHost;
   let world: Installation;
   let other: Serving;
 
   beforeAll(async () => {
     folder = makeDataDir();
     database = await startDatabase(join(folder, "database"));
-    host = await start(database.socket);
+    host = await DatabaseHost.start(database.socket);
     const { user, password, database: name } = database.connection;
     const environment = {
       DATABASE_URL: `postgres://${user}:${encodeURIComponent(password)}@${host.address}/${name}`,
