@@ -55,7 +55,7 @@ import { registerService } from "./service.ts";
 import { registerShared } from "./shared.ts";
 import { registerSignIn } from "./sign-in.ts";
 import { asksForStream } from "./sse.ts";
-import { boundBody, leave, leaveUnread } from "./unread.ts";
+import { boundBody, leave } from "./unread.ts";
 import { registerWeb } from "./web.ts";
 
 const handlers: Handlers = {
@@ -146,14 +146,13 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(headersOfAll(request.id, front.isStrict));
-    boundBody(request, (socket) => answerUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, socket));
+    boundBody(request, reply, (socket) => answerUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, socket));
     const hosts = request.raw.headersDistinct.host ?? [];
     if (hosts.length > 1 || (!hosts[0] && request.raw.httpVersion === "1.1")) {
       throw new Refusal("invalid_request", "Send one `Host` header.");
     }
   });
   app.addHook("onResponse", async (request, reply) => {
-    leaveUnread(request);
     const { operation = "other" } = request.routeOptions.config as { operation?: string };
     metrics.answered({ operation, status: reply.statusCode, seconds: reply.elapsedTime / 1_000 });
     const ms = Math.round(reply.elapsedTime * 10) / 10;

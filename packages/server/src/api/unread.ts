@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 
 /** How long the body of a call may take to arrive. */
 const BODY_MS = 60_000;
@@ -9,18 +9,22 @@ const LINGER_MS = 1_000;
 const LINGER_BYTES = 1_048_576;
 const LOOK_MS = 20;
 
-/** Files of workers take as long as they take, in a corner of their own. */
-export function boundBody({ raw, routeOptions }: FastifyRequest, late: (socket: Socket) => void) {
-  const { operation } = routeOptions.config as { operation?: string };
+/** A body is waited for only so long, and is not read to its end once the request is answered: it may have none. */
+export function boundBody(
+  { raw, routeOptions }: FastifyRequest,
+  reply: FastifyReply,
+  late: (socket: Socket) => void,
+) {
   const isEmpty = raw.headers["content-length"] === undefined && !raw.headers["transfer-encoding"];
-  if (isEmpty || operation === "worker.putBlob") return;
-  const timer = setTimeout(() => raw.complete || late(raw.socket), BODY_MS);
+  if (isEmpty) return;
+  // A request that its reader has given up no longer knows its socket.
+  const { socket } = raw;
+  reply.raw.once("finish", () => raw.complete || leave(socket));
+  // Files of workers take as long as they take, in a corner of their own.
+  const { operation } = routeOptions.config as { operation?: string };
+  if (operation === "worker.putBlob") return;
+  const timer = setTimeout(() => raw.complete || late(socket), BODY_MS);
   raw.once("close", () => clearTimeout(timer));
-}
-
-/** Once it is answered, a request whose body still comes is not read to its end: it may have none. */
-export function leaveUnread({ raw }: FastifyRequest) {
-  if (!raw.complete && !raw.socket.destroyed) leave(raw.socket);
 }
 
 /**
@@ -28,6 +32,7 @@ export function leaveUnread({ raw }: FastifyRequest) {
  * arrives at a socket that is gone is met with a reset, which makes the other end forget what it has not read yet.
  */
 export function leave(socket: Socket) {
+  if (socket.destroyed) return;
   const [began, before] = [performance.now(), socket.bytesRead];
   socket.end();
   const looking = setInterval(() => {
