@@ -16,7 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-const option = (page: Page, name: string | RegExp) => page.getByRole("option", { name });
+/** The page behind it may have menus with the same names. */
+const option = (page: Page, name: string | RegExp) => page.getByRole("listbox").getByRole("option", { name });
 
 async function open(page: Page) {
   await page.getByRole("link", { name: "Home" }).first().waitFor();

@@ -6,12 +6,15 @@ import {
   mkdirSync,
   readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   openRepositories,
@@ -379,6 +382,8 @@ describe("a worker that is killed in the middle of a fetch", () => {
     });
     await halfway.promise;
     await until(() => leftovers().length > 0);
+    // Until git has nothing more to say: what it told a worker that is gone would end it.
+    await until(isStill);
     worker.kill("SIGKILL");
     await once(worker, "exit");
     const release = () => {
@@ -390,6 +395,12 @@ describe("a worker that is killed in the middle of a fetch", () => {
 
   const packs = () => readdirSync(own.folder, { recursive: true, encoding: "utf8" });
   const leftovers = () => packs().filter((path) => path.includes("tmp_pack"));
+  const size = () => leftovers().map((path) => statSync(join(own.folder, path)).size);
+  const isStill = async () => {
+    const before = size();
+    await delay(500);
+    return isDeepStrictEqual(size(), before);
+  };
 
   test("keeps the lock while its git lives, so that no two are at work in a mirror", async () => {
     const { url, commit, release } = await killHalfway();
