@@ -33,6 +33,8 @@ export function checkOutPrevious(): string {
   execFileSync("tar", ["-x", "-C", folder], { input: git("archive", previous) });
   symlinkSync(join(root, ".tools"), join(folder, ".tools"));
   linkPackages(join(root, "node_modules"), join(folder, "node_modules"));
+  // A server serves no pages that were never built; whose pages they are is not what this is about.
+  symlinkSync(join(root, "packages/web/dist"), join(folder, "packages/web/dist"));
   const own = join(folder, "node_modules/@outrider");
   mkdirSync(own);
   for (const name of readdirSync(join(folder, "packages"))) {
