@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { createApp } from "../packages/server/src/api/app.ts";
 import type { Services } from "../packages/server/src/api/call.ts";
 import { Streams } from "../packages/server/src/api/streams.ts";
+import { loadWeb } from "../packages/server/src/api/web.ts";
 import { openBlobs } from "../packages/server/src/engine/blobs.ts";
 import { openBrake } from "../packages/server/src/engine/brake.ts";
 import { Claimants } from "../packages/server/src/engine/claimants.ts";
@@ -112,7 +113,7 @@ export async function recordRequests(
     isStrict: false,
     connections: { count: 0, closed: { idle: 0, refused: 0 } },
   };
-  const app = createApp({ services, front, trustProxy: [], log });
+  const app = createApp({ services, front, web: loadWeb(), trustProxy: [], log });
   stack.defer(() => app.close());
   const origin = await app.listen({ host: "127.0.0.1", port: 0 });
   await db`select`; // A new connection begins with the driver's own questions.

@@ -5,6 +5,7 @@ import { type Logger, type LoggerOptions, pino } from "pino";
 import { createApp } from "./api/app.ts";
 import { type Front, openFront } from "./api/front.ts";
 import { Streams } from "./api/streams.ts";
+import { loadWeb } from "./api/web.ts";
 import { isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { openBlobs } from "./engine/blobs.ts";
@@ -61,6 +62,7 @@ export async function startServer(config: Config): Promise<Server> {
   const tally = new Tally();
   const log = createLogger(config, tally);
   const settings = config.models();
+  const web = loadWeb();
   const stops: (() => Promise<unknown>)[] = [];
   const stop = once(async () => {
     for (const step of stops.reverse())
@@ -173,7 +175,7 @@ export async function startServer(config: Config): Promise<Server> {
       streams: new Streams({ most: config.maxStreams, mostEach: config.maxStreamsPerKey }, stopping.signal),
       stopping: stopping.signal,
     };
-    const app = createApp({ services, front, trustProxy: config.trustProxy, log });
+    const app = createApp({ services, front, web, trustProxy: config.trustProxy, log });
     stops.push(() => app.close());
     stops.push(async () => stopping.abort());
     await front.listen(app);

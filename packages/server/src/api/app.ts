@@ -56,7 +56,7 @@ import { registerShared } from "./shared.ts";
 import { registerSignIn } from "./sign-in.ts";
 import { asksForStream } from "./sse.ts";
 import { boundBody, leave } from "./unread.ts";
-import { registerWeb } from "./web.ts";
+import { registerWeb, type Web } from "./web.ts";
 
 const handlers: Handlers = {
   ...runHandlers,
@@ -102,6 +102,7 @@ const FINISH_MS = 8_000;
 export interface AppOptions {
   services: Services;
   front: Pick<Front, "createServer" | "isStrict" | "certificate" | "connections">;
+  web: Web;
   /** Proxies whose word on where a request came from is taken. */
   trustProxy: string[];
   log: Logger;
@@ -116,7 +117,7 @@ function traceIdOf(request: IncomingMessage): string {
 }
 
 /** From one request to one answer, the same way for every call. */
-export function createApp({ services: parts, front, trustProxy, log }: AppOptions): FastifyInstance {
+export function createApp({ services: parts, front, web, trustProxy, log }: AppOptions): FastifyInstance {
   const app = fastify({
     genReqId: traceIdOf,
     bodyLimit: limits.body,
@@ -184,7 +185,7 @@ export function createApp({ services: parts, front, trustProxy, log }: AppOption
     request.is404 ? answerUnknown(request, reply) : answerFailure(error, request, reply),
   );
   app.setNotFoundHandler((request, reply) => answerUnknown(request, reply));
-  registerWeb(app);
+  registerWeb(app, web);
   registerService(app, { services, metrics, authenticator });
   registerShared(app, { ...services, rateLimits });
   registerSignIn(app, { services, authenticator, rateLimits });

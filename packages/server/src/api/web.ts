@@ -33,12 +33,23 @@ const headersOfPage = {
 
 const route = { config: { operation: "web" } };
 
-/** The web app: its files and its pages, which are all the same document. */
-export function registerWeb(app: FastifyInstance) {
-  const files = loadApp();
-  const index = files.get("/index.html");
+/** The web app: its files, and the document that all its pages are. */
+export interface Web {
+  files: Asset[];
+  index: Asset;
+}
+
+/** Read before anything is started: without it a server does not start, and has begun nothing. */
+export function loadWeb(): Web {
+  const names = globSync("**/*.*", { cwd: folder });
+  const files = names.map((name) => asset(`/${name}`, readFileSync(folder + name)));
+  const index = files.find(({ address }) => address === "/index.html");
   if (!index) throw new Error("The web app is not built. `make run` does it, or `scripts/setup`.");
-  for (const file of files.values()) {
+  return { files, index };
+}
+
+export function registerWeb(app: FastifyInstance, { files, index }: Web) {
+  for (const file of files) {
     // What the build names by its content may be kept; the rest keeps its name.
     const headers = file.address.startsWith("/assets/") ? forGood : { "cache-control": "no-cache" };
     if (file === index) continue;
@@ -55,11 +66,6 @@ declare module "fastify" {
     /** Answers with the web app, which then shows the page of this address. */
     sendPage(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
   }
-}
-
-function loadApp(): Map<string, Asset> {
-  const names = globSync("**/*.*", { cwd: folder });
-  return new Map(names.map((name) => [`/${name}`, asset(`/${name}`, readFileSync(folder + name))]));
 }
 
 /** A browser that opens an address, as opposed to a program that reads it. */
