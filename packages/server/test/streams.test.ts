@@ -57,7 +57,7 @@ describe("open streams", () => {
     expect(refused.headers).toMatchObject({ "retry-after": "10", "x-should-retry": "true" });
     expect(JSON.parse(await text(refused))).toMatchObject({
       error_code: "rate_limited",
-      message: "The key has 3 streams open here, and may have no more. Close one of them.",
+      message: "3 streams of yours are open here, and no more may be.",
     });
     held.pop()?.destroy();
     await vi.waitFor(async () => {

@@ -1,6 +1,6 @@
-import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { WorkerFigures } from "@outrider/contract/worker";
+import { freeBytes } from "./free-space.ts";
 import type { Repositories } from "./repositories/repositories.ts";
 import type { SandboxProvider } from "./sandboxes/sandbox.ts";
 
@@ -66,7 +66,7 @@ export async function measure(parts: Parts): Promise<WorkerFigures> {
     sandboxes: provider.count(),
     memory_bytes: process.memoryUsage.rss(),
     cpu_seconds: (user + system) / 1e6,
-    disk_free_bytes: await freeBytes({
+    disk_free_bytes: await freeOn({
       data: folder,
       sandboxes: join(folder, "sandboxes"),
       repositories: join(folder, "repositories"),
@@ -89,11 +89,11 @@ function told<Name extends string>(name: Name, figure: () => number) {
 }
 
 /** An operator may have put one of them on a disk of its own. */
-async function freeBytes<Name extends string>(folders: Record<Name, string>) {
+async function freeOn<Name extends string>(folders: Record<Name, string>) {
   const found = await Promise.all(
     Object.entries<string>(folders).map(async ([name, folder]) => {
-      const disk = await statfs(folder).catch(() => undefined);
-      return disk ? [[name, disk.bavail * disk.bsize] as const] : [];
+      const free = await freeBytes(folder);
+      return free === undefined ? [] : [[name, free] as const];
     }),
   );
   return Object.fromEntries(found.flat()) as Partial<Record<Name, number>>;

@@ -16,25 +16,20 @@ interface FreeSpaceOptions {
 /** What is free on the disk of the worker, where sandboxes lie and files wait to be sent. */
 export class FreeSpace {
   private readonly options: FreeSpaceOptions;
-  private wasShort = false;
+  /** As it was when somebody last looked. */
+  isShort = false;
 
   constructor(options: FreeSpaceOptions) {
     this.options = options;
   }
 
-  /** As it was when somebody last looked. */
-  get isShort(): boolean {
-    return this.wasShort;
-  }
-
   /** Whether there is room for one more run. Whoever looks after the worker is told of each change, once. */
   async isEnough(): Promise<boolean> {
     const { folder, minFreeBytes, log } = this.options;
-    const disk = await statfs(folder).catch(() => undefined);
-    const free = disk && disk.bavail * disk.bsize;
+    const free = await freeBytes(folder);
     const isShort = free !== undefined && free < minFreeBytes;
-    if (isShort !== this.wasShort) {
-      this.wasShort = isShort;
+    if (isShort !== this.isShort) {
+      this.isShort = isShort;
       if (isShort)
         log.warn(
           { folder, free_bytes: free, min_free_bytes: minFreeBytes },
@@ -63,6 +58,12 @@ export class FreeSpace {
 
 const diskIsFull =
   "The worker's disk is full: the files of this turn could not be stored. Its operator makes room on it.";
+
+/** On the disk where a folder lies; undefined where nobody can tell. */
+export async function freeBytes(folder: string): Promise<number | undefined> {
+  const disk = await statfs(folder).catch(() => undefined);
+  return disk && disk.bavail * disk.bsize;
+}
 
 export function isOutOfSpace(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { Refusal, tooMany } from "../engine/refusal.ts";
+import { type Refusal, tooMany, unavailable } from "../engine/refusal.ts";
 import { Room } from "../engine/room.ts";
 
 const MIB = 1024 ** 2;
@@ -43,7 +43,5 @@ function own(): Refusal {
 }
 
 function all(): Refusal {
-  const refusal = new Refusal("resource_unavailable", "There is no room for a body of this size now.");
-  refusal.retryAfterSeconds = RETRY_SECONDS;
-  return refusal;
+  return unavailable("There is no room for a body of this size now.", RETRY_SECONDS);
 }

@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { Principal } from "../engine/principal.ts";
-import { Refusal, tooMany } from "../engine/refusal.ts";
+import { tooMany, unavailable } from "../engine/refusal.ts";
+import { Room } from "../engine/room.ts";
 import { subjectOf } from "./rate-limits.ts";
 import { type EventStream, openStream } from "./sse.ts";
 
@@ -21,49 +22,28 @@ export interface StreamBounds {
 export class Streams {
   readonly bounds: StreamBounds;
   readonly #stopping: AbortSignal;
-  readonly #held = new Map<string, number>();
-  #count = 0;
-  #refused = 0;
+  readonly #room: Room;
 
   constructor(bounds: StreamBounds, stopping: AbortSignal) {
     this.bounds = bounds;
     this.#stopping = stopping;
+    const own = () =>
+      tooMany(`${bounds.mostEach} streams of yours are open here, and no more may be.`, RETRY_SECONDS);
+    const all = () => unavailable("Too many streams are open here. Try again later.", RETRY_SECONDS);
+    this.#room = new Room({ ...bounds, waitMs: 0 }, { own, all });
   }
 
   get refused(): number {
-    return this.#refused;
+    return this.#room.standing.refused;
   }
 
   open(reply: FastifyReply, principal: Principal): EventStream {
-    const { most, mostEach } = this.bounds;
-    const subject = subjectOf(principal);
-    const held = this.#held.get(subject) ?? 0;
-    if (held >= mostEach || this.#count >= most) this.#refused++;
-    if (held >= mostEach) {
-      const whose = principal.key ? "The key has" : "You have";
-      const detail = `${whose} ${held} streams open here, and may have no more. Close one of them.`;
-      throw tooMany(detail, RETRY_SECONDS);
-    }
-    if (this.#count >= most) {
-      const refusal = new Refusal("resource_unavailable", "Too many streams are open here. Try again later.");
-      refusal.retryAfterSeconds = RETRY_SECONDS;
-      throw refusal;
-    }
-    this.#count++;
-    this.#held.set(subject, held + 1);
-    const closed = () => this.#leave(subject);
+    const closed = this.#room.enterNow(subjectOf(principal));
     try {
       return openStream(reply, this.#stopping, { closed });
     } catch (error) {
       closed();
       throw error;
     }
-  }
-
-  #leave(subject: string) {
-    this.#count--;
-    const left = (this.#held.get(subject) ?? 1) - 1;
-    if (left > 0) this.#held.set(subject, left);
-    else this.#held.delete(subject);
   }
 }

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { findBrake, putBrake, type StoredBrake } from "../store/brake.ts";
 import type { Db, Tx } from "../store/db.ts";
 import type { Principal } from "./principal.ts";
-import { Refusal } from "./refusal.ts";
+import { type Refusal, unavailable } from "./refusal.ts";
 import type { Tally } from "./tally.ts";
 import { topics, type Wake } from "./wake.ts";
 
@@ -102,9 +102,7 @@ function refusal(state: string, { message }: StoredBrake): Refusal {
   const words = message
     ? `, its operator says: ${message}`
     : ", by its operator's decision. Try again later.";
-  const refused = new Refusal("resource_unavailable", `The service ${state}${words}`);
-  refused.retryAfterSeconds = RETRY_AFTER_SECONDS;
-  return refused;
+  return unavailable(`The service ${state}${words}`, RETRY_AFTER_SECONDS);
 }
 
 /** The whole of it anew: what is not asked for is released. */

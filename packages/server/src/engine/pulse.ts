@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Db } from "../store/db.ts";
-import { Refusal } from "./refusal.ts";
+import { type Refusal, unavailable } from "./refusal.ts";
 
 const EVERY_MS = 500;
 /** A question that waits longer for its answer waits for a database that is away, or for a connection that nobody gives back. */
@@ -90,10 +90,5 @@ export function startPulse(db: Db, log: Logger): Pulse {
 }
 
 function away(): Refusal {
-  const refusal = new Refusal(
-    "resource_unavailable",
-    "The database does not answer now. Try again in a moment.",
-  );
-  refusal.retryAfterSeconds = 2;
-  return refusal;
+  return unavailable("The database does not answer now. Try again in a moment.", 2);
 }

@@ -26,7 +26,16 @@ export function badMember(pointer: string, message: string, code: ErrorCode = "i
 
 /** A caller who must wait before the next try. */
 export function tooMany(detail: string, seconds: number): Refusal {
-  const refusal = new Refusal("rate_limited", detail);
+  return forLater("rate_limited", detail, seconds);
+}
+
+/** A caller who did nothing wrong, and is served after a while. */
+export function unavailable(detail: string, seconds: number): Refusal {
+  return forLater("resource_unavailable", detail, seconds);
+}
+
+function forLater(code: "rate_limited" | "resource_unavailable", detail: string, seconds: number): Refusal {
+  const refusal = new Refusal(code, detail);
   refusal.retryAfterSeconds = seconds;
   return refusal;
 }

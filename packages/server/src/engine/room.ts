@@ -4,6 +4,7 @@ export interface RoomBounds {
   /** For all callers together, and for one of them. */
   most: number;
   mostEach: number;
+  /** How long who waits for room is kept waiting. */
   waitMs: number;
 }
 
@@ -46,6 +47,18 @@ export class Room {
     const guest = { subject, size };
     if (this.#fits(guest)) this.#take(guest, 1);
     else await this.#turnOf(guest);
+    return this.#wayOut(guest);
+  }
+
+  /** Where there is room; else refuses at once. */
+  enterNow(subject: string): () => void {
+    const guest = { subject, size: 1 };
+    if (!this.#fits(guest)) throw this.#refusalTo(guest);
+    this.#take(guest, 1);
+    return this.#wayOut(guest);
+  }
+
+  #wayOut(guest: Guest): () => void {
     let isHeld = true;
     return () => {
       if (!isHeld) return;
@@ -62,6 +75,11 @@ export class Room {
     } finally {
       leave();
     }
+  }
+
+  #refusalTo(guest: Guest): Refusal {
+    this.#refused++;
+    return this.#isOwnBound(guest) ? this.#refusals.own() : this.#refusals.all();
   }
 
   #isOwnBound({ subject, size }: Guest): boolean {
@@ -83,8 +101,7 @@ export class Room {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(guest);
-        this.#refused++;
-        reject(this.#isOwnBound(guest) ? this.#refusals.own() : this.#refusals.all());
+        reject(this.#refusalTo(guest));
       }, this.#bounds.waitMs);
       this.#waiting.set(guest, () => {
         clearTimeout(timer);

@@ -1,4 +1,4 @@
-import { Refusal, tooMany } from "./refusal.ts";
+import { type Refusal, tooMany, unavailable } from "./refusal.ts";
 import { Room } from "./room.ts";
 
 const RETRY_SECONDS = 5;
@@ -20,10 +20,5 @@ function own(): Refusal {
 }
 
 function all(): Refusal {
-  const refusal = new Refusal(
-    "resource_unavailable",
-    "Too many lists are asked for now. Try again in a moment.",
-  );
-  refusal.retryAfterSeconds = RETRY_SECONDS;
-  return refusal;
+  return unavailable("Too many lists are asked for now. Try again in a moment.", RETRY_SECONDS);
 }
