@@ -1,6 +1,7 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { Room } from "../../engine/room.ts";
 import type { Streams } from "../streams.ts";
+import { lookingInto } from "./looking.ts";
 
 interface Crowds {
   lists: Pick<Room, "standing">;
@@ -10,30 +11,23 @@ interface Crowds {
 
 /** What there may be only so much of at once, so that the rest waits in line or is refused. */
 export function registerCrowds(register: Registry, { lists, bodies, streams }: Crowds) {
-  const registers = [register];
-  const gauge = (name: string, help: string, look: () => number) =>
-    new Gauge({
-      name: `outrider_${name}`,
-      help,
-      registers,
-      collect() {
-        this.set(look());
-      },
-    });
-  gauge("lists_running", "Lists of runs that the database is asked for.", () => lists.standing.used);
-  gauge("lists_waiting", "Lists of runs that wait for others to be done.", () => lists.standing.waiting);
-  gauge("body_bytes", "Large bodies of requests that are held.", () => bodies.standing.used);
-  gauge("bodies_waiting", "Large bodies of requests that wait for room.", () => bodies.standing.waiting);
-  new Counter({
-    name: "outrider_crowded_total",
-    help: "Calls that were refused because too much was under way at once, by what.",
-    labelNames: ["what"],
-    registers,
-    collect() {
-      this.reset();
-      this.inc({ what: "lists" }, lists.standing.refused);
-      this.inc({ what: "bodies" }, bodies.standing.refused);
-      this.inc({ what: "streams" }, streams.refused);
-    },
-  });
+  const { gauge, counters } = lookingInto(register);
+  gauge("outrider_lists_running", "Lists of runs that the database is asked for.", () => lists.standing.used);
+  gauge(
+    "outrider_lists_waiting",
+    "Lists of runs that wait for others to be done.",
+    () => lists.standing.waiting,
+  );
+  gauge("outrider_body_bytes", "Large bodies of requests that are held.", () => bodies.standing.used);
+  gauge(
+    "outrider_bodies_waiting",
+    "Large bodies of requests that wait for room.",
+    () => bodies.standing.waiting,
+  );
+  counters(
+    "outrider_crowded_total",
+    "Calls that were refused because too much was under way at once, by what.",
+    "what",
+    () => ({ lists: lists.standing.refused, bodies: bodies.standing.refused, streams: streams.refused }),
+  );
 }

@@ -1,8 +1,9 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import { Gauge, type Registry } from "prom-client";
 import type { Tallied } from "../../engine/tally.ts";
 import { transactionsOf } from "../../store/transaction.ts";
 import type { Services } from "../call.ts";
 import { openStreams, stalledStreams } from "../sse.ts";
+import { lookingInto } from "./looking.ts";
 
 const help: Record<Tallied, string> = {
   runs_created: "Runs that this server has taken.",
@@ -27,61 +28,37 @@ export function registerTally(register: Registry, services: Services) {
       for (const [chore, at] of Object.entries(tally.succeededAt)) this.set({ chore }, at);
     },
   });
-  const counts = (name: string, words: string, label: string, look: () => Record<string, number>) =>
-    new Counter({
-      name,
-      help: words,
-      labelNames: [label],
-      registers,
-      collect() {
-        this.reset();
-        for (const [value, count] of Object.entries(look())) this.inc({ [label]: value }, count);
-      },
-    });
-  counts(
+  const { gauge, counter, counters } = lookingInto(register);
+  counters(
     "outrider_chore_failures_total",
     "How often what this server does by itself has failed; the next round makes it good.",
     "chore",
     () => tally.failures,
   );
-  counts(
+  counters(
     "outrider_reaped_total",
     "Runs past a bound: lost leases, turns, waits for a worker, waits for an answer.",
     "reason",
     () => tally.reaped,
   );
-  counts("outrider_log_lines_total", "Warnings and errors in this server's log.", "level", () => tally.lines);
-  const count = (name: string, words: string, look: () => number) =>
-    new Counter({
-      name,
-      help: words,
-      registers,
-      collect() {
-        this.reset();
-        this.inc(look());
-      },
-    });
+  counters(
+    "outrider_log_lines_total",
+    "Warnings and errors in this server's log.",
+    "level",
+    () => tally.lines,
+  );
   for (const [name, words] of Object.entries(help) as [Tallied, string][])
-    count(`outrider_${name}_total`, words, () => tally.counts[name]);
-  count(
+    counter(`outrider_${name}_total`, words, () => tally.counts[name]);
+  counter(
     "outrider_log_lines_dropped_total",
     "Lines of this server's log that were lost, because a megabyte of them could not be written.",
     () => tally.dropped,
   );
-  count(
+  counter(
     "outrider_streams_stalled_total",
     "Event streams that were closed because nobody read them.",
     stalledStreams,
   );
-  const gauge = (name: string, words: string, look: () => number) =>
-    new Gauge({
-      name,
-      help: words,
-      registers,
-      collect() {
-        this.set(look());
-      },
-    });
   gauge("outrider_intake_open", "1 while new runs are taken, 0 while a disk or the brake forbids it.", () =>
     Number(intake.isOpen()),
   );
