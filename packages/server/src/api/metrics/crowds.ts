@@ -12,10 +12,14 @@ interface Crowds {
 /** What there may be only so much of at once, so that the rest waits in line or is refused. */
 export function registerCrowds(register: Registry, { lists, bodies, streams }: Crowds) {
   const { gauge, counters } = lookingInto(register);
-  gauge("outrider_lists_running", "Lists of runs that the database is asked for.", () => lists.standing.used);
+  gauge(
+    "outrider_lists_running",
+    "Lists of runs and pages of events that the database is asked for.",
+    () => lists.standing.used,
+  );
   gauge(
     "outrider_lists_waiting",
-    "Lists of runs that wait for others to be done.",
+    "Lists of runs and pages of events that wait for others to be done.",
     () => lists.standing.waiting,
   );
   gauge("outrider_body_bytes", "Large bodies of requests that are held.", () => bodies.standing.used);
