@@ -1,8 +1,9 @@
 import { createServer as createHttpServer } from "node:http";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { closeAll, listOf, say, serve, startProxy } from "./egress-support.ts";
+import { closeAll, listOf, rest, say, serve, startProxy } from "./egress-support.ts";
 import { until } from "./sandbox-support.ts";
 
 afterEach(closeAll);
@@ -106,6 +107,34 @@ test("headers without end are refused", async () => {
   const proxy = await startProxy();
   const answer = await say(proxy.port, `GET http://a.example/ HTTP/1.1\r\nx: ${"x".repeat(40_000)}`);
   expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+});
+
+describe("an answer reaches a client that is still sending", () => {
+  const body = Array<string>(8).fill("x".repeat(2 ** 20));
+  test.each([
+    ["a head that is none", 400, ["CONNECT evil\0.example:443 HTTP/1.1\r\n", "Host: x\r\n", "\r\n"]],
+    [
+      "headers without an end",
+      431,
+      ["GET http://evil.example/ HTTP/1.1\r\n", ...body.map((text) => `X: ${text}\r\n`)],
+    ],
+    [
+      "a body for a host that is refused",
+      403,
+      [`POST http://evil.example/ HTTP/1.1\r\nHost: x\r\nContent-Length: ${8 * 2 ** 20}\r\n\r\n`, ...body],
+    ],
+  ])("%s", async (_, status, parts) => {
+    const proxy = await startProxy({ policy: listOf("good.example") });
+    const client = connect({ port: proxy.port, host: "127.0.0.1", allowHalfOpen: true });
+    // Nothing is read before all is sent: what a reset would take away is still in the kernel then.
+    for (const part of parts) {
+      client.write(part);
+      await delay(20);
+    }
+    await until(() => client.writableLength === 0);
+    expect(await rest(client)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    client.destroy();
+  });
 });
 
 test("no garbage makes the proxy fail, or connect to where it must not", async () => {

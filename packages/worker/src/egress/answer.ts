@@ -25,22 +25,41 @@ export function notReached(target: Target, error: unknown): PlainAnswer {
   throw error;
 }
 
+/** What Node could not read as a request, by its code. */
+export function unreadable(code?: string): PlainAnswer {
+  if (code === "HPE_HEADER_OVERFLOW")
+    return { status: 431, text: "The headers of this request are too long." };
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT")
+    return { status: 408, text: "The head of this request took too long." };
+  return { status: 400, text: "This is not a request that an HTTP proxy can read." };
+}
+
 /** Says it as the last thing on this connection. */
 export function answerRequest(response: ServerResponse, { status, text, headers }: PlainAnswer): void {
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  response.writeHead(status, { ...fieldsOf(text), ...headers }).end(`${text}\n`);
+  const { headers: asked, socket } = response.req;
+  const isEmpty = asked["content-length"] === undefined && !asked["transfer-encoding"];
+  // Told that it is the last, Node would close while the body is still on its way.
+  const last = isEmpty ? { connection: "close" } : {};
+  if (!isEmpty) response.once("finish", () => leave(socket));
+  response.writeHead(status, { ...fieldsOf(text), ...last, ...headers }).end(`${text}\n`);
 }
 
 /** The same where Node has handed over the bare connection. */
 export function answerSocket(socket: Socket, { status, text, headers }: PlainAnswer): void {
-  const fields = Object.entries({ ...fieldsOf(text), ...headers }).map(
+  const fields = Object.entries({ ...fieldsOf(text), connection: "close", ...headers }).map(
     ([name, value]) => `${name}: ${value}`,
   );
-  socket.end(`${[`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...fields].join("\r\n")}\r\n\r\n${text}\n`);
-  // Closing with unread data resets the connection, and the other side may then lose the answer.
+  socket.write(`${[`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...fields].join("\r\n")}\r\n\r\n${text}\n`);
+  leave(socket);
+}
+
+/** Closing with unread data resets the connection, and the other side may then lose the answer. */
+function leave(socket: Socket): void {
+  socket.end();
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.once("close", () => clearTimeout(timer));
@@ -50,6 +69,5 @@ function fieldsOf(text: string): Record<string, string> {
   return {
     "content-type": "text/plain; charset=utf-8",
     "content-length": String(Buffer.byteLength(text) + 1),
-    connection: "close",
   };
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import type { Log } from "../sandboxes/sandbox.ts";
-import { answerRequest, answerSocket, notReached, type PlainAnswer } from "./answer.ts";
+import { answerRequest, answerSocket, notReached, type PlainAnswer, unreadable } from "./answer.ts";
 import { createDial } from "./dial.ts";
 import type { Exceptions } from "./exceptions.ts";
 import { destinationOf, forward, maxHeaderBytes } from "./forward.ts";
@@ -124,6 +124,12 @@ export function serveEgress(options: EgressOptions): Egress {
   });
   server.on("connect", (request, client: Socket, head) => {
     onConnect(request, client, head).catch(orEnd(client));
+  });
+  server.on("clientError", ({ code }: NodeJS.ErrnoException, client: Socket) => {
+    // What follows the first unreadable bytes is as unreadable, and comes here too.
+    if (client.writableEnded) return;
+    if (ahead.get(client) || !client.writable) client.destroy();
+    else answerSocket(client, unreadable(code));
   });
 
   function accept(client: Socket): void {
