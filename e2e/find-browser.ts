@@ -1,7 +1,11 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+// The shell, which draws no window, first: pages take little more than half of the processor's time with it.
+const names = [
+  ...["chromium-headless-shell", "chromium", "chromium-browser"],
+  ...["google-chrome", "google-chrome-stable"],
+];
 
 export function findBrowser(): string {
   const folders = (process.env.PATH ?? "").split(delimiter);

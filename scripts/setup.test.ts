@@ -156,16 +156,34 @@ describe("set-up on a fresh machine", () => {
       python3: `[[ $* = *ensurepip* && ! -e ../venv ]] && exit 1\n${fakes.python3}`,
       "apt-get": `
         [[ $* = *python3-venv ]] && touch ../venv
-        [[ $* = *chromium ]] && cp "$0" "\${0%/*}/chromium"
+        [[ $* = *chromium-headless-shell ]] && cp "$0" "\${0%/*}/chromium-headless-shell"
         true`,
+      "apt-cache": "",
     });
     expect(setup("test")).toMatchObject({ status: 0, stderr: "" });
     expect(asked().filter((line) => line.startsWith("apt-get"))).toEqual([
       "apt-get update -qq",
       "apt-get install -y",
       "apt-get update -qq",
+      "apt-get update -qq",
       "apt-get install -y",
     ]);
+    expect(setup("test")).toEqual(silence);
+  });
+
+  it.each([
+    ["keeps the browser that is there", {}, []],
+    ["fetches another", { chromium: null }, ["apt-get update -qq", "apt-get install -y"]],
+  ])("where apt has no headless shell, it %s", (_, changes, installing) => {
+    const { setup, asked } = checkout({
+      ...asRoot,
+      "apt-get": `[[ $* = *chromium ]] && cp "$0" "\${0%/*}/chromium"; true`,
+      "apt-cache": "exit 100",
+      ...changes,
+    });
+    expect(setup("test")).toMatchObject({ status: 0, stderr: "" });
+    const apt = asked().filter((line) => line.startsWith("apt-get"));
+    expect(apt).toEqual(["apt-get update -qq", ...installing]);
     expect(setup("test")).toEqual(silence);
   });
 });

@@ -38,6 +38,7 @@ describe("workers", () => {
     await row.getByText("Working").waitFor();
     const link = row.getByRole("link", { name: "Keeps a worker busy" });
     expect(await link.getAttribute("href")).toBe(`/runs/${run}`);
+    await row.getByText(/· [\d.]+ [MGT]iB of disk free/).waitFor();
     await expectAccessible(page);
 
     await row.getByRole("button", { name: "Drain worker-1" }).press("Enter");

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
 import { announce } from "../../shell/announcements.ts";
+import { bytes } from "../../ui/amount.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -39,6 +40,7 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
               </div>
               <div className="mt-0.5 text-xs text-muted">
                 version {worker.version} · since <Time at={worker.first_seen_at} />
+                {worker.disk_free_bytes !== undefined && ` · ${bytes(worker.disk_free_bytes)} of disk free`}
               </div>
               <div className="mt-2 sm:hidden">
                 <Slots worker={worker} />
