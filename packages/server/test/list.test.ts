@@ -233,6 +233,20 @@ describe("pages", () => {
     expect(walked.map(({ title }) => title)).toEqual(titles);
     for (const { body } of made) await server.db`delete from runs where run_id = ${body.run_id}`;
   });
+
+  test("of large runs have fewer of them, and lead to the rest", async () => {
+    const large = { agent_config: { base_prompt: "x".repeat(250_000) }, metadata: { large: "1" } };
+    const ids: string[] = [];
+    for (let made = 0; made < 20; made++) {
+      const { body } = await server.call("POST", "/agent/run", { body: { prompt: "x", ...large } });
+      ids.unshift(body.run_id);
+    }
+    const { runs, page_info } = await lists.page("metadata[large]=1&limit=500");
+    expect(runs.length).toBe(17);
+    expect(page_info.has_next_page).toBe(true);
+    expect(idsOf(await lists.walk(parametersOf("metadata[large]=1"), 500))).toEqual(ids);
+    await server.db`delete from runs where run_id = any(${ids}::uuid[])`;
+  });
 });
 
 describe("a listed run", () => {

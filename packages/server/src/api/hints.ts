@@ -5,7 +5,7 @@ import { Refusal } from "../engine/refusal.ts";
 import { topics } from "../engine/wake.ts";
 import { findSpentCredentials } from "../store/credentials.ts";
 import { readClock } from "../store/db.ts";
-import { listRuns, type RunFilter, type RunPosition } from "../store/run-list.ts";
+import { listRuns, type RunFilter, type RunPage, type RunPosition } from "../store/run-list.ts";
 import type { Services } from "./call.ts";
 import { subjectOf } from "./rate-limits.ts";
 
@@ -54,8 +54,8 @@ export async function streamHints({ services, reply, principal, filter }: Hintin
 }
 
 /** Where others of the caller's are in the way, this is looked for again later. */
-function notNow(error: unknown): RunItem[] {
-  if (error instanceof Refusal) return [];
+function notNow(error: unknown): RunPage {
+  if (error instanceof Refusal) return { runs: [], hasMore: false };
   throw error;
 }
 
@@ -69,10 +69,12 @@ async function* changesSince(
   let after: RunPosition | undefined;
   for (;;) {
     const place = { filter, sort, limit: LIMIT, ...(after ? { after } : {}) };
-    const rows = await searches.within(subjectOf(principal), () => listRuns(db, place)).catch(notNow);
-    yield* rows.slice(0, LIMIT);
-    const last = rows[LIMIT - 1];
-    if (rows.length <= LIMIT || !last) return;
+    const { runs, hasMore } = await searches
+      .within(subjectOf(principal), () => listRuns(db, place))
+      .catch(notNow);
+    yield* runs;
+    const last = runs.at(-1);
+    if (!hasMore || !last) return;
     after = { value: last.updated_at, run_id: last.run_id };
   }
 }

@@ -16,16 +16,14 @@ export async function countCancellable(sql: Sql, filter: RunFilter): Promise<num
 
 /** Ends the oldest of those that a filter finds, as many as one transaction should hold, and answers which. */
 export async function cancelMatching(tx: Tx, principal: Principal, filter: RunFilter): Promise<Head[]> {
-  const found = await listRuns(tx, {
+  const { runs } = await listRuns(tx, {
     filter: unfinished(filter),
     sort: { by: "created_at", order: "asc" },
     limit: limits.cancelBatch,
   });
   const cancelled: Head[] = [];
   // Two of these at once take their locks in the same order.
-  for (const { run_id } of found
-    .slice(0, limits.cancelBatch)
-    .sort((a, b) => (a.run_id < b.run_id ? -1 : 1))) {
+  for (const { run_id } of runs.sort((a, b) => (a.run_id < b.run_id ? -1 : 1))) {
     const head = await lockHead(tx, run_id);
     // It may have ended while we came to it.
     if (!head || isFinal(head.state)) continue;

@@ -35,9 +35,16 @@ export interface RunPosition {
 const SORTED = 1_000;
 /** Up to so many values of an "any of" are asked for one by one. */
 const SPLIT = 8;
+/** A page that has come so far is full: a configuration can be as long as a request's body. In bytes of these. */
+const MOST_CONFIGURATION = 4 * 1024 * 1024;
+
+export interface RunPage {
+  runs: RunItem[];
+  hasMore: boolean;
+}
 
 /**
- * One page in keyset order, beginning behind `after`; one row more than `limit` tells that there is a next page.
+ * One page in keyset order, beginning behind `after`: `limit` runs, or fewer where they are large.
  *
  * First the page's runs are chosen, from an index that gives the order or that finds few, so that the size of the table
  * does not matter. Then what the page shows is read, of those alone. docs/decisions/scale.md has the figures.
@@ -45,7 +52,7 @@ const SPLIT = 8;
 export async function listRuns(
   sql: Sql,
   { filter, sort, after, limit }: { filter: RunFilter; sort: RunSort; after?: RunPosition; limit: number },
-): Promise<RunItem[]> {
+): Promise<RunPage> {
   const column = sql(`r.${sort.by}`);
   const direction = sort.order === "asc" ? sql`asc` : sql`desc`;
   const order = sql`order by ${column} ${direction}, r.run_id ${direction}`;
@@ -59,6 +66,7 @@ export async function listRuns(
   const words = wordConditions(sql, filter);
   // The usual page of all runs has one good plan; under filters the plan must depend on the values.
   const isUsual = lists.length + bounds.length === 0 && !words && limit === limits.pageSize.default;
+  // One more tells that there is a next page.
   const size = isUsual ? sql.unsafe(String(limit + 1)) : sql`${limit + 1}`;
   const choose = (conditions: Condition[]) =>
     sql`select r.run_id, ${column} from runs r where ${all(sql, conditions)} ${order} limit ${size}`;
@@ -79,24 +87,29 @@ export async function listRuns(
   const cut = limits.listedPromptCharacters;
   const rows = await sql`
     ${words ? found(sql, words) : sql``}
-    select ${columns(sql)}, left(r.prompt, ${cut}) as prompt, nullif(char_length(r.prompt) > ${cut}, false) as prompt_truncated
-    from (
-      select r.run_id from (${
-        words
-          ? sql`
-            (${within([sql`(select is_small from found_size)`, sql`r.run_id in (select run_id from found)`])})
-            union all
-            ${inOrder([
-              sql`not (select is_small from found_size)`,
-              // Asked of each run by itself, whatever the database thinks of how many there are.
-              sql`(select ${words.forgiving ?? words.exact} from run_words w where w.run_id = r.run_id)`,
-            ])}`
-          : inOrder([])
-      }) r ${order} limit ${size}
-    ) page join runs r using (run_id) join run_heads h using (run_id) ${creators(sql)}
-    ${isUsual ? sql`` : sql`where ${plannedForItsValues(sql)}`}
-    ${order}`;
-  return rows.map(toRunItem);
+    select * from (
+      select ${columns(sql)}, left(r.prompt, ${cut}) as prompt, nullif(char_length(r.prompt) > ${cut}, false) as prompt_truncated,
+        count(*) over () - row_number() over in_order as behind,
+        sum(octet_length(r.agent_config::text)) over in_order - octet_length(r.agent_config::text) as before
+      from (
+        select r.run_id from (${
+          words
+            ? sql`
+              (${within([sql`(select is_small from found_size)`, sql`r.run_id in (select run_id from found)`])})
+              union all
+              ${inOrder([
+                sql`not (select is_small from found_size)`,
+                // Asked of each run by itself, whatever the database thinks of how many there are.
+                sql`(select ${words.forgiving ?? words.exact} from run_words w where w.run_id = r.run_id)`,
+              ])}`
+            : inOrder([])
+        }) r ${order} limit ${size}
+      ) page join runs r using (run_id) join run_heads h using (run_id) ${creators(sql)}
+      ${isUsual ? sql`` : sql`where ${plannedForItsValues(sql)}`}
+      window in_order as (${order})
+    ) listed where before < ${MOST_CONFIGURATION} order by behind desc`;
+  const runs = rows.slice(0, limit).map(({ behind: _, before: __, ...row }) => toRunItem(row));
+  return { runs, hasMore: rows.length > limit || Number(rows.at(-1)?.behind ?? 0) > 0 };
 }
 
 /** How many there are. Meant for filters that name states which few runs are in. */

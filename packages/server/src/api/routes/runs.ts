@@ -102,13 +102,13 @@ export const runHandlers: Pick<
     const asked = { filter, sort };
     const limit = query.limit ?? limits.pageSize.default;
     const after = query.cursor ? readCursor(services.vault, asked, query.cursor) : undefined;
-    const rows = await services.searches.within(subjectOf(principal), () => {
-      if (request.raw.socket.destroyed) return Promise.resolve([]);
+    const found = await services.searches.within(subjectOf(principal), async () => {
+      if (request.raw.socket.destroyed) return { runs: [], hasMore: false };
       return listRuns(sql, { ...asked, limit, ...(after ? { after } : {}) });
     });
-    const runs = rows.slice(0, limit).map((run) => withLink(run, services.origin()));
+    const runs = found.runs.map((run) => withLink(run, services.origin()));
     const last = runs.at(-1);
-    const has_next_page = rows.length > limit;
+    const has_next_page = found.hasMore;
     const next_cursor =
       has_next_page && last
         ? writeCursor(services.vault, asked, { value: last[sort.by], run_id: last.run_id })
