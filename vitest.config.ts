@@ -8,7 +8,8 @@ export default defineConfig({
     exclude: ["**/node_modules/**", ...(process.env.OUTRIDER_FULL === "1" ? [] : ["**/*.full.test.ts"])],
     globalSetup: ["packages/server/test/postgres.ts"],
     pool: "forks",
-    maxWorkers: 2,
+    // One more than the two cores of a small machine: tests of timeouts, leases and retries wait as much as they work.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: ["default", new CountReporter()],

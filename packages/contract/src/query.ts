@@ -38,7 +38,7 @@ const anyOf = <T extends z.ZodType>(item: T) => z.array(item).min(1).max(100).op
 export const ListRunsQuery = z.strictObject({
   limit: integer({ min: 1, max: limits.pageSize.max })
     .optional()
-    .meta({ description: `Runs a page. Default ${limits.pageSize.default}.` }),
+    .meta({ description: `Runs a page, at most. Default ${limits.pageSize.default}.` }),
   cursor: text({ max: 2_048 })
     .optional()
     .meta({ description: "`next_cursor` of the page before, with the same filters." }),

@@ -235,10 +235,11 @@ describe("pages", () => {
   });
 
   test("of large runs have fewer of them, and lead to the rest", async () => {
-    const large = { agent_config: { base_prompt: "x".repeat(250_000) }, metadata: { large: "1" } };
+    const large = { config: { base_prompt: "x".repeat(250_000) }, metadata: { large: "1" } };
     const ids: string[] = [];
     for (let made = 0; made < 20; made++) {
-      const { body } = await server.call("POST", "/agent/run", { body: { prompt: "x", ...large } });
+      const { status, body } = await server.call("POST", "/agent/run", { body: { prompt: "x", ...large } });
+      expect(status).toBe(200);
       ids.unshift(body.run_id);
     }
     const { runs, page_info } = await lists.page("metadata[large]=1&limit=500");

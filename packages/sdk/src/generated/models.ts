@@ -1494,7 +1494,7 @@ export interface Worker {
 }
 
 export interface ListRunsQuery {
-  /** Runs a page. Default 20. */
+  /** Runs a page, at most. Default 20. */
   limit?: number;
   /** `next_cursor` of the page before, with the same filters. */
   cursor?: string;

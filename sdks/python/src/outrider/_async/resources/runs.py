@@ -128,7 +128,7 @@ class AsyncRuns(AsyncFollowing):
         Filters are ANDed; each may be repeated for "any of". Pages are stable: nothing is skipped or
         repeated while others are created.
 
-        :param limit: Runs a page. Default 20.
+        :param limit: Runs a page, at most. Default 20.
         :param cursor: `next_cursor` of the page before, with the same filters.
         :param sort_by: Default `created_at`.
         :param sort_order: Default `desc`.
