@@ -12,16 +12,20 @@ export type TurnEnd = TurnOutcome | { type: "stopped"; reason: unknown };
 export async function runTurn(context: TurnContext): Promise<TurnEnd> {
   const lost = new AbortController();
   const halt = AbortSignal.any([context.signal, lost.signal]);
-  const stopped = new Promise<TurnEnd>((resolve) => {
-    const stop = () => resolve({ type: "stopped", reason: halt.reason });
-    if (halt.aborted) stop();
-    else halt.addEventListener("abort", stop, { once: true });
-  });
+  const stopped = Promise.withResolvers<TurnEnd>();
+  const stop = () => stopped.resolve({ type: "stopped", reason: halt.reason });
+  if (halt.aborted) stop();
+  else halt.addEventListener("abort", stop, { once: true });
   const work = async () => new Turn(context, halt, (error) => lost.abort(error)).run();
   const ended = work().catch((error: unknown): TurnEnd => {
     if (halt.aborted) return { type: "stopped", reason: halt.reason };
     if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };
     throw error;
   });
-  return Promise.race([stopped, ended]);
+  try {
+    return await Promise.race([stopped.promise, ended]);
+  } finally {
+    // While somebody listens, a signal lives as long as what it follows, here the worker, and with it all of this turn.
+    halt.removeEventListener("abort", stop);
+  }
 }

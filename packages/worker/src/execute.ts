@@ -67,6 +67,7 @@ export class Execution {
   /** Follow-ups that the agent has. A word that was on its way when they came must not stop the step they began. */
   private readonly delivered = new Set<string>();
   private interrupts: string[] = [];
+  private readonly timers: NodeJS.Timeout[] = [];
   private enforced: Enforced | undefined;
   private harness: Harness | undefined;
   private lastStored: Snapshot | undefined;
@@ -149,8 +150,8 @@ export class Execution {
       return;
     }
     const { timeout_ms } = assignment.limits;
-    const timeIsUp = AbortSignal.timeout(timeout_ms);
-    const waitedEnough = AbortSignal.timeout(timeout_ms + WRAP_UP_MS);
+    const timeIsUp = this.after(timeout_ms);
+    const waitedEnough = this.after(timeout_ms + WRAP_UP_MS);
     for (;;) {
       const signal = AbortSignal.any([lease.signal, this.options.drain, waitedEnough]);
       const end = await runTurn({
@@ -189,6 +190,13 @@ export class Execution {
       }
       history = await this.wholeHistory(true);
     }
+  }
+
+  /** As AbortSignal.timeout, of which however all that follows it stays in memory until its time has come. */
+  private after(ms: number): AbortSignal {
+    const controller = new AbortController();
+    this.timers.push(setTimeout(() => controller.abort(), ms));
+    return controller.signal;
   }
 
   /** The environment stands before the agent begins. Answers how the turn ends where it cannot. */
@@ -347,6 +355,7 @@ export class Execution {
   private async leave() {
     const { workspace, reporter, assignment, isOver } = this;
     this.speech.end();
+    for (const timer of this.timers) clearTimeout(timer);
     await this.harness?.close();
     await workspace.kill();
     try {

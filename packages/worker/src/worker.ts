@@ -191,15 +191,18 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     building.add(done);
   }
 
+  stopping.signal.addEventListener("abort", () => freed.resolve(), { once: true });
+  const waitInLoop = (ms: number) => pause(ms, undefined, { signal: stopping.signal }).catch(() => {});
+
   async function claimLoop() {
     for (let request_id = randomUUID(); !stopping.signal.aborted; ) {
       const free = slots - active.size - building.size;
       if (free <= 0) {
-        await Promise.race([freed.promise, aborted(stopping.signal)]);
+        await freed.promise;
         continue;
       }
       if (!(await freeSpace.isEnough())) {
-        await Promise.race([pause(LOOK_AGAIN_MS), aborted(stopping.signal)]);
+        await waitInLoop(LOOK_AGAIN_MS);
         continue;
       }
       try {
@@ -224,7 +227,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         }
         // What was refused, as with a key that is no good, will be refused again: asking at once would only fill the logs.
         log.warn({ error }, "cannot claim");
-        await Promise.race([pause(CLAIM_AGAIN_MS), aborted(stopping.signal)]);
+        await waitInLoop(CLAIM_AGAIN_MS);
       }
     }
   }
@@ -346,11 +349,4 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       server.stop();
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

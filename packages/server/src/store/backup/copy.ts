@@ -34,11 +34,25 @@ export async function copyIn(
   const target: Writable = await tx
     .unsafe(`copy ${quote(name)} (${columns.map(quote).join(", ")}) from stdin`)
     .writable();
-  const failed = new Promise<never>((_, reject) => target.once("error", reject));
+  let failure: Error | undefined;
+  let goOn = () => {};
+  const failed = new Promise<never>((_, reject) => {
+    target.once("error", (error) => {
+      failure = error;
+      goOn();
+      reject(error);
+    });
+  });
   failed.catch(() => {});
   try {
-    for await (const chunk of content)
-      await Promise.race([failed, new Promise((written) => target.write(chunk, written))]);
+    for await (const chunk of content) {
+      // Not a race with what failed: it would remember each of millions of these to the end.
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+        target.write(chunk, () => resolve());
+      });
+      if (failure) throw failure;
+    }
   } catch (error) {
     // Told that no more comes, PostgreSQL takes statements again, which the end of the transaction needs.
     target.destroy(error as Error);
