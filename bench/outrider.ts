@@ -56,6 +56,7 @@ export async function startOutrider(): Promise<Outrider> {
 const boundless = {
   OUTRIDER_REQUESTS_PER_MINUTE: "100000000",
   OUTRIDER_CREATIONS_PER_MINUTE: "100000000",
+  OUTRIDER_MAX_STREAMS_PER_KEY: "5000",
 };
 
 /** Only the defaults: above all, nobody's DATABASE_URL may be filled with runs. */

@@ -29,9 +29,12 @@ export function watchGauges(world: World): Gauges {
       note(`memory of ${part.name}, MB`, memoryOf(part));
       note(`file descriptors of ${part.name}`, descriptorsOf(part));
     }
-    for (const [index, url] of client.servers.entries()) {
-      note(`heap of ${servers[index]?.name}, MB`, await heapOf(url, client.headers()));
-    }
+    const told = await Promise.all(client.servers.map((url) => scrape(url, client.headers())));
+    for (const [index, text] of told.entries())
+      note(`heap of ${servers[index]?.name}, MB`, megabytes(valueIn(text, "nodejs_heap_size_used_bytes")));
+    // Any server knows what workers have last said.
+    const known = told.find((text) => text !== "") ?? "";
+    for (const { name } of workers) note(`heap of ${name}, MB`, megabytes(heapOfWorker(known, name)));
     note("connections to PostgreSQL", await countConnections(pair.connection()));
   }
   let isOver = false;
@@ -66,8 +69,12 @@ function read<T>(look: () => T): T | undefined {
   }
 }
 
-async function heapOf(url: string, headers: Record<string, string>): Promise<number | undefined> {
-  const bytes = await metric(url, headers, "nodejs_heap_size_used_bytes");
+function heapOfWorker(text: string, name: string): number | undefined {
+  const id = new RegExp(`^outrider_worker_info\\{worker="([^"]+)",name="${name}"`, "m").exec(text)?.[1];
+  return valueIn(text, `outrider_worker_heap_bytes\\{worker="${id}"\\}`);
+}
+
+function megabytes(bytes: number | undefined): number | undefined {
   return bytes === undefined ? undefined : bytes / 2 ** 20;
 }
 
@@ -77,10 +84,18 @@ export async function metric(
   headers: Record<string, string>,
   name: string,
 ): Promise<number | undefined> {
+  return valueIn(await scrape(url, headers), name);
+}
+
+/** Nothing where the server does not answer now. */
+async function scrape(url: string, headers: Record<string, string>): Promise<string> {
   const signal = AbortSignal.timeout(5_000);
   const response = await fetch(`${url}/metrics`, { headers, signal }).catch(() => undefined);
-  if (!response?.ok) return undefined;
-  const value = new RegExp(`^${name} (\\S+)$`, "m").exec(await response.text())?.[1];
+  return response?.ok ? response.text() : "";
+}
+
+function valueIn(text: string, series: string): number | undefined {
+  const value = new RegExp(`^${series} (\\S+)$`, "m").exec(text)?.[1];
   return value === undefined ? undefined : Number(value);
 }
 

@@ -150,6 +150,7 @@ export const WorkerFigures = z.object({
   takes_work: z.boolean().optional().meta({ description: "False while its disk is short of space." }),
   sandboxes: amount.meta({ description: "Open ones, those kept for a follow-up included." }),
   memory_bytes: amount,
+  heap_bytes: amount.optional().meta({ description: "Of JavaScript, which shows a leak first." }),
   cpu_seconds: amount,
   disk_free_bytes: z
     .object({ data: amount, sandboxes: amount, repositories: amount })

@@ -60,11 +60,13 @@ interface Parts {
 export async function measure(parts: Parts): Promise<WorkerFigures> {
   const { folder, provider, repositories, mishaps, slotsUsed, takesWork } = parts;
   const { user, system } = process.cpuUsage();
+  const { rss, heapUsed } = process.memoryUsage();
   return {
     slots_used: slotsUsed,
     takes_work: takesWork,
     sandboxes: provider.count(),
-    memory_bytes: process.memoryUsage.rss(),
+    memory_bytes: rss,
+    heap_bytes: heapUsed,
     cpu_seconds: (user + system) / 1e6,
     disk_free_bytes: await freeOn({
       data: folder,

@@ -63,6 +63,7 @@ test("a worker tells how it fares: slots, sandboxes, memory, processor, disks", 
     "errors_total model": 0,
   });
   expect(busy.memory_bytes).toBeGreaterThan(2 ** 20);
+  expect(busy.heap_bytes).toBeGreaterThan(2 ** 20);
   expect(busy.cpu_seconds_total).toBeGreaterThan(0);
   for (const folder of ["data", "sandboxes", "repositories"])
     expect(busy[`disk_free_bytes ${folder}`]).toBeGreaterThan(2 ** 20);

@@ -28,6 +28,7 @@ export function registerWorkers(register: Registry): (workers: Faring[]) => void
     ),
     sandboxes: gauge("sandboxes", "Open sandboxes, those kept for a follow-up included."),
     memory: gauge("memory_bytes", "Memory of the worker's process, without its sandboxes."),
+    heap: gauge("heap_bytes", "JavaScript's part of it."),
     disks: gauge("disk_free_bytes", "Room on the disks that the worker writes to.", "folder"),
     caches: gauge("cache_bytes", "What prepared environments and mirrors of repositories take.", "cache"),
     cpu: counter("cpu_seconds_total", "Processor time of the worker's process, without its sandboxes."),
@@ -43,6 +44,7 @@ export function registerWorkers(register: Registry): (workers: Faring[]) => void
     all.free.set({ worker }, takesWork ? Math.max(0, slots - figures.slots_used) : 0);
     all.sandboxes.set({ worker }, figures.sandboxes);
     all.memory.set({ worker }, figures.memory_bytes);
+    if (figures.heap_bytes !== undefined) all.heap.set({ worker }, figures.heap_bytes);
     for (const [folder, bytes] of known(figures.disk_free_bytes)) all.disks.set({ worker, folder }, bytes);
     for (const [cache, bytes] of known(figures.cache_bytes)) all.caches.set({ worker, cache }, bytes);
     all.cpu.inc({ worker }, figures.cpu_seconds);
