@@ -91,8 +91,8 @@ describe("skills are found", () => {
 
   test("once, where a link shows the same folder under another name", async () => {
     const linked = repository(
-      { ".agents/skills/one/SKILL.md": skill("one"), "shared/two/SKILL.md": skill("two") },
-      { ".claude/skills": "../.agents/skills", "skills/two": "../shared/two" },
+      { ".agents/skills/one/SKILL.md": skill("one"), "parts/two/SKILL.md": skill("two") },
+      { ".claude/skills": "../.agents/skills", "skills/two": "../parts/two" },
     );
     expect(await paths(linked)).toEqual([".agents/skills/one/SKILL.md", "skills/two/SKILL.md"]);
   });

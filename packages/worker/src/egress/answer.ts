@@ -40,11 +40,11 @@ export function answerRequest(response: ServerResponse, { status, text, headers 
     response.destroy();
     return;
   }
-  const { headers: asked, socket } = response.req;
-  const isEmpty = asked["content-length"] === undefined && !asked["transfer-encoding"];
+  const { headers: asked, socket, complete } = response.req;
+  const isWhole = complete || (asked["content-length"] === undefined && !asked["transfer-encoding"]);
   // Told that it is the last, Node would close while the body is still on its way.
-  const last = isEmpty ? { connection: "close" } : {};
-  if (!isEmpty) response.once("finish", () => leave(socket));
+  const last = isWhole ? { connection: "close" } : {};
+  if (!isWhole) response.once("finish", () => leave(socket));
   response.writeHead(status, { ...fieldsOf(text), ...last, ...headers }).end(`${text}\n`);
 }
 
