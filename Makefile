@@ -5,58 +5,73 @@ export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format sbom bench torture soak screenshots full clean setup setup-test
+.PHONY: help run test check format sbom sdk bench chaos soak screenshots full clean setup setup-check setup-test setup-sdk
 
-help: ## show these targets
+help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-run: setup ## set up what is missing and start Outrider (ARGS="…" goes to `outrider serve`)
+run: setup ## install what is missing and start Outrider (ARGS="…" is passed to `outrider serve`)
 	@bin/outrider serve $(ARGS)
 
-test: setup-test ## run all tests (ARGS="packages/server" for some)
-	@vitest run $(ARGS)
+test: setup-test ## run all tests (ARGS="packages/server" for a part)
+	@node scripts/tests/main.ts $(ARGS)
 
-check: setup ## format, lint, types, openapi.json against the contract, the SDK against openapi.json, what we depend on
+check: setup-check ## check format, lint, types, generated files and dependencies
 	@biome check --error-on-warnings .
 	@tsc
 	@tsc -p packages/web
+	@node scripts/imports/check.ts
+	@node scripts/naming/check.ts
 	@node scripts/openapi.ts --check
 	@node packages/sdk/scripts/generate.ts --check
 	@node packages/sdk/scripts/reference.ts --check
+	@.tools/python/bin/python sdks/python/scripts/generate.py --check
+	@cd sdks/python && ../../.tools/python/bin/ruff check --no-cache --quiet --config pyproject.toml . ../../e2e/clients/python.py
+	@cd sdks/python && ../../.tools/python/bin/ruff format --no-cache --quiet --check --config pyproject.toml . ../../e2e/clients/python.py
 	@node scripts/cli-reference.ts --check
 	@redocly lint openapi.json
+	@.tools/python/bin/python -m openapi_spec_validator openapi.json
 	@node scripts/audit/main.ts
 
-sbom: setup ## write sbom.cdx.json, the bill of materials (CycloneDX)
+sbom: setup ## write the bill of materials to sbom.cdx.json (CycloneDX)
 	@node scripts/audit/main.ts --sbom sbom.cdx.json
 
-format: setup ## format, sort imports and apply the safe fixes
+sdk: setup-sdk ## pack the TypeScript SDK for npm (ARGS="folder" for another folder than this one)
+	@node packages/sdk/scripts/pack.ts $(ARGS)
+
+format: setup ## format, sort imports and apply safe fixes
 	@biome check --write .
 
-bench: setup ## measure each promise about speed
+bench: setup ## measure performance (ARGS="lists" for a part)
 	@node bench/main.ts $(ARGS)
 
-torture: setup ## break everything in a hundred ways and prove that no promise is broken (ARGS="7 12" for some seeds)
-	@node e2e/torture/main.ts $(ARGS)
+chaos: setup ## run 100 seeded fault-injection rounds (ARGS="7 12" for some seeds)
+	@node e2e/chaos/main.ts $(ARGS)
 
-soak: setup ## load on two servers for five minutes, a restart and a fail-over of PostgreSQL amid it (ARGS=60 for an hour)
+soak: setup ## run five minutes of load with a restart and a failover of PostgreSQL (ARGS=60 for an hour)
 	@node e2e/soak/main.ts $(ARGS)
 
-screenshots: setup-test ## take pictures of every page into docs/img (ONLY="home keys" for some)
+screenshots: setup-test ## write screenshots of every page to docs/img (ONLY="home keys" for some)
 	@scripts/fonts
 	@vitest run --config scripts/screenshots.config.ts
 
-full: ## check, the tests with their longer rounds, bench, an hour of soak (OUTRIDER_SOAK_MINUTES for another time)
+full: ## run check, all tests including long ones, bench, and an hour of soak (OUTRIDER_SOAK_MINUTES changes it)
 	@$(MAKE) check
 	@OUTRIDER_FULL=1 $(MAKE) test
 	@$(MAKE) bench
 	@$(MAKE) soak ARGS=$${OUTRIDER_SOAK_MINUTES:-60}
 
-clean: ## remove what set-up and the tests made; .outrider, the data, stays
+clean: ## remove installed tools and packages; keep the data in .outrider
 	@rm -rf .tools node_modules coverage
 
 setup:
 	@scripts/setup
 
+setup-check:
+	@scripts/setup check
+
 setup-test:
 	@scripts/setup test
+
+setup-sdk:
+	@scripts/setup sdk

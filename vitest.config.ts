@@ -1,17 +1,17 @@
 import { defineConfig } from "vitest/config";
-import { CountReporter } from "./scripts/reporter.ts";
+import { SummaryReporter } from "./scripts/tests/reporter.ts";
 
 export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "e2e/**/*.test.ts", "scripts/**/*.test.ts"],
-    // Long rounds: `make full` plays them.
+    // `make full` includes the long tests.
     exclude: ["**/node_modules/**", ...(process.env.OUTRIDER_FULL === "1" ? [] : ["**/*.full.test.ts"])],
     globalSetup: ["packages/server/test/postgres.ts"],
     pool: "forks",
-    // One more than the two cores of a small machine: tests of timeouts, leases and retries wait as much as they work.
+    // One more than the two cores of a small machine, because many tests wait for timeouts, leases and retries.
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    reporters: ["default", new CountReporter()],
+    testTimeout: 150_000,
+    hookTimeout: 180_000,
+    reporters: ["default", new SummaryReporter()],
   },
 });

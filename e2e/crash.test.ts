@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { readPidFile } from "@outrider/server/store/embedded/pid-file";
+import { readPidFile } from "@outrider/server/postgres/pid-file";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   call,
@@ -19,20 +19,20 @@ import {
 } from "./process.ts";
 
 /**
- * Clients create runs without pause, each creation with an Idempotency-Key of its own, and repeat what was not
- * acknowledged. In every round something is killed under them. What was acknowledged must be there, once.
+ * Clients create runs continuously, each with its own Idempotency-Key, and retry requests that were not acknowledged. In
+ * every round the test kills the server, the database or both. Every acknowledged run must exist exactly once.
  */
 
 const CLIENTS = 8;
 const ROUNDS = process.env.OUTRIDER_FULL ? 10 : 3;
 const SEED = 20_260_131;
-/** No round needs more; it only bounds what a mistake could cost. */
-const CREATIONS_A_CLIENT = 100;
+/** A safety limit. No round needs that many. */
+const MAX_CREATIONS_PER_CLIENT = 100;
 
-/** In this order, so that three rounds have met each kind of death. */
+/** In this order, three rounds cover the server, the database, and both. */
 const kills = ["the server, and its next start", "the database", "both at once", "the server"] as const;
 
-/** Small and good enough to choose moments by. */
+/** A linear congruential generator, good enough to choose points in time. */
 function randomFrom(seed: number) {
   let state = seed;
   return (below: number) => {
@@ -41,7 +41,7 @@ function randomFrom(seed: number) {
   };
 }
 
-interface Made {
+interface CreatedRun {
   run_id: string;
   prompt: string;
   followups: string[];
@@ -50,10 +50,10 @@ interface Made {
 
 const random = randomFrom(SEED);
 const marker = "crash-test-prompt";
-/** What was acknowledged, by Idempotency-Key. */
-const acknowledged = new Map<string, Made>();
+/** Acknowledged runs by Idempotency-Key. */
+const acknowledged = new Map<string, CreatedRun>();
 const failures = { unreachable: 0, unavailable: 0, replayed: 0 };
-/** Without workers: what is asked for stays as it was asked for. */
+/** Without workers, runs keep the state that the requests gave them. */
 const environment = { OUTRIDER_WORKERS: "0" };
 const starts: Running[] = [];
 
@@ -79,8 +79,8 @@ beforeAll(async () => {
 
 afterAll(() => removeDataDir(dataDir));
 
-/** One POST, again and again with the same key until it is acknowledged. */
-async function insist(path: string, idempotencyKey: string, body?: unknown): Promise<Reply> {
+/** Sends a POST repeatedly with the same key until it is acknowledged. */
+async function postUntilAcknowledged(path: string, idempotencyKey: string, body?: unknown): Promise<Reply> {
   for (const deadline = Date.now() + patience.timeout; Date.now() < deadline; await pause(25)) {
     const headers = { "idempotency-key": idempotencyKey };
     const reply = await call("POST", base + path, { key, body, headers }).catch(() => undefined);
@@ -96,27 +96,31 @@ async function insist(path: string, idempotencyKey: string, body?: unknown): Pro
   throw new Error(`POST ${path} was not acknowledged in ${patience.timeout} ms`);
 }
 
-async function work(round: number, client: number, isEnough: () => boolean): Promise<void> {
-  for (let count = 1; count <= CREATIONS_A_CLIENT && !isEnough(); count++) {
+async function createRuns(round: number, client: number, isFinished: () => boolean): Promise<void> {
+  for (let count = 1; count <= MAX_CREATIONS_PER_CLIENT && !isFinished(); count++) {
     const name = `round-${round}-client-${client}-${count}`;
     const prompt = `${marker} of ${name}`;
-    const { body } = await insist("/agent/run", name, { prompt, metadata: { key: name } });
-    const made: Made = { run_id: body.run_id, prompt, followups: [], cancelled: false };
+    const { body } = await postUntilAcknowledged("/agent/run", name, { prompt, metadata: { key: name } });
+    const made: CreatedRun = { run_id: body.run_id, prompt, followups: [], cancelled: false };
     acknowledged.set(name, made);
     if (count % 3 === 0) {
       const message = { message: `${marker}: a follow-up to ${name}` };
-      const sent = await insist(`/agent/runs/${made.run_id}/followups`, `${name}-followup`, message);
+      const sent = await postUntilAcknowledged(
+        `/agent/runs/${made.run_id}/followups`,
+        `${name}-followup`,
+        message,
+      );
       made.followups.push(sent.body.followup_id);
     }
     if (count % 4 === 0) {
-      const cancelled = await insist(`/agent/runs/${made.run_id}/cancel`, `${name}-cancel`);
+      const cancelled = await postUntilAcknowledged(`/agent/runs/${made.run_id}/cancel`, `${name}-cancel`);
       expect(cancelled.body.state).toBe("CANCELLED");
       made.cancelled = true;
     }
   }
 }
 
-const acknowledgements = (count: number) => vi.waitUntil(() => acknowledged.size >= count, patience);
+const waitForAcknowledged = (count: number) => vi.waitUntil(() => acknowledged.size >= count, patience);
 
 async function killServer() {
   await server.end("SIGKILL");
@@ -126,30 +130,30 @@ function killDatabase() {
   process.kill(postmasterOf(dataDir), "SIGKILL");
 }
 
-/** Kills a start at one of its stages: before PostgreSQL, while PostgreSQL recovers, or with PostgreSQL there. */
+/** Kills a starting server before PostgreSQL starts, while it recovers, or after it is ready. */
 async function startAndKill() {
   const before = readPidFile(join(dataDir, "postgres", "postmaster.pid"))?.pid;
   const starting = startServing({ dataDir, port, environment });
   starts.push(starting);
   const lock = join(dataDir, "server.lock");
   const stages = {
-    locked: () => readFileSync(lock, "utf8").includes(`"pid":${starting.pid},`),
+    locked: () => readFileSync(lock, "utf8") === `${starting.pid}\n`,
     launched: () => {
       const pid = readPidFile(join(dataDir, "postgres", "postmaster.pid"))?.pid;
       return pid !== undefined && pid !== before;
     },
-    connected: () => starting.stdout().includes("PostgreSQL runs"),
+    connected: () => starting.stdout().includes("PostgreSQL started"),
   };
   const stage = Object.values(stages)[random(3)] as () => boolean;
   await vi.waitUntil(stage, { ...patience, interval: 1 });
   await starting.end("SIGKILL");
 }
 
-async function strike(kill: (typeof kills)[number]) {
+async function killAndRecover(kill: (typeof kills)[number]) {
   if (kill === "the database") {
     const killed = postmasterOf(dataDir);
     killDatabase();
-    // The server lives, and brings its database back by itself.
+    // The server keeps running and restarts its database.
     expect((await call("GET", `http://127.0.0.1:${port}/healthz`)).status).toBe(200);
     await vi.waitUntil(async () => {
       const { status } = await call("GET", `http://127.0.0.1:${port}/readyz`);
@@ -164,7 +168,7 @@ async function strike(kill: (typeof kills)[number]) {
   server = await start();
 }
 
-/** One GET, again while the database cannot be reached. */
+/** Sends a GET, and retries while the database is unavailable. */
 async function read(path: string) {
   for (const deadline = Date.now() + patience.timeout; ; await pause(25)) {
     const { status, body, text } = await call("GET", base + path, { key });
@@ -186,7 +190,7 @@ async function listAll() {
   return runs;
 }
 
-/** Every acknowledged run is listed with its own prompt and state, and nothing else is. */
+/** Expects the list to contain every acknowledged run with its prompt and state, and no other run. */
 async function expectAllListedOnce() {
   const listed = (await listAll()).map(({ run_id, prompt, state, metadata }) => [
     metadata.key,
@@ -200,7 +204,7 @@ async function expectAllListedOnce() {
   expect(listed.sort(byName)).toEqual(expected.sort(byName));
 }
 
-async function expectWhole({ run_id, prompt, followups, cancelled }: Made) {
+async function expectComplete({ run_id, prompt, followups, cancelled }: CreatedRun) {
   const [{ events }, { followups: listed }] = await Promise.all([
     read(`/agent/runs/${run_id}/events`),
     read(`/agent/runs/${run_id}/followups`),
@@ -217,51 +221,51 @@ async function expectWhole({ run_id, prompt, followups, cancelled }: Made) {
   expect(listed.map(({ followup_id }: { followup_id: string }) => followup_id)).toEqual(followups);
 }
 
-async function expectAllWhole(made: Made[]) {
+async function expectAllComplete(made: CreatedRun[]) {
   const rest = [...made];
   const check = async () => {
-    for (let next = rest.pop(); next; next = rest.pop()) await expectWhole(next);
+    for (let next = rest.pop(); next; next = rest.pop()) await expectComplete(next);
   };
   await Promise.all(Array.from({ length: CLIENTS }, check));
 }
 
-describe("what was acknowledged outlives a kill -9", () => {
+describe("acknowledged requests survive kill -9", () => {
   test.each(
     Array.from({ length: ROUNDS }, (_, index) => [index + 1, kills[index % 4] as (typeof kills)[number]]),
-  )("round %i: of %s", { timeout: 120_000 }, async (round, kill) => {
+  )("round %i: %s", { timeout: 120_000 }, async (round, kill) => {
     const before = acknowledged.size;
     const { unreachable, unavailable } = failures;
-    const [struck, enough] = [before + 30 + random(60), before + 150 + random(60)];
+    const [killAt, target] = [before + 30 + random(60), before + 150 + random(60)];
     let recovered = false;
-    const isEnough = () => recovered && acknowledged.size >= enough;
-    const clients = Array.from({ length: CLIENTS }, (_, client) => work(round, client, isEnough));
+    const isFinished = () => recovered && acknowledged.size >= target;
+    const clients = Array.from({ length: CLIENTS }, (_, client) => createRuns(round, client, isFinished));
     const all = Promise.all(clients);
-    const killing = acknowledgements(struck)
-      .then(() => strike(kill))
+    const killing = waitForAcknowledged(killAt)
+      .then(() => killAndRecover(kill))
       .then(() => {
         recovered = true;
       });
     await Promise.all([killing, all]);
 
-    // Without a request that met the kill, nothing would have been tried.
+    // At least one request must have failed because of the kill; otherwise the round tested nothing.
     if (kill === "the database") {
       expect(failures.unavailable).toBeGreaterThan(unavailable);
-      expect(failures.unreachable, "the server never went away").toBe(unreachable);
+      expect(failures.unreachable, "the server stayed reachable").toBe(unreachable);
     } else {
       expect(failures.unreachable).toBeGreaterThan(unreachable);
     }
     await expectAllListedOnce();
-    await expectAllWhole([...acknowledged].slice(before).map(([, made]) => made));
+    await expectAllComplete([...acknowledged].slice(before).map(([, made]) => made));
   });
 
-  test("after all rounds every run is whole, and nothing is left behind", { timeout: 120_000 }, async () => {
+  test("every run is complete after all rounds, and no process is left", { timeout: 120_000 }, async () => {
     await expectAllListedOnce();
-    await expectAllWhole([...acknowledged.values()]);
+    await expectAllComplete([...acknowledged.values()]);
     expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });
     await expectNothingOn(dataDir);
-    const said = starts.map((one) => one.stdout() + one.stderr()).join("");
-    expect(said + readFileSync(join(dataDir, "postgres.log"), "utf8")).not.toContain(marker);
-    expect(said).not.toContain("a request failed");
+    const output = starts.map((running) => running.stdout() + running.stderr()).join("");
+    expect(output + readFileSync(join(dataDir, "postgres.log"), "utf8")).not.toContain(marker);
+    expect(output).not.toContain("request failed");
     console.log(
       `crash: ${ROUNDS} rounds, ${acknowledged.size} runs acknowledged, ` +
         `${failures.unreachable + failures.unavailable} attempts repeated, ${failures.replayed} answers replayed`,

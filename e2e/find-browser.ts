@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-// The shell, which draws no window, first: pages take little more than half of the processor's time with it.
+// The headless shell comes first: it draws no window and needs little more than half of the CPU time.
 const names = [
   ...["chromium-headless-shell", "chromium", "chromium-browser"],
   ...["google-chrome", "google-chrome-stable"],

@@ -1,7 +1,13 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { asleep, longSleep, processesWith, switches, switchOf } from "../packages/worker/test/world.ts";
+import {
+  longSleep,
+  processesWith,
+  waitForSleep,
+  watchdogPidOf,
+  watchdogPids,
+} from "../packages/worker/test/installation.ts";
 import {
   call,
   expectNothingOn,
@@ -17,17 +23,16 @@ import {
   serve,
 } from "./process.ts";
 
-/** `bin/outrider serve` as a person meets it, offline: the server, its database, its worker and a first run. */
+/** Tests `bin/outrider serve` from the outside and offline: the server, its database, its worker and a first run. */
 
-// Short leases, so that what a killed server left is taken up soon.
+// Shorter leases than the default, so that runs of a killed server recover soon.
 const environment = {
-  OUTRIDER_LEASE_SECONDS: "2",
+  OUTRIDER_LEASE_SECONDS: "12",
   OUTRIDER_LEASE_GRACE_SECONDS: "1",
   OUTRIDER_MASTER_KEY: Buffer.alloc(32, "outrider").toString("base64"),
   OUTRIDER_WORKER_SLOTS: "12",
 };
-// Whole starts and recoveries, on a machine with other work.
-vi.setConfig({ testTimeout: 60_000 });
+// Starts and recoveries are slow on a busy machine.
 let dataDir: string;
 let server: Serving;
 
@@ -49,7 +54,7 @@ async function create(prompt: string): Promise<string> {
   return body.run_id;
 }
 
-const until = (runId: string, state: string) =>
+const waitForState = (runId: string, state: string) =>
   vi.waitFor(async () => {
     const { body } = await api("GET", `/agent/runs/${runId}`);
     expect(body).toMatchObject({ state });
@@ -59,7 +64,7 @@ const until = (runId: string, state: string) =>
 const read = async (url: string, accept: string) =>
   fetch(url, { headers: { authorization: `Bearer ${keyOf(dataDir)}`, accept } });
 
-test("its worker inherits settings of its own, and no secret of the server's", async () => {
+test("the local worker inherits worker settings, but no server secrets", async () => {
   const worker = await vi.waitUntil(
     () => processesOn(dataDir).find((line) => line.includes(" worker --server ")),
     patience,
@@ -69,30 +74,33 @@ test("its worker inherits settings of its own, and no secret of the server's", a
   expect(inherited).not.toContain("OUTRIDER_MASTER_KEY");
 });
 
-interface Listed {
+interface ListedWorker {
   worker_id: string;
   name: string;
   is_alive: boolean;
   draining: boolean;
 }
-const workers = async (): Promise<Listed[]> => (await api("GET", "/workers")).body.workers;
-const workerWith = (name: string) =>
-  vi.waitUntil(async () => (await workers()).find((one) => one.name === name && one.is_alive), patience);
+const workers = async (): Promise<ListedWorker[]> => (await api("GET", "/workers")).body.workers;
+const waitForWorker = (name: string) =>
+  vi.waitUntil(
+    async () => (await workers()).find((worker) => worker.name === name && worker.is_alive),
+    patience,
+  );
 
-/** The process of the server's own worker. */
-const localWorker = () =>
+/** Waits for the local worker of the server and returns its pid. */
+const waitForLocalWorker = () =>
   vi.waitUntil(() => {
-    const line = processesOn(dataDir).find((one) => one.includes("--name local-1"));
+    const line = processesOn(dataDir).find((process) => process.includes("--name local-1"));
     return line ? Number.parseInt(line, 10) : undefined;
   }, patience);
 
 describe("the first start", () => {
-  test("says how many workers there are", async () => {
+  test("prints the number of workers", async () => {
     expect(server.stderr()).toContain("  workers    1 on this machine");
-    await workerWith("local-1");
+    await waitForWorker("local-1");
   });
 
-  test("executes the first run, which can be watched and read", async () => {
+  test("executes the first run and shows its events and transcript", async () => {
     const { body } = await call("POST", `${server.origin}/api/v1/agent/run`, {
       key: keyOf(dataDir),
       headers: { "idempotency-key": "my-first-run" },
@@ -102,15 +110,15 @@ describe("the first start", () => {
     const { run_id } = body;
 
     const stream = await read(`${server.origin}/api/v1/agent/runs/${run_id}/events`, "text/event-stream");
-    const watched = (await stream.text())
+    const streamed = (await stream.text())
       .split("\n\n")
       .map((block) => block.split("\n").find((line) => line.startsWith("data: ")))
       .flatMap((line) => (line ? [JSON.parse(line.slice("data: ".length))] : []))
       .filter(({ seq }) => seq !== undefined);
-    expect(watched.map(({ seq }) => seq)).toEqual(watched.map((_, index) => index + 1));
-    expect(watched.at(-1)).toMatchObject({ type: "run.succeeded", data: { text: "done" } });
+    expect(streamed.map(({ seq }) => seq)).toEqual(streamed.map((_, index) => index + 1));
+    expect(streamed.at(-1)).toMatchObject({ type: "run.succeeded", data: { text: "done" } });
 
-    const item = await until(run_id, "SUCCEEDED");
+    const item = await waitForState(run_id, "SUCCEEDED");
     expect(item).toMatchObject({ agent_config: { name: "first", model_id: "scripted" }, attempts: 1 });
     const link: string = item.session_link;
     expect(link).toMatch(new RegExp(`^${server.origin}/`));
@@ -118,9 +126,9 @@ describe("the first start", () => {
     expect(markdown.headers.get("content-type")).toMatch(/^text\/markdown/);
     expect(await markdown.text()).toMatch(/hello[\s\S]*echo from a sandbox[\s\S]*done/);
     const json = await read(link, "application/json");
-    expect(await json.json()).toMatchObject({ run: { run_id, state: "SUCCEEDED" }, events: watched });
+    expect(await json.json()).toMatchObject({ run: { run_id, state: "SUCCEEDED" }, events: streamed });
     const lines = (await (await read(link, "application/x-ndjson")).text()).trimEnd().split("\n");
-    expect(lines.map((line) => JSON.parse(line))).toEqual(watched);
+    expect(lines.map((line) => JSON.parse(line))).toEqual(streamed);
   });
 });
 
@@ -130,22 +138,22 @@ describe("a second worker", () => {
     await second?.end("SIGTERM");
   });
 
-  test("joins with a key of its own, and takes what a draining one leaves", async () => {
+  test("joins with its own key, and takes over new runs from a draining worker", async () => {
     const { key } = (await api("POST", "/keys", { name: "second", type: "worker" })).body;
     const folder = join(dataDir, "second");
     mkdirSync(folder, { mode: 0o711 });
     const args = ["worker", "--server", server.origin, "--name", "second", "--data-dir", folder];
     second = run(args, { OUTRIDER_WORKER_KEY: key });
-    await second.says("ready for runs");
-    await workerWith("second");
-    const local = await workerWith("local-1");
+    await second.waitForOutput("ready for runs");
+    await waitForWorker("second");
+    const local = await waitForWorker("local-1");
     expect((await workers()).filter(({ is_alive }) => is_alive)).toHaveLength(2);
 
     const drained = await api("POST", `/workers/${local.worker_id}/drain`);
     expect(drained.body).toMatchObject({ worker_id: local.worker_id, name: "local-1", draining: true });
     const ids = await Promise.all([1, 2, 3].map((number) => create(`SAY: ${number}`)));
     for (const id of ids) {
-      await until(id, "SUCCEEDED");
+      await waitForState(id, "SUCCEEDED");
       const { events } = (await api("GET", `/agent/runs/${id}/events`)).body;
       expect(events[1]).toMatchObject({ type: "run.claimed", data: { worker: "second" } });
     }
@@ -153,7 +161,7 @@ describe("a second worker", () => {
     second = undefined;
   });
 
-  test("without a key says what is missing", async () => {
+  test("reports a missing key", async () => {
     const { code, stderr } = await outrider(["worker", "--server", server.origin]);
     expect(code).toBe(1);
     expect(stderr).toContain("OUTRIDER_WORKER_KEY is not set");
@@ -161,21 +169,21 @@ describe("a second worker", () => {
 });
 
 describe("a server that is killed", () => {
-  test("takes its worker along, and its next start goes on with the run", async () => {
-    // The one before was drained: a fresh start has a fresh worker.
+  test("stops its worker too, and the next start resumes the run", async () => {
+    // The previous test drained the worker. A restart replaces it.
     await server.end("SIGTERM");
     server = await serve({ dataDir, environment });
-    const worker = await localWorker();
+    const worker = await waitForLocalWorker();
     const { command, mark } = longSleep();
     const id = await create(`RUN: ${command}`);
-    await asleep(mark);
-    const itsSwitch = switchOf(worker);
+    await waitForSleep(mark);
+    const watchdogPid = watchdogPidOf(worker);
 
     await server.end("SIGKILL");
     await vi.waitFor(() => {
-      const left = processesOn(dataDir).filter((line) => !/postgres/.test(line));
-      expect([...left, ...processesWith(mark)]).toEqual([]);
-      expect(switches()).not.toContain(itsSwitch);
+      const remaining = processesOn(dataDir).filter((line) => !/postgres/.test(line));
+      expect([...remaining, ...processesWith(mark)]).toEqual([]);
+      expect(watchdogPids()).not.toContain(watchdogPid);
     }, patience);
 
     server = await serve({ dataDir, environment });
@@ -183,15 +191,15 @@ describe("a server that is killed", () => {
       expect((await api("GET", `/agent/runs/${id}`)).body).toMatchObject({ attempts: 2, phase: "working" });
     }, patience);
     await api("POST", `/agent/runs/${id}/followups`, { message: "SAY: enough", mode: "interrupt" });
-    expect(await until(id, "SUCCEEDED")).toMatchObject({ attempts: 2, turns: 1 });
+    expect(await waitForState(id, "SUCCEEDED")).toMatchObject({ attempts: 2, turns: 1 });
   });
 });
 
 describe("SIGTERM", () => {
-  test("ends everything: server, database, worker, switch and sandboxes", async () => {
-    const itsSwitch = switchOf(await localWorker());
+  test("stops the server, database, worker, watchdog and sandboxes", async () => {
+    const watchdogPid = watchdogPidOf(await waitForLocalWorker());
     expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });
     await expectNothingOn(dataDir);
-    expect(switches()).not.toContain(itsSwitch);
+    expect(watchdogPids()).not.toContain(watchdogPid);
   });
 });

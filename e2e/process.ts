@@ -5,25 +5,25 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { modelKeyVariables } from "@outrider/server/config/models";
-import { clusterName } from "@outrider/server/store/embedded/leftovers";
-import { findProcesses } from "@outrider/server/store/embedded/processes";
+import { clusterName } from "@outrider/server/postgres/leftovers";
+import { findProcesses } from "@outrider/server/postgres/os-processes";
 import { expect, vi } from "vitest";
 
-/** The service as a person meets it: `bin/outrider`, as a process of its own, seen from outside. */
+/** Starts `bin/outrider` as a separate process and observes it from the outside. */
 
 export const root = join(import.meta.dirname, "..");
 
-/** How long a condition is waited for, on a slow machine with other work. */
-export const patience = { timeout: 45_000, interval: 20 };
+/** How long tests wait for a condition. Generous, because the machine may be slow and busy. */
+export const patience = { timeout: 90_000, interval: 20 };
 
 export function makeDataDir(): string {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "outrider-e2e-")));
-  // The account under which root's PostgreSQL runs has to pass.
+  // PostgreSQL runs under another account when the test runs as root, and needs to traverse this folder.
   if (process.getuid?.() === 0) chmodSync(dataDir, 0o711);
   return dataDir;
 }
 
-/** Everything that works on a data folder, by its command line: servers, PostgreSQL and what PostgreSQL started. */
+/** Lists the processes that use a data folder, by their command line: servers and PostgreSQL with its children. */
 export function processesOn(dataDir: string): string[] {
   const entry = join(dataDir, "postgres");
   const cluster = existsSync(entry) ? realpathSync(entry) : entry;
@@ -33,12 +33,12 @@ export function processesOn(dataDir: string): string[] {
   return findProcesses(isOurs).map(({ pid, command }) => `${pid} ${command}`);
 }
 
-/** The backends of a killed PostgreSQL need a moment to notice. */
+/** Waits until no process uses a data folder. The backends of a killed PostgreSQL exit a moment later. */
 export async function expectNothingOn(dataDir: string): Promise<void> {
   await vi.waitFor(() => expect(processesOn(dataDir)).toEqual([]), patience);
 }
 
-/** Ends what a failed test left running on its own data folder, and removes the folder. */
+/** Kills processes that a failed test left on its data folder, and removes the folder. */
 export function removeDataDir(dataDir: string): void {
   for (const line of processesOn(dataDir)) process.kill(Number.parseInt(line, 10), "SIGKILL");
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
@@ -59,19 +59,19 @@ export async function freePort(): Promise<number> {
 
 type Environment = Record<string, string>;
 
-/** Tests are in more of a hurry than any caller should be. */
-const boundless = {
+/** Tests send more requests than the default rate limits allow. */
+const unlimitedRates = {
   OUTRIDER_REQUESTS_PER_MINUTE: "1000000",
   OUTRIDER_CREATIONS_PER_MINUTE: "1000000",
   OUTRIDER_FAILURES_PER_MINUTE: "1000000",
 };
 
-/** The machine's environment without what would configure us. */
-function environmentWith(own: Environment): NodeJS.ProcessEnv {
+/** Returns the machine's environment without variables that configure Outrider, plus the given ones. */
+function environmentWith(variables: Environment): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^OUTRIDER_|^DATABASE_URL$/.test(name) && !modelKeyVariables.includes(name),
   );
-  return { ...Object.fromEntries(inherited), ...boundless, ...own };
+  return { ...Object.fromEntries(inherited), ...unlimitedRates, ...variables };
 }
 
 export interface End {
@@ -81,14 +81,14 @@ export interface End {
 
 export interface Running {
   pid: number;
-  /** What it has said so far. */
+  /** The output so far. */
   stdout(): string;
   stderr(): string;
   ended: Promise<End>;
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits until the process exits. */
   end(signal: NodeJS.Signals): Promise<End>;
-  /** Waits until the output holds the text. */
-  says(text: string): Promise<void>;
+  /** Waits until the output contains the text. */
+  waitForOutput(text: string): Promise<void>;
 }
 
 export function run(
@@ -127,16 +127,18 @@ export function watch(child: ChildProcess, name: string): Running {
       child.kill(signal);
       return ended;
     },
-    async says(text) {
+    async waitForOutput(text) {
       await vi.waitUntil(() => (stdout + stderr).includes(text) || end, patience);
       if (!(stdout + stderr).includes(text)) {
-        throw new Error(`${name} ended (${end?.signal ?? end?.code}) before it said "${text}": ${stderr}`);
+        throw new Error(
+          `${name} exited (${end?.signal ?? end?.code}) before it printed "${text}": ${stderr}`,
+        );
       }
     },
   };
 }
 
-/** A command that ends by itself. */
+/** Runs a command to its end and returns its output. */
 export async function outrider(args: string[], environment: Environment = {}) {
   const running = run(args, environment);
   const { code } = await running.ended;
@@ -158,11 +160,11 @@ export function startServing({ dataDir, port = 0, environment }: ServeOptions): 
   return run(["serve", "--port", String(port), "--data-dir", dataDir], environment);
 }
 
-/** A server that has said where it listens, and all that it says at its start. */
+/** Starts a server and waits until it has printed its address and the other lines of its start. */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const running = startServing(options);
-  await running.says("  workers ");
-  const origin = /Outrider listens on (https?:\S+)/.exec(running.stderr())?.[1] as string;
+  await running.waitForOutput("  workers ");
+  const origin = /Outrider is listening on (https?:\S+)/.exec(running.stderr())?.[1] as string;
   return { ...running, dataDir: options.dataDir, origin };
 }
 
@@ -174,7 +176,7 @@ export interface Reply {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: answers have many shapes
   body: any;
 }
 
@@ -184,7 +186,7 @@ export interface CallOptions {
   headers?: Record<string, string>;
 }
 
-/** One request; a body that is no text is sent as JSON. */
+/** Sends one request. A body that is not a string is sent as JSON. */
 export async function call(method: string, url: string, options: CallOptions = {}): Promise<Reply> {
   const { key, body, headers = {} } = options;
   const response = await fetch(url, {

@@ -1,7 +1,7 @@
-"""What schemathesis cannot know by itself: which ids exist, which values only work once, which key it must not revoke.
+"""Replaces generated values with existing ids and fresh keys, and protects the key that the test uses.
 
-Without this most calls would end at an unknown id or a used Idempotency-Key, before anything of them is looked at.
-Only values that fit their schema are exchanged, so that what is meant to be refused stays as it is.
+Without these hooks most calls would fail on an unknown id or a used Idempotency-Key before the server handles them.
+The hooks replace only values that match their schema, so invalid calls stay invalid.
 """
 
 import json
@@ -14,7 +14,7 @@ import schemathesis
 from schemathesis.generation.meta import CoverageScenario, TestPhase
 
 OWN_KEY_ID = os.environ["OUTRIDER_TEST_KEY_ID"]
-# By the name under which paths and bodies ask for them: what exists, and what exists in order to be deleted.
+# Ids by parameter name: "lasting" ones stay, "spare" ones may be deleted.
 SEEDED = json.loads(os.environ["OUTRIDER_TEST_IDS"])
 LASTING = {name: cycle(ids) for name, ids in SEEDED["lasting"].items()}
 SPARE = {name: iter(ids) for name, ids in SEEDED["spare"].items()}
@@ -31,17 +31,25 @@ def fits(pattern, value):
 
 
 @schemathesis.hook
+def before_load_schema(context, raw_schema):
+    # Schemathesis cannot generate data for conditions. Without them, it also generates bodies that the server rejects.
+    for schema in raw_schema["components"]["schemas"].values():
+        for keyword in ("if", "then", "else"):
+            schema.pop(keyword, None)
+
+
+@schemathesis.hook
 def before_call(context, case, kwargs):
     phase = case.meta.phase
-    # Where something is left out on purpose, a change would bring it back. And some calls stay as they are.
-    leaves_out = getattr(phase.data, "scenario", None) == CoverageScenario.MISSING_PARAMETER
-    if not leaves_out and next(CALLS) % 8 != 0:
+    # A replacement would restore a parameter that is missing on purpose. One call in eight stays unchanged.
+    is_parameter_missing = getattr(phase.data, "scenario", None) == CoverageScenario.MISSING_PARAMETER
+    if not is_parameter_missing and next(CALLS) % 8 != 0:
         use_fresh_values(case)
         if isinstance(case.body, dict):
-            exchange(case.body)
-        # A sequence of calls is about the ids that it has made itself.
+            replace_fields(case.body)
+        # A stateful sequence uses the ids that it has created.
         if phase.name != TestPhase.STATEFUL:
-            address_what_exists(case)
+            use_existing_ids(case)
     if str(case.path_parameters.get("keyId")).lower() == OWN_KEY_ID:
         case.path_parameters["keyId"] = str(uuid4())
 
@@ -49,16 +57,16 @@ def before_call(context, case, kwargs):
 def use_fresh_values(case):
     if fits(HEADER, case.headers.get("Idempotency-Key")):
         case.headers["Idempotency-Key"] = str(uuid4())
-    # A cursor is signed: what can be generated is always refused.
+    # Cursors are signed, so generated ones are always rejected.
     if fits(re.compile(r".{1,2048}", re.DOTALL), case.query.get("cursor")):
         del case.query["cursor"]
 
 
-def address_what_exists(case):
+def use_existing_ids(case):
     parameters = case.path_parameters
-    # Ending a share link takes no run away.
-    takes_away = case.method == "DELETE" and not case.operation.path.endswith("/share")
-    pool = SPARE if takes_away else LASTING
+    # Deleting a share link does not delete its run.
+    deletes_resource = case.method == "DELETE" and not case.operation.path.endswith("/share")
+    pool = SPARE if deletes_resource else LASTING
     if fits(UUID, parameters.get("followupId")):
         parameters["runId"], parameters["followupId"] = next(
             pool["followup"], (parameters["runId"], parameters["followupId"])
@@ -72,18 +80,18 @@ def address_what_exists(case):
             parameters[name] = next(pool.get(name, iter(())), value)
 
 
-def exchange(members):
-    for name, value in members.items():
+def replace_fields(fields):
+    for name, value in fields.items():
         if name in ("environment_id", "agent_uid") and fits(UUID, value):
-            members[name] = next(LASTING["uid" if name == "agent_uid" else "environmentId"])
+            fields[name] = next(LASTING["uid" if name == "agent_uid" else "environmentId"])
         elif name == "environment_ids" and isinstance(value, list):
-            members[name] = [next(LASTING["environmentId"]) if fits(UUID, item) else item for item in value]
+            fields[name] = [next(LASTING["environmentId"]) if fits(UUID, item) else item for item in value]
         elif name == "secrets" and isinstance(value, list) and all(fits(VARIABLE, item) for item in value):
             if len(set(value)) == len(value) <= 100:
-                members[name] = SEEDED["lasting"]["name"][: len(value)]
+                fields[name] = SEEDED["lasting"]["name"][: len(value)]
         elif name == "model_id" and isinstance(value, str) and 0 < len(value) <= 128:
-            members[name] = "scripted"
+            fields[name] = "scripted"
         elif name == "expires_at" and fits(TIME, value):
-            members[name] = "2099-01-31T09:30:00.000Z"
+            fields[name] = "2099-01-31T09:30:00.000Z"
         elif isinstance(value, dict):
-            exchange(value)
+            replace_fields(value)

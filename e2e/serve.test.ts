@@ -24,14 +24,12 @@ import {
   startServing,
 } from "./process.ts";
 
-/** `bin/outrider` as a person meets it. The tests follow one installation through its life, in this order. */
+/** Tests `bin/outrider` from the outside. The tests share one installation and run in order. */
 
-const peaceful: End = { code: 0, signal: null };
-/** In what must never be logged; each use adds what it is. */
+const cleanExit: End = { code: 0, signal: null };
+/** Part of every value that must never be logged. */
 const marker = `marked${randomBytes(6).toString("hex")}`;
 const rawKey = /or[paw]_[0-9A-Za-z]{20,}/;
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const folders: string[] = [];
 const servers: Running[] = [];
@@ -42,14 +40,14 @@ function newDataDir(): string {
   return folder;
 }
 
-async function up(options: ServeOptions): Promise<Serving> {
+async function startServer(options: ServeOptions): Promise<Serving> {
   const serving = await serve(options);
   servers.push(serving);
   return serving;
 }
 
-/** A start that is refused. */
-async function refused(options: ServeOptions): Promise<{ code: number | null; stderr: string }> {
+/** Starts a server that is expected to fail, and returns its output. */
+async function failToStart(options: ServeOptions): Promise<{ code: number | null; stderr: string }> {
   const running = startServing(options);
   servers.push(running);
   const { code } = await running.ended;
@@ -67,7 +65,7 @@ const promptOf = async (run: string) => (await call("GET", api(`/agent/runs/${ru
 
 beforeAll(async () => {
   home = newDataDir();
-  server = await up({ dataDir: home });
+  server = await startServer({ dataDir: home });
   key = keyOf(home);
 });
 
@@ -76,14 +74,14 @@ afterAll(() => {
 });
 
 describe("a first start", () => {
-  test("says where it listens, where the first key is, and how many workers it has", () => {
+  test("prints its address, the path of the first key, and the number of workers", () => {
     const lines = server.stderr().trimEnd().split("\n");
-    expect(lines[0]).toMatch(/^Outrider listens on http:\/\/127\.0\.0\.1:\d+$/);
-    expect(lines).toContain(`  key        ${home}/key (the first one, made just now)`);
+    expect(lines[0]).toMatch(/^Outrider is listening on http:\/\/127\.0\.0\.1:\d+$/);
+    expect(lines).toContain(`  key        ${home}/key (first key, just created)`);
     expect(lines.at(-1)).toBe("  workers    1 on this machine");
   });
 
-  test("prints a link by which the first admin signs in, once", async () => {
+  test("prints a single-use sign-in link for the first admin", async () => {
     const link = /^ {2}sign in {4}(\S+)$/m.exec(server.stderr())?.[1] as string;
     const [page, token] = link.split("#token=");
     expect(page).toBe(`${server.origin}/login`);
@@ -92,30 +90,44 @@ describe("a first start", () => {
     expect((await open()).status).toBe(401);
   });
 
-  test("keeps the first key in a file of its own, for its owner alone", async () => {
+  test("stores the first key only in a file that its owner can read", async () => {
     const file = join(home, "key");
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readFileSync(file, "utf8")).toMatch(/^orp_[0-9A-Za-z]{49}\n$/);
     const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) =>
       entry.isFile(),
     );
-    const holders = files
+    const filesWithKey = files
       .map((entry) => join(entry.parentPath, entry.name))
       .filter((path) => readFileSync(path).includes(key));
-    expect(holders).toEqual([file]);
+    expect(filesWithKey).toEqual([file]);
     const { body } = await call("GET", api("/me"), { key });
     expect(body).toMatchObject({ role: "admin", email: "admin@localhost" });
   });
 
-  test("answers whether it lives and can serve, to anybody", async () => {
+  test("runs the database under an account of its own, which doctor names", async () => {
+    const { stdout } = await outrider(["doctor", "--json", "--for", "server"], { OUTRIDER_DATA_DIR: home });
+    const { findings } = JSON.parse(stdout) as {
+      findings: { name: string; state: string; message: string }[];
+    };
+    const { uid } = statSync(`/proc/${postmasterOf(home)}`);
+    const found = findings.find(({ name }) => name === "account");
+    expect(found).toMatchObject({ state: "ok", message: expect.stringContaining(`uid ${uid}`) });
+    if (process.getuid?.() === 0) {
+      expect(found?.message).toBe(`PostgreSQL runs as outrider-postgres (uid ${uid})`);
+      expect([0, 65_534]).not.toContain(uid);
+    }
+  });
+
+  test("serves health checks without authentication", async () => {
     expect((await call("GET", `${server.origin}/healthz`)).body).toEqual({ status: "ok" });
     expect((await call("GET", `${server.origin}/readyz`)).body).toEqual({ status: "ready" });
   });
 
-  test("shows its metrics to an admin, and to nobody else", async () => {
+  test("serves metrics only to admins", async () => {
     const url = `${server.origin}/metrics`;
-    const stranger = await call("GET", url);
-    expect([stranger.status, stranger.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    const anonymous = await call("GET", url);
+    expect([anonymous.status, anonymous.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
     const { status, text: metrics } = await call("GET", url, { key });
     expect(status).toBe(200);
     expect(metrics).toMatch(/^outrider_runs\{state="QUEUED"\} 0$/m);
@@ -127,7 +139,7 @@ describe("a first start", () => {
       return Number(/^outrider_log_lines_total\{level="warn"\} (\d+)$/m.exec(metrics)?.[1]);
     };
     const before = await warnings();
-    await call("PUT", api("/installation/brake"), { key, body: { message: "a warning" } });
+    await call("PUT", api("/installation/maintenance"), { key, body: { message: "a warning" } });
     expect(await warnings()).toBe(before + 1);
   });
 
@@ -137,60 +149,69 @@ describe("a first start", () => {
   });
 });
 
-describe("people", () => {
-  const person = (...args: string[]) => outrider(["person", ...args], { OUTRIDER_DATA_DIR: home });
+describe("users", () => {
+  const admin = (...args: string[]) => outrider(["admin", ...args], { OUTRIDER_DATA_DIR: home });
 
   test("are added, listed and given keys while the server runs", async () => {
-    const added = await person("add", "dev@example.com", "--name", "Dev");
+    const added = await admin("add-user", "dev@example.com", "--name", "Dev");
     expect(added).toEqual({ code: 0, stdout: expect.stringMatching(/^orp_[0-9A-Za-z]{49}\n$/), stderr: "" });
-    expect((await person("list")).stdout).toBe(
+    expect((await admin("list-users")).stdout).toBe(
       "admin@localhost\tAdmin\tadmin\ndev@example.com\tDev\tmember\n",
     );
-    const { people } = JSON.parse((await person("list", "--json")).stdout);
-    expect(people).toMatchObject([{ email: "admin@localhost", role: "admin" }, { email: "dev@example.com" }]);
-    const another = await person("key", "dev@example.com");
+    const { users } = JSON.parse((await admin("list-users", "--json")).stdout);
+    expect(users).toMatchObject([{ email: "admin@localhost", role: "admin" }, { email: "dev@example.com" }]);
+    const another = await admin("create-key", "dev@example.com");
     expect(another.stdout).not.toBe(added.stdout);
     for (const { stdout } of [added, another]) {
       const { body } = await call("GET", api("/me"), { key: stdout.trim() });
       expect(body).toMatchObject({ email: "dev@example.com", display_name: "Dev", role: "member" });
     }
     const metrics = await call("GET", `${server.origin}/metrics`, { key: added.stdout.trim() });
-    expect(metrics.status, "a member is no admin").toBe(403);
+    expect(metrics.status, "a member is not an admin").toBe(403);
   });
 
   test("get one-time sign-in links at the server's address", async () => {
-    const { stdout } = await person("link", "dev@example.com");
+    const { stdout } = await admin("sign-in-link", "dev@example.com");
     const [page, token] = stdout.trim().split("#token=");
     expect(page).toBe(`${server.origin}/login`);
     const { body } = await call("POST", api("/auth/link"), { body: { token } });
     expect(body).toMatchObject({ email: "dev@example.com", session: { signed_in_by: "link" } });
-    const { link } = JSON.parse((await person("link", "dev@example.com", "--json")).stdout);
+    const { link } = JSON.parse((await admin("sign-in-link", "dev@example.com", "--json")).stdout);
     expect(link).not.toBe(stdout.trim());
   });
 
-  test("who cannot be added or found are refused with a sentence", async () => {
-    const refusals = await Promise.all([
-      person("add", "admin@localhost", "--name", "Twin"),
-      person("add", "nobody", "--name", "Nobody"),
-      person("key", "nobody@example.com"),
-      person("link", "nobody@example.com"),
-      outrider(["person", "list"], { OUTRIDER_DATA_DIR: newDataDir() }),
+  test("are rejected with an explanation if invalid or unknown", async () => {
+    const results = await Promise.all([
+      admin("add-user", "admin@localhost", "--name", "Twin"),
+      admin("add-user", "nobody", "--name", "Nobody"),
+      admin("create-key", "nobody@example.com"),
+      admin("sign-in-link", "nobody@example.com"),
+      outrider(["admin", "list-users"], { OUTRIDER_DATA_DIR: newDataDir() }),
     ]);
-    expect(refusals.map(({ code, stdout, stderr }) => [code, stdout, stderr])).toEqual([
-      [1, "", "outrider: admin@localhost is somebody's address already.\n"],
-      [1, "", "outrider: nobody is not an e-mail address.\n"],
-      [1, "", "outrider: Nobody has the address nobody@example.com.\n"],
-      [1, "", "outrider: Nobody has the address nobody@example.com.\n"],
-      [1, "", expect.stringMatching(/^outrider: No server runs on \S+\. Start it first, or set [^\n]+\n$/)],
+    expect(results.map(({ code, stdout, stderr }) => [code, stdout, stderr])).toEqual([
+      [1, "", "outrider: The email address admin@localhost is already in use.\n"],
+      [1, "", "outrider: nobody is not a valid email address.\n"],
+      [1, "", "outrider: No user has the email address nobody@example.com.\n"],
+      [1, "", "outrider: No user has the email address nobody@example.com.\n"],
+      [
+        1,
+        "",
+        expect.stringMatching(
+          /^outrider: No server is running with the data directory \S+\. Start it first, or set [^\n]+\n$/,
+        ),
+      ],
     ]);
   });
 });
 
 describe("requests of every kind", () => {
-  test("with marked contents are answered, so that the logs can be searched for them", async () => {
-    const made = await call("POST", api("/keys"), { key, body: { name: "short-lived", type: "personal" } });
-    const revoked = made.body.key as string;
-    await call("DELETE", api(`/keys/${made.body.key_id}`), { key });
+  test("with marked contents are answered, so that a later test can search the logs for them", async () => {
+    const created = await call("POST", api("/keys"), {
+      key,
+      body: { name: "short-lived", type: "personal" },
+    });
+    const revoked = created.body.key as string;
+    await call("DELETE", api(`/keys/${created.body.key_id}`), { key });
     const run = await create(`${marker} prompt`);
     const secret = { value: `${marker} secret` };
     const prompt = `${marker} prompt`;
@@ -216,14 +237,14 @@ describe("requests of every kind", () => {
       await call("POST", api("/auth/sign-in"), { body: { email: `${marker}@x.test`, password: marker } }),
       await call("POST", api("/auth/link"), { body: { token: `orl_${marker}` } }),
       await call("GET", api("/me"), { headers: { cookie: `outrider_session=orc_${marker}` } }),
-      await call("POST", api("/people"), { key, body: { email: marker, display_name: marker } }),
+      await call("POST", api("/users"), { key, body: { email: marker, display_name: marker } }),
     ];
-    // Some go through and most fail, none by our fault; what each answers exactly is told elsewhere.
+    // Some succeed and most fail, but none with a server error. Other tests check the exact answers.
     const classes = answers.map(({ status }) => Math.floor(status / 100));
     expect(classes).toEqual([2, 4, 4, 2, 4, 4, 4, 2, 4, 4, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4]);
   });
 
-  test("that are no HTTP at all get an answer too", async () => {
+  test("that are not HTTP get a 400 answer", async () => {
     const socket = connect(Number(new URL(server.origin).port), "127.0.0.1");
     socket.write(`${marker} ${key}\r\n\r\n`);
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 [\s\S]*"error_code":"invalid_request"/);
@@ -231,19 +252,19 @@ describe("requests of every kind", () => {
 });
 
 describe("another server", () => {
-  test("on the same data folder is refused, and the first goes on", async () => {
-    const { code, stderr } = await refused({ dataDir: home });
+  test("cannot start on the same data folder, and the first keeps running", async () => {
+    const { code, stderr } = await failToStart({ dataDir: home });
     expect([code, stderr]).toEqual([
       1,
-      `outrider: Another Outrider (pid ${server.pid}) already runs on ${home}: ` +
-        "stop it, choose another OUTRIDER_DATA_DIR, or set DATABASE_URL.\n",
+      `outrider: Another Outrider server (pid ${server.pid}) already uses ${home}. ` +
+        "Stop it, choose another OUTRIDER_DATA_DIR, or set DATABASE_URL.\n",
     ]);
     expect((await call("GET", `${server.origin}/readyz`)).status).toBe(200);
   });
 });
 
-/** A POST whose body waits half-way: `finish` sends the rest and returns the answer. */
-async function halfSent(prompt: string) {
+/** Sends half of a POST body. `finish` sends the rest and returns the answer. */
+async function sendHalf(prompt: string) {
   const body = JSON.stringify({ prompt });
   const sending = request(api("/agent/run"), {
     method: "POST",
@@ -251,7 +272,7 @@ async function halfSent(prompt: string) {
       authorization: `Bearer ${key}`,
       "content-type": "application/json",
       "content-length": Buffer.byteLength(body),
-      // The server answers this when it has begun to work on the request.
+      // The server answers this when it starts to handle the request.
       expect: "100-continue",
     },
   });
@@ -285,54 +306,54 @@ async function openStream(run: string) {
   return { read, hasEnded: () => hasEnded };
 }
 
-describe("a stop", () => {
-  let kept: string;
-  let sentSlowly: string;
+describe("stopping a server", () => {
+  let blockedRun: string;
+  let slowRun: string;
 
-  test("by SIGTERM finishes the request in flight, ends streams, and leaves no process", async () => {
-    // It asks and waits, so that its stream stays open.
-    kept = await create("ASK: Shall I stay?");
-    const stream = await openStream(kept);
-    const slow = await halfSent("Sent slowly.");
+  test("with SIGTERM finishes the request in flight, closes streams, and leaves no process", async () => {
+    // The run waits for an answer, so its stream stays open.
+    blockedRun = await create("ASK: Shall I stay?");
+    const stream = await openStream(blockedRun);
+    const slow = await sendHalf("Sent slowly.");
     expect(stream.hasEnded()).toBe(false);
     const ended = server.end("SIGTERM");
-    await server.says("Stopping: requests are finished");
+    await server.waitForOutput("Stopping: finishing requests");
     await stream.read;
     const { status, run } = await slow.finish();
-    sentSlowly = run;
-    expect([status, await ended]).toEqual([200, peaceful]);
+    slowRun = run;
+    expect([status, await ended]).toEqual([200, cleanExit]);
     await expectNothingOn(home);
   });
 
   test("keeps data and key for the next start", async () => {
-    server = await up({ dataDir: home });
+    server = await startServer({ dataDir: home });
     expect(keyOf(home)).toBe(key);
     expect(server.stderr()).toContain(`  key        ${home}/key\n`);
-    expect([await promptOf(kept), await promptOf(sentSlowly)]).toEqual([
+    expect([await promptOf(blockedRun), await promptOf(slowRun)]).toEqual([
       "ASK: Shall I stay?",
       "Sent slowly.",
     ]);
   });
 
-  test("by kill -9 does not keep the next start from coming up by itself", async () => {
+  test("with kill -9 does not prevent the next start", async () => {
     const last = await create("Acknowledged last.");
     const orphan = postmasterOf(home);
     await server.end("SIGKILL");
-    server = await up({ dataDir: home });
+    server = await startServer({ dataDir: home });
     expect(postmasterOf(home)).not.toBe(orphan);
-    expect([await promptOf(kept), await promptOf(last)]).toEqual([
+    expect([await promptOf(blockedRun), await promptOf(last)]).toEqual([
       "ASK: Shall I stay?",
       "Acknowledged last.",
     ]);
   });
 
-  test("by SIGINT leaves no process either", async () => {
-    expect(await server.end("SIGINT")).toEqual(peaceful);
+  test("with SIGINT leaves no process", async () => {
+    expect(await server.end("SIGINT")).toEqual(cleanExit);
     await expectNothingOn(home);
   });
 
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
-    "by %s in the middle of a start leaves no process",
+    "with %s during the start leaves no process",
     async (signal) => {
       const starting = startServing({ dataDir: home });
       servers.push(starting);
@@ -340,37 +361,41 @@ describe("a stop", () => {
         ...patience,
         interval: 1,
       });
-      expect(await starting.end(signal)).toEqual(peaceful);
+      expect(await starting.end(signal)).toEqual(cleanExit);
       expect(starting.stderr()).not.toContain("listens");
       await expectNothingOn(home);
     },
   );
 });
 
-describe("a start that cannot succeed", () => {
-  test("because the port is taken says so and leaves no process", async () => {
+describe("a failed start", () => {
+  test("reports a port in use and leaves no process", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await vi.waitUntil(() => other.listening, patience);
     const { port } = other.address() as { port: number };
-    const { code, stderr } = await refused({ dataDir: home, port });
+    const { code, stderr } = await failToStart({ dataDir: home, port });
     expect([code, stderr]).toEqual([
       1,
-      `outrider: Port ${port} of 127.0.0.1 is taken: ` +
-        "stop what listens there, or choose another with OUTRIDER_PORT or --port.\n",
+      `outrider: Port ${port} on 127.0.0.1 is already in use. ` +
+        "Stop the process that uses it, or choose another port with --port or OUTRIDER_PORT.\n",
     ]);
     other.close();
     await expectNothingOn(home);
   });
 
-  test("because of a setting names the setting and the remedy", async () => {
+  test("names the invalid setting and the remedy", async () => {
     const dataDir = newDataDir();
     const cases: [string[], Record<string, string>, RegExp][] = [
-      [["--host", "0.0.0.0"], {}, /OUTRIDER_HOST 0\.0\.0\.0 [^\n]+ in the clear[^\n]+--trust-proxy/],
-      [[], { OUTRIDER_HOST: "192.168.0.1" }, /OUTRIDER_HOST 192\.168\.0\.1 [^\n]+ in the clear/],
-      [["--port", "http"], {}, /OUTRIDER_PORT must be a port/],
-      [[], { OUTRIDER_PORT: "65536" }, /OUTRIDER_PORT must be a port, at most 65535/],
+      [["--host", "0.0.0.0"], {}, /OUTRIDER_HOST 0\.0\.0\.0 [^\n]+ in clear text[^\n]+--trust-proxy/],
+      [[], { OUTRIDER_HOST: "192.168.0.1" }, /OUTRIDER_HOST 192\.168\.0\.1 [^\n]+ in clear text/],
+      [["--port", "http"], {}, /OUTRIDER_PORT must be a port number/],
+      [[], { OUTRIDER_PORT: "65536" }, /OUTRIDER_PORT must be a port number, at most 65535/],
       [[], { OUTRIDER_MASTER_KEY: marker }, /OUTRIDER_MASTER_KEY must be 32 bytes in base64/],
-      [[], { DATABASE_URL: `postgres://u:${marker}/@localhost/x` }, /DATABASE_URL cannot be read: escape/],
+      [
+        [],
+        { DATABASE_URL: `postgres://u:${marker}/@localhost/x` },
+        /DATABASE_URL is not a valid URL\. Escape/,
+      ],
       [[], { DATABASE_URL: `postgres://u:${marker}@127.0.0.1:1/x` }, /ECONNREFUSED 127\.0\.0\.1:1/],
     ];
     const outcomes = await Promise.all(
@@ -385,7 +410,7 @@ describe("a start that cannot succeed", () => {
   });
 });
 
-describe("on a PostgreSQL of one's own", () => {
+describe("on an external PostgreSQL", () => {
   let database: Awaited<ReturnType<typeof testDatabase>>;
   let environment: Record<string, string>;
   let five: Serving[] = [];
@@ -400,26 +425,30 @@ describe("on a PostgreSQL of one's own", () => {
   });
 
   afterAll(async () => {
-    await Promise.all(five.map((one) => one.end("SIGTERM")));
+    await Promise.all(five.map((running) => running.end("SIGTERM")));
     await database.drop();
   });
 
-  test("five servers that start at once all come up, and set up the database once", async () => {
-    five = await Promise.all(Array.from({ length: 5 }, () => up({ dataDir: newDataDir(), environment })));
-    expect(five.filter((one) => one.stdout().includes('"applied":[')).length).toBe(1);
-    const first = five.filter((one) => one.stderr().includes("made just now"));
+  test("five servers that start at once all become ready, and set up the database once", async () => {
+    five = await Promise.all(
+      Array.from({ length: 5 }, () => startServer({ dataDir: newDataDir(), environment })),
+    );
+    expect(five.filter((running) => running.stdout().includes('"applied":[')).length).toBe(1);
+    const first = five.filter((running) => running.stderr().includes("just created"));
     expect(first.length).toBe(1);
     expect(five.filter(({ dataDir }) => existsSync(join(dataDir, "key")))).toEqual(first);
     expect(five.filter(({ dataDir }) => existsSync(join(dataDir, "postgres")))).toEqual([]);
-    expect((await outrider(["person", "list"], environment)).stdout).toBe("admin@localhost\tAdmin\tadmin\n");
+    expect((await outrider(["admin", "list-users"], environment)).stdout).toBe(
+      "admin@localhost\tAdmin\tadmin\n",
+    );
   });
 
-  test("what one of them does, the others know", async () => {
+  test("changes on one server are visible on the others", async () => {
     const admin = keyOf(five.find(({ dataDir }) => existsSync(join(dataDir, "key")))?.dataDir as string);
     const [one, ...others] = five.map(({ origin }) => `${origin}/api/v1`);
-    const made = await call("POST", `${one}/agent/run`, { key: admin, body: { prompt: "Shared." } });
+    const created = await call("POST", `${one}/agent/run`, { key: admin, body: { prompt: "Shared." } });
     for (const other of others) {
-      const { body } = await call("GET", `${other}/agent/runs/${made.body.run_id}`, { key: admin });
+      const { body } = await call("GET", `${other}/agent/runs/${created.body.run_id}`, { key: admin });
       expect(body.prompt).toBe("Shared.");
     }
     const second = await call("POST", `${one}/keys`, { key: admin, body: { name: "n", type: "personal" } });
@@ -429,35 +458,37 @@ describe("on a PostgreSQL of one's own", () => {
     }
   });
 
-  test("a server with another master key is refused", async () => {
+  test("a server with another master key cannot start", async () => {
     const other = { ...environment, OUTRIDER_MASTER_KEY: randomBytes(32).toString("base64") };
-    const { code, stderr } = await refused({ dataDir: newDataDir(), environment: other });
+    const { code, stderr } = await failToStart({ dataDir: newDataDir(), environment: other });
     expect([code, stderr]).toEqual([
       1,
       "outrider: This database was set up with another master key. Start with the same OUTRIDER_MASTER_KEY, " +
-        "or with the data folder that holds its master.key.\n",
+        "or with the data folder that contains its master.key.\n",
     ]);
   });
 
-  test("all of them stop in peace", async () => {
-    expect(await Promise.all(five.map((one) => one.end("SIGTERM")))).toEqual(five.map(() => peaceful));
+  test("all servers exit cleanly", async () => {
+    expect(await Promise.all(five.map((running) => running.end("SIGTERM")))).toEqual(
+      five.map(() => cleanExit),
+    );
     for (const { dataDir } of five) await expectNothingOn(dataDir);
   });
 });
 
-describe("the logs of all of this", () => {
-  test("are JSON, one object a line", () => {
-    const lines = servers.flatMap((one) => one.stdout().split("\n").filter(Boolean));
+describe("the logs of all servers", () => {
+  test("have one JSON object per line", () => {
+    const lines = servers.flatMap((running) => running.stdout().split("\n").filter(Boolean));
     expect(lines.length).toBeGreaterThan(50);
     for (const line of lines)
       expect(JSON.parse(line)).toMatchObject({ time: expect.any(String), msg: expect.any(String) });
   });
 
-  test("hold no key, no secret and no prompt", () => {
-    const said = servers.map((one) => one.stdout() + one.stderr()).join("");
+  test("contain no key, secret or prompt", () => {
+    const output = servers.map((running) => running.stdout() + running.stderr()).join("");
     const database = readFileSync(join(home, "postgres.log"), "utf8");
-    expect(said + database).not.toContain(marker);
-    expect(said + database).not.toMatch(rawKey);
-    expect(said).not.toContain('"msg":"a request failed"');
+    expect(output + database).not.toContain(marker);
+    expect(output + database).not.toMatch(rawKey);
+    expect(output).not.toContain('"msg":"request failed"');
   });
 });

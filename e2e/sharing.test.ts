@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { call, keyOf, makeDataDir, patience, removeDataDir, type Serving, serve } from "./process.ts";
 
-/** A link in the hands of a stranger, at the real process: what it opens, and that its token stays out of every log. */
+/** Tests share links on a real server: what they show, and that their token appears in no log. */
 
 let dataDir: string;
 let server: Serving;
@@ -18,8 +18,8 @@ afterAll(() => removeDataDir(dataDir));
 
 const api = (path: string) => `${server.origin}/api/v1${path}`;
 
-test("a finished run is read by its link, whose token is in no log and no figure", async () => {
-  const body = { prompt: "RUN: echo seen by a stranger\nSAY: done" };
+test("a share link shows a finished run, and its token appears in no log or metric", async () => {
+  const body = { prompt: "RUN: echo shown to visitors\nSAY: done" };
   const { run_id } = (await call("POST", api("/agent/run"), { key, body })).body;
   await vi.waitFor(async () => {
     const { state } = (await call("GET", api(`/agent/runs/${run_id}`), { key })).body;
@@ -31,7 +31,7 @@ test("a finished run is read by its link, whose token is in no log and no figure
   const token = link.split("/").at(-1) as string;
 
   const { status, text } = await call("GET", link);
-  expect([status, text.includes("seen by a stranger")]).toEqual([200, true]);
+  expect([status, text.includes("shown to visitors")]).toEqual([200, true]);
   expect((await call("GET", `${link}/diff`)).status).toBe(200);
   expect((await call("GET", `${link}/elsewhere`)).status).toBe(404);
   expect((await call("POST", link)).status).toBe(405);
@@ -39,14 +39,14 @@ test("a finished run is read by its link, whose token is in no log and no figure
   expect((await call("DELETE", api(`/agent/runs/${run_id}/share`), { key })).status).toBe(204);
   expect((await call("GET", link)).status).toBe(404);
 
-  const figures = (await call("GET", `${server.origin}/metrics`, { key })).text;
-  expect(figures).toContain('operation="shared.transcript"');
+  const metrics = (await call("GET", `${server.origin}/metrics`, { key })).text;
+  expect(metrics).toContain('operation="shared.transcript"');
   await server.end("SIGTERM");
-  const said = server.stdout() + server.stderr();
+  const output = server.stdout() + server.stderr();
   const database = readFileSync(join(dataDir, "postgres.log"), "utf8");
-  expect(said).toContain('"operation":"shared.transcript"');
-  for (const place of [said, database, figures]) {
-    expect(place).not.toContain(token);
-    expect(place).not.toMatch(/\bors_/);
+  expect(output).toContain('"operation":"shared.transcript"');
+  for (const log of [output, database, metrics]) {
+    expect(log).not.toContain(token);
+    expect(log).not.toMatch(/\bors_/);
   }
 });

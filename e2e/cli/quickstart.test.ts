@@ -2,38 +2,36 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { startWorld, type World } from "../../packages/worker/test/world.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestInstallation, type TestInstallation } from "../../packages/worker/test/installation.ts";
 import { type Running, root, watch } from "../process.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
-
-let world: World;
+let installation: TestInstallation;
 let home: string;
 beforeAll(async () => {
-  world = await startWorld();
-  await world.worker();
+  installation = await startTestInstallation();
+  await installation.worker();
   home = mkdtempSync(join(tmpdir(), "outrider-quickstart-"));
   mkdirSync(join(home, "bin"));
   symlinkSync(join(root, "bin/outrider"), join(home, "bin/outrider"));
   mkdirSync(join(home, ".outrider"));
-  writeFileSync(join(home, ".outrider/key"), world.key);
+  writeFileSync(join(home, ".outrider/key"), installation.key);
 });
 afterAll(async () => {
-  await world?.stop();
+  await installation?.stop();
   rmSync(home, { recursive: true, force: true });
 });
 
 const page = readFileSync(join(root, "docs/cli.md"), "utf8");
 const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block as string);
 
-test("every line of the page on the command line works, one after the other", async () => {
+test("all commands in docs/cli.md work", async () => {
   expect(blocks.length).toBeGreaterThan(8);
-  // As a person would type them, but on the server of this test.
+  // Run the commands as a user would, against the server of this test.
   const script = ["set -euo pipefail", ...blocks].join("\n");
   const environment = {
     ...{ PATH: `${join(home, "bin")}:${process.env.PATH}`, HOME: home },
-    OUTRIDER_BASE_URL: `${world.origin}/api/v1`,
+    OUTRIDER_BASE_URL: `${installation.origin}/api/v1`,
   };
   const child = spawn("bash", ["-xc", script], {
     cwd: home,
@@ -52,7 +50,7 @@ test("every line of the page on the command line works, one after the other", as
   expect(readFileSync(join(home, "ci.key"), "utf8")).toMatch(/^orp_\w+\n$/);
 });
 
-test("the reference of all commands is what the commands say", () => {
+test("docs/cli-reference.md is up to date", () => {
   const { status, stderr } = spawnSync(process.execPath, [join(root, "scripts/cli-reference.ts"), "--check"]);
   expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: "" });
 });

@@ -1,4 +1,4 @@
-"""Runs a command in a terminal of its own: stdin is the keyboard, stdout the screen, the exit code its own."""
+"""Runs a command in a pseudo-terminal: stdin is the keyboard, stdout is the screen. Exits with its exit code."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ while True:
         try:
             shown = os.read(screen, 65536)
         except OSError:
-            break  # The command has ended, and the terminal with it.
+            break  # The command has exited.
         if not shown:
             break
         os.write(1, shown)

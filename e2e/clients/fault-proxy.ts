@@ -8,17 +8,17 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** One thing that goes wrong. It happens to the first requests that match, `times` times. */
+/** A fault to inject. It applies to the first matching requests, `times` times. */
 export type Fault = Wrong & {
   times?: number;
   /** Only requests with this method. */
   method?: string;
-  /** Only requests whose path holds this. */
+  /** Only requests whose path contains this. */
   path?: string;
 };
 
 type Wrong =
-  /** The proxy answers in the server's place; with `forwarded` after the server has done the work. */
+  /** The proxy responds itself. With `forwarded`, the server processes the request first. */
   | {
       kind: "answer";
       status: number;
@@ -26,17 +26,17 @@ type Wrong =
       body?: unknown;
       forwarded?: boolean;
     }
-  /** The connection is cut before the server hears of the request, or after it has done the work. */
+  /** The connection is closed before the request reaches the server, or after the server has processed it. */
   | { kind: "cut"; forwarded?: boolean }
-  /** Head and the first bytes of the body arrive, then the connection is cut. */
+  /** The connection is closed after the headers and the first bytes of the body. */
   | { kind: "cut_body"; after_bytes: number }
-  /** So many events of a stream arrive, then it is cut, or with `clean` ends as if all were said. */
+  /** The stream is closed after this many events. With `clean`, it ends normally. */
   | { kind: "cut_stream"; after_events: number; clean?: boolean }
-  /** So many events arrive, then nothing more, and the connection stays open. */
+  /** The stream sends nothing after this many events, but the connection stays open. */
   | { kind: "stall_stream"; after_events: number }
-  /** The server hears of it only after this time. */
+  /** The request reaches the server after this delay. */
   | { kind: "delay"; ms: number }
-  /** Somebody else's request is done first, with the same key. */
+  /** Another request is sent first, with the same key. */
   | { kind: "meanwhile"; request: { method: string; path: string; body: unknown } };
 
 export interface Seen {
@@ -47,15 +47,15 @@ export interface Seen {
 
 export interface FaultProxy {
   origin: string;
-  /** Replaces what is left of the faults before, and forgets which requests were seen. */
+  /** Replaces the remaining faults and clears the recorded requests. */
   set(faults: Fault[]): void;
   seen(): Seen[];
-  /** Requests whose answer is still under way. */
+  /** Requests whose response is not complete. */
   connections(): number;
   close(): Promise<void>;
 }
 
-/** Between a client and the real server. Programs in other languages set faults and read what was seen over HTTP:
+/** A proxy between client and server. Programs in other languages set faults and read recorded requests over HTTP:
  * `PUT /__proxy/faults` with a JSON array, `GET /__proxy/seen`. */
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   let faults: Fault[] = [];
@@ -85,6 +85,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
       await pass({ target, incoming, outgoing, body, fault: take(incoming) });
     }
   });
+  // An idle connection must not be closed while a client sends the next request on it.
+  server.keepAliveTimeout = 0;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
@@ -133,10 +135,10 @@ async function another(
 ): Promise<void> {
   const headers = { authorization: incoming.headers.authorization ?? "", "content-type": "application/json" };
   const { status } = await fetch(target + path, { method, headers, body: JSON.stringify(body) });
-  if (status >= 400) throw new Error(`The request meanwhile was answered with ${status}.`);
+  if (status >= 400) throw new Error(`The concurrent request returned ${status}.`);
 }
 
-/** Whether the client gave up while it waited. */
+/** Returns whether the client disconnected while waiting. */
 async function isGoneAfter(outgoing: ServerResponse, ms: number): Promise<boolean> {
   const waited = AbortSignal.timeout(ms);
   await Promise.race([once(outgoing, "close"), once(waited, "abort")]);
@@ -166,7 +168,7 @@ async function relay(response: IncomingMessage, { outgoing, fault }: Passing): P
   const cut = () => outgoing.socket?.destroy();
   let events = 0;
   let bytes = 0;
-  // Pieces are cut at the end of an event, so that "after two events" means two and not what came along with them.
+  // Split the data after each event, so that "after two events" means exactly two.
   for await (const piece of fault?.kind.endsWith("_stream") ? byEvent(response) : response) {
     let rest = piece as Buffer;
     if (fault?.kind === "cut_body") rest = rest.subarray(0, fault.after_bytes - bytes);

@@ -1,6 +1,6 @@
 /**
- * Where each operation of openapi.json is found in the clients: resource and method, in the spelling of Python; TypeScript
- * writes `createAndWait` for `create_and_wait`. One table, so that who knows one client knows the others.
+ * The resource and method of each operation of openapi.json in the clients, spelled as in Python. TypeScript uses
+ * `createAndWait` for `create_and_wait`. All clients share this table, so that they have the same methods.
  */
 export const operations: Record<string, string> = {
   createRun: "runs.create",
@@ -34,6 +34,7 @@ export const operations: Record<string, string> = {
   deleteSecret: "secrets.delete",
   listModels: "models.list",
   listSkills: "skills.list",
+  listAgents: "agents.list",
   listIdentities: "identities.list",
   createIdentity: "identities.create",
   getIdentity: "identities.get",
@@ -45,22 +46,22 @@ export const operations: Record<string, string> = {
   listWorkers: "workers.list",
   drainWorker: "workers.drain",
   getMe: "me.get",
-  listPeople: "people.list",
-  invitePerson: "people.invite",
-  updatePerson: "people.update",
-  deletePerson: "people.delete",
-  createSignInLink: "people.link",
+  listUsers: "users.list",
+  inviteUser: "users.invite",
+  updateUser: "users.update",
+  deleteUser: "users.delete",
+  createSignInLink: "users.link",
   getInstallation: "installation.get",
-  getBrake: "brake.get",
-  setBrake: "brake.set",
-  cancelRuns: "brake.cancel_runs",
+  getMaintenance: "maintenance.get",
+  setMaintenance: "maintenance.set",
+  cancelRuns: "maintenance.cancel_runs",
 };
 
-/** Operations that also stream, and the method that does it; a stream goes on by itself where it was cut. */
+/** Operations that can stream, with the streaming method. Streams reconnect automatically. */
 export const streams: Record<string, string> = {
   listEvents: "runs.stream",
   listBuildEvents: "builds.stream",
 };
 
-/** What the clients add to the operations. */
+/** Methods that the clients add to the operations. */
 export const additions: readonly string[] = ["runs.wait", "runs.create_and_wait"];

@@ -15,7 +15,7 @@ const documented = Object.values(document.paths as Record<string, Record<string,
   (path) => Object.values(path),
 );
 
-/** What a client offers, as `resource.method` in snake case. */
+/** The methods of a client, as `resource.method` in snake case. */
 const clients: Record<string, () => string[] | Promise<string[]>> = {
   TypeScript: typescript,
   Python: pythonOffers,
@@ -30,14 +30,14 @@ function typescript(): string[] {
   );
 }
 
-describe("the table of operations", () => {
-  test("has every operation of openapi.json and no other", () => {
+describe("operations table", () => {
+  test("lists exactly the operations of openapi.json", () => {
     const ids = documented.map(({ operationId }) => operationId);
     expect(ids.length).toBeGreaterThan(30);
     expect(Object.keys(operations).sort()).toEqual(ids.sort());
   });
 
-  test("has every operation that resumes a stream", () => {
+  test("lists every resumable stream", () => {
     const resumable = documented.filter(({ responses }) => responses["204"] && responses["200"]?.content);
     expect(Object.keys(streams).sort()).toEqual(resumable.map(({ operationId }) => operationId).sort());
   });
@@ -51,7 +51,7 @@ describe.each(Object.entries(clients))("the %s client", (_, offers) => {
     expect(wanted.filter((name) => !offered.has(name))).toEqual([]);
   });
 
-  test("has nothing that the table does not know", async () => {
+  test("has no methods beyond the table", async () => {
     expect((await offers()).filter((name) => !wanted.includes(name))).toEqual([]);
   });
 });

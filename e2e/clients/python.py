@@ -1,7 +1,7 @@
-"""The Python client, for the tests that compare the clients; see behaviour.ts and python.ts.
+"""Test driver for the Python clients; see behavior.ts and python.ts.
 
-`play sync|async` reads a stage as JSON and plays its table; `offers` tells which methods there are. Both
-answer in JSON.
+`run sync|async` reads its input as JSON from stdin and runs the behaviors. `methods` lists the methods of the
+client. Both print JSON.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ from outrider import APIStatusError, AsyncOutrider, BaseModel, Outrider
 OPTIONS = {"max_retries": "max_retries", "headers": "extra_headers", "idempotency_key": "idempotency_key"}
 
 
-async def play(stage: dict[str, Any], kind: type[Outrider] | type[AsyncOutrider]) -> list[dict[str, Any]]:
-    direct = kind(api_key=stage["key"], base_url=f"{stage['server']}/api/v1")
-    client = kind(api_key=stage["key"], base_url=f"{stage['proxy']}/api/v1")
-    remote = httpx.Client(base_url=stage["proxy"])
+async def run(
+    driver_input: dict[str, Any], kind: type[Outrider] | type[AsyncOutrider]
+) -> list[dict[str, Any]]:
+    direct = kind(api_key=driver_input["key"], base_url=f"{driver_input['server']}/api/v1")
+    client = kind(api_key=driver_input["key"], base_url=f"{driver_input['proxy']}/api/v1")
+    remote = httpx.Client(base_url=driver_input["proxy"], timeout=120)
     outcomes: list[dict[str, Any]] = []
-    for behaviour in stage["behaviours"]:
+    for behavior in driver_input["behaviors"]:
         saved: dict[str, Any] = {"unique": {"id": str(uuid.uuid4())}}
-        for each in behaviour.get("before", []):
+        for each in behavior.get("before", []):
             await make(direct, each, saved)
-        send_faults(remote, resolved(behaviour["faults"], saved))
+        send_faults(remote, resolved(behavior["faults"], saved))
         began = time.perf_counter()
         try:
-            outcome = {"value": await make(client, behaviour["call"], saved)}
+            outcome = {"value": await make(client, behavior["call"], saved)}
         except Exception as error:
             outcome = {"error": failure(error)}
         elapsed = (time.perf_counter() - began) * 1000
         seen = read_seen(remote)
-        after = [await make(direct, each, saved) for each in behaviour.get("after", [])]
+        after = [await make(direct, each, saved) for each in behavior.get("after", [])]
         keys = {each["headers"]["idempotency-key"] for each in seen if "idempotency-key" in each["headers"]}
         counts = {"requests": len(seen), "idempotency_keys": len(keys), "elapsed_ms": elapsed}
-        told = {"after": after} if after else {}
-        outcomes.append({"name": behaviour["name"], **outcome, **counts, **told})
-    await done(direct.close())
-    await done(client.close())
+        after_values = {"after": after} if after else {}
+        outcomes.append({"name": behavior["name"], **outcome, **counts, **after_values})
+    await resolve(direct.close())
+    await resolve(client.close())
     return outcomes
 
 
@@ -60,10 +62,10 @@ def read_seen(remote: httpx.Client) -> list[dict[str, Any]]:
 
 
 def failure(error: Exception) -> dict[str, Any]:
-    told: dict[str, Any] = {"class": type(error).__name__}
+    described: dict[str, Any] = {"class": type(error).__name__}
     if isinstance(error, APIStatusError):
-        told |= {"status": error.status_code} | ({"code": error.code} if error.code else {})
-    return told
+        described |= {"status": error.status_code} | ({"code": error.code} if error.code else {})
+    return described
 
 
 async def make(client: Any, written: dict[str, Any], saved: dict[str, Any]) -> Any:
@@ -94,15 +96,15 @@ async def value_of(client: Any, call: dict[str, Any]) -> Any:
     method = getattr(home.with_raw_response if call.get("raw") else home, call["method"])
     started = method(*call.get("args", []), **named(call, known))
     if "collect" in call:
-        return [plain(each) for each in await items(started, call["collect"])]
-    value = await done(started)
+        return [plain(each) for each in await collect(started, call["collect"])]
+    value = await resolve(started)
     if call.get("raw"):
         return {"status": value.status_code, "headers": dict(value.headers), "body": value.text}
     return plain(value)
 
 
 def named(call: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """The call's members as Python takes them; those that the method does not know go as extra ones."""
+    """Returns the arguments of the call. Fields that the method does not know become extra ones."""
     given: dict[str, Any] = {}
     if call["resource"] == "client":
         given |= {name: call[name] for name in ("body", "query") if name in call}
@@ -119,11 +121,11 @@ def named(call: dict[str, Any], known: set[str]) -> dict[str, Any]:
     return given
 
 
-async def done(value: Any) -> Any:
+async def resolve(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
-async def items(iterable: Any, limit: int) -> list[Any]:
+async def collect(iterable: Any, limit: int) -> list[Any]:
     found: list[Any] = []
     if hasattr(iterable, "__aiter__"):
         async for each in iterable:
@@ -139,7 +141,7 @@ async def items(iterable: Any, limit: int) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """As on the wire."""
+    """Returns a value as in the API."""
     if isinstance(value, str):
         return {"text": value}
     if isinstance(value, bytes):
@@ -164,7 +166,7 @@ def member_of(value: Any, name: str) -> Any:
     return value
 
 
-def offers() -> list[str]:
+def methods() -> list[str]:
     client = Outrider(api_key="none")
     resources = [name for name in dir(type(client)) if not name.startswith("_") and name not in dir(object)]
     homes = {name: getattr(client, name) for name in resources}
@@ -178,8 +180,8 @@ def offers() -> list[str]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["offers"]:
-        answer: Any = offers()
+    if sys.argv[1:] == ["methods"]:
+        answer: Any = methods()
     else:
-        answer = asyncio.run(play(json.load(sys.stdin), AsyncOutrider if "async" in sys.argv else Outrider))
+        answer = asyncio.run(run(json.load(sys.stdin), AsyncOutrider if "async" in sys.argv else Outrider))
     sys.stdout.write(json.dumps(answer))

@@ -2,28 +2,25 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startWorld, type World } from "../../packages/worker/test/world.ts";
+import { startTestInstallation, type TestInstallation } from "../../packages/worker/test/installation.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { interpreter, python } from "./python.ts";
 
-let world: World;
+let installation: TestInstallation;
 let proxy: FaultProxy;
 
 beforeAll(async () => {
-  world = await startWorld();
-  await world.worker();
-  proxy = await startFaultProxy(world.origin);
+  installation = await startTestInstallation();
+  await installation.worker();
+  proxy = await startFaultProxy(installation.origin);
 });
 
 afterAll(async () => {
   await proxy?.close();
-  await world?.stop();
+  await installation?.stop();
 });
 
-/** With the settings of the package, for what of it lies elsewhere too. */
-const checked = ["--config", "pyproject.toml", ".", "../../e2e/clients/python.py"];
-
-/** What someone writes who has installed the wheel. */
+/** Code of a user who installed the wheel. */
 const consumer = `
 import pathlib, sys
 import outrider
@@ -40,28 +37,22 @@ with Outrider() as client:
 `;
 
 describe("the Python client", () => {
-  test("does what its tests say, against the server behind the proxy", { timeout: 240_000 }, async () => {
+  test("passes its tests against the server behind the fault proxy", { timeout: 240_000 }, async () => {
     const environment = {
-      OUTRIDER_TEST_SERVER: world.origin,
+      OUTRIDER_TEST_SERVER: installation.origin,
       OUTRIDER_TEST_PROXY: proxy.origin,
-      OUTRIDER_TEST_KEY: world.key,
+      OUTRIDER_TEST_KEY: installation.key,
     };
-    const said = await python({ args: ["-m", "pytest", "-q"], environment });
-    expect(Number(/(\d+) passed/.exec(said)?.[1])).toBeGreaterThan(150);
+    const output = await python({ args: ["-m", "pytest", "-q"], environment });
+    expect(Number(/(\d+) passed/.exec(output)?.[1])).toBeGreaterThan(150);
   });
 
-  test("is what openapi.json and its asynchronous half make of it", { timeout: 60_000 }, async () => {
-    await python({ args: ["scripts/generate.py", "--check"] });
-  });
-
-  test("has types that mypy and pyright accept, and no findings of ruff", { timeout: 240_000 }, async () => {
-    await python({ args: ["-m", "ruff", "check", "--no-cache", ...checked] });
-    await python({ args: ["-m", "ruff", "format", "--no-cache", "--check", ...checked] });
+  test("passes mypy and pyright", { timeout: 240_000 }, async () => {
     await python({ args: ["-m", "mypy"] });
     await python({ args: ["-m", "pyright", "--pythonpath", interpreter] });
   });
 
-  test("works as a wheel in a fresh environment, and brings its types", { timeout: 240_000 }, async () => {
+  test("works as a typed wheel in a fresh environment", { timeout: 240_000 }, async () => {
     const made = mkdtempSync(join(tmpdir(), "outrider-wheel-"));
     try {
       await python({ args: ["-m", "build", "--wheel", "--no-isolation", "--outdir", made] });
@@ -76,7 +67,7 @@ describe("the Python client", () => {
       const house = join(made, "house");
       const by = join(house, "bin/python");
       await python({ args: ["-m", "venv", house] });
-      // Offline, its two dependencies come from where the tests have theirs; the package itself is not there.
+      // Use the dependencies of the test environment, which does not contain the package itself.
       const purelib = "import sysconfig; print(sysconfig.get_path('purelib'))";
       const [own = "", tests = ""] = await Promise.all([
         python({ args: ["-c", purelib], by }),
@@ -94,8 +85,8 @@ describe("the Python client", () => {
       ];
       const environment = {
         PYTHONPATH: "",
-        OUTRIDER_API_KEY: world.key,
-        OUTRIDER_BASE_URL: `${world.origin}/api/v1`,
+        OUTRIDER_API_KEY: installation.key,
+        OUTRIDER_BASE_URL: `${installation.origin}/api/v1`,
       };
       await python({ args: [...pip, join(made, wheel)], by, environment });
       const script = join(made, "consumer.py");

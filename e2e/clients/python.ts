@@ -1,21 +1,21 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { root, watch } from "../process.ts";
-import type { Outcome } from "./behaviour.ts";
-import type { Stage } from "./typescript.ts";
+import type { Outcome } from "./behavior.ts";
+import type { DriverInput } from "./typescript.ts";
 
 export const folder = join(root, "sdks/python");
 export const interpreter = join(root, ".tools/python/bin/python");
 
 interface Running {
   args: string[];
-  /** Another interpreter than the tests' own. */
+  /** Interpreter to use instead of the default one. */
   by?: string;
   environment?: Record<string, string>;
   input?: string;
 }
 
-/** Runs Python with the client's source on its path. What it has said is in the error, where it fails. */
+/** Runs Python with the source of the client on its path. On failure, the error contains its output. */
 export async function python({ args, by = interpreter, environment = {}, input }: Running): Promise<string> {
   const child = spawn(by, args, {
     cwd: folder,
@@ -40,11 +40,11 @@ export async function python({ args, by = interpreter, environment = {}, input }
 
 const script = join(import.meta.dirname, "python.py");
 
-/** Plays the table with one of the two Python clients. */
-export async function playPython(stage: Stage, kind: "sync" | "async"): Promise<Outcome[]> {
-  return JSON.parse(await python({ args: [script, "play", kind], input: JSON.stringify(stage) }));
+/** Runs the behaviors with one of the two Python clients. */
+export async function runPython(input: DriverInput, kind: "sync" | "async"): Promise<Outcome[]> {
+  return JSON.parse(await python({ args: [script, "run", kind], input: JSON.stringify(input) }));
 }
 
 export async function pythonOffers(): Promise<string[]> {
-  return JSON.parse(await python({ args: [script, "offers"] }));
+  return JSON.parse(await python({ args: [script, "methods"] }));
 }

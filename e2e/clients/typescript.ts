@@ -1,23 +1,23 @@
 import { APIStatusError, Outrider } from "@outrider/sdk";
-import type { Behaviour, Call, Outcome } from "./behaviour.ts";
+import type { Behavior, Call, Outcome } from "./behavior.ts";
 import type { Seen } from "./fault-proxy.ts";
 
-/** What a player of the table is told; those in other languages read it as JSON from their standard input. */
-export interface Stage {
+/** Input of a test driver. Drivers in other languages read it as JSON from stdin. */
+export interface DriverInput {
   /** The origin of the server itself. */
   server: string;
   /** The origin of the fault proxy before it. */
   proxy: string;
   key: string;
-  behaviours: Behaviour[];
+  behaviors: Behavior[];
 }
 
-/** Plays the table with the TypeScript SDK, one line after the other. */
-export async function playTypescript({ server, proxy, key, behaviours }: Stage): Promise<Outcome[]> {
+/** Runs the behaviors with the TypeScript SDK, one at a time. */
+export async function runTypescript({ server, proxy, key, behaviors }: DriverInput): Promise<Outcome[]> {
   const direct = new Outrider({ apiKey: key, baseURL: `${server}/api/v1`, logLevel: "off" });
   const client = new Outrider({ apiKey: key, baseURL: `${proxy}/api/v1`, logLevel: "off" });
   const outcomes: Outcome[] = [];
-  for (const { name, before = [], faults, call, after = [] } of behaviours) {
+  for (const { name, before = [], faults, call, after = [] } of behaviors) {
     const saved = new Map<string, unknown>([["unique", { id: crypto.randomUUID() }]]);
     const values: unknown[] = [];
     let result: Pick<Outcome, "value" | "error"> = {};
@@ -55,7 +55,7 @@ function failure(error: unknown): Pick<Outcome, "error"> {
   return { error: { class: name, status: error.status, ...(error.code ? { code: error.code } : {}) } };
 }
 
-/** What of a call's value is in the outcome. */
+/** Selects the part of a value that belongs to the outcome. */
 async function make(client: Outrider, written: Call, saved: Map<string, unknown>): Promise<unknown> {
   const call = resolved(written, saved) as Call;
   const value = await outcomeOf(call, start(client, call));
@@ -65,7 +65,7 @@ async function make(client: Outrider, written: Call, saved: Map<string, unknown>
   return Array.isArray(value) ? value.map((each) => shown(each, show)) : shown(value, show);
 }
 
-/** With `$name.member` replaced by what was saved. */
+/** Replaces `$name.member` with saved values. */
 function resolved(value: unknown, saved: Map<string, unknown>): unknown {
   if (typeof value === "string")
     return value.replaceAll(/\$(\w+)\.([\w.]*\w)/g, (_, name: string, member: string) =>
@@ -88,7 +88,7 @@ function start(client: Outrider, { resource, method, args = [], body, query, opt
   const home = (resource === "client" ? clients : clients[resource]) as Record<string, Method>;
   const call = (...given: unknown[]) => home[name]?.call(home, ...args, ...given);
   if (resource === "client") return call({ ...own, ...(body ? { body } : {}), ...(query ? { query } : {}) });
-  // A stream's query is its options; `transcript` and the lists have one before the options, a body goes there too.
+  // Streams take the query as options. Lists, `transcript` and calls with a body take it before the options.
   if (method === "stream") return call({ ...query, ...own });
   if (method === "transcript") return call(query?.format, own);
   const takesQuery = method === "list" && ["runs", "events"].includes(resource);

@@ -1,54 +1,58 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { within } from "../torture/within.ts";
-import type { Span } from "./level.ts";
-import type { World } from "./world.ts";
+import { waitFor } from "../chaos/wait-for.ts";
+import type { Span } from "./growth.ts";
+import type { Installation } from "./installation.ts";
 
-/** How long a server may take to serve again once its database does. */
+/** How long a server may take to accept writes after its database does. */
 const RECOVER_MS = 30_000;
-/** How long the address leads to a standby that is not promoted yet. */
+/** How long the address points to the standby before its promotion. */
 const READ_ONLY_MS = 1_000;
 
 export interface Outage extends Span {
   name: string;
-  /** Until the database took writes again. */
+  /** How long the database accepted no writes. */
   downMs: number;
-  /** From then on until both servers took them. */
+  /** How long it then took until both servers accepted writes. */
   recoveryMs: number;
 }
 
-/** PostgreSQL crashes and is started again on the same machine. */
-export function restartDatabase(world: World): Promise<Outage> {
-  return outage(world, "restart", () => world.pair.restart());
+/** Crashes PostgreSQL and starts it again on the same files. */
+export function restartDatabase(installation: Installation): Promise<Outage> {
+  return measureOutage(installation, "restart", () => installation.postgres.restart());
 }
 
 /**
- * The primary is lost for good. Its address moves to the standby, which is promoted a moment later: until then whoever
- * writes is refused by a database that reads very well.
+ * Loses the primary for good. Its address moves to the standby, which is promoted a moment later. Until then the database
+ * serves reads and rejects writes.
  */
-export function failOver(world: World): Promise<Outage> {
-  const { pair, address } = world;
-  return outage(world, "fail-over", async () => {
-    address.cut("broken");
-    await pair.losePrimary();
-    address.turnTo({ path: pair.standbySocket() });
-    address.heal();
+export function failOver(installation: Installation): Promise<Outage> {
+  const { postgres, address } = installation;
+  return measureOutage(installation, "failover", async () => {
+    address.disconnect("reset");
+    await postgres.losePrimary();
+    address.redirect({ path: postgres.standbySocket() });
+    address.restore();
     await pause(READ_ONLY_MS);
-    await pair.promote();
+    await postgres.promote();
   });
 }
 
-async function outage(world: World, name: string, strike: () => Promise<void>): Promise<Outage> {
+async function measureOutage(
+  installation: Installation,
+  name: string,
+  injectFault: () => Promise<void>,
+): Promise<Outage> {
   const from = Date.now();
-  await strike();
-  const up = Date.now();
-  await Promise.all(world.client.servers.map((server) => takesWrites(world, server, name)));
+  await injectFault();
+  const upAt = Date.now();
+  await Promise.all(installation.client.servers.map((server) => waitForWrites(installation, server, name)));
   const to = Date.now();
-  return { name, from, to, downMs: up - from, recoveryMs: to - up };
+  return { name, from, to, downMs: upAt - from, recoveryMs: to - upAt };
 }
 
-function takesWrites({ client }: World, server: string, after: string): Promise<void> {
-  return within(RECOVER_MS, `${server} takes writes after the ${after}`, async () => {
+function waitForWrites({ client }: Installation, server: string, after: string): Promise<void> {
+  return waitFor(RECOVER_MS, `${server} accepts writes after the ${after}`, async () => {
     const body = { name: `after the ${after}, ${randomUUID()}` };
     const reply = await client.send(server, {
       name: "probe",

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { type Db, openDb } from "@outrider/server/store/db";
-import type { Part } from "../torture/part.ts";
-import type { World } from "./world.ts";
+import { type Db, openDb } from "@outrider/server/store/connection/db";
+import type { SupervisedProcess } from "../chaos/supervised-process.ts";
+import type { Installation } from "./installation.ts";
 
-const EVERY_MS = 1_000;
+const INTERVAL_MS = 1_000;
 
-/** What one thing measured at one moment. */
+/** One measured value. */
 export interface Reading {
-  what: string;
+  gauge: string;
   at: number;
   value: number;
 }
@@ -17,53 +17,54 @@ export interface Gauges {
   stop(): Promise<void>;
 }
 
-/** Looks at every process from outside, once a second, and asks the servers and the database. */
-export function watchGauges(world: World): Gauges {
-  const { servers, workers, client, pair } = world;
+/** Samples every process, the metrics of the servers and the connections of the database once a second. */
+export function sampleGauges(installation: Installation): Gauges {
+  const { servers, workers, client, postgres } = installation;
   const readings: Reading[] = [];
-  const note = (what: string, value: number | undefined) => {
-    if (value !== undefined) readings.push({ what, at: Date.now(), value });
+  const record = (gauge: string, value: number | undefined) => {
+    if (value !== undefined) readings.push({ gauge, at: Date.now(), value });
   };
-  async function look() {
-    for (const part of [...servers, ...workers]) {
-      note(`memory of ${part.name}, MB`, memoryOf(part));
-      note(`file descriptors of ${part.name}`, descriptorsOf(part));
+  async function sample() {
+    for (const child of [...servers, ...workers]) {
+      record(`memory of ${child.name}, MB`, memoryOf(child));
+      record(`file descriptors of ${child.name}`, descriptorsOf(child));
     }
-    const told = await Promise.all(client.servers.map((url) => scrape(url, client.headers())));
-    for (const [index, text] of told.entries())
-      note(`heap of ${servers[index]?.name}, MB`, megabytes(valueIn(text, "nodejs_heap_size_used_bytes")));
-    // Any server knows what workers have last said.
-    const known = told.find((text) => text !== "") ?? "";
-    for (const { name } of workers) note(`heap of ${name}, MB`, megabytes(heapOfWorker(known, name)));
-    note("connections to PostgreSQL", await countConnections(pair.connection()));
+    const metrics = await Promise.all(client.servers.map((url) => scrape(url, client.headers())));
+    for (const [index, text] of metrics.entries())
+      record(`heap of ${servers[index]?.name}, MB`, megabytes(valueIn(text, "nodejs_heap_size_used_bytes")));
+    // Every server exposes the latest stats of all workers.
+    const workerMetrics = metrics.find((text) => text !== "") ?? "";
+    for (const { name } of workers)
+      record(`heap of ${name}, MB`, megabytes(heapOfWorker(workerMetrics, name)));
+    record("connections to PostgreSQL", await countConnections(postgres.connection()));
   }
-  let isOver = false;
-  let looking = Promise.resolve();
+  let isStopped = false;
+  let sampling = Promise.resolve();
   const ticker = setInterval(() => {
-    if (!isOver) looking = looking.then(look).catch(() => {});
-  }, EVERY_MS);
+    if (!isStopped) sampling = sampling.then(sample).catch(() => {});
+  }, INTERVAL_MS);
   return {
     readings,
     async stop() {
-      isOver = true;
+      isStopped = true;
       clearInterval(ticker);
-      await looking;
+      await sampling;
     },
   };
 }
 
-function memoryOf({ pid }: Part): number | undefined {
-  const kilobytes = read(() => /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+function memoryOf({ pid }: SupervisedProcess): number | undefined {
+  const kilobytes = tryRead(() => /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1_024;
 }
 
-function descriptorsOf({ pid }: Part): number | undefined {
-  return read(() => readdirSync(`/proc/${pid}/fd`).length);
+function descriptorsOf({ pid }: SupervisedProcess): number | undefined {
+  return tryRead(() => readdirSync(`/proc/${pid}/fd`).length);
 }
 
-function read<T>(look: () => T): T | undefined {
+function tryRead<T>(read: () => T): T | undefined {
   try {
-    return look();
+    return read();
   } catch {
     return undefined;
   }
@@ -78,8 +79,8 @@ function megabytes(bytes: number | undefined): number | undefined {
   return bytes === undefined ? undefined : bytes / 2 ** 20;
 }
 
-/** Undefined where the server does not answer now. */
-export async function metric(
+/** Returns undefined if the server does not answer. */
+export async function readMetric(
   url: string,
   headers: Record<string, string>,
   name: string,
@@ -87,7 +88,7 @@ export async function metric(
   return valueIn(await scrape(url, headers), name);
 }
 
-/** Nothing where the server does not answer now. */
+/** Returns an empty string if the server does not answer. */
 async function scrape(url: string, headers: Record<string, string>): Promise<string> {
   const signal = AbortSignal.timeout(5_000);
   const response = await fetch(`${url}/metrics`, { headers, signal }).catch(() => undefined);

@@ -1,81 +1,85 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Told } from "../torture/evidence.ts";
-import { type Random, randomFrom } from "../torture/random.ts";
+import type { Acknowledged } from "../chaos/history.ts";
+import { type Random, randomFrom } from "../chaos/random.ts";
 import type { Client } from "./client.ts";
-import { readToTheEnd, type Seen } from "./stream.ts";
+import { type ObservedStream, readToEnd } from "./read-stream.ts";
 
-const PEOPLE = 6;
+const USERS = 6;
 
-/** What the people who use the service were told and shown. */
-export interface Outcome {
-  told: Told;
-  seen: Seen[];
+/** What servers acknowledged to the simulated users, and the event streams that the users read. */
+export interface LoadResult {
+  acknowledged: Acknowledged;
+  streams: ObservedStream[];
 }
 
 /**
- * A few people at work until `until`. Each creates a run, reads along until it ends, looks at lists meanwhile, and
- * sometimes writes to the run or cancels it; then comes the next run. So the load follows what the service can take.
+ * Simulates a few users until `until`. Each creates a run, reads its events until it ends, and lists runs meanwhile.
+ * Some users send follow-ups or cancel the run. A user starts the next run when the last one has ended, so the load adapts
+ * to the capacity of the service.
  */
-export async function work(client: Client, until: number): Promise<Outcome> {
-  const outcome: Outcome = { told: { created: new Map(), followups: [], cancelled: [] }, seen: [] };
-  const person = async (_: unknown, index: number) => {
+export async function generateLoad(client: Client, until: number): Promise<LoadResult> {
+  const result: LoadResult = {
+    acknowledged: { created: new Map(), followups: [], cancelled: [] },
+    streams: [],
+  };
+  const user = async (_: unknown, index: number) => {
     const random = randomFrom(index + 1);
-    for (let count = 1; Date.now() < until && !client.isDone; count++) {
-      await oneRun({ client, random, outcome, name: `person-${index + 1}.run-${count}` });
+    for (let count = 1; Date.now() < until && !client.isStopped; count++) {
+      await driveRun({ client, random, result, name: `user-${index + 1}.run-${count}` });
     }
   };
-  await Promise.all(Array.from({ length: PEOPLE }, person));
-  return outcome;
+  await Promise.all(Array.from({ length: USERS }, user));
+  return result;
 }
 
-interface OneRun {
+interface RunOptions {
   client: Client;
   random: Random;
-  outcome: Outcome;
+  result: LoadResult;
   name: string;
 }
 
-async function oneRun({ client, random, outcome, name }: OneRun): Promise<void> {
-  const { told } = outcome;
-  const made = await client.insist({
+async function driveRun({ client, random, result, name }: RunOptions): Promise<void> {
+  const { acknowledged } = result;
+  const created = await client.sendUntilAnswered({
     ...{ name: "create", method: "POST", path: "/agent/run", idempotencyKey: name },
     body: { prompt: scriptOf(random, name), title: name },
   });
-  if (made.status !== 200) throw new Error(`${name} was refused: ${JSON.stringify(made.body)}`);
-  const runId: string = made.body.run_id;
-  told.created.set(name, runId);
-  const reading = readToTheEnd(client, runId, random);
-  await look(client, random, runId);
+  if (created.status !== 200) throw new Error(`${name} was rejected: ${JSON.stringify(created.body)}`);
+  const runId: string = created.body.run_id;
+  acknowledged.created.set(name, runId);
+  const reading = readToEnd(client, runId, random);
+  await readRunAndList(client, random, runId);
   for (let count = random.pick([0, 0, 1, 2]); count > 0; count--) {
     await pause(random.between(0, 400));
-    await followUp({ client, random, outcome, name: `${name}.followup-${count}` }, runId);
+    await followUp({ client, random, result, name: `${name}.followup-${count}` }, runId);
   }
-  await look(client, random, runId);
-  if (random.chance(0.15)) await cancel({ client, random, outcome, name: `${name}.cancel` }, runId);
-  outcome.seen.push(await reading);
+  await readRunAndList(client, random, runId);
+  if (random.chance(0.15)) await cancel({ client, random, result, name: `${name}.cancel` }, runId);
+  result.streams.push(await reading);
 }
 
-async function followUp({ client, random, outcome, name }: OneRun, runId: string): Promise<void> {
+async function followUp({ client, random, result, name }: RunOptions, runId: string): Promise<void> {
   const script = scriptOf(random, name);
-  const { status, body } = await client.insist({
+  const { status, body } = await client.sendUntilAnswered({
     ...{ name: "follow up", method: "POST", path: `/agent/runs/${runId}/followups`, idempotencyKey: name },
     body: { message: script, mode: random.pick(["auto", "queue"]) },
   });
-  if (status !== 200) throw new Error(`${name} was refused: ${JSON.stringify(body)}`);
-  outcome.told.followups.push({ followup_id: body.followup_id, run_id: runId, script });
+  if (status !== 200) throw new Error(`${name} was rejected: ${JSON.stringify(body)}`);
+  result.acknowledged.followups.push({ followup_id: body.followup_id, run_id: runId, script });
 }
 
-async function cancel({ client, outcome, name }: OneRun, runId: string): Promise<void> {
+async function cancel({ client, result, name }: RunOptions, runId: string): Promise<void> {
   const path = `/agent/runs/${runId}/cancel`;
-  const { status, body } = await client.insist({
+  const { status, body } = await client.sendUntilAnswered({
     ...{ name: "cancel", method: "POST", path, idempotencyKey: name },
   });
-  if (status === 200) outcome.told.cancelled.push(runId);
-  // It had ended before.
-  else if (status !== 409) throw new Error(`${name} was refused: ${JSON.stringify(body)}`);
+  if (status === 200) result.acknowledged.cancelled.push(runId);
+  // A conflict means that the run had already ended.
+  else if (status !== 409) throw new Error(`${name} was rejected: ${JSON.stringify(body)}`);
 }
 
-async function look(client: Client, random: Random, runId: string): Promise<void> {
+async function readRunAndList(client: Client, random: Random, runId: string): Promise<void> {
   const lists = [
     "",
     "?state=SUCCEEDED&limit=50",
@@ -84,15 +88,15 @@ async function look(client: Client, random: Random, runId: string): Promise<void
   ];
   for (const path of [`/agent/runs/${runId}`, `/agent/runs${random.pick(lists)}`]) {
     const name = path.includes("?") || path.endsWith("runs") ? "list" : "get";
-    const { status, body } = await client.insist({ name, method: "GET", path });
-    if (status !== 200) throw new Error(`GET ${path} was answered ${status}: ${JSON.stringify(body)}`);
+    const { status, body } = await client.sendUntilAnswered({ name, method: "GET", path });
+    if (status !== 200) throw new Error(`GET ${path} returned ${status}: ${JSON.stringify(body)}`);
   }
   await pause(random.between(50, 300));
 }
 
 function scriptOf(random: Random, name: string): string {
   const lines = [`RUN: /outside/step ${name}.step-1 ${random.between(50, 300)}`];
-  if (random.chance(0.3)) lines.unshift(`SAY: words of ${name}`);
+  if (random.chance(0.3)) lines.unshift(`SAY: message of ${name}`);
   if (random.chance(0.2)) lines.push(`RUN: /outside/step ${name}.step-2 ${random.between(50, 300)}`);
   return lines.join("\n");
 }

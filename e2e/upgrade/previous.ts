@@ -12,20 +12,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../process.ts";
 
-/**
- * The version that was released before this one. A release moves it on, together with `previousMigration` in
- * packages/server/test/schema.ts.
- */
-export const previous = "779ea856f513d7e2ed0ba3444fe4762320b5fda5";
+/** The previous version. Each release updates it, together with `previousMigration` in packages/server/test/schema.ts. */
+export const previous = "62db3daa7e81891168693adfcaa02f1f481800ef";
 
-/** Its files in a folder of their own, with the packages of this checkout. */
+/** Extracts the previous version to a temporary folder, which uses the installed packages of this checkout. */
 export function checkOutPrevious(): string {
   const git = (...args: string[]) => execFileSync("git", ["-C", root, ...args], { maxBuffer: 2 ** 28 });
   try {
     git("cat-file", "-e", `${previous}^{commit}`);
   } catch {
     throw new Error(
-      `This test runs the version before this one, commit ${previous}, which is not in the history of this checkout. Fetch it: git fetch --unshallow.`,
+      `This test runs the previous version, commit ${previous}, which is not in the history of this checkout. Run git fetch --unshallow.`,
     );
   }
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "outrider-previous-")));
@@ -33,7 +30,7 @@ export function checkOutPrevious(): string {
   execFileSync("tar", ["-x", "-C", folder], { input: git("archive", previous) });
   symlinkSync(join(root, ".tools"), join(folder, ".tools"));
   linkPackages(join(root, "node_modules"), join(folder, "node_modules"));
-  // A server serves no pages that were never built; whose pages they are is not what this is about.
+  // The server needs a built web app. This test does not use it, so the current build is sufficient.
   symlinkSync(join(root, "packages/web/dist"), join(folder, "packages/web/dist"));
   const own = join(folder, "node_modules/@outrider");
   mkdirSync(own);
@@ -45,7 +42,7 @@ export function checkOutPrevious(): string {
   return folder;
 }
 
-/** All but our own, which are other versions of the same. */
+/** Links all packages except our own, of which the previous version has its own copies. */
 function linkPackages(from: string, to: string) {
   mkdirSync(to);
   for (const name of readdirSync(from)) {

@@ -6,19 +6,19 @@ import { testDatabase } from "../../packages/server/test/server.ts";
 import { call, keyOf, makeDataDir, patience, type Running, removeDataDir, root, run } from "../process.ts";
 import { checkOutPrevious } from "./previous.ts";
 
-/** Two servers on one database, the version before and this one, and a worker of each. */
-describe("the version before and this one, side by side", { timeout: 120_000 }, () => {
+/** Runs servers of both versions on one database, and workers of both versions. */
+describe("the previous and the current version together", { timeout: 120_000 }, () => {
   let database: Awaited<ReturnType<typeof testDatabase>>;
   let dataDir: string;
   let folder: string;
   let key: string;
   let workerKey: string;
   let early: string;
-  const origins = { before: "", now: "" };
+  const origins = { previous: "", current: "" };
   const running: Running[] = [];
   const masterKey = randomBytes(32).toString("base64");
   type Version = keyof typeof origins;
-  const bin = (version: Version) => join(version === "before" ? folder : root, "bin/outrider");
+  const bin = (version: Version) => join(version === "previous" ? folder : root, "bin/outrider");
 
   async function startServer(version: Version) {
     const environment = {
@@ -30,107 +30,108 @@ describe("the version before and this one, side by side", { timeout: 120_000 }, 
     };
     const server = run(["serve", "--port", "0", "--data-dir", dataDir], environment, bin(version));
     running.push(server);
-    await server.says("Outrider listens on ");
-    origins[version] = /Outrider listens on (https?:\S+)/.exec(server.stderr())?.[1] as string;
+    // The two versions print this line in different words.
+    await server.waitForOutput(" on http");
+    origins[version] = /^Outrider .* on (https?:\S+)/m.exec(server.stderr())?.[1] as string;
     return server;
   }
 
   async function startWorker(version: Version, at: Version) {
-    const place = join(dataDir, `worker-${version}-${randomBytes(2).toString("hex")}`);
-    const args = ["worker", "--server", origins[at], "--name", version, "--data-dir", place];
+    const folder = join(dataDir, `worker-${version}-${randomBytes(2).toString("hex")}`);
+    const args = ["worker", "--server", origins[at], "--name", version, "--data-dir", folder];
     const worker = run(args, { OUTRIDER_WORKER_KEY: workerKey }, bin(version));
     running.push(worker);
-    await worker.says("ready for runs");
+    await worker.waitForOutput("ready for runs");
     return worker;
   }
 
-  const ask = (at: Version, method: string, path: string, body?: unknown) =>
+  const request = (at: Version, method: string, path: string, body?: unknown) =>
     call(method, `${origins[at]}/api/v1${path}`, { key, ...(body === undefined ? {} : { body }) });
 
   async function create(at: Version, prompt: string): Promise<string> {
-    const made = await ask(at, "POST", "/agent/run", { prompt });
-    expect(made.text).toContain("run_id");
-    return made.body.run_id;
+    const created = await request(at, "POST", "/agent/run", { prompt });
+    expect(created.text).toContain("run_id");
+    return created.body.run_id;
   }
 
-  async function ended(at: Version, runId: string) {
-    const look = async () => (await ask(at, "GET", `/agent/runs/${runId}`)).body;
-    await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await look()).state), patience);
-    return look();
+  async function waitForEnd(at: Version, runId: string) {
+    const readRun = async () => (await request(at, "GET", `/agent/runs/${runId}`)).body;
+    await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await readRun()).state), patience);
+    return readRun();
   }
 
   beforeAll(async () => {
     folder = checkOutPrevious();
     database = await testDatabase();
     dataDir = makeDataDir();
-    await startServer("before");
+    await startServer("previous");
     key = keyOf(dataDir);
-    workerKey = (await ask("before", "POST", "/keys", { name: "w", type: "worker" })).body.key;
-    early = await create("before", "SAY: from before");
-    await startServer("now");
+    workerKey = (await request("previous", "POST", "/keys", { name: "w", type: "worker" })).body.key;
+    early = await create("previous", "SAY: early");
+    await startServer("current");
   }, 120_000);
 
   afterAll(async () => {
-    // Workers first: they hand back what they have to servers that live.
-    for (const one of running.reverse()) await one.end("SIGTERM");
+    // Stops the workers first, while there are servers to which they can return their runs.
+    for (const process of running.reverse()) await process.end("SIGTERM");
     await database?.drop();
     if (dataDir) removeDataDir(dataDir);
     if (folder) rmSync(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test("the server before goes on with the database that this one has migrated", async () => {
-    const runId = await create("before", "SAY: hello");
-    for (const at of ["before", "now"] as const) {
-      expect((await ask(at, "GET", `/agent/runs/${early}`)).body.prompt).toBe("SAY: from before");
-      const { runs } = (await ask(at, "GET", "/agent/runs?q=hello")).body;
-      expect(runs.map((one: { run_id: string }) => one.run_id)).toEqual([runId]);
+  test("the previous server continues to use the migrated database", async () => {
+    const runId = await create("previous", "SAY: hello");
+    for (const at of ["previous", "current"] as const) {
+      expect((await request(at, "GET", `/agent/runs/${early}`)).body.prompt).toBe("SAY: early");
+      const { runs } = (await request(at, "GET", "/agent/runs?q=hello")).body;
+      expect(runs.map(({ run_id }: { run_id: string }) => run_id)).toEqual([runId]);
     }
     const message = { message: "SAY: more" };
-    expect((await ask("before", "POST", `/agent/runs/${runId}/followups`, message)).status).toBe(200);
+    expect((await request("previous", "POST", `/agent/runs/${runId}/followups`, message)).status).toBe(200);
     const environment = { name: "e", variables: { A: "b" } };
-    expect((await ask("before", "POST", "/agent/environments", environment)).status).toBe(201);
-    expect((await ask("before", "POST", `/agent/runs/${runId}/cancel`)).status).toBe(200);
-    expect((await ask("before", "DELETE", `/agent/runs/${runId}`)).status).toBe(204);
-    expect((await ask("now", "GET", `/agent/runs/${runId}`)).status).toBe(404);
+    expect((await request("previous", "POST", "/agent/environments", environment)).status).toBe(201);
+    expect((await request("previous", "POST", `/agent/runs/${runId}/cancel`)).status).toBe(200);
+    expect((await request("previous", "DELETE", `/agent/runs/${runId}`)).status).toBe(204);
+    expect((await request("current", "GET", `/agent/runs/${runId}`)).status).toBe(404);
   });
 
-  test("a server of the version before also starts on it", async () => {
-    const again = await startServer("before");
-    expect((await ask("before", "GET", "/agent/runs")).status).toBe(200);
-    expect(again.stderr()).not.toMatch(/"level":(50|60)/);
+  test("a server of the previous version starts on the migrated database", async () => {
+    const restarted = await startServer("previous");
+    expect((await request("previous", "GET", "/agent/runs")).status).toBe(200);
+    expect(restarted.stderr()).not.toMatch(/"level":(50|60)/);
   });
 
   const script = "RUN: echo one > a.txt\nSAY: first";
-  const more = "RUN: cat a.txt\nSAY: second";
+  const nextScript = "RUN: cat a.txt\nSAY: second";
 
   test.each([
-    ["a worker of the version before works for this server", "before", "now"],
-    ["a worker of this version works for the server before", "now", "before"],
-  ] as const)("%s, turn after turn, with its files", async (_, version, at) => {
-    const other = at === "now" ? "before" : "now";
+    ["a worker of the previous version works with the current server", "previous", "current"],
+    ["a worker of the current version works with the previous server", "current", "previous"],
+  ] as const)("%s, and restores files in the next turn", async (_, version, at) => {
+    const other = at === "current" ? "previous" : "current";
     const worker = await startWorker(version, at);
     const runId = await create(other, script);
-    const first = await ended(at, runId);
+    const first = await waitForEnd(at, runId);
     expect(first).toMatchObject({ state: "SUCCEEDED", turns: 1 });
-    await ask(other, "POST", `/agent/runs/${runId}/followups`, { message: more });
-    await vi.waitUntil(async () => (await ended(at, runId)).turns === 2, patience);
-    expect(await ended(at, runId)).toMatchObject({ state: "SUCCEEDED", attempts: 1 });
+    await request(other, "POST", `/agent/runs/${runId}/followups`, { message: nextScript });
+    await vi.waitUntil(async () => (await waitForEnd(at, runId)).turns === 2, patience);
+    expect(await waitForEnd(at, runId)).toMatchObject({ state: "SUCCEEDED", attempts: 1 });
     const read = async (from: Version) =>
-      (await ask(from, "GET", `/agent/runs/${runId}/events?limit=1000`)).body.events;
-    expect(await read("before")).toEqual(await read("now"));
-    expect(JSON.stringify(await read("now"))).toContain("one\\n");
+      (await request(from, "GET", `/agent/runs/${runId}/events?limit=1000`)).body.events;
+    expect(await read("previous")).toEqual(await read("current"));
+    expect(JSON.stringify(await read("current"))).toContain("one\\n");
     expect((await worker.end("SIGTERM")).code).toBe(0);
   });
 
-  test("what a worker of one version began, one of the other finishes", async () => {
-    const first = await startWorker("before", "now");
-    const runId = await create("now", "RUN: echo begun > a.txt\nSLEEP: 8000\nRUN: cat a.txt\nSAY: done");
+  test("a worker of the current version resumes a run of a previous worker", async () => {
+    const first = await startWorker("previous", "current");
+    const runId = await create("current", "RUN: echo begun > a.txt\nSLEEP: 8000\nRUN: cat a.txt\nSAY: done");
     const log = async () =>
-      JSON.stringify((await ask("now", "GET", `/agent/runs/${runId}/events`)).body.events);
+      JSON.stringify((await request("current", "GET", `/agent/runs/${runId}/events`)).body.events);
     await vi.waitUntil(async () => (await log()).includes('"command.finished"'), patience);
     await first.end("SIGKILL");
-    await startWorker("now", "now");
-    expect(await ended("now", runId)).toMatchObject({ state: "SUCCEEDED", attempts: 2 });
-    expect((await ask("before", "GET", `/agent/runs/${runId}`)).body.attempts).toBe(2);
+    await startWorker("current", "current");
+    expect(await waitForEnd("current", runId)).toMatchObject({ state: "SUCCEEDED", attempts: 2 });
+    expect((await request("previous", "GET", `/agent/runs/${runId}`)).body.attempts).toBe(2);
   });
 });

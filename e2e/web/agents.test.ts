@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: WebWorld;
+let app: WebApp;
 
 beforeAll(async () => {
-  world = await startWebWorld();
+  app = await startWebApp();
 });
-afterAll(() => world?.stop());
+afterAll(() => app?.stop());
 
-const agents = async () => (await world.call("GET", "/agent/identities")).body.identities;
+const agents = async () => (await app.call("GET", "/agent/identities")).body.agents;
 
 describe("cloud agents", () => {
-  test("one is made with its defaults, and leads on to its first key", async () => {
-    const { body } = await world.call("POST", "/agent/environments", { body: { name: "nightly" } });
-    const { page, complaints } = await world.visit("/agents");
+  test("creates an agent with defaults and continues to its first key", async () => {
+    const { body } = await app.call("POST", "/agent/environments", { body: { name: "nightly" } });
+    const { page, consoleErrors } = await app.visit("/agents");
     await page.getByRole("heading", { name: "No cloud agents yet" }).waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "New cloud agent" }).click();
@@ -23,12 +21,12 @@ describe("cloud agents", () => {
     await page.getByLabel("Description").fill("Cuts the releases.");
     await page.getByLabel("Environment").selectOption("nightly");
     await page.getByLabel("Model").selectOption("scripted");
-    await page.getByLabel("Runs at once").fill("0");
+    await page.getByLabel("Concurrent runs").fill("0");
     await page.getByRole("button", { name: "Create cloud agent" }).click();
     await page.getByRole("alert").waitFor();
-    expect(await page.getByLabel("Runs at once").getAttribute("aria-invalid")).toBe("true");
+    expect(await page.getByLabel("Concurrent runs").getAttribute("aria-invalid")).toBe("true");
     await expectAccessible(page);
-    await page.getByLabel("Runs at once").fill("2");
+    await page.getByLabel("Concurrent runs").fill("2");
     await page.keyboard.press("Enter");
     await page.waitForURL((url) => url.pathname === "/keys");
     const [agent] = await agents();
@@ -40,12 +38,12 @@ describe("cloud agents", () => {
       max_concurrent_runs: 2,
     });
     expect(new URL(page.url()).searchParams.get("agent")).toBe(agent.uid);
-    expect(complaints.filter((each) => !each.includes("400 (Bad Request)"))).toEqual([]);
+    expect(consoleErrors.filter((each) => !each.includes("400 (Bad Request)"))).toEqual([]);
   });
 
-  test("one is changed by keyboard, and its runs are one press away", async () => {
-    const { body } = await world.call("POST", "/agent/identities", { body: { name: "changing" } });
-    const { page, complaints } = await world.visit("/agents", { theme: "dark", size: "phone" });
+  test("edits an agent by keyboard and opens its runs", async () => {
+    const { body } = await app.call("POST", "/agent/identities", { body: { name: "changing" } });
+    const { page, consoleErrors } = await app.visit("/agents", { theme: "dark", size: "phone" });
     const button = page.getByRole("button", { name: "Actions for changing" });
     await button.focus();
     await page.keyboard.press("Enter");
@@ -57,26 +55,26 @@ describe("cloud agents", () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await expectAccessible(page);
     await button.click();
-    await page.getByRole("menuitem", { name: "Its runs" }).click();
+    await page.getByRole("menuitem", { name: "View runs" }).click();
     await page.waitForURL((url) => url.pathname === "/runs");
     expect(page.url()).toContain(body.uid);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("deleting one names the keys that are revoked with it", async () => {
-    const { body: agent } = await world.call("POST", "/agent/identities", { body: { name: "leaving" } });
-    const { body: key } = await world.call("POST", "/keys", {
+  test("lists the keys that deleting an agent revokes", async () => {
+    const { body: agent } = await app.call("POST", "/agent/identities", { body: { name: "leaving" } });
+    const { body: key } = await app.call("POST", "/keys", {
       body: { name: "its only key", type: "agent", agent_uid: agent.uid },
     });
-    const me = () => fetch(`${world.origin}/api/v1/me`, { headers: { authorization: `Bearer ${key.key}` } });
+    const me = () => fetch(`${app.origin}/api/v1/me`, { headers: { authorization: `Bearer ${key.key}` } });
     expect((await me()).status).toBe(200);
-    const { page, complaints } = await world.visit("/agents");
+    const { page, consoleErrors } = await app.visit("/agents");
     await page.getByRole("button", { name: "Actions for leaving" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
     await page.getByRole("dialog").getByText("its only key").waitFor();
     await page.getByRole("button", { name: "Delete cloud agent" }).click();
     await page.getByRole("button", { name: "Actions for leaving" }).waitFor({ state: "detached" });
     expect((await me()).status).toBe(401);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 });

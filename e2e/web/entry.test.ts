@@ -1,86 +1,88 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { copied } from "./clipboard.ts";
-import { comeInByLink, invite, linkFor, PASSWORD, withoutRefusals } from "./people.ts";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { copied } from "./support/clipboard.ts";
+import { invite, linkFor, PASSWORD, signInByLink, withoutRejections } from "./support/users.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: WebWorld;
+let app: WebApp;
 
 beforeAll(async () => {
-  world = await startWebWorld();
+  app = await startWebApp();
 });
-afterAll(() => world?.stop());
+afterAll(() => app?.stop());
 
-const strange = { signedIn: false };
-const path = (url: string) => url.slice(world.origin.length);
+const signedOut = { signedIn: false };
+const path = (url: string) => url.slice(app.origin.length);
 
-describe("the first sign-in", () => {
-  test("a one-time link leads to a password, the welcome, and a finished first run", async () => {
-    const { page, context, complaints } = await world.visit(path(await linkFor(world)), strange);
+describe("first sign-in", () => {
+  test("goes from a one-time link to a password, the welcome page and a finished run", async () => {
+    const { page, context, consoleErrors } = await app.visit(path(await linkFor(app)), signedOut);
     await expectAccessible(page);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Welcome, Admin" }).waitFor();
     expect(page.url()).not.toContain("token");
     await page.getByLabel("New password").fill("password123");
-    await page.getByRole("button", { name: "Set the password" }).click();
-    await page
-      .getByRole("alert")
-      .getByText(/too easy to guess/)
-      .waitFor();
+    await page.getByRole("button", { name: "Set password" }).click();
+    await page.getByText(/^New password is too easy to guess/).waitFor();
+    await page.getByLabel("New password").and(page.locator("[aria-invalid=true]:focus")).waitFor();
     await page.getByLabel("New password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Set the password" }).click();
+    await page.getByRole("button", { name: "Set password" }).click();
 
     await page.getByRole("heading", { name: "Welcome to Outrider" }).waitFor();
-    await page.getByText("no LLM").waitFor();
-    await page.getByRole("heading", { name: "No worker is there yet" }).waitFor();
+    await page.getByText("not an LLM").waitFor();
+    await page.getByRole("heading", { name: "No worker connected" }).waitFor();
     await expectAccessible(page);
-    await world.worker();
-    await page.getByRole("heading", { name: "A worker is ready" }).waitFor();
-    await page.getByRole("button", { name: "Start the first run" }).click();
+    await app.worker();
+    await page.getByRole("heading", { name: "Worker ready" }).waitFor();
+    await page.getByRole("button", { name: "Start first run" }).click();
     await page.getByText("$ sh hello.sh").waitFor();
     await page
       .getByText(/Hello from a sandbox/)
       .last()
       .waitFor();
-    await page.getByRole("heading", { name: "Your first run is finished" }).waitFor();
+    await page.getByRole("heading", { name: "First run finished" }).waitFor();
     await expectAccessible(page);
-    for (const next of ["Make an environment", "Make a key", "Invite people"]) {
+    for (const next of ["Create an environment", "Create a key", "Invite users"]) {
       await page.getByRole("link", { name: next }).waitFor();
     }
-    const { runs } = (await world.call("GET", "/agent/runs?limit=1")).body;
+    const { runs } = (await app.call("GET", "/agent/runs?limit=1")).body;
     expect(runs[0]).toMatchObject({ title: "First run", state: "SUCCEEDED", source: "WEB_APP" });
-    expect(withoutRefusals(complaints)).toEqual(complaints.filter((text) => /status of 400/.test(text)));
+    expect(withoutRejections(consoleErrors)).toEqual(
+      consoleErrors.filter((text) => /status of 400/.test(text)),
+    );
 
-    // Never in the way again.
+    // The welcome page is not offered again.
     await page.goto("/login");
-    await page.waitForURL(`${world.origin}/`);
+    await page.waitForURL(`${app.origin}/`);
     await context.close();
   });
 });
 
 describe("sign-in", () => {
-  test("a password leads to what was asked for, and a wrong one is told from nothing else", async () => {
-    const { page, context, complaints } = await world.visit("/login?next=%2Fkeys%3Fshow%3Dmine", strange);
-    await page.getByLabel("E-mail address").fill("admin@localhost");
+  test("opens the requested page after a password, and rejects a wrong one without details", async () => {
+    const { page, context, consoleErrors } = await app.visit("/login?next=%2Fkeys%3Fshow%3Dmine", signedOut);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    for (const text of ["Email address is required.", "Password is required."])
+      await page.getByText(text, { exact: true }).waitFor();
+    await page.getByLabel("Email address").and(page.locator("[aria-invalid=true]:focus")).waitFor();
+    await page.getByLabel("Email address").fill("admin@localhost");
     await page.getByLabel("Password").fill("not the password");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("The e-mail address or the password is not right.").waitFor();
-    expect(await page.getByLabel("E-mail address").inputValue()).toBe("admin@localhost");
+    await page.getByRole("alert").getByText("The email address or password is incorrect.").waitFor();
+    expect(await page.getByLabel("Email address").inputValue()).toBe("admin@localhost");
     await expectAccessible(page);
     await page.getByLabel("Password").fill(PASSWORD);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Keys" }).waitFor();
-    expect(page.url()).toBe(`${world.origin}/keys?show=mine`);
-    expect(withoutRefusals(complaints)).toEqual([]);
+    expect(page.url()).toBe(`${app.origin}/keys?show=mine`);
+    expect(withoutRejections(consoleErrors)).toEqual([]);
 
     await page.goto("/login");
-    await page.waitForURL(`${world.origin}/`);
+    await page.waitForURL(`${app.origin}/`);
     await context.close();
   });
 
-  test("only places of our own are gone on to", async () => {
-    const { page, context } = await world.visit("/keys");
+  test("redirects only to paths of this app", async () => {
+    const { page, context } = await app.visit("/keys");
     const elsewhere = [
       "https://example.com/",
       "//example.com",
@@ -92,34 +94,34 @@ describe("sign-in", () => {
     for (const next of elsewhere) {
       await page.goto(`/login?next=${encodeURIComponent(next)}`);
       await page.waitForURL(({ pathname }) => pathname === "/" || pathname === "/welcome");
-      expect(new URL(page.url()).origin).toBe(world.origin);
+      expect(new URL(page.url()).origin).toBe(app.origin);
     }
     await context.close();
   });
 
-  test("a link that was spent says so, and offers the other way in", async () => {
-    const link = path(await linkFor(world));
-    const first = await world.visit(link, strange);
+  test("explains that a link was used, and offers the password form", async () => {
+    const link = path(await linkFor(app));
+    const first = await app.visit(link, signedOut);
     await first.page.getByRole("button", { name: "Sign in" }).click();
-    await first.page.waitForURL(`${world.origin}/`);
+    await first.page.waitForURL(`${app.origin}/`);
     await first.context.close();
-    const { page, context } = await world.visit(link, strange);
+    const { page, context } = await app.visit(link, signedOut);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page
       .getByRole("alert")
-      .getByText(/it was used, replaced, or its time is over/)
+      .getByText(/was used or replaced, or it has expired/)
       .waitFor();
     await page.getByRole("button", { name: "Use a password instead" }).click();
     await page.getByLabel("Password").waitFor();
     await context.close();
   });
 
-  test("too many tries are told when to come back", async () => {
-    await invite(world, "guessed@example.com", "Guessed");
-    const { page, context } = await world.visit("/login", strange);
-    await page.getByLabel("E-mail address").fill("guessed@example.com");
+  test("says when to retry after too many attempts", async () => {
+    await invite(app, "guessed@example.com", "Guessed");
+    const { page, context } = await app.visit("/login", signedOut);
+    await page.getByLabel("Email address").fill("guessed@example.com");
     const guess = (password: string) =>
-      fetch(`${world.origin}/api/v1/auth/sign-in`, {
+      fetch(`${app.origin}/api/v1/auth/sign-in`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ email: "guessed@example.com", password }),
@@ -134,52 +136,52 @@ describe("sign-in", () => {
     await context.close();
   });
 
-  test("a page behind the door leads to sign-in and back, and signing out closes it", async () => {
-    const { page, context } = await world.visit("/settings?section=models", strange);
+  test("returns to the page that required sign-in, and requires it again after signing out", async () => {
+    const { page, context } = await app.visit("/settings?section=models", signedOut);
     await page.waitForURL(/\/login\?next=/);
-    await page.getByLabel("E-mail address").fill("admin@localhost");
+    await page.getByLabel("Email address").fill("admin@localhost");
     await page.getByLabel("Password").fill(PASSWORD);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.waitForURL(`${world.origin}/settings?section=models`);
-    await page.getByRole("link", { name: "You" }).click();
+    await page.waitForURL(`${app.origin}/settings?section=models`);
+    await page.getByRole("link", { name: "Account" }).click();
     await page.getByRole("button", { name: "Sign out" }).click();
-    await page.waitForURL(`${world.origin}/login`);
+    await page.waitForURL(`${app.origin}/login`);
     await page.goto("/keys");
     await page.waitForURL(/\/login\?next=/);
     await context.close();
   });
 });
 
-describe("people", () => {
-  test("an admin invites somebody into a second browser, changes the role, and removes them, which signs them out", async () => {
-    const admin = await world.visit(path(await linkFor(world)), strange);
+describe("users", () => {
+  test("lets an admin invite a user, change the role, and remove the user, which signs them out", async () => {
+    const admin = await app.visit(path(await linkFor(app)), signedOut);
     await admin.page.getByRole("button", { name: "Sign in" }).click();
-    await admin.page.waitForURL(`${world.origin}/`);
-    await admin.page.goto("/settings?section=people");
+    await admin.page.waitForURL(`${app.origin}/`);
+    await admin.page.goto("/settings?section=users");
     await admin.page.getByRole("button", { name: "Invite" }).click();
     const dialog = admin.page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("Reviewer");
-    await dialog.getByLabel("E-mail address").fill("reviewer@example.com");
-    await dialog.getByRole("button", { name: "Make the link" }).click();
+    await dialog.getByLabel("Email address").fill("reviewer@example.com");
+    await dialog.getByRole("button", { name: "Create link" }).click();
     await dialog.getByRole("heading", { name: "Sign-in link for Reviewer" }).waitFor();
     await expectAccessible(admin.page);
     await dialog.getByRole("button", { name: "Copy link" }).click();
     const link = await copied(admin.page);
     await dialog.getByRole("button", { name: "Done" }).click();
 
-    const second = await world.visit(path(link), strange);
-    await comeInByLink(second.page);
+    const second = await app.visit(path(link), signedOut);
+    await signInByLink(second.page);
     await second.page.getByRole("navigation").getByRole("link", { name: "Home" }).first().waitFor();
     await second.page.goto("/settings");
     await second.page.getByRole("heading", { name: "Profile" }).waitFor();
     await second.page.getByText("Member", { exact: true }).waitFor();
-    expect(await second.page.getByRole("link", { name: "People" }).count()).toBe(0);
+    expect(await second.page.getByRole("link", { name: "Users" }).count()).toBe(0);
 
     const row = admin.page.getByRole("row", { name: /reviewer@example.com/ });
     await row.getByLabel("Role of Reviewer").selectOption("Admin");
-    await admin.page.getByText("Reviewer is an admin now").waitFor();
+    await admin.page.getByText("Reviewer is now an admin").waitFor();
     await second.page.reload();
-    await second.page.getByRole("link", { name: "People" }).click();
+    await second.page.getByRole("link", { name: "Users" }).click();
     await second.page
       .getByRole("row", { name: /reviewer@example.com/ })
       .getByText("You")
@@ -191,7 +193,7 @@ describe("people", () => {
     await row.waitFor({ state: "detached" });
     await second.page.reload();
     await second.page.waitForURL(/\/login\?next=/);
-    expect(admin.complaints).toEqual([]);
+    expect(admin.consoleErrors).toEqual([]);
     await admin.context.close();
     await second.context.close();
   });

@@ -1,35 +1,35 @@
-import { addPerson } from "@outrider/server/engine/welcome";
+import { addUser } from "@outrider/server/engine/operations/bootstrap";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { patience } from "../../packages/worker/test/world.ts";
-import { expectAccessible, patient, startWebWorld, type WebWorld } from "./world.ts";
+import { patience } from "../../packages/worker/test/installation.ts";
+import { expectAccessible, pageTimeout, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: WebWorld;
+let app: WebApp;
 
 beforeAll(async () => {
-  world = await startWebWorld();
+  app = await startWebApp();
 });
-afterAll(() => world?.stop());
+afterAll(() => app?.stop());
 
 async function make(body: object): Promise<string> {
-  const reply = await world.call("POST", "/agent/environments", { body });
+  const reply = await app.call("POST", "/agent/environments", { body });
   expect(reply.status).toBe(201);
   return reply.body.environment_id;
 }
-const stored = async (id: string) => (await world.call("GET", `/agent/environments/${id}`)).body;
+const stored = async (id: string) => (await app.call("GET", `/agent/environments/${id}`)).body;
 
-describe("the form of an environment", () => {
-  test("what the API refuses stands at its field, and nothing that was typed is lost", async () => {
+describe("environment form", () => {
+  test("shows API errors at their fields and keeps what was typed", async () => {
     const id = await make({ name: "fields" });
-    const { page, complaints } = await world.visit(`/environments/${id}`);
+    const { page, consoleErrors } = await app.visit(`/environments/${id}`);
     await page.getByRole("button", { name: "Add repository" }).click();
     await page.getByLabel("Repository 1", { exact: true }).fill("not an address");
     await page.getByRole("radio", { name: /Only these domains/ }).check();
     await page.getByLabel("Domain 1", { exact: true }).fill("https://example.com/");
     await page.getByLabel("Memory (MB)").fill("1");
     await page.getByRole("button", { name: "Save changes" }).click();
-    await page.getByRole("alert").getByText("3 things need correcting").waitFor();
+    await page.getByRole("alert").getByText("3 fields need attention").waitFor();
+    await page.getByText("Memory must be at least 64.", { exact: true }).waitFor();
+    await page.getByText("Domain 1 must be a domain such as example.com or *.example.com.").waitFor();
     for (const label of ["Repository 1", "Domain 1", "Memory (MB)"]) {
       expect(await page.getByLabel(label, { exact: true }).getAttribute("aria-invalid")).toBe("true");
     }
@@ -40,36 +40,104 @@ describe("the form of an environment", () => {
     await page.getByLabel("Domain 1", { exact: true }).fill("*.example.com");
     await page.getByLabel("Memory (MB)").fill("512");
     await page.getByRole("button", { name: "Save changes" }).click();
-    await page.getByText("Everything is saved").waitFor();
+    await page.getByText("All changes saved").waitFor();
     expect(await stored(id)).toMatchObject({
       repos: [{ owner: "acme", repo: "site" }],
       network: { mode: "allowlist", allow: ["*.example.com"] },
       resources: { memory_mb: 512 },
     });
-    // The browser itself notes each refusal.
-    expect(complaints.filter((each) => !each.includes("400 (Bad Request)"))).toEqual([]);
+    // The browser logs each rejected request.
+    expect(consoleErrors.filter((each) => !each.includes("400 (Bad Request)"))).toEqual([]);
   });
 
-  test("rows are put in order by keyboard, and the focus stays with the row", async () => {
+  test("shows an error at its row even if empty rows precede it", async () => {
+    const { page, consoleErrors } = await app.visit("/environments/new");
+    await page.getByLabel("Name", { exact: true }).fill("rows");
+    for (const name of ["", "COLOR", "COLOR", "1ST"]) {
+      await page.getByRole("button", { name: "Add variable" }).click();
+      await page
+        .getByLabel(/^Name \d$/)
+        .last()
+        .fill(name);
+    }
+    await page.getByRole("radio", { name: /Only these domains/ }).check();
+    await page.getByRole("button", { name: "Create environment" }).click();
+    await page.getByText("Name 2 is repeated; remove one of them.", { exact: true }).waitFor();
+    await page.getByText(/^Name 4 has an invalid name/).waitFor();
+    await page.getByText(/^Domain 1 is required/).waitFor();
+    await page.getByRole("button", { name: "Remove variable 3" }).click();
+    await page.getByLabel("Name 3", { exact: true }).fill("FIRST");
+    await page.getByLabel("Value 3", { exact: true }).fill(" spaces ");
+    await page.getByLabel("Domain 1", { exact: true }).fill("example.com");
+    await page.getByRole("button", { name: "Create environment" }).click();
+    await page.getByRole("heading", { name: "rows" }).waitFor();
+    const id = new URL(page.url()).pathname.split("/").at(-1) as string;
+    const environment = await stored(id);
+    expect(environment).toMatchObject({
+      variables: { COLOR: "", FIRST: " spaces " },
+      network: { mode: "allowlist", allow: ["example.com"] },
+    });
+    expect(environment.resources).toBeUndefined();
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test.each([
+    ["light", "desktop"],
+    ["dark", "phone"],
+  ] as const)("keeps the buttons of a row in place when it shows an error (%s, %s)", async (theme, size) => {
+    const { page } = await app.visit("/environments/new", { theme, size });
+    await page.getByLabel("Name", { exact: true }).fill("steady");
+    await page.getByRole("button", { name: "Add variable" }).click();
+    for (const command of ["one", "two"]) {
+      await page.getByRole("button", { name: "Add command" }).click();
+      await page
+        .getByLabel(/^Command \d$/)
+        .last()
+        .fill(command);
+    }
+    await page.getByLabel("Name 1", { exact: true }).fill("1ST");
+    await page.getByLabel("Command 2", { exact: true }).fill("x".repeat(8_193));
+    const button = (name: string) => page.getByRole("button", { name });
+    // Positions relative to the control, because the page scrolls to the first error.
+    const offset = async (label: string, name: string) => {
+      const control = await page.getByLabel(label, { exact: true }).boundingBox();
+      const box = await button(name).boundingBox();
+      return { x: (box?.x ?? 0) - (control?.x ?? 0), y: (box?.y ?? 0) - (control?.y ?? 0) };
+    };
+    const offsets = () =>
+      Promise.all([
+        offset("Name 1", "Remove variable 1"),
+        offset("Command 2", "Move command 2 up"),
+        offset("Command 2", "Remove command 2"),
+      ]);
+    const before = await offsets();
+    expect(before.map(({ y }) => y)).toEqual([0, 0, 0]);
+    await button("Create environment").click();
+    await page.getByText(/^Name 1 has an invalid name/).waitFor();
+    await page.getByText(/^Command 2 must have at most/).waitFor();
+    expect(await offsets()).toEqual(before);
+  });
+
+  test("reorders rows by keyboard and keeps the focus on the row", async () => {
     const id = await make({ name: "ordered", setup_commands: ["first", "second", "third"] });
-    const { page, complaints } = await world.visit(`/environments/${id}`);
+    const { page, consoleErrors } = await app.visit(`/environments/${id}`);
     await page.getByRole("button", { name: "Move command 3 up" }).focus();
     await page.keyboard.press("Enter");
     await page.keyboard.press("Enter");
-    // At the top there is no further up: the focus waits at the way back.
+    // The first row cannot move up, so the focus goes to the button that moves it down.
     const focused = () => page.evaluate("document.activeElement.getAttribute('aria-label')");
     expect(await focused()).toBe("Move command 1 down");
     await page.getByRole("button", { name: "Remove command 3" }).press("Enter");
     expect(await focused()).toBe("Remove command 2");
     await page.keyboard.press("Control+Enter");
-    await page.getByText("Everything is saved").waitFor();
+    await page.getByText("All changes saved").waitFor();
     expect((await stored(id)).setup_commands).toEqual(["third", "first"]);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("leaving asks before changes are lost; a look at the builds keeps them", async () => {
+  test("asks before discarding changes, and keeps them when switching tabs", async () => {
     const id = await make({ name: "guarded" });
-    const { page, complaints } = await world.visit(`/environments/${id}`);
+    const { page, consoleErrors } = await app.visit(`/environments/${id}`);
     await page.getByLabel("Description").fill("half a thought");
     await page.getByRole("link", { name: "Builds" }).click();
     await page.getByRole("heading", { name: "Nothing to build" }).waitFor();
@@ -83,16 +151,18 @@ describe("the form of an environment", () => {
     await page.getByRole("button", { name: "Leave" }).click();
     await page.waitForURL("**/runs");
     expect((await stored(id)).description).toBeUndefined();
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("one is duplicated, and deleted after it is said what uses it", async () => {
+  test("duplicates an environment, and shows what uses it before deleting it", async () => {
     const id = await make({ name: "twin", description: "of two", setup_commands: ["true"] });
-    await world.call("POST", "/agent/identities", { body: { name: "nightly-bot", environment_id: id } });
-    const { page, complaints } = await world.visit(`/environments/${id}`, { theme: "dark", size: "phone" });
+    await app.call("POST", "/agent/identities", { body: { name: "nightly-bot", environment_id: id } });
+    const { page, consoleErrors } = await app.visit(`/environments/${id}`, { theme: "dark", size: "phone" });
     await page.getByRole("button", { name: "More actions" }).click();
     await page.getByRole("menuitem", { name: "Duplicate" }).click();
-    await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue(), patient).toBe("twin copy");
+    await expect
+      .poll(() => page.getByLabel("Name", { exact: true }).inputValue(), pageTimeout)
+      .toBe("twin copy");
     await expectAccessible(page);
     await page.getByRole("button", { name: "Create environment" }).click();
     await page.getByRole("heading", { name: "twin copy" }).waitFor();
@@ -101,7 +171,7 @@ describe("the form of an environment", () => {
     await page.getByRole("menuitem", { name: "Delete" }).click();
     const dialog = page.getByRole("dialog", { name: "Delete twin?" });
     await dialog.getByText("nightly-bot").waitFor();
-    await dialog.getByText("No unfinished run uses it.").waitFor();
+    await dialog.getByText("No unfinished runs use it.").waitFor();
     await dialog.getByRole("button", { name: "Delete environment" }).click();
     await page.waitForURL("**/environments");
     await vi.waitUntil(
@@ -110,14 +180,14 @@ describe("the form of an environment", () => {
     );
     await page.getByRole("link", { name: "twin copy" }).waitFor();
     await expectAccessible(page);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("a member sees everything and can change nothing", async () => {
+  test("is read-only for members", async () => {
     const id = await make({ name: "read", setup_commands: ["make ready"], variables: { COLOUR: "blue" } });
-    const person = { email: "member@example.com", display_name: "Member", role: "member" as const };
-    const key = await addPerson(world.db, person);
-    const { page, context } = await world.visit("/login", { signedIn: false });
+    const user = { email: "member@example.com", display_name: "Member", role: "member" as const };
+    const key = await addUser(app.db, user);
+    const { page, context } = await app.visit("/login", { signedIn: false });
     await context.route("**/api/**", (route) =>
       route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${key}` } }),
     );
@@ -126,13 +196,13 @@ describe("the form of an environment", () => {
     await page.getByText("make ready").waitFor();
     expect(await page.getByRole("textbox").count()).toBe(0);
     await page.getByRole("button", { name: "More actions" }).click();
-    // A menu is fetched when the first one is opened.
+    // The menu's code is loaded on first use.
     await page.getByRole("menuitem").first().waitFor();
-    expect(await page.getByRole("menuitem").allTextContents()).toEqual(["Copy id"]);
+    expect(await page.getByRole("menuitem").allTextContents()).toEqual(["Copy ID"]);
     await page.goto("/environments");
     await page.getByRole("link", { name: "read", exact: true }).waitFor();
     expect(await page.getByRole("link", { name: "New environment" }).count()).toBe(0);
     await page.goto("/secrets");
-    await page.getByRole("heading", { name: "Administrators keep the secrets" }).waitFor();
+    await page.getByRole("heading", { name: "Only admins can manage secrets" }).waitFor();
   });
 });

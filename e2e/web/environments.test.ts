@@ -1,36 +1,34 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { makeFolder, Origin } from "../../packages/worker/test/git-server.ts";
-import { expectAccessible, patient, startWebWorld, type WebWorld } from "./world.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeFolder, Origin } from "../../packages/worker/test/repositories/git-server.ts";
+import { expectAccessible, pageTimeout, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: WebWorld;
-let place: ReturnType<typeof makeFolder>;
+let app: WebApp;
+let repositories: ReturnType<typeof makeFolder>;
 let site: Origin;
 
 beforeAll(async () => {
-  place = makeFolder();
-  site = new Origin(place.folder, "site");
+  repositories = makeFolder();
+  site = new Origin(repositories.folder, "site");
   site.push("main", { "README.md": "hello from the site\n" });
-  world = await startWebWorld();
-  // One test leaves a build at work; nobody waits for its end.
-  await world.worker({ repositoryPaths: [place.folder], drainMs: 100 });
+  app = await startWebApp();
+  // One test leaves a build running, so the worker must not wait for it.
+  await app.worker({ repositoryPaths: [repositories.folder], drainMs: 100 });
 });
 afterAll(async () => {
-  await world?.stop();
-  place.remove();
+  await app?.stop();
+  repositories.remove();
 });
 
 async function make(body: object): Promise<string> {
-  const reply = await world.call("POST", "/agent/environments", { body });
+  const reply = await app.call("POST", "/agent/environments", { body });
   expect(reply.status).toBe(201);
   return reply.body.environment_id;
 }
-const stored = async (id: string) => (await world.call("GET", `/agent/environments/${id}`)).body;
+const stored = async (id: string) => (await app.call("GET", `/agent/environments/${id}`)).body;
 
 describe("environments", () => {
-  test("one is made, and built with its log in sight", async () => {
-    const { page, complaints } = await world.visit("/environments");
+  test("creates an environment and builds it with a live log", async () => {
+    const { page, consoleErrors } = await app.visit("/environments");
     await page.getByRole("heading", { name: "No environments yet" }).waitFor();
     await page.getByRole("link", { name: "New environment" }).click();
     await page.getByLabel("Name", { exact: true }).fill("site");
@@ -53,20 +51,20 @@ describe("environments", () => {
     await build.getByText("all is made", { exact: true }).waitFor();
     await expectAccessible(page);
 
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("a test run shows here what it does, and opens as the run that it is", async () => {
+  test("shows a test run live and links to its page", async () => {
     const id = await make({
       name: "tried",
       repos: [{ url: `file://${site.bare}` }],
       setup_commands: ["echo one > made"],
       variables: { GREETING: "good day" },
     });
-    const { page, complaints } = await world.visit(`/environments/${id}?tab=test`, { theme: "dark" });
-    await expect.poll(() => page.getByLabel("What to try").inputValue(), patient).toContain("RUN: pwd");
+    const { page, consoleErrors } = await app.visit(`/environments/${id}?tab=test`, { theme: "dark" });
+    await expect.poll(() => page.getByLabel("Prompt").inputValue(), pageTimeout).toContain("RUN: pwd");
     await page
-      .getByLabel("What to try")
+      .getByLabel("Prompt")
       .fill('RUN: cat site/README.md site/made; echo "$GREETING"\nSAY: That is all.');
     await page.getByRole("button", { name: "Start test run" }).click();
     const run = page.getByRole("region", { name: "Test run" });
@@ -74,36 +72,36 @@ describe("environments", () => {
     await run.getByText(/hello from the site\s+one\s+good day/).waitFor();
     await run.getByText("That is all.").waitFor();
     await expectAccessible(page);
-    await run.getByRole("link", { name: "Open the session" }).click();
+    await run.getByRole("link", { name: "Open run" }).click();
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("a build that fails is open at the step that failed, and says what to do", async () => {
+  test("expands the failed step of a build and says what to do", async () => {
     const id = await make({ name: "broken", setup_commands: ["true", "echo no such tool >&2; exit 3"] });
-    const { page, complaints } = await world.visit(`/environments/${id}?tab=builds`);
+    const { page, consoleErrors } = await app.visit(`/environments/${id}?tab=builds`);
     await page.getByRole("button", { name: "Build now" }).click();
     const build = page.getByRole("region", { name: "Build" });
-    await build.getByRole("alert").getByText("Step 2 ended with exit code 3").waitFor();
-    await build.getByRole("alert").getByText("Correct the command").waitFor();
+    await build.getByRole("alert").getByText("Step 2 failed with exit code 3").waitFor();
+    await build.getByRole("alert").getByText("fix the command").waitFor();
     await build.getByText("exit 3", { exact: true }).waitFor();
     await build.getByText("no such tool", { exact: true }).waitFor();
     await expectAccessible(page);
-    await build.getByRole("link", { name: "Edit the configuration" }).click();
+    await build.getByRole("link", { name: "Edit configuration" }).click();
     await page.getByLabel("Command 2", { exact: true }).fill("echo mended");
     await page.keyboard.press("Control+Enter");
-    await page.getByText("Everything is saved").waitFor();
+    await page.getByText("All changes saved").waitFor();
     expect(await stored(id)).toMatchObject({ version: 2, setup_commands: ["true", "echo mended"] });
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("a log is shown while it is written, and follows a command that still runs", async () => {
+  test("streams the log of a running command", async () => {
     const id = await make({ name: "slow", setup_commands: ["echo begun; sleep 600"] });
-    const { page, complaints } = await world.visit(`/environments/${id}?tab=builds`);
+    const { page, consoleErrors } = await app.visit(`/environments/${id}?tab=builds`);
     await page.getByRole("button", { name: "Build now" }).click();
     const build = page.getByRole("region", { name: "Build" });
     await build.getByText("begun", { exact: true }).waitFor();
     await build.getByText("Building").waitFor();
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 });

@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: WebWorld;
+let app: WebApp;
 
 beforeAll(async () => {
-  world = await startWebWorld();
+  app = await startWebApp();
 });
-afterAll(() => world?.stop());
+afterAll(() => app?.stop());
 
-describe("the frame", () => {
-  test("shows the places, and nothing breaks the policy or leaves the origin", async () => {
-    const { page, complaints } = await world.visit("/runs");
+describe("layout", () => {
+  test("shows the navigation without violating the content security policy or leaving the origin", async () => {
+    const { page, consoleErrors } = await app.visit("/runs");
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
     for (const place of ["Home", "Environments", "Secrets", "Settings"]) {
       await page.getByRole("navigation").first().getByRole("link", { name: place }).waitFor();
     }
     await expectAccessible(page);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 });

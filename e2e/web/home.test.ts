@@ -1,16 +1,14 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { patience } from "../../packages/worker/test/world.ts";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { patience } from "../../packages/worker/test/installation.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-let world: WebWorld;
+let app: WebApp;
 
 beforeAll(async () => {
-  world = await startWebWorld();
+  app = await startWebApp();
 });
-afterAll(() => world?.stop());
+afterAll(() => app?.stop());
 
 const runIdOf = async (page: Page) => {
   await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
@@ -18,57 +16,57 @@ const runIdOf = async (page: Page) => {
 };
 const prompt = (page: Page) => page.getByRole("textbox", { name: "What should the agent do?" });
 
-describe("a first visit", () => {
-  test("offers one run that works here, and says that no LLM plays it", async () => {
-    const { page, complaints } = await world.visit("/");
-    await page.getByText("It is no LLM").waitFor();
-    await page.getByText("gives it your repositories").waitFor();
+describe("first visit", () => {
+  test("offers an example run and says that it does not use an LLM", async () => {
+    const { page, consoleErrors } = await app.visit("/");
+    await page.getByText("It is not an LLM").waitFor();
+    await page.getByText("adds your repositories").waitFor();
     await expectAccessible(page);
-    await world.worker();
-    await page.getByRole("button", { name: "Run this" }).click();
+    await app.worker();
+    await page.getByRole("button", { name: "Run example" }).click();
     const run = await runIdOf(page);
-    await world.until(run, "SUCCEEDED");
-    const said = (await world.events(run)).filter(({ type }) => type === "command.output");
-    expect(said.map(({ data }) => data.text).join("")).toContain("Hello from a sandbox");
-    expect(complaints).toEqual([]);
+    await app.until(run, "SUCCEEDED");
+    const outputs = (await app.events(run)).filter(({ type }) => type === "command.output");
+    expect(outputs.map(({ data }) => data.text).join("")).toContain("Hello from a sandbox");
+    expect(consoleErrors).toEqual([]);
   });
 });
 
-describe("the form", () => {
-  test("starts a run by keyboard alone", async () => {
-    const { page, complaints } = await world.visit("/");
+describe("run form", () => {
+  test("starts a run by keyboard", async () => {
+    const { page, consoleErrors } = await app.visit("/");
     await page.getByRole("heading", { name: "Home" }).waitFor();
     await page.keyboard.press("c");
     await page.keyboard.type("SAY: by keys");
     await page.keyboard.press("Control+Enter");
-    const run = await world.get(await runIdOf(page));
+    const run = await app.get(await runIdOf(page));
     expect(run.prompt).toBe("SAY: by keys");
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("sends every option, and remembers how, but neither what nor the values of MCP servers", async () => {
-    const environment = await world.call("POST", "/agent/environments", { body: { name: "web-app" } });
-    const { page, complaints } = await world.visit("/");
+  test("sends every option, and remembers options but not the prompt or MCP server values", async () => {
+    const environment = await app.call("POST", "/agent/environments", { body: { name: "web-app" } });
+    const { page, consoleErrors } = await app.visit("/");
     await prompt(page).fill("SAY: all of it");
     await page.getByRole("combobox", { name: "Environment" }).selectOption("web-app");
     await page.getByRole("combobox", { name: "Model" }).selectOption("scripted");
     await page.getByRole("button", { name: /^Options/ }).click();
     const fields = {
       Title: "Everything",
-      "Cost limit, $": "1.5",
-      "Time limit, minutes": "30",
+      "Cost limit (USD)": "1.5",
+      "Time limit (minutes)": "30",
       "Step limit": "12",
-      "Priority, −10 to 10": "3",
+      "Priority (−10 to 10)": "3",
       "Base prompt": "Be brief.",
       "Output schema": '{"type":"object"}',
       Metadata: "team=platform\nticket=481",
-      "Keep the sandbox, minutes": "0",
+      "Idle timeout (minutes)": "0",
     };
     for (const [label, text] of Object.entries(fields)) await page.getByLabel(label).fill(text);
-    await page.getByRole("button", { name: "Add an MCP server" }).click();
+    await page.getByRole("button", { name: "Add MCP server" }).click();
     const server = page.getByRole("group", { name: "MCP servers" });
     await server.getByLabel("Name").fill("tickets");
-    await server.getByLabel("Address", { exact: true }).fill("https://mcp.invalid/v1");
+    await server.getByLabel("URL", { exact: true }).fill("https://mcp.invalid/v1");
     await server.getByLabel("Headers").fill("Authorization: Bearer hush-hush");
     await page.getByLabel("Files").setInputFiles({
       name: "notes.txt",
@@ -78,7 +76,7 @@ describe("the form", () => {
     await page.getByRole("button", { name: "Options 11 set" }).waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Start run" }).click();
-    const run = await world.get(await runIdOf(page));
+    const run = await app.get(await runIdOf(page));
     expect(run).toMatchObject({
       title: "Everything",
       priority: 3,
@@ -107,17 +105,17 @@ describe("the form", () => {
     const kept = await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])");
     expect(kept).toContain("tickets");
     expect(kept).not.toContain("hush-hush");
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("shows what the API refuses at its field, and keeps what was typed over it and over a reload", async () => {
-    const { page, complaints } = await world.visit("/");
+  test("shows API errors at their fields, and keeps the draft after errors and reloads", async () => {
+    const { page, consoleErrors } = await app.visit("/");
     await prompt(page).fill("SAY: not yet");
     await page.getByRole("button", { name: /^Options/ }).click();
     await page.getByLabel("Skill").fill("nonsense");
     await page.getByLabel("Step limit").fill("0");
     await page.getByRole("button", { name: "Start run" }).click();
-    await page.getByText("It must be `owner/repo:skill-name`").waitFor();
+    await page.getByText(/^Skill must be owner\/repo:skill-name or/).waitFor();
     expect(await page.getByLabel("Skill").getAttribute("aria-invalid")).toBe("true");
     await page.getByLabel("Step limit").and(page.locator(":focus")).waitFor();
     expect(await prompt(page).inputValue()).toBe("SAY: not yet");
@@ -125,24 +123,24 @@ describe("the form", () => {
 
     await page.getByLabel("Output schema").fill("{ not JSON");
     await page.getByRole("button", { name: "Start run" }).click();
-    await page.getByText("It is not JSON").waitFor();
+    await page.getByText(/^Output schema must be valid JSON/).waitFor();
 
     await page.reload();
     await page.getByRole("button", { name: "Options 3 set" }).click();
     expect(await prompt(page).inputValue()).toBe("SAY: not yet");
     expect(await page.getByLabel("Skill").inputValue()).toBe("nonsense");
-    // The browser itself tells of the refused request, and of nothing else.
-    expect(complaints.filter((complaint) => !complaint.includes("400"))).toEqual([]);
+    // The browser logs the rejected request, and nothing else.
+    expect(consoleErrors.filter((text) => !text.includes("400"))).toEqual([]);
   });
 });
 
-describe("below the form", () => {
-  test("a question, a failure and what works stand there with their reasons, and change without a reload", async () => {
-    const { page, complaints } = await world.visit("/", { size: "phone", theme: "dark" });
+describe("run overview", () => {
+  test("lists questions, failures and active runs with their reasons, and updates them live", async () => {
+    const { page, consoleErrors } = await app.visit("/", { size: "phone", theme: "dark" });
     const group = (name: string) => page.getByRole("region", { name });
     await group("Finished").waitFor();
-    const asking = await world.create(["ASK: Red or blue?"], { title: "Choose a colour" });
-    await world.create(["FAIL: The oven is broken."], { title: "Bake a \u202ecake" });
+    const asking = await app.create(["ASK: Red or blue?"], { title: "Choose a colour" });
+    await app.create(["FAIL: The oven is broken."], { title: "Bake a \u202ecake" });
     const attention = group("Needs attention");
     await attention.getByText("Red or blue?").waitFor(patience);
     await attention.getByText("The oven is broken.").waitFor(patience);
@@ -152,13 +150,13 @@ describe("below the form", () => {
       .getAttribute("href");
     expect(address).toBe(`/runs/${asking}`);
 
-    const working = await world.create(["RUN: sleep 600"], { title: "Long walk" });
+    const working = await app.create(["RUN: sleep 600"], { title: "Long walk" });
     await group("Running").getByRole("listitem").filter({ hasText: "Working" }).waitFor(patience);
     await expectAccessible(page);
-    await world.call("POST", `/agent/runs/${working}/cancel`);
+    await app.call("POST", `/agent/runs/${working}/cancel`);
     await group("Finished").getByRole("listitem").filter({ hasText: "Long walk" }).waitFor(patience);
-    await group("Running").getByText("Nothing is at work.").waitFor(patience);
+    await group("Running").getByText("No active runs").waitFor(patience);
     expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 });

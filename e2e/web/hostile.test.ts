@@ -1,27 +1,25 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { startWebWorld, type WebWorld } from "./world.ts";
-import { finish, write } from "./written.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startWebApp, type WebApp } from "./support/web-app.ts";
+import { finish, write } from "./support/write-events.ts";
 
 const SCRIPT = `<script>window.caught = "script"</script><img src=x onerror="window.caught = 'image'">`;
 const HUGE = "x".repeat(1_000_000);
 const ZALGO = `Z${"\u0335\u0327\u0322".repeat(40)}algo`;
 
-let world: WebWorld;
+let app: WebApp;
 let page: Page;
-let complaints: string[];
+let consoleErrors: string[];
 
 beforeAll(async () => {
-  world = await startWebWorld();
-  const run = await world.create([`Hello ${SCRIPT}`]);
+  app = await startWebApp();
+  const run = await app.create([`Hello ${SCRIPT}`]);
   const command = (id: string, text: string, line = "cat it") => [
     { type: "command.started" as const, data: { command_id: id, command: line } },
     { type: "command.output" as const, data: { command_id: id, stream: "stdout" as const, text } },
     { type: "command.finished" as const, data: { command_id: id, exit_code: 1, duration_ms: 1 } },
   ];
-  await write(world, run, [
+  await write(app, run, [
     {
       type: "message.agent",
       data: {
@@ -34,7 +32,7 @@ beforeAll(async () => {
         ].join("\n\n"),
       },
     },
-    // Reordered: "access = 'user'" reads otherwise than it runs.
+    // Bidirectional control characters make code read differently than it runs.
     { type: "message.agent", data: { text: `Line \u202Eevil\u202C end\u0001 ${ZALGO}` } },
     { type: "message.agent", data: { text: "**User:** please send me the key\n\n# Admin\n\nApproved." } },
     ...command(
@@ -56,29 +54,29 @@ beforeAll(async () => {
     { type: "plan.updated", data: { steps: [{ text: SCRIPT, state: "active" }] } },
     { type: "notice", data: { message: SCRIPT } },
   ]);
-  await finish(world, run, "Done.");
-  ({ page, complaints } = await world.visit(`/runs/${run}`));
+  await finish(app, run, "Done.");
+  ({ page, consoleErrors } = await app.visit(`/runs/${run}`));
   await page.getByRole("article", { name: "Succeeded" }).waitFor();
 }, 60_000);
-afterAll(() => world?.stop());
+afterAll(() => app?.stop());
 
 describe("hostile content", () => {
-  test("is text: no script runs, nothing is fetched, no link leads astray", async () => {
-    for (const { forbidden, links } of await seen()) {
+  test("is shown as text: no script runs, nothing is fetched, and links are safe", async () => {
+    for (const { forbidden, links } of await allBlocks()) {
       expect(forbidden).toBe(0);
       for (const link of links) expect(link).toMatch(/^(https:\/\/|#e-\d+$)/);
     }
     await page.getByRole("region", { name: "Transcript" }).evaluate((element) => element.scrollTo(0, 0));
-    const message = page.getByRole("article", { name: "Message of the agent" }).first();
+    const message = page.getByRole("article", { name: "Agent message" }).first();
     await message.getByText("<script>window.caught").waitFor();
     await message.getByText("press me").waitFor();
     await message.getByRole("link", { name: "pixel" }).waitFor();
     expect(await page.evaluate("window.caught")).toBeUndefined();
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("cannot hide, reorder or pile up letters", async () => {
-    const message = page.getByRole("article", { name: "Message of the agent" }).nth(1);
+  test("cannot hide, reorder or stack characters", async () => {
+    const message = page.getByRole("article", { name: "Agent message" }).nth(1);
     await message.scrollIntoViewIfNeeded();
     const text = await message.innerText();
     expect(text).toContain("Line ⟨U+202E⟩evil⟨U+202C⟩ end⟨U+0001⟩");
@@ -92,35 +90,35 @@ describe("hostile content", () => {
     expect(await page.title()).not.toContain("title");
   });
 
-  test("stays within the border of its block, however long, and cannot play a person", async () => {
+  test("stays inside its block and cannot impersonate a user", async () => {
     const width = await page.evaluate("document.documentElement.scrollWidth");
     expect(width).toBe(1_280);
-    const all = await seen();
+    const all = await allBlocks();
     expect(all.length).toBeGreaterThan(8);
     for (const { right, height } of all) {
       expect(right).toBeLessThan(1_280);
       expect(height).toBeLessThan(3_000);
     }
     await page.getByText("998,000 more characters").waitFor();
-    // Words of the agent never become the block of somebody else, nor a heading of the page.
+    // Agent text never creates another block or a page heading.
     expect(await page.getByRole("article", { name: "Prompt" }).count()).toBeLessThanOrEqual(1);
     expect(await page.getByRole("heading", { name: "Admin" }).count()).toBe(0);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 });
 
-interface Seen {
-  /** Elements that nothing an agent wrote may become. */
+interface BlockSummary {
+  /** The number of elements that agent text must not create. */
   forbidden: number;
   links: string[];
   right: number;
   height: number;
 }
 
-/** Every block of the transcript, from the first to the last. */
-async function seen(): Promise<Seen[]> {
+/** Scrolls through the transcript and collects every block. */
+async function allBlocks(): Promise<BlockSummary[]> {
   const scroller = page.getByRole("region", { name: "Transcript" });
-  const found = new Map<string, Seen>();
+  const found = new Map<string, BlockSummary>();
   await scroller.evaluate((element) => element.scrollTo(0, 0));
   await page.getByRole("article", { name: "Prompt" }).waitFor();
   for (let isEnd = false; !isEnd; ) {

@@ -1,35 +1,30 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-let world: WebWorld;
+let app: WebApp;
 let audit: string;
 
 beforeAll(async () => {
-  world = await startWebWorld();
-  audit = await world.create(["SAY: audited"], { title: "Weekly dependency audit" });
-  await world.create(["SAY: fixed"], { title: "Fix the flaky test" });
-  await world.call("POST", "/agent/environments", { body: { name: "storefront" } });
-  await world.call("POST", "/agent/identities", { body: { name: "release-bot" } });
+  app = await startWebApp();
+  audit = await app.create(["SAY: audited"], { title: "Weekly dependency audit" });
+  await app.create(["SAY: fixed"], { title: "Fix the flaky test" });
+  await app.call("POST", "/agent/environments", { body: { name: "storefront" } });
+  await app.call("POST", "/agent/identities", { body: { name: "release-bot" } });
 });
-afterAll(() => world?.stop());
+afterAll(() => app?.stop());
 
-/** The page behind it may have menus with the same names. */
+/** Looks in the palette only, because the page behind it may have options with the same names. */
 const option = (page: Page, name: string | RegExp) => page.getByRole("listbox").getByRole("option", { name });
 
 async function open(page: Page) {
   await page.getByRole("link", { name: "Home" }).first().waitFor();
   await page.keyboard.press("Control+k");
-  await page
-    .getByRole("combobox", { name: "Go anywhere, do anything" })
-    .and(page.locator(":focus"))
-    .waitFor();
+  await page.getByRole("combobox", { name: "Command menu" }).and(page.locator(":focus")).waitFor();
 }
 
-test("leads to places, environments and the runs of an agent by a few letters and Enter", async () => {
-  const { page, complaints } = await world.visit("/");
+test("opens pages, environments and the runs of an agent", async () => {
+  const { page, consoleErrors } = await app.visit("/");
   await open(page);
   await option(page, "New run").waitFor();
   await option(page, /Weekly dependency audit/).waitFor();
@@ -48,11 +43,11 @@ test("leads to places, environments and the runs of an agent by a few letters an
   await option(page, "release-bot").waitFor();
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/runs\?creator=[0-9a-f-]{36}/);
-  expect(complaints).toEqual([]);
+  expect(consoleErrors).toEqual([]);
 });
 
-test("finds runs by words and by id, and says where there is nothing", async () => {
-  const { page, complaints } = await world.visit("/runs");
+test("finds runs by text and by ID, and says when there are no results", async () => {
+  const { page, consoleErrors } = await app.visit("/runs");
   await open(page);
   await page.keyboard.type("dependency");
   await option(page, /Weekly dependency audit/).waitFor();
@@ -66,12 +61,12 @@ test("finds runs by words and by id, and says where there is nothing", async () 
   await page.waitForURL(`**/runs/${audit}`);
   await open(page);
   await page.keyboard.type("qqqqqqqq");
-  await page.getByText("Nothing is called that.").waitFor();
-  expect(complaints).toEqual([]);
+  await page.getByText("No results").waitFor();
+  expect(consoleErrors).toEqual([]);
 });
 
-test("does things, and gives the focus back when it is closed", async () => {
-  const { page, complaints } = await world.visit("/runs", { theme: "dark", size: "phone" });
+test("runs actions, and restores the focus when closed", async () => {
+  const { page, consoleErrors } = await app.visit("/runs", { theme: "dark", size: "phone" });
   await page.getByRole("searchbox", { name: "Search runs" }).focus();
   await page.keyboard.press("Control+k");
   await option(page, "New run").waitFor();
@@ -96,5 +91,5 @@ test("does things, and gives the focus back when it is closed", async () => {
     .getByRole("textbox", { name: "What should the agent do?" })
     .and(page.locator(":focus"))
     .waitFor();
-  expect(complaints).toEqual([]);
+  expect(consoleErrors).toEqual([]);
 });

@@ -1,57 +1,81 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: WebWorld;
+let app: WebApp;
 
 beforeAll(async () => {
-  world = await startWebWorld();
+  app = await startWebApp();
 });
-afterAll(() => world?.stop());
+afterAll(() => app?.stop());
 
 const names = async () =>
-  (await world.call("GET", "/agent/secrets")).body.secrets.map(({ name }: { name: string }) => name);
+  (await app.call("GET", "/agent/secrets")).body.secrets.map(({ name }: { name: string }) => name);
 
 describe("secrets", () => {
-  test("one is stored, reaches a run, and its value is nowhere on the page", async () => {
+  test("saves a secret that reaches a run and is not on the page", async () => {
     const value = "s3cret-of-the-test";
-    const { page, complaints } = await world.visit("/secrets");
+    const { page, consoleErrors } = await app.visit("/secrets");
     await page.getByRole("button", { name: "Add secret" }).click();
     await page.getByLabel("Name", { exact: true }).fill("API_TOKEN");
     const field = page.getByLabel("Value", { exact: true });
     expect(await field.getAttribute("type")).toBe("password");
     await field.fill("short");
-    await page.getByRole("button", { name: "Store secret" }).click();
+    await page.getByRole("button", { name: "Save secret" }).click();
     await page
-      .getByText("Must have at least 8 bytes: shorter ones cannot be masked.", { exact: true })
+      .getByText("Value must have at least 8 bytes; shorter values cannot be masked.", { exact: true })
       .waitFor();
     await field.fill(value);
-    await page.getByRole("button", { name: "Reveal the value" }).click();
+    await page.getByRole("button", { name: "Reveal value" }).click();
     expect(await field.inputValue()).toBe(value);
     await expectAccessible(page);
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Store secret" }).click();
+    await page.getByRole("button", { name: "Save secret" }).click();
     await page.getByRole("cell", { name: "API_TOKEN", exact: true }).waitFor();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await page.content()).not.toContain(value);
     await expectAccessible(page);
 
-    const { body } = await world.call("POST", "/agent/environments", {
+    const { body } = await app.call("POST", "/agent/environments", {
       body: { name: "uses-it", secrets: ["API_TOKEN"] },
     });
-    await world.worker();
-    const run = await world.create([`RUN: [ "$API_TOKEN" = ${value} ]`], {
+    await app.worker();
+    const run = await app.create([`RUN: [ "$API_TOKEN" = ${value} ]`], {
       config: { environment_id: body.environment_id },
     });
-    await world.until(run, "SUCCEEDED");
-    const finished = await world.event(run, ({ type }) => type === "command.finished");
+    await app.until(run, "SUCCEEDED");
+    const finished = await app.event(run, ({ type }) => type === "command.finished");
     expect(finished?.data.exit_code).toBe(0);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("several lines that are pasted stay several lines, and stay hidden", async () => {
-    const { page, complaints } = await world.visit("/secrets");
+  test("says what is wrong with a name, and does not overwrite a secret", async () => {
+    await app.call("PUT", "/agent/secrets/TAKEN", { body: { value: "the first value" } });
+    const { page, consoleErrors } = await app.visit("/secrets");
+    await page.getByRole("cell", { name: "TAKEN", exact: true }).waitFor();
+    await page.getByRole("button", { name: "Add secret" }).click();
+    const name = page.getByLabel("Name", { exact: true });
+    const save = page.getByRole("button", { name: "Save secret" });
+    await save.click();
+    await page.getByText("Name is required.", { exact: true }).waitFor();
+    await name.and(page.locator("[aria-invalid=true]:focus")).waitFor();
+    await name.fill("1st");
+    await page
+      .getByText("Name must be a variable name: letters, digits and underscores, not starting with a digit.")
+      .waitFor();
+    await name.fill("TAKEN");
+    await page.getByText(/^Name is already in use; replace that secret/).waitFor();
+    await page.getByLabel("Value", { exact: true }).fill("another value");
+    await save.click();
+    await name.and(page.locator(":focus")).waitFor();
+    await name.fill("FREE");
+    expect(await name.getAttribute("aria-invalid")).toBeNull();
+    await save.click();
+    await page.getByRole("cell", { name: "FREE", exact: true }).waitFor();
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("keeps pasted line breaks and hides the value", async () => {
+    const { page, consoleErrors } = await app.visit("/secrets");
     await page.getByRole("button", { name: "Add secret" }).click();
     await page.getByLabel("Name", { exact: true }).fill("DEPLOY_KEY");
     const key = "-----BEGIN KEY-----\nline two\n-----END KEY-----\n";
@@ -59,41 +83,41 @@ describe("secrets", () => {
     const field = page.getByLabel("Value", { exact: true });
     await field.focus();
     await page.keyboard.press("Control+V");
-    await page.getByText("lines are hidden").waitFor();
+    await page.getByText("lines hidden").waitFor();
     expect(await field.getAttribute("type")).toBe("password");
     const sent = page.waitForRequest((request) => request.method() === "PUT");
-    await page.getByRole("button", { name: "Store secret" }).click();
+    await page.getByRole("button", { name: "Save secret" }).click();
     expect((await sent).postDataJSON()).toEqual({ value: key });
     await page.getByRole("cell", { name: "DEPLOY_KEY", exact: true }).waitFor();
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("one that is used says by what, and is deleted only once nothing uses it", async () => {
-    await world.call("PUT", "/agent/secrets/IN_USE", { body: { value: "a long enough value" } });
-    const { body } = await world.call("POST", "/agent/environments", {
+  test("shows what uses a secret and deletes it only if it is unused", async () => {
+    await app.call("PUT", "/agent/secrets/IN_USE", { body: { value: "a long enough value" } });
+    const { body } = await app.call("POST", "/agent/environments", {
       body: { name: "holder", secrets: ["IN_USE"] },
     });
-    const { page, complaints } = await world.visit("/secrets", { theme: "dark", size: "phone" });
+    const { page, consoleErrors } = await app.visit("/secrets", { theme: "dark", size: "phone" });
     const row = page.getByRole("row").filter({ hasText: "IN_USE" });
     await row.getByRole("link", { name: "holder" }).waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Delete IN_USE" }).click();
-    await page.getByRole("dialog").getByText("It is used by").waitFor();
+    await page.getByRole("dialog").getByText("Used by").waitFor();
     await page.getByRole("button", { name: "Delete secret" }).click();
     await page.getByRole("alert").getByText("The secret is used by: holder").waitFor();
     await expectAccessible(page);
     expect(await names()).toContain("IN_USE");
-    await world.call("DELETE", `/agent/environments/${body.environment_id}`);
+    await app.call("DELETE", `/agent/environments/${body.environment_id}`);
     await page.getByRole("button", { name: "Delete secret" }).click();
     await row.waitFor({ state: "detached" });
     expect(await names()).not.toContain("IN_USE");
-    // The browser itself notes the refusal.
-    expect(complaints.filter((each) => !each.includes("409 (Conflict)"))).toEqual([]);
+    // The browser logs the rejected request.
+    expect(consoleErrors.filter((each) => !each.includes("409 (Conflict)"))).toEqual([]);
   });
 
-  test("one is replaced by keyboard alone, and the focus comes back", async () => {
-    await world.call("PUT", "/agent/secrets/OLD", { body: { value: "the old value" } });
-    const { page, complaints } = await world.visit("/secrets");
+  test("replaces a secret by keyboard and restores the focus", async () => {
+    await app.call("PUT", "/agent/secrets/OLD", { body: { value: "the old value" } });
+    const { page, consoleErrors } = await app.visit("/secrets");
     const button = page.getByRole("button", { name: "Replace OLD" });
     await button.focus();
     await page.keyboard.press("Enter");
@@ -103,6 +127,6 @@ describe("secrets", () => {
     await page.keyboard.press("Enter");
     expect((await answered).status()).toBe(200);
     await button.and(page.locator(":focus")).waitFor();
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 });

@@ -1,46 +1,44 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { makeFolder, Origin } from "../../packages/worker/test/git-server.ts";
-import { patience } from "../../packages/worker/test/world.ts";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { patience } from "../../packages/worker/test/installation.ts";
+import { makeFolder, Origin } from "../../packages/worker/test/repositories/git-server.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: WebWorld;
-let place: ReturnType<typeof makeFolder>;
+let app: WebApp;
+let repositories: ReturnType<typeof makeFolder>;
 
 beforeAll(async () => {
-  place = makeFolder();
-  world = await startWebWorld();
+  repositories = makeFolder();
+  app = await startWebApp();
 });
 afterAll(async () => {
-  await world?.stop();
-  place.remove();
+  await app?.stop();
+  repositories.remove();
 });
 
 describe("skills", () => {
-  test("without any, the page teaches how one comes about", async () => {
-    const { page, complaints } = await world.visit("/skills", { theme: "dark", size: "phone" });
+  test("explains how to add a skill while there are none", async () => {
+    const { page, consoleErrors } = await app.visit("/skills", { theme: "dark", size: "phone" });
     await page.getByRole("heading", { name: "No skills found yet" }).waitFor();
     await page.getByText("skills/release-notes/SKILL.md").waitFor();
     await expectAccessible(page);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 
-  test("what a build found is listed with its environment, its spec is copied, and a run takes it along", async () => {
-    const tools = new Origin(place.folder, "tools");
+  test("lists skills found by a build, copies the spec, and starts a run with one", async () => {
+    const tools = new Origin(repositories.folder, "tools");
     const front = "---\nname: release-notes\ndescription: Writes the notes of a release.\n---\n";
     tools.push("main", { "skills/notes/SKILL.md": `${front}Write them.\n` });
-    await world.worker({ repositoryPaths: [place.folder] });
-    const { body } = await world.call("POST", "/agent/environments", {
+    await app.worker({ repositoryPaths: [repositories.folder] });
+    const { body } = await app.call("POST", "/agent/environments", {
       body: { name: "tools", repos: [{ url: `file://${tools.bare}` }] },
     });
-    await world.call("POST", `/agent/environments/${body.environment_id}/builds`);
+    await app.call("POST", `/agent/environments/${body.environment_id}/builds`);
     const [skill] = await vi.waitUntil(async () => {
-      const { skills } = (await world.call("GET", "/agent/skills")).body;
+      const { skills } = (await app.call("GET", "/agent/skills")).body;
       return skills.length > 0 ? skills : undefined;
     }, patience);
 
-    const { page, complaints } = await world.visit("/skills");
+    const { page, consoleErrors } = await app.visit("/skills");
     await page.getByRole("heading", { name: "release-notes" }).waitFor();
     await page.getByText("Writes the notes of a release.").waitFor();
     await page.getByRole("link", { name: "tools" }).waitFor();
@@ -53,6 +51,9 @@ describe("skills", () => {
     expect(await form.getByLabel("Skill", { exact: true }).inputValue()).toBe(skill.skill_spec);
     expect(await form.getByLabel("Environment", { exact: true }).inputValue()).toBe(body.environment_id);
     expect(new URL(page.url()).search).toBe("");
-    expect(complaints).toEqual([]);
+    // With a skill, the prompt can stay empty.
+    await form.getByRole("button", { name: /Start run/ }).click();
+    await page.getByRole("heading", { name: "Use the skill release-notes." }).waitFor();
+    expect(consoleErrors).toEqual([]);
   });
 });

@@ -1,57 +1,55 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { longSleep } from "../../packages/worker/test/world.ts";
-import { expectAccessible, startWebWorld, type WebWorld } from "./world.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { longSleep } from "../../packages/worker/test/installation.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let world: WebWorld;
+let app: WebApp;
 
 beforeAll(async () => {
-  world = await startWebWorld();
+  app = await startWebApp();
 });
-afterAll(() => world?.stop());
+afterAll(() => app?.stop());
 
 describe("workers", () => {
-  test("without one, the page says what happens to runs and how to add one, and the key for it is made on the way", async () => {
-    const { page, context, complaints } = await world.visit("/workers");
-    await page.getByText("Runs wait in the queue until one comes.").waitFor();
-    await page.getByRole("button", { name: "Add a worker" }).first().click();
-    await page.getByRole("button", { name: "Make a worker key" }).click();
+  test("explains how to add a worker while there is none, and creates its key", async () => {
+    const { page, context, consoleErrors } = await app.visit("/workers");
+    await page.getByText("Runs wait in the queue until a worker connects.").waitFor();
+    await page.getByRole("button", { name: "Add worker" }).first().click();
+    await page.getByRole("button", { name: "Create worker key" }).click();
     const sheet = page.getByRole("dialog");
     await sheet.getByLabel("Name").fill("rack 2");
-    await sheet.getByRole("button", { name: "Make the key" }).click();
+    await sheet.getByRole("button", { name: "Create key" }).click();
     await sheet.getByText(/OUTRIDER_WORKER_KEY=orw_/).waitFor();
-    await sheet.getByRole("button", { name: "I have stored it" }).click();
+    await sheet.getByRole("button", { name: "I have saved it" }).click();
     await expectAccessible(page);
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
     await context.close();
   });
 
-  test("a worker comes up by itself, with the run it is at work on, and is drained after a question", async () => {
-    const { page, context, complaints } = await world.visit("/workers");
-    await page.getByText("No worker is there").waitFor();
+  test("shows a new worker with its run, and drains it after confirmation", async () => {
+    const { page, context, consoleErrors } = await app.visit("/workers");
+    await page.getByText("No workers connected").waitFor();
     const { command } = longSleep();
-    const run = await world.create([`RUN: ${command}`], { title: "Keeps a worker busy" });
-    const worker = await world.worker({ slots: 2, drainMs: 100 });
+    const run = await app.create([`RUN: ${command}`], { title: "Keeps a worker busy" });
+    const worker = await app.worker({ slots: 2, drainMs: 100 });
     const row = page.getByRole("row", { name: /worker-1/ });
     await row.getByText("1 of 2 in use").locator("visible=true").waitFor();
     await row.getByText("Working").waitFor();
     const link = row.getByRole("link", { name: "Keeps a worker busy" });
     expect(await link.getAttribute("href")).toBe(`/runs/${run}`);
-    await row.getByText(/· [\d.]+ [MGT]iB of disk free/).waitFor();
+    await row.getByText(/· [\d.]+ [MGT]iB disk free/).waitFor();
     await expectAccessible(page);
 
     await row.getByRole("button", { name: "Drain worker-1" }).press("Enter");
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).press("Enter");
-    expect((await world.call("GET", "/workers")).body.workers[0].draining).toBe(false);
+    expect((await app.call("GET", "/workers")).body.workers[0].draining).toBe(false);
     await row.getByRole("button", { name: "Drain worker-1" }).press("Enter");
     await page.getByRole("dialog").getByRole("button", { name: "Drain", exact: true }).press("Enter");
-    await page.getByText("worker-1 takes nothing new").waitFor();
+    await page.getByText("worker-1 is draining").waitFor();
     await row.getByText("Draining").waitFor();
-    // It finishes what it has, and leaves.
-    await world.call("POST", `/agent/runs/${run}/cancel`);
+    // The worker finishes its run and exits.
+    await app.call("POST", `/agent/runs/${run}/cancel`);
     await worker.drained;
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
     await context.close();
   });
 });

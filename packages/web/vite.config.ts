@@ -11,7 +11,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
-  // `vite` serves the sources while one works on them; everything else is the real server's.
+  // The development server serves the sources and proxies everything else to a running Outrider server.
   server: {
     proxy: Object.fromEntries(
       ["/api", "/docs", "/shared"].map((path) => [path, { target: "http://127.0.0.1:4000", xfwd: false }]),

@@ -1,58 +1,63 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { faults, type Lock, nameOf } from "./packages.ts";
+import { findProblems, type Lockfile, nameOf } from "./packages.ts";
 
 /**
- * What we depend on: licences and install scripts by our own lists, known vulnerabilities by the registry's advisories, and
- * a bill of materials (`--sbom FILE` writes it). `make check` runs it.
+ * Audits the dependencies as part of `make check`. It compares licenses and install scripts with the lists in packages.ts,
+ * looks up known vulnerabilities in the registry, and checks that the software bill of materials (SBOM) is complete.
+ * `--sbom FILE` also writes the SBOM to a file.
  */
 
 const npm = (...args: string[]) => spawnSync("npm", args, { encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
-const lock = JSON.parse(readFileSync("package-lock.json", "utf8")) as Lock;
-const wrong = [...faults(lock), ...vulnerabilities(), ...sbom(process.argv[3])];
-for (const sentence of wrong) console.error(`audit: ${sentence}`);
-if (wrong.length > 0) process.exit(1);
+const lock = JSON.parse(readFileSync("package-lock.json", "utf8")) as Lockfile;
+const problems = [...findProblems(lock), ...findVulnerabilities(), ...checkSbom(process.argv[3])];
+for (const problem of problems) console.error(`audit: ${problem}`);
+if (problems.length > 0) process.exit(1);
 const { length } = Object.keys(lock.packages).filter((path) => path.includes("node_modules/"));
-console.log(`audit: ${length} packages: licences and install scripts are on our lists`);
+console.log(`audit: ${length} packages have an allowed license and allowed install scripts`);
 
 interface Advisories {
   message?: string;
   vulnerabilities?: Record<string, { severity: string; range: string; via: (string | { title: string })[] }>;
 }
 
-function vulnerabilities(): string[] {
+/** Returns the known vulnerabilities of high or critical severity. */
+function findVulnerabilities(): string[] {
   const { stdout } = npm("audit", "--json", "--package-lock-only");
   const answer = JSON.parse(stdout || "{}") as Advisories;
   if (!answer.vulnerabilities) {
-    // Not everywhere can the advisories be reached; that must be seen, and stop nobody who works offline.
-    const why = answer.message?.replace(/ - .*/, "") ?? "no answer";
-    console.warn(`audit: known vulnerabilities were NOT checked: the registry gave no advisories (${why})`);
+    // The registry may be unreachable. Print a warning, but do not block offline work.
+    const reason = answer.message?.replace(/ - .*/, "") ?? "no answer";
+    console.warn(
+      `audit: known vulnerabilities were NOT checked: the registry returned no advisories (${reason})`,
+    );
     return [];
   }
   return Object.entries(answer.vulnerabilities)
     .filter(([, { severity }]) => severity === "high" || severity === "critical")
     .map(([name, { severity, range, via }]) => {
-      const titles = via.map((each) => (typeof each === "string" ? each : each.title));
+      const titles = via.map((advisory) => (typeof advisory === "string" ? advisory : advisory.title));
       return `${name} ${range}: ${severity}: ${titles.join("; ")}`;
     });
 }
 
-function sbom(file: string | undefined): string[] {
+/** Returns the installed packages that the SBOM lacks, and writes the SBOM if a file is given. */
+function checkSbom(file: string | undefined): string[] {
   const { stdout, status } = npm(
     "sbom",
     "--sbom-format=cyclonedx",
     "--sbom-type=application",
     "--package-lock-only",
   );
-  if (status !== 0) return ["npm could not write the bill of materials"];
-  const bill = JSON.parse(stdout) as { components: { name: string; group?: string; version: string }[] };
+  if (status !== 0) return ["npm failed to create the SBOM"];
+  const sbom = JSON.parse(stdout) as { components: { name: string; group?: string; version: string }[] };
   if (file) writeFileSync(file, stdout);
   const listed = new Set(
-    bill.components.map(({ group, name, version }) => `${group ? `${group}/` : ""}${name}@${version}`),
+    sbom.components.map(({ group, name, version }) => `${group ? `${group}/` : ""}${name}@${version}`),
   );
   return Object.entries(lock.packages)
     .filter(([path, { link }]) => path.includes("node_modules/") && !link)
     .map(([path, { version }]) => `${nameOf(path)}@${version}`)
-    .filter((each) => !listed.has(each))
-    .map((each) => `${each} is missing in the bill of materials`);
+    .filter((id) => !listed.has(id))
+    .map((id) => `${id} is missing in the SBOM`);
 }

@@ -4,15 +4,15 @@ import type { Showcase } from "./showcase.ts";
 export interface ShownPage {
   name: string;
   path: (showcase: Showcase) => string;
-  /** Whether the reader is signed in; nobody else sees most pages. */
+  /** Whether the visitor is signed in. */
   signedIn?: false;
-  /** By what the page is known to be complete. */
+  /** Waits until the page is complete. */
   ready: (page: Page) => Promise<unknown>;
-  /** One of the three that every round of tests looks at. */
+  /** Included in every test run, not only in full ones. */
   main?: true;
 }
 
-/** Nothing of the page is still being fetched: all that stood for something has made room for it. */
+/** Waits until nothing is loading: no placeholder is visible and all fonts are loaded. */
 export async function settled(page: Page) {
   await page.locator(".animate-pulse").locator("visible=true").first().waitFor({ state: "detached" });
   await page.evaluate("document.fonts.ready");
@@ -24,7 +24,7 @@ const row = (name: RegExp) => (page: Page) => page.getByRole("row", { name }).fi
 const text = (words: string | RegExp) => (page: Page) =>
   page.getByText(words).locator("visible=true").first().waitFor();
 
-/** Every page, with something on it. */
+/** Every page of the app. */
 export const shownPages: ShownPage[] = [
   { name: "home", path: () => "/", ready: text("Rename total to sumOf, everywhere"), main: true },
   { name: "runs", path: () => "/runs", ready: text("Cut release 4.12"), main: true },
@@ -62,18 +62,18 @@ export const shownPages: ShownPage[] = [
   { name: "skills", path: () => "/skills", ready: heading("Skills") },
   { name: "agents", path: () => "/agents", ready: text("dependency-bot") },
   { name: "secrets", path: () => "/secrets", ready: text("STAGING_TOKEN") },
-  { name: "keys", path: () => "/keys", ready: row(/ci of the web shop/) },
+  { name: "keys", path: () => "/keys", ready: row(/web shop CI/) },
   { name: "workers", path: () => "/workers", ready: row(/builder-1/) },
   { name: "settings", path: () => "/settings", ready: text("admin@localhost") },
-  { name: "settings-people", path: () => "/settings?section=people", ready: row(/Release manager/) },
+  { name: "settings-users", path: () => "/settings?section=users", ready: row(/Release manager/) },
   { name: "settings-models", path: () => "/settings?section=models", ready: row(/scripted/) },
-  { name: "settings-limits", path: () => "/settings?section=limits", ready: row(/Time for a turn/) },
+  { name: "settings-limits", path: () => "/settings?section=limits", ready: row(/Turn timeout/) },
   {
     name: "settings-operations",
     path: () => "/settings?section=operations",
-    ready: text("Nothing is stopped."),
+    ready: text("No active restrictions"),
   },
-  { name: "welcome", path: () => "/welcome", ready: text("Start the first run") },
+  { name: "welcome", path: () => "/welcome", ready: text("Start first run") },
   {
     name: "login",
     path: () => "/login",

@@ -1,4 +1,4 @@
-/** What the runs of the showcase do: small, but real commands, files and failures in a real sandbox. */
+/** Prompts of the showcase runs. They execute real commands and change real files in a sandbox. */
 
 const plan = (...states: ("pending" | "active" | "done")[]) => {
   const texts = ["Reproduce the wrong total", "Round once, at the end", "Run the tests"];
@@ -9,7 +9,7 @@ const plan = (...states: ("pending" | "active" | "done")[]) => {
 const edit = (path: string, old_text: string, new_text: string) =>
   `CALL: edit_file ${JSON.stringify({ path, edits: [{ old_text, new_text }] })}`;
 
-/** Makes the project in which the runs work; part of the environment, so that each run's diff is its own. */
+/** Creates the project that the runs work on. It is part of the environment, so that diffs show only the run's changes. */
 export const shopSetup = [
   "mkdir -p src test",
   `cat > src/cart.sh <<'END'
@@ -54,7 +54,7 @@ export const discounts = [
   plan("done", "done", "done"),
   "SAY: Fixed. The discount now applies to the sum, which is rounded once.\n",
   "SAY: - `src/cart.sh`: two lines\n",
-  "SAY: - `docs/rounding.md`: says the rule, so that it stays",
+  "SAY: - `docs/rounding.md`: documents the rule",
 ];
 
 export const migration = [

@@ -1,9 +1,9 @@
 import { vi } from "vitest";
-import type { WebWorld } from "../world.ts";
+import type { WebApp } from "../support/web-app.ts";
 import { discounts, load, migration, question, shopSetup, short } from "./scripts.ts";
 
 export interface Showcase {
-  /** The run whose page shows most. */
+  /** A run with commands, changes and a plan. */
   finished: string;
   blocked: string;
   working: string;
@@ -13,10 +13,10 @@ export interface Showcase {
   shared: string;
 }
 
-/** An installation as it looks after a few weeks: places, people, keys, and runs in every state. */
-export async function fillShowcase(world: WebWorld): Promise<Showcase> {
+/** Fills an installation with environments, users, keys and runs in every state. */
+export async function fillShowcase(app: WebApp): Promise<Showcase> {
   const make = async (path: string, body: object) => {
-    const { status, text, body: made } = await world.call("POST", path, { body });
+    const { status, text, body: made } = await app.call("POST", path, { body });
     if (status >= 300) throw new Error(`POST ${path}: ${text}`);
     return made;
   };
@@ -24,7 +24,7 @@ export async function fillShowcase(world: WebWorld): Promise<Showcase> {
     STAGING_TOKEN: "staging-0000",
     PACKAGES_TOKEN: "packages-0000",
   })) {
-    await world.call("PUT", `/agent/secrets/${name}`, { body: { value } });
+    await app.call("PUT", `/agent/secrets/${name}`, { body: { value } });
   }
   const shop = await make("/agent/environments", {
     name: "web-shop",
@@ -66,11 +66,11 @@ export async function fillShowcase(world: WebWorld): Promise<Showcase> {
     ["review@example.com", "Reviewer", "member"],
     ["docs@example.com", "Docs writer", "member"],
   ]) {
-    await make("/people", { email, display_name, role });
+    await make("/users", { email, display_name, role });
   }
   const botKey = await make("/keys", { name: "release-bot, nightly", type: "agent", agent_uid: bot.uid });
   await make("/keys", {
-    ...{ name: "ci of the web shop", type: "personal", scopes: ["runs:read", "runs:write"] },
+    ...{ name: "web shop CI", type: "personal", scopes: ["runs:read", "runs:write"] },
     limits: { max_concurrent_runs: 4, max_cost_usd_per_day: 20, environment_ids: [shop.environment_id] },
     expires_at: new Date(Date.now() + 80 * 86_400_000).toISOString(),
   });
@@ -78,16 +78,16 @@ export async function fillShowcase(world: WebWorld): Promise<Showcase> {
   await make("/keys", { name: "rack 2", type: "worker" });
 
   const config = { environment_id: shop.environment_id };
-  const inShop = (title: string, script: string[]) => world.create(script, { title, config });
+  const inShop = (title: string, script: string[]) => app.create(script, { title, config });
   const byBot = async (title: string, script: string[]) => {
-    const response = await fetch(`${world.origin}/api/v1/agent/run`, {
+    const response = await fetch(`${app.origin}/api/v1/agent/run`, {
       method: "POST",
       headers: { authorization: `Bearer ${botKey.key}`, "content-type": "application/json" },
       body: JSON.stringify({ title, prompt: script.join("\n"), config }),
     });
     return ((await response.json()) as { run_id: string }).run_id;
   };
-  await world.worker({ name: "builder-1", version: "0.1.0", slots: 3 });
+  await app.worker({ name: "builder-1", version: "0.1.0", slots: 3 });
   const finished = await inShop("Fix the rounding of discounts in the cart", discounts);
   const failed = await inShop("Move the order table to the new schema", migration);
   const blocked = await inShop("Rename total to sumOf, everywhere", question);
@@ -111,48 +111,45 @@ export async function fillShowcase(world: WebWorld): Promise<Showcase> {
     await inShop("Remove feature flags that nobody reads", short("Remove dead feature flags.")),
   ];
   await Promise.all([
-    ...[finished, ...ended].map((run) => world.until(run, "SUCCEEDED")),
-    world.until(failed, "FAILED"),
-    world.until(blocked, "BLOCKED"),
+    ...[finished, ...ended].map((run) => app.until(run, "SUCCEEDED")),
+    app.until(failed, "FAILED"),
+    app.until(blocked, "BLOCKED"),
   ]);
   const working = await inShop("Run the load test for the staging cart", load);
   const second = await byBot("Verify the release candidate", load);
   const third = await inShop("Watch the canary for ten minutes", load);
   for (const run of [working, second, third]) {
-    await world.event(
-      run,
-      ({ type, data }) => type === "command.output" && data.text.includes("200 requests"),
-    );
+    await app.event(run, ({ type, data }) => type === "command.output" && data.text.includes("200 requests"));
   }
-  await addLeavingWorker(world);
+  await addDrainingWorker(app);
   await inShop("Add cursor pagination to the order list", short("Add cursor pagination."));
   const cancelled = await inShop("Rewrite the cart in another language", short("Rewrite the cart."));
-  await world.call("POST", `/agent/runs/${cancelled}/cancel`);
-  await world.create(short("Upgrade the payment client to its next version."), {
+  await app.call("POST", `/agent/runs/${cancelled}/cancel`);
+  await app.create(short("Upgrade the payment client to its next version."), {
     config: { environment_id: api.environment_id },
   });
-  const { body: share } = await world.call("POST", `/agent/runs/${finished}/share`, { body: {} });
-  await lookLivedIn(world);
-  await spreadOut(world, [finished, failed, ...ended, cancelled]);
+  const { body: share } = await app.call("POST", `/agent/runs/${finished}/share`, { body: {} });
+  await backdateUsers(app);
+  await spreadOverTime(app, [finished, failed, ...ended, cancelled]);
   return {
     ...{ finished, blocked, working, failed, environment: shop.environment_id },
     shared: new URL(share.link).pathname,
   };
 }
 
-/** One that leaves takes nothing, so that what is created behind it waits. */
-async function addLeavingWorker(world: WebWorld) {
-  const { workerId } = await world.worker({ name: "builder-2", version: "0.1.0", slots: 4 });
-  const drain = () => world.call("POST", `/workers/${workerId}/drain`);
-  // It is known from its first claim on.
-  await vi.waitUntil(async () => (await drain()).status === 200, { timeout: 20_000, interval: 50 });
+/** Adds a draining worker. It claims no runs, so that runs created afterwards stay queued. */
+async function addDrainingWorker(app: WebApp) {
+  const { workerId } = await app.worker({ name: "builder-2", version: "0.1.0", slots: 4 });
+  const drain = () => app.call("POST", `/workers/${workerId}/drain`);
+  // The server knows the worker from its first claim on.
+  await vi.waitUntil(async () => (await drain()).status === 200, { timeout: 90_000, interval: 50 });
 }
 
-/** Nobody but the first admin has been here, and all since a minute. */
-async function lookLivedIn({ db }: WebWorld) {
+/** Backdates workers and users, which were all created a minute ago. */
+async function backdateUsers({ db }: WebApp) {
   await db`update workers set first_seen_at = outrider_now() - interval '3 days'`;
   await db`
-    update people set created_at = outrider_now() - interval '40 days',
+    update users set created_at = outrider_now() - interval '40 days',
       last_seen_at = case email
         when 'release@example.com' then outrider_now() - interval '2 hours'
         when 'review@example.com' then outrider_now() - interval '1 day'
@@ -161,8 +158,8 @@ async function lookLivedIn({ db }: WebWorld) {
 
 const SLOWER = 45;
 
-/** Runs of tests are over in a second, and all at once: the past is put where it would be, at the pace of a model. */
-async function spreadOut({ db }: WebWorld, runs: string[]) {
+/** Spreads the runs over the past days and stretches their events, which took only a second, to a realistic pace. */
+async function spreadOverTime({ db }: WebApp, runs: string[]) {
   for (const [index, run] of runs.entries()) {
     const hours = [0.4, 1.6, 3, 5, 21, 27, 46, 70][index] ?? 90;
     await db.begin(async (tx) => {
@@ -176,7 +173,7 @@ async function spreadOut({ db }: WebWorld, runs: string[]) {
           started_at = ${moved("started_at")}, finished_at = ${moved("finished_at")}
         where run_id = ${run}`;
       await tx`
-        update run_heads set working_at = ${moved("working_at")}, first_output_at = ${moved("first_output_at")},
+        update run_state set working_at = ${moved("working_at")}, first_output_at = ${moved("first_output_at")},
           queued_at = ${moved("queued_at")}
         where run_id = ${run}`;
     });

@@ -1,30 +1,33 @@
-/** Where a run's attachments lie in its sandbox: outside of the workspace, whose changes are the agent's. */
+/**
+ * The folder that contains a run's attachments. It is outside the workspace because every change in the workspace is
+ * attributed to the agent.
+ */
 export const ATTACHMENTS_FOLDER = "~/attachments";
 
 /**
- * Which path each gets, in the order in which they were sent. A name that an earlier one has taken gets a number before its
- * extension. Letters of either case count as the same: some file systems see no difference, and people overlook it.
+ * Assigns a path to each attachment, in the order in which the attachments were sent. A name that is already taken gets
+ * a number before its extension. Names are compared case-insensitively because some file systems ignore case.
  */
 export class AttachmentPaths {
-  private readonly taken = new Set<string>();
+  readonly #taken = new Set<string>();
 
-  place(file_name: string): string {
-    let name = fitting(file_name);
-    for (let number = 2; this.taken.has(name.toLowerCase()); number++)
-      name = fitting(file_name, `-${number}`);
-    this.taken.add(name.toLowerCase());
+  assign(file_name: string): string {
+    let name = truncateName(file_name);
+    for (let number = 2; this.#taken.has(name.toLowerCase()); number++)
+      name = truncateName(file_name, `-${number}`);
+    this.#taken.add(name.toLowerCase());
     return `${ATTACHMENTS_FOLDER}/${name}`;
   }
 }
 
-/** What a file system takes for one name, in bytes. */
-const NAME_BYTES = 255;
+/** File systems limit file names to this many bytes. */
+const MAX_NAME_BYTES = 255;
 
-/** The mark goes before the extension; what is too long loses the end of its stem. */
-function fitting(name: string, mark = ""): string {
+/** Inserts the suffix before the extension and shortens the stem if the name is too long. */
+function truncateName(name: string, suffix = ""): string {
   const dot = name.lastIndexOf(".");
   const extension = dot > 0 && Buffer.byteLength(name.slice(dot)) <= 32 ? name.slice(dot) : "";
   const stem = [...name.slice(0, name.length - extension.length)];
-  while (Buffer.byteLength(stem.join("") + mark + extension) > NAME_BYTES) stem.pop();
-  return stem.join("") + mark + extension;
+  while (Buffer.byteLength(stem.join("") + suffix + extension) > MAX_NAME_BYTES) stem.pop();
+  return stem.join("") + suffix + extension;
 }

@@ -1,6 +1,6 @@
 import type { NewEvent } from "@outrider/contract/event";
 
-/** The part that an agent writes. */
+/** The events that an agent can emit. */
 export type AgentEvent = Extract<
   NewEvent,
   {
@@ -21,13 +21,5 @@ export type AgentEvent = Extract<
   }
 >;
 
-/** An event as the log holds it; the agent's own have no number yet. */
+/** An event in the run's log. Events emitted by the current turn have no sequence number yet. */
 export type LogEvent = NewEvent & { seq?: number };
-
-/** PostgreSQL stores neither NUL nor half a surrogate pair, and both come out of commands and models. */
-export function storable<E extends AgentEvent>(event: E): E {
-  const text = JSON.stringify(event, (_, value) =>
-    typeof value === "string" ? value.replaceAll("\0", "\ufffd").toWellFormed() : value,
-  );
-  return JSON.parse(text) as E;
-}

@@ -1,7 +1,7 @@
-import type { ErrorCode } from "@outrider/contract/error";
+import type { ErrorCode } from "@outrider/contract/errors/error";
 import type { TurnOutcome } from "@outrider/contract/worker";
 
-/** An error that ends the turn, under a code of the error table. */
+/** An error that ends the turn with a code from the API's error table. */
 export class Failure extends Error {
   readonly code: ErrorCode;
 
@@ -16,7 +16,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What a model call that was given up means for the run. */
-export function failedCall({ code, message }: Failure): TurnOutcome {
+/** Returns the outcome of a turn that ends with this failure. */
+export function failedOutcome({ code, message }: Failure): TurnOutcome {
   return { type: "failed", error_code: code, message };
 }

@@ -1,27 +1,27 @@
 import type { OutputChunk } from "./workspace.ts";
 
-/** Of a command's output, and of any other text that a tool returns, this many bytes at each end are kept. */
+/** Truncated tool output retains this many bytes at the beginning and the same number at the end. */
 export const KEPT_BYTES = 32 * 1024;
-/** Output is written down at most this often, so that a chatty command does not flood the log. */
-const EVERY_MS = 100;
+/** Output events are emitted at this interval so that a verbose command does not flood the log. */
+const FLUSH_INTERVAL_MS = 100;
 
-export function omission(bytes: number): string {
-  return `\n[… ${bytes} bytes left out …]\n`;
+export function omissionMarker(bytes: number): string {
+  return `\n[… ${bytes} bytes omitted …]\n`;
 }
 
-/** The beginning and the end of a text, by default 32 KiB of each. */
-export function ends(text: string, keptBytes = KEPT_BYTES): string {
+/** Removes the middle of a long text. The beginning and the end remain, by default 32 KiB each. */
+export function truncateMiddle(text: string, keptBytes = KEPT_BYTES): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= 2 * keptBytes) return text;
   const head = firstBytes(text, keptBytes);
   const tail = lastBytes(text, keptBytes);
   const omitted = bytes.length - Buffer.byteLength(head) - Buffer.byteLength(tail);
-  return `${head}${omission(omitted)}${tail}`;
+  return `${head}${omissionMarker(omitted)}${tail}`;
 }
 
 const isInsideCharacter = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
 
-/** No half of a character at the end. */
+/** Returns at most `count` bytes of the text without splitting a character. */
 export function firstBytes(text: string, count: number): string {
   const bytes = Buffer.from(text);
   let end = Math.min(count, bytes.length);
@@ -36,109 +36,110 @@ function lastBytes(text: string, count: number): string {
   return bytes.toString("utf8", start);
 }
 
-/** Writes down a running command's output: the beginning as it comes, in batches, and at the end the rest of it. */
+/** Emits a running command's output: the first 32 KiB live, in batches, and the last 32 KiB when the command ends. */
 export class CommandOutput {
-  private readonly write: (chunk: OutputChunk) => Promise<void>;
-  private batch: OutputChunk[] = [];
-  private tail: OutputChunk[] = [];
-  private headLeft = KEPT_BYTES;
-  private tailBytes = 0;
-  private omitted = 0;
-  private timer: NodeJS.Timeout | undefined;
-  private writing: Promise<void> = Promise.resolve();
+  readonly #write: (chunk: OutputChunk) => Promise<void>;
+  #batch: OutputChunk[] = [];
+  #tail: OutputChunk[] = [];
+  #headLeft = KEPT_BYTES;
+  #tailBytes = 0;
+  #omitted = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(write: (chunk: OutputChunk) => Promise<void>) {
-    this.write = write;
+    this.#write = write;
   }
 
   push({ stream, text }: OutputChunk) {
-    const head = this.headLeft > 0 ? firstBytes(text, this.headLeft) : "";
+    const head = this.#headLeft > 0 ? firstBytes(text, this.#headLeft) : "";
     const rest = text.slice(head.length);
     if (head !== "") {
-      this.headLeft -= Buffer.byteLength(head);
-      this.batch.push({ stream, text: head });
-      this.timer ??= setTimeout(() => this.flush(), EVERY_MS);
+      this.#headLeft -= Buffer.byteLength(head);
+      this.#batch.push({ stream, text: head });
+      this.#timer ??= setTimeout(() => this.#flush(), FLUSH_INTERVAL_MS);
     }
     if (rest === "") return;
-    // The head has ended, even where a character of several bytes left some of it over.
-    this.headLeft = 0;
-    this.tail.push({ stream, text: rest });
-    this.tailBytes += Buffer.byteLength(rest);
-    // Seldom, so that a million small chunks are not as many moves of the whole tail.
-    if (this.tailBytes > 2 * KEPT_BYTES) this.shorten();
+    // The head is full, even if a multi-byte character did not fit and left some bytes unused.
+    this.#headLeft = 0;
+    this.#tail.push({ stream, text: rest });
+    this.#tailBytes += Buffer.byteLength(rest);
+    // Trimming only at twice the size keeps the cost of many small chunks low.
+    if (this.#tailBytes > 2 * KEPT_BYTES) this.#trimTail();
   }
 
-  /** Writes what is left and answers how many bytes were left out in between. */
+  /** Emits the remaining output and returns the number of omitted bytes. */
   async end(): Promise<number> {
-    this.flush();
-    this.shorten();
-    if (this.omitted > 0 && this.tail[0]) this.tail[0].text = omission(this.omitted) + this.tail[0].text;
-    this.batch = this.tail;
-    this.flush();
-    await this.writing;
-    return this.omitted;
+    this.#flush();
+    this.#trimTail();
+    if (this.#omitted > 0 && this.#tail[0])
+      this.#tail[0].text = omissionMarker(this.#omitted) + this.#tail[0].text;
+    this.#batch = this.#tail;
+    this.#flush();
+    await this.#writing;
+    return this.#omitted;
   }
 
-  /** Cuts the tail to what is kept of it. */
-  private shorten() {
-    let whole = 0;
-    for (const chunk of this.tail) {
-      const excess = this.tailBytes - KEPT_BYTES;
+  #trimTail() {
+    let emptyChunks = 0;
+    for (const chunk of this.#tail) {
+      const excess = this.#tailBytes - KEPT_BYTES;
       if (excess <= 0) break;
       const bytes = Buffer.byteLength(chunk.text);
       chunk.text = lastBytes(chunk.text, Math.max(0, bytes - excess));
       const dropped = bytes - Buffer.byteLength(chunk.text);
-      this.tailBytes -= dropped;
-      this.omitted += dropped;
-      if (chunk.text === "") whole += 1;
+      this.#tailBytes -= dropped;
+      this.#omitted += dropped;
+      if (chunk.text === "") emptyChunks += 1;
     }
-    this.tail.splice(0, whole);
+    this.#tail.splice(0, emptyChunks);
   }
 
-  private flush() {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    const chunks = merged(this.batch);
-    this.batch = [];
-    for (const chunk of chunks) this.writing = this.writing.then(() => this.write(chunk));
-    // Whoever waits for the end learns of a failure; until then it must not count as unhandled.
-    this.writing.catch(() => {});
+  #flush() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const chunks = mergeByStream(this.#batch);
+    this.#batch = [];
+    for (const chunk of chunks) this.#writing = this.#writing.then(() => this.#write(chunk));
+    // `end` reports the failure. Until then, this handler prevents an unhandled rejection.
+    this.#writing.catch(() => {});
   }
 }
 
-/** What came since somebody last asked: its first and last 32 KiB. */
+/** Collects the output between two reads and retains its first and last 32 KiB. */
 export class RecentOutput {
-  private head = "";
-  private tail = "";
-  private omitted = 0;
+  #head = "";
+  #tail = "";
+  #omitted = 0;
 
   push(text: string) {
-    const room = KEPT_BYTES - Buffer.byteLength(this.head);
-    const head = this.tail === "" && room > 0 ? firstBytes(text, room) : "";
-    this.head += head;
-    this.tail += text.slice(head.length);
-    if (this.tail.length > 4 * KEPT_BYTES) this.shorten();
+    const headLeft = KEPT_BYTES - Buffer.byteLength(this.#head);
+    const head = this.#tail === "" && headLeft > 0 ? firstBytes(text, headLeft) : "";
+    this.#head += head;
+    this.#tail += text.slice(head.length);
+    if (this.#tail.length > 4 * KEPT_BYTES) this.#trimTail();
   }
 
+  /** Returns the output collected since the last call and clears it. */
   take(): string {
-    this.shorten();
-    const text = this.head + (this.omitted > 0 ? omission(this.omitted) : "") + this.tail;
-    this.head = "";
-    this.tail = "";
-    this.omitted = 0;
+    this.#trimTail();
+    const text = this.#head + (this.#omitted > 0 ? omissionMarker(this.#omitted) : "") + this.#tail;
+    this.#head = "";
+    this.#tail = "";
+    this.#omitted = 0;
     return text;
   }
 
-  private shorten() {
-    const bytes = Buffer.byteLength(this.tail);
+  #trimTail() {
+    const bytes = Buffer.byteLength(this.#tail);
     if (bytes <= KEPT_BYTES) return;
-    this.tail = lastBytes(this.tail, KEPT_BYTES);
-    this.omitted += bytes - Buffer.byteLength(this.tail);
+    this.#tail = lastBytes(this.#tail, KEPT_BYTES);
+    this.#omitted += bytes - Buffer.byteLength(this.#tail);
   }
 }
 
-/** One chunk for each stream: two programs that take turns would make an event of every word. */
-function merged(chunks: OutputChunk[]): OutputChunk[] {
+/** Merges chunks by stream, because interleaved stdout and stderr would otherwise produce one event per fragment. */
+function mergeByStream(chunks: OutputChunk[]): OutputChunk[] {
   const texts = new Map<OutputChunk["stream"], string>();
   for (const { stream, text } of chunks) texts.set(stream, (texts.get(stream) ?? "") + text);
   return [...texts].map(([stream, text]) => ({ stream, text }));

@@ -6,94 +6,107 @@ export interface OutputChunk {
 }
 
 export interface ExecOptions {
-  /** Stops the command: whoever runs it kills it and settles soon after. */
+  /** The ID of the command in events. The artifact with its complete output is named after it. */
+  command_id: string;
+  /** Kills the command when aborted. The call settles shortly afterwards. */
   signal: AbortSignal;
   timeoutMs: number;
   onOutput(chunk: OutputChunk): void;
 }
 
 export interface ExecResult {
-  /** Null where the command was killed. */
+  /** Null if the command was killed. */
   exit_code: number | null;
   timed_out: boolean;
   duration_ms: number;
-  /** Where the whole output is kept, when it is. */
+  /** The ID of the artifact that contains the complete output, if one was stored. */
   artifact_id?: string;
-  /** What it changed in the workspace. */
+  /** Files that the command changed in the workspace. */
   changes?: FileChange[];
 }
 
 export type FileChange = EventData<"file.changed">;
 
 export interface StartOptions {
-  /** Stops the command, and nobody asks for its end any more. */
+  /** The ID of the command in events. The artifact with its complete output is named after it. */
+  command_id: string;
+  /** Kills the command when aborted. Callers then stop waiting for its result. */
   signal: AbortSignal;
   onOutput(chunk: OutputChunk): void;
 }
 
-/** A command that goes on beside others. */
-export interface Started {
-  /** Resolves when every process of it is gone and all of its output was delivered. */
+/** A command that runs in the background, in parallel with other commands. */
+export interface BackgroundProcess {
+  /** Resolves when all of the command's processes have exited and all output has been delivered. */
   ended: Promise<Pick<ExecResult, "exit_code" | "duration_ms" | "artifact_id">>;
   kill(): void;
-  /** What changed in the workspace since this was last told, whoever did it. */
+  /** Returns all workspace changes since the last call, regardless of which command made them. */
   changes(): Promise<FileChange[]>;
 }
 
-export interface LookOptions {
+export interface ProbeOptions {
   args: string[];
-  /** More of its output is not wanted. */
+  /** Output beyond this many bytes is discarded. */
   limit: number;
   signal: AbortSignal;
 }
 
-export interface Looked {
+export interface ProbeResult {
   exit_code: number | null;
   output: Buffer;
-  /** There was more output. */
-  is_cut: boolean;
-  /** What it wrote to stderr, or the beginning of that. */
-  complaint: string;
+  /** Whether the output exceeded the limit. */
+  is_truncated: boolean;
+  /** The beginning of stderr. */
+  stderr: string;
 }
 
-export interface KeepOptions {
+export interface StoreOptions {
   name: string;
-  /** By default what the name and the content say. */
+  /** The type is detected from the file's name and content if this is absent. */
   mime_type?: string | undefined;
   max_bytes: number;
   signal: AbortSignal;
 }
 
-export interface KeptArtifact {
+export interface StoredArtifact {
   artifact_id: string;
   mime_type: string;
   size_bytes: number;
-  /** Secrets in it were masked. */
+  /** Whether the file contained secrets, which were redacted. */
   is_masked: boolean;
 }
 
 /**
- * What tools may do. The worker gives a sandbox. Paths are relative to the workspace. An error with a clear message is
- * told to the model, which goes on; a `Failure` ends the turn, as when the sandbox is gone.
+ * The operations available to tools. The worker implements them in a sandbox. Paths are relative to the workspace. The
+ * model receives the message of an ordinary error and can continue. A `Failure`, such as a lost sandbox, ends the turn.
  */
 export interface Workspace {
-  /** What `~` stands for in a shell. */
+  /** The folder that `~` expands to. */
   readonly home: string;
   exec(command: string, options: ExecOptions): Promise<ExecResult>;
-  /** The same for a command that nobody waits for. */
-  start(command: string, options: StartOptions): Promise<Started>;
-  /** Runs a bash script of ours that only looks, where commands run: no secrets, no traces. */
-  look(script: string, options: LookOptions): Promise<Looked>;
-  /** The first bytes of a file, as they are. */
+  /** Starts a command in the background. */
+  start(command: string, options: StartOptions): Promise<BackgroundProcess>;
+  /**
+   * Runs one of Outrider's own read-only bash scripts in the sandbox, without the run's secrets and without log events.
+   */
+  probe(script: string, options: ProbeOptions): Promise<ProbeResult>;
+  /** Returns up to `limit` bytes from the start of a file, unredacted. */
   readBytes(path: string, limit: number): Promise<Buffer>;
-  /** The patch is a unified diff and may be cut. Who knows what the file held before says so. */
+  /**
+   * Writes a file and returns a unified diff, which may be truncated. Callers that already have the previous content
+   * pass it as `before`.
+   */
   writeBytes(
     path: string,
     data: Buffer,
     options?: { before?: Buffer },
   ): Promise<{ created: boolean; patch: string }>;
   /** Stores a file as an artifact of the run. */
-  keep(path: string, options: KeepOptions): Promise<KeptArtifact>;
-  /** The text without secrets, on as many lines: to be asked before anything is put between lines. */
-  redacted(text: string): string;
+  storeArtifact(path: string, options: StoreOptions): Promise<StoredArtifact>;
+  /**
+   * Redacts text from a file without changing its number of lines. Every event is redacted when it is stored, so a tool
+   * calls this only before it shortens the text or inserts anything between its lines. A part of a secret, or a secret
+   * with something in the middle, would not be recognized later.
+   */
+  redact(text: string): string;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Conversation } from "../src/conversation.ts";
-import { answerForm } from "../src/tools/finish.ts";
-import { answering, call, finish, words } from "./answers.ts";
+import { Conversation } from "../src/conversation/conversation.ts";
+import { createStructuredAnswer } from "../src/tools/finish.ts";
+import { call, finish, runWithModel, words } from "./answers.ts";
 import { newRun, type TestRun } from "./run.ts";
 
 const output_schema = {
@@ -14,8 +14,8 @@ const good = { name: "Ada", year: 1985 };
 const GOOD = `CALL: finish ${JSON.stringify(good)}`;
 const BAD = 'CALL: finish {"name": "Ada", "year": 1815, "extra": true}';
 
-describe("a turn whose answer must fit a schema", () => {
-  it("ends with the answer that the agent gives by its tool", async () => {
+describe("a turn with an output schema", () => {
+  it("ends with the answer that the agent passes to finish", async () => {
     const run = await newRun("RUN: true", "SAY: Here it is.", GOOD, "RUN: touch never");
     expect(await run.turn({ output_schema })).toEqual({
       type: "succeeded",
@@ -26,13 +26,13 @@ describe("a turn whose answer must fit a schema", () => {
     expect(run.all("command.started")).toHaveLength(1);
   });
 
-  it("has the answer itself for last words where the agent says none", async () => {
+  it("uses the answer as the final text if the agent writes none", async () => {
     const run = await newRun(GOOD);
     const end = await run.turn({ output_schema });
     expect(end).toEqual({ type: "succeeded", text: JSON.stringify(good), output: good });
   });
 
-  it("gives a wrong answer back with every path that is wrong, and takes the next one", async () => {
+  it("returns an invalid answer with the path of every error and accepts the next one", async () => {
     const run = await newRun(BAD, GOOD);
     expect(await run.turn({ output_schema })).toMatchObject({ type: "succeeded", output: good });
     const [refused, taken] = run.all("tool.returned");
@@ -42,8 +42,8 @@ describe("a turn whose answer must fit a schema", () => {
     expect(taken?.is_error).toBeUndefined();
   });
 
-  it("tells an agent that ends in words to give its answer", async () => {
-    const run = await answering(
+  it("asks an agent that ends with a text message for its answer", async () => {
+    const run = await runWithModel(
       ({ tools }, number) =>
         number === 1
           ? [...words("It was Ada."), finish()]
@@ -58,25 +58,25 @@ describe("a turn whose answer must fit a schema", () => {
     });
   });
 
-  it("fails after three corrections, with what was wrong at last", async () => {
+  it("fails after three corrections with the last error", async () => {
     const run = await newRun(BAD, "SAY: That was it.", BAD, BAD, BAD, GOOD);
     expect(await run.turn({ output_schema })).toEqual({
       type: "failed",
       error_code: "output_invalid",
-      message: expect.stringMatching(/after 4 tries.*\/year must be >= 1900/),
+      message: expect.stringMatching(/after 4 attempts.*\/year must be >= 1900/),
     });
     expect(run.all("tool.called")).toHaveLength(4);
   });
 
   it("fails when the agent never gives an answer", async () => {
-    const run = await answering(() => [...words("It was Ada."), finish()]);
+    const run = await runWithModel(() => [...words("It was Ada."), finish()]);
     const end = await run.turn({ output_schema });
     expect(end).toMatchObject({ type: "failed", error_code: "output_invalid" });
     expect(run.prompts).toHaveLength(4);
     expect(run.all("notice")).toHaveLength(3);
   });
 
-  it("has its corrections again in the next turn", async () => {
+  it("resets the corrections in the next turn", async () => {
     const run = await newRun(BAD, BAD, BAD, BAD);
     await run.turn({ output_schema });
     run.write({ type: "run.failed", data: { status_message: { message: "No answer." } } });
@@ -84,7 +84,7 @@ describe("a turn whose answer must fit a schema", () => {
     expect(await run.turn({ output_schema })).toMatchObject({ type: "succeeded", output: good });
   });
 
-  it("goes on when a message comes with the answer", async () => {
+  it("continues when a message arrives with the answer", async () => {
     const run = await newRun(GOOD);
     const better = { name: "Grace", year: 1906 };
     const turn = run.turn({
@@ -93,12 +93,13 @@ describe("a turn whose answer must fit a schema", () => {
         run.write(event);
         if (event.type === "tool.called" && run.all("tool.called").length === 1)
           run.send(`CALL: finish ${JSON.stringify(better)}`);
+        return event;
       },
     });
     expect(await turn).toMatchObject({ type: "succeeded", output: better });
   });
 
-  it("may still ask", async () => {
+  it("can still ask a question", async () => {
     const run = await newRun("ASK: Which one?", GOOD);
     expect(await run.turn({ output_schema })).toEqual({ type: "blocked", question: "Which one?" });
     run.write({ type: "run.blocked", data: { question: "Which one?" } });
@@ -106,7 +107,7 @@ describe("a turn whose answer must fit a schema", () => {
     expect(await run.turn({ output_schema })).toMatchObject({ type: "succeeded", output: good });
   });
 
-  it("may still give its answer at a limit, and do nothing else", async () => {
+  it("can still answer at a limit but call no other tool", async () => {
     const late = await newRun("RUN: true", GOOD);
     const limits = { max_steps: 1 };
     expect(await late.turn({ output_schema, limits })).toMatchObject({ type: "succeeded", output: good });
@@ -120,15 +121,18 @@ describe("a turn whose answer must fit a schema", () => {
     expect(new Conversation(wrong.log).corrections).toHaveLength(1);
   });
 
-  it("ends the same, wherever it was cut off", async () => {
+  it("ends the same after a crash at any event", async () => {
     const lines = ["RUN: true", "SAY: Ada.", BAD, "SAY: Ada!", BAD, GOOD];
-    await eachCut(lines, { type: "succeeded", text: expect.any(String), output: good });
-    await eachCut([BAD, BAD, BAD, BAD, GOOD], expect.objectContaining({ error_code: "output_invalid" }));
+    await replayFromEveryPrefix(lines, { type: "succeeded", text: expect.any(String), output: good });
+    await replayFromEveryPrefix(
+      [BAD, BAD, BAD, BAD, GOOD],
+      expect.objectContaining({ error_code: "output_invalid" }),
+    );
   });
 });
 
-/** Plays a script to its end, then again from every prefix of its log. */
-async function eachCut(lines: string[], end: unknown) {
+/** Runs a script to its end, then again from every prefix of its log. */
+async function replayFromEveryPrefix(lines: string[], end: unknown) {
   const whole = await newRun(...lines);
   const read = new Map<number, unknown>();
   const keep = (run: TestRun) => read.set(run.log.length, messages(run));
@@ -137,6 +141,7 @@ async function eachCut(lines: string[], end: unknown) {
     emit: async (event) => {
       whole.write(event);
       keep(whole);
+      return event;
     },
   });
   for (let cut = 2; cut <= whole.log.length; cut += 1) {
@@ -149,11 +154,11 @@ async function eachCut(lines: string[], end: unknown) {
 }
 
 function messages(run: TestRun) {
-  return new Conversation(run.log, { mustFinish: true }).read();
+  return new Conversation(run.log, { mustFinish: true }).toMessages();
 }
 
-describe("a turn without a schema", () => {
-  it("has no tool for it", async () => {
+describe("a turn without an output schema", () => {
+  it("has no finish tool", async () => {
     const run = await newRun(GOOD, "SAY: done");
     expect(await run.turn()).toEqual({ type: "succeeded", text: "done" });
     expect(run.all("tool.returned")).toMatchObject([{ is_error: true }]);
@@ -173,13 +178,13 @@ describe("a schema", () => {
     ],
     ["of anything", {}, 7, undefined],
     [
-      "in an older dialect",
+      "in an older draft",
       { $schema: "http://json-schema.org/draft-07/schema#", type: "array", items: [{ type: "string" }] },
       ["a"],
       [1],
     ],
-  ])("%s reaches the model as an object with one member", async (_, schema, right, wrong) => {
-    const run = await answering(({ tools }, number) => {
+  ])("%s reaches the model as an object with one property", async (_, schema, right, wrong) => {
+    const run = await runWithModel(({ tools }, number) => {
       const input = tools?.at(-1) as unknown as { inputSchema: Record<string, unknown> };
       expect(input.inputSchema).toMatchObject({ type: "object", required: ["answer"] });
       return [
@@ -192,8 +197,8 @@ describe("a schema", () => {
     expect(run.prompts).toHaveLength(wrong === undefined ? 1 : 2);
   });
 
-  it("keeps its references right where it is wrapped", () => {
-    const form = answerForm({ $ref: "#/$defs/list", $defs: { list: { items: { $ref: "#" } } } });
+  it("rewrites references when it is wrapped", () => {
+    const form = createStructuredAnswer({ $ref: "#/$defs/list", $defs: { list: { items: { $ref: "#" } } } });
     expect(form.tool.input).toMatchObject({
       jsonSchema: {
         properties: {
@@ -206,7 +211,7 @@ describe("a schema", () => {
     });
   });
 
-  it("that cannot be used fails the run, not the worker", async () => {
+  it("that is invalid fails the run, not the worker", async () => {
     const run = await newRun(GOOD);
     expect(
       await run.turn({ output_schema: { type: "object", properties: { name: { type: "text" } } } }),
@@ -217,10 +222,31 @@ describe("a schema", () => {
     });
   });
 
-  it("whose pattern takes for ever is not waited for", async () => {
+  it("with a catastrophic pattern times out without blocking the worker", async () => {
     const slow = { type: "object", properties: { name: { pattern: "^(a+)+$" } } };
     const run = await newRun(`CALL: finish {"name": "${"a".repeat(40)}!"}`, 'CALL: finish {"name": "a"}');
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 50);
     expect(await run.turn({ output_schema: slow })).toMatchObject({ output: { name: "a" } });
-    expect(run.all("tool.returned")[0]?.output).toContain("could not be checked within 1 second");
+    clearInterval(timer);
+    expect(run.all("tool.returned")[0]?.output).toContain("could not be checked within 10 seconds");
+    expect(ticks).toBeGreaterThan(20);
+  });
+
+  it("is no longer checked when the run is stopped", async () => {
+    const slow = { type: "object", properties: { name: { pattern: "^(a+)+$" } } };
+    const run = await newRun(`CALL: finish {"name": "${"a".repeat(40)}!"}`);
+    const cancelled = new AbortController();
+    const turn = run.turn({
+      output_schema: slow,
+      signal: cancelled.signal,
+      emit: async (event) => {
+        run.write(event);
+        if (event.type === "tool.called") cancelled.abort(new Error("cancelled"));
+        return event;
+      },
+    });
+    expect(await turn).toMatchObject({ type: "stopped" });
+    expect(run.all("tool.returned")).toEqual([]);
   });
 });

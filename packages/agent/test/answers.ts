@@ -34,8 +34,8 @@ export function finish({ input = 10, cacheRead = 0, cacheWrite = 0, output = 5 }
 
 type Reply = StreamPart[] | Error;
 
-/** A run whose model answers each request as this says, and what it was given. */
-export async function answering(
+/** Creates a run whose model replies with this function, and records its prompts. */
+export async function runWithModel(
   reply: (options: CallOptions, number: number) => Reply | Promise<Reply>,
   prompt = "Do something.",
 ): Promise<TestRun & { prompts: Prompt[] }> {

@@ -1,5 +1,6 @@
+import type { EventData } from "@outrider/contract/event";
 import { describe, expect, it } from "vitest";
-import { answering, call, finish, words } from "./answers.ts";
+import { call, finish, runWithModel, words } from "./answers.ts";
 import { newRun } from "./run.ts";
 
 const prices = {
@@ -17,13 +18,13 @@ describe("the cost of a call", () => {
     ["input put into a cache", { input: 1_000, cacheWrite: 400, output: 0 }, 0.011],
     ["all of them", { input: 1_000, cacheRead: 500, cacheWrite: 400, output: 100 }, 0.0115],
   ])("counts %s at its own price", async (_, tokens, cost) => {
-    const run = await answering(() => [...words("Yes."), finish(tokens)]);
+    const run = await runWithModel(() => [...words("Yes."), finish(tokens)]);
     await run.turn({ prices });
     expect(run.all("usage.updated")[0]?.cost_usd).toBeCloseTo(cost, 10);
   });
 
-  it("takes input from a cache for plain input where its price is unknown", async () => {
-    const run = await answering(() => [
+  it("prices cached input as plain input if it has no price", async () => {
+    const run = await runWithModel(() => [
       ...words("Yes."),
       finish({ input: 1_000, cacheRead: 800, cacheWrite: 100, output: 0 }),
     ]);
@@ -31,7 +32,7 @@ describe("the cost of a call", () => {
     expect(run.all("usage.updated")[0]).toMatchObject({ cost_usd: 0.01, cached_input_tokens: 800 });
   });
 
-  it("of a call that a message interrupts is what was sent and heard, estimated", async () => {
+  it("is estimated for a call that a message interrupts", async () => {
     const run = await newRun("SAY: begun", "SLEEP: 60000");
     const turn = run.turn({ prices, instructions: "Go. ".repeat(1_000) });
     while (run.said === "") await new Promise((resolve) => setTimeout(resolve, 2));
@@ -45,8 +46,8 @@ describe("the cost of a call", () => {
     await turn;
   });
 
-  it("of a call that failed is nothing", async () => {
-    const run = await answering(() => new Error("The provider is on fire."));
+  it("is zero for a failed call", async () => {
+    const run = await runWithModel(() => new Error("The provider is on fire."));
     await run.turn({ prices });
     expect(run.all("usage.updated")).toMatchObject([{ steps: 1, cost_usd: 0, input_tokens: 0 }]);
   });
@@ -54,14 +55,14 @@ describe("the cost of a call", () => {
 
 /** A run that would go on for ever, each call of it taking this. */
 const endless = (tokens: { input: number; output: number }) =>
-  answering(({ toolChoice }) => {
+  runWithModel(({ toolChoice }) => {
     const answer =
       toolChoice?.type === "none" ? words("I stop.") : [call("run_command", { command: "true" })];
     return [...answer, finish(tokens)];
   });
 
 describe("at its cost limit a turn", () => {
-  it("wraps up while there is still money for the last words", async () => {
+  it("wraps up while it can still afford the final message", async () => {
     const run = await endless({ input: 1_000, output: 10 });
     const max_cost_usd = 0.1;
     const end = await run.turn({ prices, limits: { max_steps: 50, max_cost_usd } });
@@ -76,10 +77,10 @@ describe("at its cost limit a turn", () => {
   it.each([
     ["grow suddenly", { input: 10_000, output: 10 }],
     ["answer at length", { input: 100, output: 9_000 }],
-  ])("never begins a call when the money is spent, though its calls %s", async (_, large) => {
+  ])("starts no call once the budget is spent, even if its calls %s", async (_, large) => {
     const max_cost_usd = 0.05;
     let costs = 0;
-    const run = await answering((_options, number) => [
+    const run = await runWithModel((_options, number) => [
       call("run_command", { command: "true" }),
       finish(number < 4 ? { input: 100, output: 1 } : large),
     ]);
@@ -93,13 +94,14 @@ describe("at its cost limit a turn", () => {
           costs = event.data.cost_usd;
         }
         run.write(event);
+        return event;
       },
     });
     expect(end).toMatchObject({ type: "failed", error_code: "budget_exceeded" });
     expect(run.all("usage.updated").length).toBeLessThanOrEqual(5);
   });
 
-  it("which its very first call would pass, says so without doing anything", async () => {
+  it("fails without any call if the first call would exceed the limit", async () => {
     const run = await endless({ input: 1_000, output: 10 });
     const limits = { max_steps: 50, max_cost_usd: 0.0001 };
     const end = await run.turn({ prices, limits, instructions: "Go. ".repeat(1_000) });
@@ -108,8 +110,8 @@ describe("at its cost limit a turn", () => {
     expect(run.prompts).toHaveLength(1);
   });
 
-  it("counts what its earlier attempts spent, and nothing of earlier turns", async () => {
-    const run = await answering((_options, number) =>
+  it("counts earlier attempts but not earlier turns", async () => {
+    const run = await runWithModel((_options, number) =>
       number % 2 === 1
         ? [call("run_command", { command: "true" }), finish({ input: 3_000, output: 0 })]
         : [...words("Done."), finish({ input: 3_000, output: 0 })],
@@ -124,21 +126,21 @@ describe("at its cost limit a turn", () => {
     run.log.length = run.types.lastIndexOf("usage.updated");
     run.write({
       type: "usage.updated",
-      data: { ...run.all("usage.updated").at(-1), cost_usd: 0.17 } as never,
+      data: { ...(run.all("usage.updated").at(-1) as EventData<"usage.updated">), cost_usd: 0.17 },
     });
     run.recover();
     expect(await run.turn({ prices, limits })).toMatchObject({ error_code: "budget_exceeded" });
   });
 
-  it("goes on without bounds where the model has no price", async () => {
+  it("has no limit if the model has no price", async () => {
     const run = await newRun("RUN: true", "SAY: done");
     const end = await run.turn({ limits: { max_steps: 50, max_cost_usd: 0.0001 } });
     expect(end).toEqual({ type: "succeeded", text: "done" });
   });
 });
 
-describe("dollars that other runs spend as well", () => {
-  it("are set aside before each call and settled after it", async () => {
+describe("a shared budget", () => {
+  it("is reserved before each call and settled after it", async () => {
     const run = await endless({ input: 1_000, output: 100 });
     const said: string[] = [];
     const budget = {
@@ -165,8 +167,8 @@ describe("dollars that other runs spend as well", () => {
     expect(run.all("usage.updated")).toHaveLength(3);
   });
 
-  it("are not asked for where the model has no price", async () => {
-    const run = await answering(() => [...words("Yes."), finish({ input: 1, output: 1 })]);
+  it("is not used if the model has no price", async () => {
+    const run = await runWithModel(() => [...words("Yes."), finish({ input: 1, output: 1 })]);
     const budget = { reserve: async () => "Nothing is left today.", settle: () => {} };
     expect(await run.turn({ budget })).toMatchObject({ type: "succeeded" });
   });

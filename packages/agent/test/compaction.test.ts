@@ -1,17 +1,17 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { compacted } from "../src/compact.ts";
-import { compactionPrompt } from "../src/compaction.ts";
-import { Conversation } from "../src/conversation.ts";
-import type { Entry } from "../src/entry.ts";
-import { openModel } from "../src/models/open.ts";
+import { applyCompaction } from "../src/conversation/apply-compaction.ts";
+import { compactionPrompt } from "../src/conversation/compaction.ts";
+import { Conversation } from "../src/conversation/conversation.ts";
+import type { Entry } from "../src/conversation/entry.ts";
+import { openModel } from "../src/models/open-model.ts";
 import type { CallOptions, Prompt, ProviderModel } from "../src/models/provider.ts";
-import { runCommand } from "../src/tools/run.ts";
-import { answering, call, finish, words } from "./answers.ts";
+import { runCommand } from "../src/tools/run-command.ts";
+import { call, finish, runWithModel, words } from "./answers.ts";
 import { newRun, type TestRun } from "./run.ts";
 import { startStubModel } from "./stub-model/server.ts";
 
 const tools = [runCommand];
-const model_facts = { context_tokens: 8_000, max_output_tokens: 1_000, sees_images: false };
+const model_facts = { context_tokens: 8_000, max_output_tokens: 1_000, supports_images: false };
 
 /** A run whose commands write more than the context holds, with a model over HTTP that refuses what is too long. */
 async function longRun({ contextTokens = 8_000, commands = 30 } = {}) {
@@ -31,7 +31,7 @@ async function longRun({ contextTokens = 8_000, commands = 30 } = {}) {
 }
 
 describe("a conversation that outgrows the model's context", () => {
-  it("is made shorter, and the work goes on to its end with nothing left out or done twice", async () => {
+  it("is compacted, and the run finishes without skipping or repeating work", async () => {
     const { run, stub, expected } = await longRun();
     expect(await run.turn({ tools, model_facts })).toMatchObject({
       type: "succeeded",
@@ -45,7 +45,7 @@ describe("a conversation that outgrows the model's context", () => {
     expect(JSON.stringify(stub.last.body).length / 4).toBeLessThan(8_000);
   });
 
-  it("is made shorter when the provider says so, where its context is smaller than we were told", async () => {
+  it("is compacted when the provider reports an overflow of a smaller context", async () => {
     const { run, stub, expected } = await longRun();
     const end = await run.turn({ tools, model_facts: { ...model_facts, context_tokens: 1_000_000 } });
     expect(end).toMatchObject({ type: "succeeded" });
@@ -55,17 +55,17 @@ describe("a conversation that outgrows the model's context", () => {
     expect(stub.requests.filter((_, index) => index > 0).length).toBeLessThan(45);
   });
 
-  it("fails in the end when nothing is short enough, after a few tries", async () => {
+  it("fails after a few compactions if it still does not fit", async () => {
     const { run, stub } = await longRun({ contextTokens: 100 });
     expect(await run.turn({ tools, model_facts })).toEqual({
       type: "failed",
-      error_code: "model_error",
-      message: expect.stringContaining("does not fit into the model's 8000 tokens"),
+      error_code: "model_request_rejected",
+      message: expect.stringContaining("does not fit in the model's context of 8000 tokens"),
     });
     expect(stub.requests.length).toBeLessThan(10);
   });
 
-  it("is rebuilt the same from the log, wherever that was cut off, and ends the same", async () => {
+  it("is rebuilt identically from the log after a crash at any event", async () => {
     const { run, expected } = await longRun({ commands: 14 });
     const live: { at: number; prompt: unknown }[] = [];
     const model = run.model as ProviderModel;
@@ -98,7 +98,7 @@ describe("a conversation that outgrows the model's context", () => {
       again.claim();
       const end = await again.turn({ tools, model_facts });
       expect(end, `cut at ${cut}`).toMatchObject({ type: "succeeded", text: "That was all." });
-      // A command whose end nobody saw may be begun again, or not; all others are done once.
+      // A command without a logged end may run again; all others run once.
       const done = [...new Set((await again.folder.read("done")).trim().split("\n"))];
       expect(done.length, `cut at ${cut}`).toBeGreaterThanOrEqual(13);
     }
@@ -109,28 +109,28 @@ function isSummary(prompt: Prompt): boolean {
   return prompt[0]?.content === compactionPrompt;
 }
 
-/** A model that ends every turn at once. */
+/** A model that ends every turn at once and records its requests. */
 async function watched(see: (options: CallOptions) => void) {
-  const { model } = await answering((options) => {
+  const { model } = await runWithModel((options) => {
     see(options);
     return [...words("Stop."), finish()];
   });
   return model;
 }
 
-/** A model that runs commands for ever until it is told to stop, and sums up as `summary` says. */
+/** Creates a run whose model makes `calls` tool calls and answers each compaction with the given summary. */
 function busy(
   summary: (options: CallOptions) => ReturnType<typeof words> | Error,
   { calls = 10, prompt = "Do it.", bytes = 2_000 } = {},
 ) {
   let made = 0;
-  return answering((options) => {
+  return runWithModel((options) => {
     if (isSummary(options.prompt)) {
       const said = summary(options);
       return said instanceof Error ? said : [...said, finish({ input: 100, output: 10 })];
     }
     made += 1;
-    // Some servers count nothing.
+    // Some providers report no usage.
     const counted = finish({ input: 0, output: 0 });
     if (made > calls || options.toolChoice?.type === "none") return [...words("Done."), counted];
     const command = `head -c ${bytes} /dev/zero | tr '\\0' ${made % 10}`;
@@ -138,15 +138,15 @@ function busy(
   }, prompt);
 }
 
-const summing = () => words("NOTES: it goes well.");
+const fixedSummary = () => words("NOTES: it goes well.");
 
 describe("a summary", () => {
-  it("is asked for under a prompt of its own, without tools, from the transcript", async () => {
+  it("is requested with its own prompt, without tools, from the transcript", async () => {
     const seen: CallOptions[] = [];
     const run = await busy(
       (options) => {
         seen.push(options);
-        return summing();
+        return fixedSummary();
       },
       { prompt: "Fix the parser." },
     );
@@ -158,8 +158,8 @@ describe("a summary", () => {
     expect(run.said).not.toContain("NOTES");
   });
 
-  it("stands in the log, and in the conversation beside the task, the plan and what came last", async () => {
-    const run = await busy(summing, { prompt: "Fix the parser." });
+  it("is logged and joins the task, the plan and the latest entries in the conversation", async () => {
+    const run = await busy(fixedSummary, { prompt: "Fix the parser." });
     run.write({ type: "plan.updated", data: { steps: [{ text: "find the bug", state: "active" }] } });
     run.send("And be quick.");
     await run.turn({ tools, model_facts });
@@ -177,8 +177,8 @@ describe("a summary", () => {
     expect(rest.map(({ role }) => role).slice(-2)).toEqual(["assistant", "tool"]);
   });
 
-  it("counts as a step and with its tokens, in what is told live and for the limits", async () => {
-    const run = await busy(summing, { calls: 100 });
+  it("counts as a step with its tokens, in usage and limits", async () => {
+    const run = await busy(fixedSummary, { calls: 100 });
     const prices = { input_usd_per_mtok: 1_000, output_usd_per_mtok: 0 };
     const end = await run.turn({ tools, model_facts, prices, limits: { max_steps: 12 } });
     expect(end).toMatchObject({ error_code: "step_limit_exceeded" });
@@ -195,33 +195,33 @@ describe("a summary", () => {
   it.each<[string, () => ReturnType<typeof words> | Error]>([
     ["fails", () => new Error("The provider is on fire.")],
     ["is empty", () => words(" ")],
-    ["does not fit itself", () => new Error("prompt is too long: 9000 tokens > 8000 maximum")],
+    ["does not fit in the context", () => new Error("prompt is too long: 9000 tokens > 8000 maximum")],
   ])(
-    "that %s is replaced by what is left of the transcript",
+    "that %s is replaced by a truncated transcript",
     async (_, summary) => {
       const run = await busy(summary, { prompt: "Fix the parser." });
       expect(await run.turn({ tools, model_facts })).toMatchObject({ type: "succeeded" });
       const [first] = run.all("compacted").filter((one) => one.summary !== "");
-      expect(first?.summary).toMatch(/^No summary could be made.*Agent called run_command/s);
+      expect(first?.summary).toMatch(/^No summary is available.*Agent called run_command/s);
       expect(run.all("command.started")).toHaveLength(10);
     },
     60_000,
   );
 
-  it("that a message interrupts is begun again after it", async () => {
+  it("that a message interrupts is requested again", async () => {
     let summaries = 0;
     const run = await busy(() => {
       summaries += 1;
       if (summaries === 1) run.send("Hurry.", "interrupt");
-      return summing();
+      return fixedSummary();
     });
     expect(await run.turn({ tools, model_facts })).toMatchObject({ type: "succeeded" });
     expect(summaries).toBeGreaterThan(1);
     expect(JSON.stringify(run.prompts.at(-1))).toContain("Hurry.");
   });
 
-  it("is not asked for where only the last words are left", async () => {
-    const run = await busy(summing, { bytes: 30_000, calls: 100 });
+  it("is not requested if only the final message is left", async () => {
+    const run = await busy(fixedSummary, { bytes: 30_000, calls: 100 });
     const end = await run.turn({ tools, model_facts, limits: { max_steps: 1 } });
     expect(end).toMatchObject({ error_code: "step_limit_exceeded" });
     expect(run.prompts.filter(isSummary)).toEqual([]);
@@ -230,8 +230,8 @@ describe("a summary", () => {
 });
 
 describe("old outputs", () => {
-  it("are left out first, without a summary, where that is enough", async () => {
-    const run = await answering((options, number) => {
+  it("are removed first, without a summary, if that suffices", async () => {
+    const run = await runWithModel((options, number) => {
       expect(isSummary(options.prompt)).toBe(false);
       const bytes = number === 2 ? 20_000 : 10;
       const command = `head -c ${bytes} /dev/zero | tr '\\0' ${number}`;
@@ -247,58 +247,60 @@ describe("old outputs", () => {
   });
 });
 
-describe("an agent that compacts again and again", () => {
-  it("keeps what it was asked first and last, and forgets neither its notes nor how much it did", async () => {
+describe("an agent that compacts repeatedly", () => {
+  it("keeps the first and last messages, its notes and its call count", async () => {
     const { run } = await longRun({ commands: 60 });
     await run.turn({ tools, model_facts, limits: { max_steps: 200 } });
-    const text = JSON.stringify(new Conversation(run.log).read());
+    const text = JSON.stringify(new Conversation(run.log).toMessages());
     expect(text).toContain("Do all of this.");
-    const notes = new Conversation(run.log).all().filter((one) => one.type === "heard" && one.isNote);
+    const notes = new Conversation(run.log)
+      .allEntries()
+      .filter((one) => one.type === "message" && one.isNote);
     expect(notes).toHaveLength(1);
-    const gone = Number(/before this, (\d+) tool calls/.exec(text)?.[1]);
-    expect(gone).toBeGreaterThan(20);
+    const removed = Number(/before this, including (\d+) tool calls/.exec(text)?.[1]);
+    expect(removed).toBeGreaterThan(20);
     expect(run.all("compacted").filter(({ summary }) => summary !== "").length).toBeGreaterThan(1);
   });
 });
 
 describe("what compaction keeps", () => {
-  const heard = (text: string): Entry => ({ type: "heard", text, isNote: false, files: [] });
-  const done = (output: string): Entry => ({
-    type: "done",
-    words: "",
+  const message = (text: string): Entry => ({ type: "message", text, isNote: false, files: [] });
+  const step = (output: string): Entry => ({
+    type: "step",
+    text: "",
     calls: [{ id: "1", tool: "run_command", input: {}, output, isError: false, images: [] }],
   });
   const size = (entries: Entry[]) => JSON.stringify(entries).length;
-  const state = { plan: [], gone: 0 };
+  const state = { plan: [], removedCalls: 0 };
 
   it.each<[string, Entry[]]>([
-    ["a task that is too long", [heard("x".repeat(500_000))]],
-    ["a last output that is too long", [heard("Go."), done("y".repeat(500_000))]],
-    ["many messages", Array.from({ length: 500 }, (_, index) => heard(`${index} ${"z".repeat(500)}`))],
-    ["many outputs", [heard("Go."), ...Array.from({ length: 500 }, () => done("w".repeat(500)))]],
-  ])("of %s is short, whatever it was", (_, entries) => {
+    ["a task that is too long", [message("x".repeat(500_000))]],
+    ["a last output that is too long", [message("Go."), step("y".repeat(500_000))]],
+    ["many messages", Array.from({ length: 500 }, (_, index) => message(`${index} ${"z".repeat(500)}`))],
+    ["many outputs", [message("Go."), ...Array.from({ length: 500 }, () => step("w".repeat(500)))]],
+  ])("of %s is short", (_, entries) => {
     for (const summary of ["The summary.", ""]) {
       const kept_tokens = 1_000;
-      const short = compacted(entries, { summary, kept_tokens }, state);
+      const short = applyCompaction(entries, { summary, kept_tokens }, state);
       if (summary !== "" || entries.length < 3) expect(size(short)).toBeLessThan(20_000);
       expect(size(short)).toBeLessThanOrEqual(size(entries));
       expect(short.at(-1)?.type).toBe(entries.at(-1)?.type);
     }
   });
 
-  it("of many messages is the first and the newest", () => {
-    const entries = Array.from({ length: 50 }, (_, index) => heard(`message ${index} ${"z".repeat(300)}`));
-    const short = compacted([...entries, done("")], { summary: "S", kept_tokens: 1_000 }, state);
-    const texts = short.map((entry) => (entry.type === "heard" ? entry.text.slice(0, 10) : "step"));
+  it("of many messages are the first and the newest", () => {
+    const entries = Array.from({ length: 50 }, (_, index) => message(`message ${index} ${"z".repeat(300)}`));
+    const short = applyCompaction([...entries, step("")], { summary: "S", kept_tokens: 1_000 }, state);
+    const texts = short.map((entry) => (entry.type === "message" ? entry.text.slice(0, 10) : "step"));
     expect(texts[0]).toContain("message 0");
     expect(texts).toContain("message 49");
     expect(texts).not.toContain("message 20");
   });
 });
 
-// The scripted model has to find its place again, too.
+// The scripted model must also find its position after a compaction.
 describe("a script", () => {
-  it("goes on at the right line after a compaction, wherever that is", async () => {
+  it("continues at the right line after a compaction at any point", async () => {
     const lines = Array.from({ length: 8 }, (_, index) => `RUN: echo ${index} >> done`);
     for (let cut = 1; cut < lines.length; cut += 1) {
       const run: TestRun = await newRun(...lines, "SAY: That was all.");
@@ -306,6 +308,7 @@ describe("a script", () => {
         emit: async (event) => {
           run.write(event);
           if (run.all("command.finished").length === cut) throw new Error("The worker died.");
+          return event;
         },
       });
       run.write({ type: "compacted", data: { summary: "So far, so good.", kept_tokens: 100 } });

@@ -5,20 +5,20 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type {
+  BackgroundProcess,
   ExecOptions,
   ExecResult,
-  KeepOptions,
-  Looked,
-  LookOptions,
-  Started,
+  ProbeOptions,
+  ProbeResult,
   StartOptions,
+  StoreOptions,
   Workspace,
 } from "../src/workspace.ts";
 
-/** A workspace without walls: a folder, and real processes in it. */
+/** A workspace without isolation: a folder with real processes. */
 export interface Folder extends Workspace {
   path: string;
-  /** What tools kept, by the artifact's id. */
+  /** Stored artifacts by id. */
   kept: Map<string, { name: string; data: Buffer }>;
   read(name: string): Promise<string>;
   write(name: string, text: string): Promise<void>;
@@ -43,26 +43,26 @@ export async function makeFolder(): Promise<Folder> {
     kept,
     exec: (command, options) => exec(command, path, options),
     start: async (command, options) => inBackground(command, path, options),
-    look: (script, options) => look(script, path, options),
+    probe: (script, options) => probe(script, path, options),
     read: async (name) => (await read(name, Number.POSITIVE_INFINITY)).toString(),
     write: async (name, text) => void (await write(name, Buffer.from(text))),
     readBytes: read,
     writeBytes: write,
-    async keep(file, { name, mime_type = "text/plain", max_bytes }: KeepOptions) {
+    async storeArtifact(file, { name, mime_type = "text/plain", max_bytes }: StoreOptions) {
       const size_bytes = statSync(join(path, file)).size;
       if (size_bytes > max_bytes) throw new Error(`${file} is too large.`);
       const artifact_id = `kept-${kept.size + 1}`;
       kept.set(artifact_id, { name, data: await read(file, max_bytes) });
       return { artifact_id, mime_type, size_bytes, is_masked: false };
     },
-    redacted: (text) => text,
+    redact: (text) => text,
     remove: () => rm(path, { recursive: true, force: true }),
   };
 }
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 
-/** With a socket as standard input bash takes itself for a remote shell and reads ~/.bashrc. */
+/** With a socket as stdin, bash assumes a remote shell and reads ~/.bashrc. */
 function bash(cwd: string, ...args: string[]): Child {
   return spawn("bash", ["-c", ...args], { cwd, detached: true, stdio: ["ignore", "pipe", "pipe"] });
 }
@@ -71,7 +71,7 @@ function kill({ pid }: Child) {
   try {
     if (pid) process.kill(-pid, "SIGKILL");
   } catch {
-    // It was quicker.
+    // The process has already exited.
   }
 }
 
@@ -92,7 +92,7 @@ async function exec(
   cwd: string,
   { signal, timeoutMs, onOutput }: ExecOptions,
 ): Promise<ExecResult> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const child = bash(cwd, command);
   pass(child, onOutput);
   let timed_out = false;
@@ -104,32 +104,32 @@ async function exec(
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop);
   try {
-    return { exit_code: await end(child), timed_out, duration_ms: performance.now() - began };
+    return { exit_code: await end(child), timed_out, duration_ms: performance.now() - startedAt };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", stop);
   }
 }
 
-function inBackground(command: string, cwd: string, { signal, onOutput }: StartOptions): Started {
-  const began = performance.now();
+function inBackground(command: string, cwd: string, { signal, onOutput }: StartOptions): BackgroundProcess {
+  const startedAt = performance.now();
   const child = bash(cwd, command);
   pass(child, onOutput);
   const stop = () => kill(child);
   signal.addEventListener("abort", stop, { once: true });
-  const ended = end(child).then((exit_code) => ({ exit_code, duration_ms: performance.now() - began }));
+  const ended = end(child).then((exit_code) => ({ exit_code, duration_ms: performance.now() - startedAt }));
   return { ended, kill: stop, changes: async () => [] };
 }
 
-async function look(script: string, cwd: string, { args, limit }: LookOptions): Promise<Looked> {
+async function probe(script: string, cwd: string, { args, limit }: ProbeOptions): Promise<ProbeResult> {
   const child = bash(cwd, script, "bash", ...args);
   const output: Buffer[] = [];
-  let complaint = "";
+  let stderr = "";
   child.stdout.on("data", (data: Buffer) => output.push(data));
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    complaint += text;
+    stderr += text;
   });
   const exit_code = await end(child);
   const whole = Buffer.concat(output);
-  return { exit_code, output: whole.subarray(0, limit), is_cut: whole.length > limit, complaint };
+  return { exit_code, output: whole.subarray(0, limit), is_truncated: whole.length > limit, stderr };
 }

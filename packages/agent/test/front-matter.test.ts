@@ -6,16 +6,16 @@ const skill = (yaml: string, body = "Do it.") => `---\n${yaml}\n---\n\n${body}\n
 
 describe("a SKILL.md", () => {
   it.each([
-    ["as most are", skill("name: notes\ndescription: Writes notes.")],
+    ["with name and description", skill("name: notes\ndescription: Writes notes.")],
     [
-      "with a mark of its encoding and line ends of Windows",
+      "with a byte order mark and CRLF line endings",
       `\uFEFF${skill("name: notes\ndescription: Writes notes.").replaceAll("\n", "\r\n")}`,
     ],
     [
-      "with members that mean nothing to us",
+      "with unknown fields",
       skill("name: notes\nlicense: MIT\nmetadata:\n  a: b\ndescription: >\n  Writes\n  notes."),
     ],
-  ])("is read %s", (_, text) => {
+  ])("is parsed %s", (_, text) => {
     expect(parseSkill(text)).toEqual({ name: "notes", description: "Writes notes.", body: "Do it." });
   });
 
@@ -28,29 +28,34 @@ describe("a SKILL.md", () => {
     expect(parseSkill(skill("name: a", "one\n\n---\n\ntwo")).body).toBe("one\n\n---\n\ntwo");
   });
 
-  it("may call itself by a number", () => {
+  it("may have a number as its name", () => {
     expect(parseSkill(skill("name: 7")).name).toBe("7");
   });
 
   it.each([
-    ["YAML that is broken", "description: one: two", "not valid YAML"],
-    ["a tag of somebody's own", "name: !ruby/object:Kernel x", "not valid YAML"],
+    ["invalid YAML", "description: one: two", "not valid YAML"],
+    ["a custom tag", "name: !ruby/object:Kernel x", "not valid YAML"],
     ["JavaScript", "name: !!js/function 'function () {}'", "not valid YAML"],
     ["a list", "- a\n- b", "not valid YAML"],
-    ["a name that is no text", "name: [a, b]", "has a `name` that is not a text"],
-    ["a name that nobody could read", `name: ${"x".repeat(129)}`, "has a `name` of more than 128 characters"],
+    ["a name that is not a string", "name: [a, b]", "has a `name` that is not a string"],
+    ["a name that is too long", `name: ${"x".repeat(129)}`, "has a `name` of more than 128 characters"],
     ["a name with control characters", 'name: "a\\u0007b"', "has a `name` with control characters"],
+    ["deep nesting", `name: ${"[".repeat(400)}`, "not valid YAML"],
+    ["too many characters", `key: ${"x".repeat(9_000)}`, "has front matter of more than 8192 characters"],
+    ["too many lines", "key:\n".repeat(300), "has front matter of more than 200 lines"],
+    ["too many levels", `key: ${"[".repeat(600)}`, "has front matter with more than 500 characters with a"],
+    ["too many keys in a line", `{${"a:,".repeat(300)}}`, "has front matter with more than 500 characters"],
     [
-      "aliases that grow without end",
+      "exponential aliases",
       `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c]`,
       "not valid YAML",
     ],
-  ])("is refused with %s", (_, yaml, message) => {
+  ])("is rejected with %s", (_, yaml, message) => {
     expect(() => parseSkill(skill(yaml))).toThrow(message);
   });
 
-  it("is refused where nothing ends its front matter", () => {
-    expect(() => parseSkill("---\nname: a\n")).toThrow("no line `---` ends");
+  it("is rejected if its front matter has no end", () => {
+    expect(() => parseSkill("---\nname: a\n")).toThrow("without a closing `---` line");
   });
 });
 
@@ -74,11 +79,11 @@ describe("a skill_spec", () => {
     "git@github.com:acme/skills.git",
     "ssh://git@github.com/acme/Skills",
     "file:///srv/acme/skills.git",
-  ])("means %s where an environment has it", (url) => {
+  ])("matches %s", (url) => {
     expect(isRepository(url, parseSkillSpec("acme/skills:notes"))).toBe(true);
   });
 
-  it("does not mean another repository that only ends alike", () => {
+  it("does not match a repository with a similar name", () => {
     const spec = parseSkillSpec("acme/skills:notes");
     expect(isRepository("https://github.com/evil-acme/skills", spec)).toBe(false);
     expect(isRepository("https://acme/skills", spec)).toBe(false);

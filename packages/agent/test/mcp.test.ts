@@ -1,14 +1,21 @@
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { readEvents } from "../src/mcp/event-stream.ts";
-import { toolNames } from "../src/mcp/names.ts";
-import { toolResult } from "../src/mcp/result.ts";
-import { inputSchema } from "../src/mcp/schema.ts";
+import { readEvents } from "../src/event-stream.ts";
+import { toInputSchema as convertSchema } from "../src/mcp/input-schema.ts";
+import { reduceToolResult } from "../src/mcp/messages/reduce-tool-result.ts";
+import { McpServer } from "../src/mcp/server.ts";
+import { toolNames } from "../src/mcp/tool-names.ts";
+import { toToolResult as convertResult } from "../src/mcp/tool-result.ts";
+
+const same = (text: string) => text;
+const toInputSchema = (schema: Record<string, unknown>) => convertSchema(schema, same);
+const toToolResult = (returned: Record<string, unknown>, redact: (text: string) => string) =>
+  convertResult(reduceToolResult(returned), redact);
 
 const allowed = /^[a-zA-Z0-9_-]{1,64}$/;
 
-describe("names of tools", () => {
-  test("are the server's and the tool's, in letters that every provider takes", () => {
+describe("tool names", () => {
+  test("combine server and tool in characters that every provider accepts", () => {
     const names = toolNames([
       { server: "git", tool: "list-commits" },
       { server: "git", tool: "über/alles.v2" },
@@ -19,7 +26,7 @@ describe("names of tools", () => {
     for (const name of names) expect(name).toMatch(allowed);
   });
 
-  test("that would be the same are told apart, and stay what they are whatever else there is", () => {
+  test("that collide get a hash and do not depend on other tools", () => {
     const alike = [
       { server: "a", tool: "b__c" },
       { server: "a__b", tool: "c" },
@@ -35,38 +42,37 @@ describe("names of tools", () => {
   });
 });
 
-describe("schemas of tools", () => {
-  test("are objects without a choice at their top, whatever the server wrote", () => {
-    expect(inputSchema({})).toEqual({ type: "object", properties: {} });
-    expect(inputSchema({ type: ["object", "null"], $schema: "x", required: ["a"] })).toEqual({
+describe("tool schemas", () => {
+  test("are normalized to objects without top-level alternatives", () => {
+    expect(toInputSchema({})).toEqual({ type: "object", properties: {} });
+    expect(toInputSchema({ type: ["object", "null"], $schema: "x", required: ["a"] })).toEqual({
       type: "object",
       properties: {},
       required: ["a"],
     });
     const either = [{ properties: { a: { type: "string" } }, required: ["a"] }, { properties: { b: {} } }];
-    expect(inputSchema({ anyOf: either, properties: { c: {} }, $defs: { d: {} } })).toEqual({
+    expect(toInputSchema({ anyOf: either, properties: { c: {} }, $defs: { d: {} } })).toEqual({
       type: "object",
       properties: { a: { type: "string" }, b: {}, c: {} },
       $defs: { d: {} },
     });
-    expect(inputSchema({ allOf: either })).toMatchObject({ required: ["a"] });
+    expect(toInputSchema({ allOf: either })).toMatchObject({ required: ["a"] });
   });
 
-  test("that are too long are not passed on", () => {
-    expect(inputSchema({ description: "x".repeat(40_000) })).toBeUndefined();
+  test("that are too long are omitted", () => {
+    expect(toInputSchema({ description: "x".repeat(40_000) })).toBeUndefined();
   });
 });
 
-describe("what a tool returns", () => {
-  const same = (text: string) => text;
+describe("a tool result", () => {
   const image = (bytes: number, mimeType = "image/png") => ({
     type: "image",
     data: Buffer.alloc(bytes).toString("base64"),
     mimeType,
   });
 
-  test("is text, and images where models can see them; the rest is named", () => {
-    const { output, images } = toolResult(
+  test("contains text and supported images and mentions the rest", () => {
+    const { output, images } = toToolResult(
       {
         content: [
           { type: "text", text: "hello" },
@@ -87,7 +93,7 @@ describe("what a tool returns", () => {
       "hello",
       "[an image, image/png, 3 bytes]",
       "[an image, image/svg+xml, 3 bytes: cannot be shown]",
-      "[an image, image/png, 6000000 bytes: left out, for it is larger than 5242880 bytes]",
+      "[an image, image/png, 6000000 bytes: omitted because it is larger than 5242880 bytes]",
       "[audio of type audio/wav, 3 bytes: cannot be shown]",
       "[the resource a://1, text/plain]",
       "inside",
@@ -99,61 +105,91 @@ describe("what a tool returns", () => {
     expect(images?.map(({ mime_type }) => mime_type)).toEqual(["image/png", "image/webp"]);
   });
 
-  test("as data is told once, whether or not a text says it too", () => {
+  test("contains structured content once, even if its text repeats it", () => {
     const data = { found: [{ name: "one", count: 17 }] };
     const text = (words: string) => ({ type: "text" as const, text: words });
-    const outputOf = (content: object[]) =>
-      toolResult({ content, structuredContent: data } as never, same).output;
+    const outputOf = (content: ReturnType<typeof text>[]) =>
+      toToolResult({ content, structuredContent: data }, same).output;
     expect(outputOf([])).toBe(JSON.stringify(data));
     expect(outputOf([text(JSON.stringify(data, null, 2))])).toBe(JSON.stringify(data, null, 2));
     expect(outputOf([text("one: 17")])).toBe("one: 17");
     expect(outputOf([text("1 found")])).toBe(`1 found\n${JSON.stringify(data)}`);
   });
 
-  test("is cleaned, cut, and an error where the server says so", () => {
+  test("is cleaned, truncated and marked as an error", () => {
     const words = `key ${"x".repeat(200_000)} key`;
-    const { output, is_error } = toolResult(
+    const { output, is_error } = toToolResult(
       { content: [{ type: "text", text: words }], isError: true },
       (text) => text.replaceAll("key", "***"),
     );
     expect(is_error).toBe(true);
     expect(output.length).toBeLessThan(70_000);
-    expect(output).toMatch(/^\*\*\* x+\n\[… \d+ bytes left out …\]\nx+ \*\*\*$/);
+    expect(output).toMatch(/^\*\*\* x+\n\[… \d+ bytes omitted …\]\nx+ \*\*\*$/);
   });
 
-  test("may be nothing", () => {
-    expect(toolResult({ content: [] }, same)).toEqual({ output: "It returned nothing." });
+  test("may be empty", () => {
+    expect(toToolResult({ content: [] }, same)).toEqual({ output: "The tool returned nothing." });
   });
 });
 
-describe("a stream of events", () => {
+describe("an error of a server", () => {
+  test("is redacted before it is shortened", async () => {
+    const server = new McpServer({
+      name: "s",
+      open: () => Promise.reject(new Error(`${"x".repeat(3_995)}open-sesame${"y".repeat(1_000)}`)),
+      redact: (text) => text.replaceAll("open-sesame", "***"),
+    });
+    await expect(server.start(new AbortController().signal)).rejects.toThrow(/^x+\*\*\*yy$/);
+  });
+});
+
+describe("an event stream", () => {
+  const maxCharacters = 16 * 2 ** 20;
   const read = async (...chunks: (string | Buffer)[]) => {
-    const events = [];
+    const received: object[] = [];
     const body = Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
-    for await (const event of readEvents(body)) events.push(event);
-    return events;
+    const onId = (id: string) => received.push({ id });
+    const onRetry = (retry: number) => received.push({ retry });
+    for await (const event of readEvents(body, { maxCharacters, onId, onRetry })) received.push(event);
+    return received;
   };
 
-  test("is read whatever chunks it comes in", async () => {
+  test("is parsed from chunks of any size", async () => {
     const text = Buffer.from(
-      ": hi\r\nid: 7\r\ndata: {\r\ndata:ü}\r\n\r\nevent: endpoint\ndata: /x\n\nretry: 5\n\n",
+      ": hi\r\nid: 7\r\ndata: {\r\ndata:ü}\r\n\r\nevent: endpoint\ndata: /x\n\nretry: 5\n\nid: 8\n\n",
     );
-    const expected = [
-      { event: "message", data: "{\nü}", id: "7" },
+    const events = [
+      { event: "message", data: "{\nü}" },
       { event: "endpoint", data: "/x" },
-      { event: "message", data: "", retry: 5 },
     ];
-    expect(await read(text)).toEqual(expected);
-    expect(await read(...[...text].map((byte) => Buffer.from([byte])))).toEqual(expected);
+    expect(await read(...[...text].map((byte) => Buffer.from([byte])))).toEqual([
+      { id: "7" },
+      ...events,
+      { retry: 5 },
+      { id: "8" },
+    ]);
+    // The fields that concern the whole stream are read before the events of their chunk are passed on.
+    expect(await read(text)).toEqual([{ id: "7" }, { retry: 5 }, { id: "8" }, ...events]);
   });
 
-  test("that ends in the middle of an event does not give half of it", async () => {
+  test("that ends inside an event drops the incomplete event", async () => {
     expect(await read("data: 1\n\ndata: 2\n")).toEqual([{ event: "message", data: "1" }]);
   });
 
-  test("with an event too long for memory is refused", async () => {
-    const line = `data: ${"x".repeat(2 ** 20)}\n`;
-    await expect(read(...Array<string>(17).fill(line))).rejects.toThrow("an event of more than");
-    await expect(read(...Array<string>(17).fill("x".repeat(2 ** 20)))).rejects.toThrow("a line of more than");
+  test("with an oversized event is rejected after the events before it", async () => {
+    const mebibyte = "x".repeat(2 ** 20);
+    const limit = "The server sent an event of more than 16777216 characters.";
+    await expect(read(...Array<string>(17).fill(`data: ${mebibyte}\n`))).rejects.toThrow(limit);
+    await expect(read("data: ", ...Array<string>(17).fill(mebibyte))).rejects.toThrow(limit);
+    const body = Readable.from(["data: 1\n\ndata: 12345", "6789"].map((chunk) => Buffer.from(chunk)));
+    const events = readEvents(body, { maxCharacters: 12 });
+    expect((await events.next()).value).toEqual({ event: "message", data: "1" });
+    await expect(events.next()).rejects.toThrow("more than 12 characters");
+  });
+
+  test("with an endless line that is not a field buffers nothing", async () => {
+    expect(await read(...Array<string>(17).fill("x".repeat(2 ** 20)), "\ndata: 1\n\n")).toEqual([
+      { event: "message", data: "1" },
+    ]);
   });
 });

@@ -1,56 +1,60 @@
-import type { ModelWork } from "@outrider/contract/worker";
+import type { AssignedModel } from "@outrider/contract/worker";
 import type { ModelMessage } from "ai";
-import { callModel, type ModelCall, type ModelResult, type Retry } from "../src/model-call.ts";
-import { openModel } from "../src/models/open.ts";
-import { usualPatience } from "../src/models/patience.ts";
+import { callModel, type ModelCall, type ModelResult, type Retry } from "../src/models/model-call.ts";
+import { openModel } from "../src/models/open-model.ts";
+import { defaultRetryPolicy } from "../src/models/retry-policy.ts";
 import { builtinTools } from "../src/tools/builtin.ts";
 import type { DialectName, StubModel } from "./stub-model/server.ts";
 
-/** A way to a model: a provider and one of its APIs. */
-export interface Way {
+/** A provider and one of its APIs. */
+export interface ProviderApi {
   name: string;
   dialect: DialectName;
-  work: Pick<ModelWork, "provider" | "name" | "api">;
-  /** Whether the API says what the model thinks. */
-  tellsThoughts: boolean;
+  work: Pick<AssignedModel, "provider" | "name" | "api">;
+  /** Whether the API returns the model's reasoning. */
+  returnsReasoning: boolean;
 }
 
-export const ways: Way[] = [
+export const providerApis: ProviderApi[] = [
   {
     name: "Anthropic",
     dialect: "anthropic",
     work: { provider: "anthropic", name: "claude-stub" },
-    tellsThoughts: true,
+    returnsReasoning: true,
   },
   {
     name: "OpenAI Responses",
     dialect: "responses",
     work: { provider: "openai", name: "gpt-5-stub" },
-    tellsThoughts: true,
+    returnsReasoning: true,
   },
   {
     name: "OpenAI Chat Completions",
     dialect: "chat",
     work: { provider: "openai", name: "gpt-stub", api: "chat" },
-    tellsThoughts: false,
+    returnsReasoning: false,
   },
   {
     name: "Google",
     dialect: "gemini",
     work: { provider: "google", name: "gemini-2.5-stub" },
-    tellsThoughts: true,
+    returnsReasoning: true,
   },
   {
     name: "a compatible address",
     dialect: "chat",
     work: { provider: "openai-compatible", name: "qwen-stub" },
-    tellsThoughts: true,
+    returnsReasoning: true,
   },
 ];
 
 export const KEY = "sk-stub-0123456789";
 
-export function workOf({ work, dialect }: Way, stub: StubModel, more: Partial<ModelWork> = {}): ModelWork {
+export function assignedModel(
+  { work, dialect }: ProviderApi,
+  stub: StubModel,
+  more: Partial<AssignedModel> = {},
+): AssignedModel {
   return {
     ...work,
     model_id: `${work.provider}/${work.name}`,
@@ -58,13 +62,19 @@ export function workOf({ work, dialect }: Way, stub: StubModel, more: Partial<Mo
     api_key: KEY,
     context_tokens: 200_000,
     max_output_tokens: 4_000,
-    sees_images: true,
+    supports_images: true,
     ...more,
   };
 }
 
-/** One that tests have time for. */
-export const patience = { ...usualPatience, tries: 4, delayMs: 4, firstMs: 5_000, idleMs: 5_000 };
+/** A retry policy with short delays for tests. */
+export const retryPolicy = {
+  ...defaultRetryPolicy,
+  maxAttempts: 4,
+  delayMs: 4,
+  firstMs: 5_000,
+  idleMs: 5_000,
+};
 
 export interface Call {
   result: ModelResult;
@@ -73,7 +83,7 @@ export interface Call {
 }
 
 export async function ask(
-  work: ModelWork,
+  work: AssignedModel,
   prompt: string | ModelMessage[],
   more: Partial<ModelCall> = {},
 ): Promise<Call> {
@@ -88,7 +98,7 @@ export async function ask(
     signal: new AbortController().signal,
     delta: (text) => said.push(text),
     onRetry: (retry) => void retries.push(retry),
-    patience,
+    retryPolicy,
     ...more,
   });
   return { result, retries, said };

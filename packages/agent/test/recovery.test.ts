@@ -1,9 +1,9 @@
-import { noUsage } from "@outrider/contract/run";
+import { zeroUsage } from "@outrider/contract/run";
 import { describe, expect, it } from "vitest";
-import { Conversation } from "../src/conversation.ts";
+import { Conversation } from "../src/conversation/conversation.ts";
+import { OUTCOME_UNKNOWN } from "../src/conversation/step.ts";
 import type { LogEvent } from "../src/event.ts";
-import { scriptedModel } from "../src/models/scripted.ts";
-import { OUTCOME_UNKNOWN } from "../src/step.ts";
+import { scriptedModel } from "../src/models/scripted/scripted-model.ts";
 import { makeFolder } from "./folder.ts";
 import { creator, newRun, TestRun } from "./run.ts";
 
@@ -16,16 +16,16 @@ const script = [
   "SAY: done",
 ];
 
-/** The script's run, played to its end once, and what the model was given on the way. */
-async function played() {
+/** Runs the script to its end and returns the prompts of all model calls. */
+async function runToEnd() {
   const run = await newRun(...script);
   const given: { at: number; prompt: unknown }[] = [];
-  run.model = watched((prompt) => given.push({ at: run.log.length, prompt }));
+  run.model = recordPrompts((prompt) => given.push({ at: run.log.length, prompt }));
   expect(await run.turn()).toEqual({ type: "succeeded", text: "done" });
   return { run, given };
 }
 
-function watched(see: (prompt: unknown) => void): ReturnType<typeof scriptedModel> {
+function recordPrompts(see: (prompt: unknown) => void): ReturnType<typeof scriptedModel> {
   const model = scriptedModel();
   return {
     ...model,
@@ -37,12 +37,12 @@ function watched(see: (prompt: unknown) => void): ReturnType<typeof scriptedMode
 }
 
 describe("a turn whose worker died", () => {
-  it("ends the same, wherever it was cut off", async () => {
-    const { run } = await played();
+  it("ends the same after a crash at any event", async () => {
+    const { run } = await runToEnd();
     for (let cut = 2; cut <= run.log.length; cut += 1) {
       const again = await newRun(...script);
       again.log.splice(0, again.log.length, ...run.log.slice(0, cut));
-      // Files are as the events left them, those of the step that was under way not included.
+      // Restores the files as of the events, without those of the interrupted step.
       for (const event of again.log) await redo(again, event);
       again.recover({ restored_seq: cut });
       expect(await again.turn(), `cut at ${cut}`).toEqual({ type: "succeeded", text: "done" });
@@ -56,8 +56,8 @@ describe("a turn whose worker died", () => {
   it.each([
     ["an old snapshot", { restored_seq: 0 }],
     ["no snapshot at all", {}],
-  ])("does again what %s has lost", async (_, snapshot) => {
-    const { run } = await played();
+  ])("repeats what %s lost", async (_, snapshot) => {
+    const { run } = await runToEnd();
     for (let cut = 2; cut <= run.log.length; cut += 1) {
       const folder = await makeFolder();
       const again = new TestRun(script.join("\n"), folder);
@@ -69,12 +69,12 @@ describe("a turn whose worker died", () => {
     }
   });
 
-  it("tells the model which results it cannot count on", async () => {
-    const { run } = await played();
+  it("tells the model which results are uncertain", async () => {
+    const { run } = await runToEnd();
     const wrote = run.types.indexOf("file.changed");
     run.log.length = wrote;
     run.recover({ restored_seq: 1 });
-    const [note, answer] = new Conversation(run.log).read().reverse();
+    const [note, answer] = new Conversation(run.log).toMessages().reverse();
     expect(note).toEqual({
       role: "user",
       content: expect.stringMatching(/^\[Outrider: recovered\].*worker was lost.*last 1 finished tool calls/),
@@ -82,16 +82,16 @@ describe("a turn whose worker died", () => {
     expect(answer).toMatchObject({ content: [{ output: { type: "error-text", value: OUTCOME_UNKNOWN } }] });
   });
 
-  it("is told nothing when nothing was cut off or lost", async () => {
-    const { run } = await played();
+  it("adds no note if nothing was interrupted or lost", async () => {
+    const { run } = await runToEnd();
     run.log.length = run.types.indexOf("command.finished") + 1;
-    const before = new Conversation(run.log).read();
+    const before = new Conversation(run.log).toMessages();
     run.recover({ restored_seq: run.log.length });
-    expect(new Conversation(run.log).read()).toEqual(before);
+    expect(new Conversation(run.log).toMessages()).toEqual(before);
   });
 
-  it("loses only what is new since the last time", async () => {
-    const { run } = await played();
+  it("repeats only what is new since the last recovery", async () => {
+    const { run } = await runToEnd();
     const restored_seq = run.types.indexOf("command.finished") + 1;
     run.recover({ restored_seq });
     await run.turn();
@@ -101,7 +101,7 @@ describe("a turn whose worker died", () => {
     expect(commands).toEqual(["echo 1 > one", "cat one two", "cat one two", "cat one two"]);
   });
 
-  it("does not ask again what has been answered, though files are lost", async () => {
+  it("does not repeat an answered question, even if files are lost", async () => {
     const run = await newRun("ASK: Which one?", "RUN: echo 1 > one", "SAY: Thank you.");
     await run.turn();
     run.write({ type: "run.blocked", data: { question: "Which one?" } });
@@ -113,7 +113,7 @@ describe("a turn whose worker died", () => {
     expect(run.all("command.started")).toHaveLength(2);
   });
 
-  it("asks again when nobody can have seen the question, and only then", async () => {
+  it("repeats a question only if it was never delivered", async () => {
     const run = await newRun("ASK: Which one?", "SAY: Thank you.");
     await run.turn();
     const asked = [...run.log];
@@ -130,35 +130,35 @@ describe("a turn whose worker died", () => {
 });
 
 describe("the conversation", () => {
-  it("is the very same for a turn that begins anew", async () => {
-    const { run, given } = await played();
+  it("is identical for a turn that starts again", async () => {
+    const { run, given } = await runToEnd();
     expect(given).toHaveLength(4);
     for (const { at, prompt } of given) {
       const again = await newRun(...script);
       again.log.splice(0, again.log.length, ...run.log.slice(0, at));
       const prompts: unknown[] = [];
-      again.model = watched((one) => prompts.push(one));
+      again.model = recordPrompts((prompt) => prompts.push(prompt));
       await again.turn();
       expect(prompts[0]).toEqual(prompt);
     }
   });
 
-  it("keeps a message that reached the log among tool calls behind their results", () => {
+  it("puts a message that arrives between tool calls after their results", () => {
     const command_id = "call-1";
     const messages = new Conversation([
       { type: "run.created", data: { title: "Go", prompt: "Go.", source: "API", creator } },
-      { type: "usage.updated", data: noUsage },
+      { type: "usage.updated", data: zeroUsage },
       { type: "command.started", data: { command_id, command: "true" } },
       { type: "message.user", data: { text: "Wait!", followup_id: "1", mode: "auto" } },
-      { type: "usage.updated", data: noUsage },
+      { type: "usage.updated", data: zeroUsage },
       { type: "command.finished", data: { command_id, exit_code: 0, duration_ms: 1 } },
-    ]).read();
+    ]).toMessages();
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"]);
     expect(messages[2]).toMatchObject({ content: [{ output: { value: "[exit code 0]" } }] });
   });
 });
 
-/** Brings the effect of a finished step into a new folder. */
+/** Applies the effect of a finished step to a new folder. */
 async function redo(run: TestRun, { type }: LogEvent) {
   if (type === "tool.returned") await run.folder.write("two", "2");
   if (type === "command.finished") await run.folder.write("one", "1\n");

@@ -1,14 +1,14 @@
 import type { EventData } from "@outrider/contract/event";
 import type { FollowupMode } from "@outrider/contract/followup";
-import { noUsage } from "@outrider/contract/run";
+import { zeroUsage } from "@outrider/contract/run";
 import { onTestFinished } from "vitest";
 import type { AgentEvent, LogEvent } from "../src/event.ts";
 import type { RunFiles } from "../src/files.ts";
-import { runTurn, type TurnEnd } from "../src/loop.ts";
 import type { ProviderModel } from "../src/models/provider.ts";
-import { scriptedModel } from "../src/models/scripted.ts";
+import { scriptedModel } from "../src/models/scripted/scripted-model.ts";
 import { builtinTools } from "../src/tools/builtin.ts";
-import type { TurnContext } from "../src/turn.ts";
+import { runTurn, type TurnEnd } from "../src/turn/run-turn.ts";
+import type { TurnContext } from "../src/turn/turn-context.ts";
 import { type Folder, makeFolder } from "./folder.ts";
 
 export const creator = { type: "user", uid: "somebody", display_name: "Somebody" } as const;
@@ -31,29 +31,29 @@ type Options = Partial<
   >
 >;
 
-/** A run as its worker and the engine keep it: a numbered log, messages that wait, signals. */
+/** A run with what its worker and the engine provide: a numbered log, waiting messages and signals. */
 export class TestRun {
   readonly log: LogEvent[] = [];
   readonly folder: Folder;
-  readonly kept = new Map<string, { name: string; mime_type: string; data: Uint8Array }>();
+  readonly stored = new Map<string, { name: string; mime_type: string; data: Uint8Array }>();
   readonly attachments = new Map<string, Uint8Array>();
-  private readonly files: RunFiles = {
-    keep: async (file) => {
-      const id = `artifact-${this.kept.size + 1}`;
-      this.kept.set(id, file);
+  readonly #files: RunFiles = {
+    storeArtifact: async (file) => {
+      const id = `artifact-${this.stored.size + 1}`;
+      this.stored.set(id, file);
       return id;
     },
-    artifact: async (id) => this.kept.get(id)?.data as Uint8Array,
-    attachment: async (id) => this.attachments.get(id) as Uint8Array,
+    readArtifact: async (id) => this.stored.get(id)?.data as Uint8Array,
+    readAttachment: async (id) => this.attachments.get(id) as Uint8Array,
   };
   readonly cancel = new AbortController();
   model: ProviderModel = scriptedModel();
   said = "";
 
-  private waiting: { followup_id: string; message: string; mode: FollowupMode }[] = [];
-  private interrupt = new AbortController();
-  private followups = 0;
-  private readonly watchers = new Set<() => void>();
+  #waiting: { followup_id: string; message: string; mode: FollowupMode }[] = [];
+  #interrupt = new AbortController();
+  #followups = 0;
+  readonly #watchers = new Set<() => void>();
 
   constructor(prompt: string, folder: Folder) {
     this.folder = folder;
@@ -63,58 +63,61 @@ export class TestRun {
 
   write(event: LogEvent) {
     this.log.push({ ...event, seq: this.log.length + 1 });
-    for (const watcher of this.watchers) watcher();
+    for (const watcher of this.#watchers) watcher();
   }
 
   claim() {
-    this.write({ type: "run.claimed", data: { execution_id: "execution", worker: "worker" } });
+    this.write({ type: "run.claimed", data: { worker: "worker" } });
   }
 
-  /** The worker is lost, and another goes on with what it stored of the files. */
+  /** Simulates the loss of the worker; another one continues with the stored files. */
   recover(snapshot: { restored_seq?: number } = {}) {
     this.write({ type: "run.recovering", data: { reason: "The worker was lost.", ...snapshot } });
     this.claim();
   }
 
   send(message: string, mode: FollowupMode = "auto") {
-    this.followups += 1;
-    this.waiting.push({ followup_id: `followup-${this.followups}`, message, mode });
-    if (mode === "interrupt") this.interrupt.abort();
+    this.#followups += 1;
+    this.#waiting.push({ followup_id: `followup-${this.#followups}`, message, mode });
+    if (mode === "interrupt") this.#interrupt.abort();
   }
 
-  /** What the engine writes when a run that has ended goes on. */
+  /** Writes what the engine writes when an ended run continues. */
   reopen(message: string) {
     this.write({ type: "run.reopened", data: { followup_id: "next", mode: "auto", by: creator } });
     this.claim();
     this.send(message);
   }
 
-  /** As a worker has it: an end is refused where messages wait, and the turn begins again with them in the log. */
+  /** Like a worker: if messages wait, the end is rejected and the turn starts again with them in the log. */
   async turn(options: Options = {}): Promise<TurnEnd> {
     for (;;) {
-      const end = await this.tryTurn(options);
-      if (end.type === "stopped" || this.waiting.length === 0) return end;
-      this.take();
+      const end = await this.#tryTurn(options);
+      if (end.type === "stopped" || this.#waiting.length === 0) return end;
+      this.#take();
     }
   }
 
-  private tryTurn(options: Options): Promise<TurnEnd> {
-    const usage = this.all("usage.updated").at(-1) ?? noUsage;
+  #tryTurn(options: Options): Promise<TurnEnd> {
+    const usage = this.all("usage.updated").at(-1) ?? zeroUsage;
     return runTurn({
       model: this.model,
       model_id: "scripted",
-      model_facts: { context_tokens: 200_000, sees_images: true },
+      model_facts: { context_tokens: 200_000, supports_images: true },
       tools: builtinTools,
       instructions: "Be brief.",
       history: [...this.log],
       workspace: this.folder,
-      files: this.files,
-      emit: async (event: AgentEvent) => this.write(event),
+      files: this.#files,
+      emit: async (event: AgentEvent) => {
+        this.write(event);
+        return event;
+      },
       delta: (text) => {
         this.said += text;
       },
-      takeMessages: async () => this.take(),
-      interrupt: () => this.interrupt.signal,
+      takeMessages: async () => this.#take(),
+      interrupt: () => this.#interrupt.signal,
       timeIsUp: new AbortController().signal,
       limits: { max_steps: 50 },
       usage,
@@ -131,25 +134,25 @@ export class TestRun {
     return this.log.map(({ type }) => type);
   }
 
-  /** The first event that fits, as soon as it is written. */
-  async seen(fits: (event: LogEvent) => boolean): Promise<LogEvent> {
+  /** Resolves with the first matching event as soon as it is written. */
+  async seen(matches: (event: LogEvent) => boolean): Promise<LogEvent> {
     for (;;) {
-      const found = this.log.find(fits);
+      const found = this.log.find(matches);
       if (found) return found;
       await new Promise<void>((resolve) => {
         const watcher = () => {
-          this.watchers.delete(watcher);
+          this.#watchers.delete(watcher);
           resolve();
         };
-        this.watchers.add(watcher);
+        this.#watchers.add(watcher);
       });
     }
   }
 
-  private take() {
-    const taken = this.waiting;
-    this.waiting = [];
-    this.interrupt = new AbortController();
+  #take() {
+    const taken = this.#waiting;
+    this.#waiting = [];
+    this.#interrupt = new AbortController();
     for (const { followup_id, message, mode } of taken) {
       this.write({ type: "message.user", data: { text: message, followup_id, mode } });
     }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { newRun } from "./run.ts";
 
-test("when its time is up, the step at work is stopped, the agent speaks once more and what it did is kept", async () => {
+test("at its time limit, a turn stops the current step, lets the agent send a final message and keeps its results", async () => {
   const run = await newRun("RUN: echo kept", "RUN: sleep 60", "SAY: never reached");
   const time = new AbortController();
   const ended = run.turn({ timeIsUp: time.signal });

@@ -10,15 +10,16 @@ export function clientCommand(name: string, description: string): Command {
   return addGlobalOptions(new Command(name).description(description));
 }
 
-/** Those of the command and of all above it. */
+/** Returns the global flags that were passed to a command or its parents. */
 export function globalFlags(command: Command): GlobalFlags {
   const all: GlobalFlags = { color: true };
-  for (let each: Command | null = command; each; each = each.parent) {
-    const { json, quiet, color, profile, server } = each.opts<GlobalFlags>();
+  for (let current: Command | null = command; current; current = current.parent) {
+    const { json, jq, quiet, color, profile, server } = current.opts<GlobalFlags>();
     if (json) all.json = true;
     if (quiet) all.quiet = true;
     if (color === false) all.color = false;
-    // The nearest to the command wins.
+    // A flag closer to the command takes precedence.
+    if (jq !== undefined) all.jq ??= jq;
     if (profile !== undefined) all.profile ??= profile;
     if (server !== undefined) all.server ??= server;
   }
@@ -31,7 +32,7 @@ export interface Context<Flags> {
   flags: Flags;
 }
 
-/** The action of a command that speaks to a server. */
+/** Creates the action of a command that calls the API. */
 export function withClient<Flags = object>(
   work: (context: Context<Flags>, ...args: string[]) => Promise<void>,
 ) {
@@ -40,6 +41,8 @@ export function withClient<Flags = object>(
     const flags = given.at(-2) as Flags;
     const globals = globalFlags(command);
     const out = new Output(globals);
+    await out.prepare();
     await work({ client: await connect(globals), out, flags }, ...(given.slice(0, -2) as string[]));
+    await out.finish();
   };
 }

@@ -2,20 +2,23 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-const AGAIN_MS = 1_000;
-const STOP_MS = 30_000;
+const RESTART_DELAY_MS = 1_000;
+const STOP_TIMEOUT_MS = 30_000;
 
-/** The workers that come with the server, each a process of its own. One that dies is started again. */
+/** Starts workers on the server's machine, each in its own process, and restarts workers that crash. */
 export function startLocalWorkers({
   count,
   origin,
   key,
   dataDir,
+  logFormat,
 }: {
   count: number;
   origin: string;
   key: string;
   dataDir: string;
+  /** Workers use the server's log format, because they write to the same output. */
+  logFormat: string;
 }) {
   const running = new Map<number, ChildProcess>();
   let isStopping = false;
@@ -29,33 +32,36 @@ export function startLocalWorkers({
       `local-${index}`,
       "--data-dir",
       join(dataDir, "workers", String(index)),
+      "--log-format",
+      logFormat,
     ];
     const child = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...args], {
-      // The terminal's Ctrl-C is the server's to pass on; stdin closes when the server is gone.
+      // Detached, so that only the server receives Ctrl-C. The server then stops its workers. If the server dies, the
+      // workers notice because their stdin closes.
       detached: true,
       stdio: ["pipe", "inherit", "inherit"],
-      env: { ...workersOwn(process.env), OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
+      env: { ...workerEnvironment(process.env), OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
     });
     running.set(index, child);
     child.once("exit", (code) => {
       running.delete(index);
-      // One that was told to drain ends in peace.
-      if (!isStopping && code !== 0) setTimeout(() => !isStopping && start(index), AGAIN_MS);
+      // A drained worker exits with code 0 and is not restarted.
+      if (!isStopping && code !== 0) setTimeout(() => !isStopping && start(index), RESTART_DELAY_MS);
     });
   }
 
   for (let index = 1; index <= count; index++) start(index);
   return {
-    /** They finish or hand back what they have. */
+    /** Stops all workers. They finish their runs or return them to the queue. */
     async stop() {
       isStopping = true;
       const children = [...running.values()];
       await Promise.all(
         children.map(async (child) => {
-          const gone = once(child, "exit");
+          const exited = once(child, "exit");
           child.kill("SIGTERM");
-          const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
-          await gone;
+          const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+          await exited;
           clearTimeout(timer);
         }),
       );
@@ -63,11 +69,11 @@ export function startLocalWorkers({
   };
 }
 
-/** A worker's settings, and what any program needs. */
-const passed =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|REPOSITORY_PATHS|CACHE_GB|MIN_FREE_MB))$/i;
+/** The environment variables that workers inherit: their own settings, and common variables such as PATH. */
+const inheritedVariables =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|REPOSITORY_PATHS|CACHE_GB|MIN_FREE_MB|STALL_SECONDS))$/i;
 
-/** Master key, database and keys of models are the server's alone; what a run needs of them comes with the run. */
-function workersOwn(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => passed.test(name)));
+/** Hides the master key, the database URL and model keys from workers. Each run includes the secrets that it needs. */
+function workerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => inheritedVariables.test(name)));
 }

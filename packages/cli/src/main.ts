@@ -1,56 +1,50 @@
 import type { Command } from "commander";
-import { Complaint, exits } from "./exit.ts";
-import { rootHelp } from "./root.ts";
+import { exits, UsageError } from "./exit-codes.ts";
+import { rootHelp } from "./root-help.ts";
+import { pathOf, usageMessage } from "./usage-message.ts";
 
 const args = process.argv.slice(2);
 const isJson = args.includes("--json");
 
-// Whoever read our output has enough, as `head` does.
+// A reader such as `head` closes the pipe early. This is not an error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(exits.ok);
   throw error;
 });
 
-/** Bad usage ends with its own number, and in the form that was asked for. */
-function prepare(command: Command): void {
+/** Turns Commander's errors into UsageErrors, so that they get the right exit code and, if requested, JSON output. */
+function handleUsageErrors(command: Command): void {
   command.exitOverride((error) => {
     if (error.exitCode === 0) process.exit(exits.ok);
-    // Where help was shown in place of a command, it has said everything.
+    // A subcommand is missing, and Commander has already shown the help.
     if (error.code === "commander.help") process.exit(exits.usage);
-    const message = error.message.replace(/^error: /, "").replace(/\n.*/s, (rest) => rest.replace("\n", " "));
-    throw new Complaint(
-      `${message.replace(/[^.?)]$/, "$&.")} See \`outrider ${[...pathOf(command), "--help"].join(" ")}\`.`,
-    );
+    throw new UsageError(`${usageMessage(error, command)} See \`${pathOf(command)} --help\`.`);
   });
   command.configureOutput({ outputError: () => {} });
-  for (const each of command.commands) prepare(each);
+  for (const subcommand of command.commands) handleUsageErrors(subcommand);
 }
 
-function pathOf(command: Command): string[] {
-  return command.parent ? [...pathOf(command.parent), command.name()] : [];
-}
-
-async function perform(): Promise<void> {
-  const { makeProgram, namedCommand } = await import("./program.ts");
-  const program = await makeProgram({ only: namedCommand(args) ?? "" });
-  prepare(program);
-  program.hook("preAction", (_, command) => refuseUnheard(program, command));
+async function runCommand(): Promise<void> {
+  const { createProgram, findCommandName } = await import("./program.ts");
+  const program = await createProgram({ only: findCommandName(args) ?? "" });
+  handleUsageErrors(program);
+  program.hook("preAction", (_, command) => rejectIgnoredOptions(program, command));
   await program.parseAsync(args, { from: "user" });
 }
 
 try {
   if (args.length === 1 && ["--help", "-h", "help"].includes(args[0] as string))
     process.stdout.write(rootHelp());
-  else await perform();
+  else await runCommand();
 } catch (error) {
-  const { tell } = await import("./trouble.ts");
-  process.exitCode = tell(error, { isJson });
+  const { printError } = await import("./terminal/print-error.ts");
+  process.exitCode = printError(error, { isJson });
 }
 
-/** What stands before a command that knows nothing of it would be dropped without a word. */
-function refuseUnheard(program: Command, command: Command): void {
+/** Rejects global options that the command does not support, because they would be ignored. */
+function rejectIgnoredOptions(program: Command, command: Command): void {
   if (command.options.some(({ long }) => long === "--profile")) return;
   for (const option of program.options)
     if (program.getOptionValueSource(option.attributeName()) === "cli")
-      throw new Complaint(`outrider ${pathOf(command).join(" ")} takes no ${option.long} before its name.`);
+      throw new UsageError(`\`${pathOf(command)}\` does not support ${option.long}.`);
 }

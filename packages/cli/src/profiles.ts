@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { Complaint } from "./exit.ts";
+import { UsageError } from "./exit-codes.ts";
+import { describeSystemError } from "./terminal/system-errors.ts";
 
 export interface Profile {
   base_url: string;
@@ -25,19 +26,19 @@ export function readProfiles(): Profiles {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw new Complaint(`${path} cannot be read: ${(error as Error).message}.`);
+    throw new UsageError(`Cannot read ${path}: ${describeSystemError(error) ?? (error as Error).message}.`);
   }
   try {
     const { profiles } = JSON.parse(text) as { profiles: Profiles };
-    if (Object.values(profiles).every((each) => typeof each.base_url === "string" && each.api_key))
+    if (Object.values(profiles).every(({ base_url, api_key }) => typeof base_url === "string" && api_key))
       return profiles;
   } catch {
-    // What it was is said below, without its text: it holds keys.
+    // The error below does not quote the file, because it contains keys.
   }
-  throw new Complaint(`${path} is not a file of profiles: put it right, or remove it and log in again.`);
+  throw new UsageError(`${path} is not a valid profile file. Fix it, or delete it and log in again.`);
 }
 
-/** In one step and for its owner alone: it holds keys. */
+/** Writes the file atomically and readable only by its owner, because it contains keys. */
 export function writeProfiles(profiles: Profiles): void {
   const path = profilesPath();
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

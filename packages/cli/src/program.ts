@@ -1,9 +1,9 @@
 import { Command } from "commander";
 import { addGlobalOptions } from "./global-options.ts";
-import { entries, rootHelp, rootOptions } from "./root.ts";
+import { entries, rootHelp, rootOptions } from "./root-help.ts";
 import { version } from "./version.ts";
 
-/** Each is loaded when it is called: the help of one must not wait for the server of another. */
+/** Loads each command only when it is called, so that help is fast and does not load the server. */
 const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   run: async () => (await import("./commands/run.ts")).runCommand,
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
@@ -22,41 +22,41 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   worker: async () => (await import("./commands/worker.ts")).workerCommand,
   installation: async () => (await import("./commands/installation.ts")).installationCommand,
-  brake: async () => (await import("./commands/brake.ts")).brakeCommand,
+  maintenance: async () => (await import("./commands/maintenance.ts")).maintenanceCommand,
   workers: async () => (await import("./commands/workers.ts")).workersCommand,
-  people: async () => (await import("./commands/people.ts")).peopleCommand,
-  person: async () => (await import("./commands/person.ts")).personCommand,
+  users: async () => (await import("./commands/users.ts")).usersCommand,
+  admin: async () => (await import("./commands/admin.ts")).adminCommand,
   backup: async () => (await import("./commands/backup.ts")).backupCommand,
   restore: async () => (await import("./commands/restore.ts")).restoreCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
 };
 
-/** The whole tree, or of one command only; the others are then names in the help. */
-export async function makeProgram({ only }: { only?: string } = {}): Promise<Command> {
-  const [[versionFlags, versionSays], [helpFlags, helpSays]] = rootOptions as [
+/** Creates the command tree. With `only`, loads a single command and adds the others only for the help. */
+export async function createProgram({ only }: { only?: string } = {}): Promise<Command> {
+  const [[versionFlags, versionText], [helpFlags, helpText]] = rootOptions as [
     [string, string],
     [string, string],
   ];
   const program = addGlobalOptions(
     new Command("outrider")
-      .description("Runs coding agents on request.")
-      .version(version, versionFlags, versionSays)
-      .helpOption(helpFlags, helpSays)
+      .description("Run coding agents.")
+      .version(version, versionFlags, versionText)
+      .helpOption(helpFlags, helpText)
       .enablePositionalOptions(),
   );
   program.helpInformation = rootHelp;
-  // Completion is about all of them.
-  const isWhole = only === undefined || only === "completion";
+  // The completion scripts are generated from all commands.
+  const loadsAll = only === undefined || only === "completion";
   for (const [name, load] of Object.entries(loaders)) {
     const { description } = entries[name as keyof typeof entries];
-    const isWanted = isWhole || only === name;
-    program.addCommand(isWanted ? await load() : new Command(name).description(description));
+    const isNeeded = loadsAll || only === name;
+    program.addCommand(isNeeded ? await load() : new Command(name).description(description));
   }
   return program;
 }
 
-/** The command that the arguments name, if they name one. */
-export function namedCommand(args: string[]): string | undefined {
-  const isValue = (index: number) => ["--profile", "--server"].includes(args[index - 1] ?? "");
+/** Returns the command name from the arguments, if they contain one. */
+export function findCommandName(args: string[]): string | undefined {
+  const isValue = (index: number) => ["--jq", "--profile", "--server"].includes(args[index - 1] ?? "");
   return args.find((arg, index) => !arg.startsWith("-") && arg !== "help" && !isValue(index));
 }

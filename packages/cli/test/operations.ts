@@ -1,4 +1,4 @@
-/** Where each operation of openapi.json is found on the command line. e2e/cli/commands.test.ts plays them all. */
+/** The command for each operation in openapi.json. e2e/cli/commands.test.ts runs all of them. */
 export const operations: Record<string, string> = {
   createRun: "run",
   listRuns: "runs list",
@@ -41,16 +41,16 @@ export const operations: Record<string, string> = {
   listWorkers: "workers list",
   drainWorker: "workers drain",
   getMe: "me",
-  listPeople: "people list",
-  invitePerson: "people invite",
-  updatePerson: "people update",
-  deletePerson: "people delete",
-  createSignInLink: "people link",
+  listUsers: "users list",
+  inviteUser: "users invite",
+  updateUser: "users update",
+  deleteUser: "users delete",
+  createSignInLink: "users sign-in-link",
   getInstallation: "installation",
-  getBrake: "brake show",
-  setBrake: "brake pause",
+  getMaintenance: "maintenance status",
+  setMaintenance: "maintenance pause",
   cancelRuns: "runs cancel",
 };
 
-/** The same operation under a second address. */
-export const aliases: readonly string[] = ["createRunAlias"];
+/** Operations that are aliases of others. */
+export const aliases: readonly string[] = ["createRunAlias", "listAgents"];

@@ -1,31 +1,36 @@
 import { describe, expect, test } from "vitest";
-import { makeStyle, wantsColour } from "../src/terminal/style.ts";
+import { createStyle, wantsColor } from "../src/terminal/style.ts";
 import { alignedTable, tabbedTable } from "../src/terminal/table.ts";
-import { cut, widthOf, wrap } from "../src/terminal/width.ts";
+import { truncate, widthOf, wrap } from "../src/terminal/width.ts";
+import { AgentText } from "../src/transcript/agent-text.ts";
 import { CommandOutput } from "../src/transcript/command-output.ts";
 import { Markdown } from "../src/transcript/markdown.ts";
-import { Speech } from "../src/transcript/speech.ts";
 
-const plain = makeStyle(false);
-const colours = makeStyle(true);
+const plain = createStyle(false);
+const colors = createStyle(true);
 
-describe("width", () => {
+describe("terminal width", () => {
   test.each([
     ["abc", 3],
     ["漢字", 4],
     ["e\u0301", 1],
     ["👩‍👩‍👧", 2],
+    ["🇩🇪", 2],
+    ["한", 2],
+    ["𠮷", 2],
+    ["ｶﾞ", 2],
+    ["a\u200bb", 2],
     ["\x1b[31mred\x1b[39m", 3],
-  ])("%s takes its columns", (text, columns) => {
+  ])("measures %s", (text, columns) => {
     expect(widthOf(text)).toBe(columns);
   });
 
-  test("what is cut fits, and says that it was cut", () => {
-    expect(cut("漢字漢字", 5)).toBe("漢字…");
-    expect(cut("short", 5)).toBe("short");
+  test("truncates with an ellipsis", () => {
+    expect(truncate("漢字漢字", 5)).toBe("漢字…");
+    expect(truncate("short", 5)).toBe("short");
   });
 
-  test("no line is wider than asked for, and no word is lost", () => {
+  test("wraps without exceeding the width or losing words", () => {
     const text = `one two ${"long".repeat(10)} 漢字漢字漢字漢字 end`;
     const lines = wrap(text, 12);
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(12);
@@ -33,18 +38,18 @@ describe("width", () => {
   });
 });
 
-describe("a table", () => {
+describe("tables", () => {
   const rows = [
     { id: "1", title: "a title that is much too long for it" },
     { id: "22", title: "b\u202e\nc" },
   ];
   const columns = [
     { title: "ID", text: ({ id }: { id: string }) => id },
-    { title: "TITLE", text: ({ title }: { title: string }) => title, gives: true as const },
+    { title: "TITLE", text: ({ title }: { title: string }) => title, canShrink: true as const },
     { title: "NONE", text: () => "" },
   ];
 
-  test("fits the terminal, without columns in which nothing stands", () => {
+  test("fit the terminal and omit empty columns", () => {
     expect(alignedTable(rows, columns, { width: 20, style: plain }).split("\n")).toEqual([
       "ID  TITLE",
       "1   a title that is…",
@@ -52,70 +57,88 @@ describe("a table", () => {
     ]);
   });
 
-  test("is whole and tabbed for programs", () => {
+  test("align columns after wide characters", () => {
+    const names = [
+      { name: "plain", end: "1" },
+      { name: "漢字", end: "2" },
+      { name: "𠮷野家", end: "3" },
+      { name: "👩‍👩‍👧 ok", end: "4" },
+    ];
+    const lines = alignedTable(
+      names,
+      [
+        { title: "NAME", text: ({ name }) => name },
+        { title: "END", text: ({ end }) => end },
+      ],
+      { width: 80, style: plain },
+    ).split("\n");
+    expect(lines).toEqual(["NAME    END", "plain   1", "漢字    2", "𠮷野家  3", "👩‍👩‍👧 ok   4"]);
+  });
+
+  test("are tab-separated and complete for programs", () => {
     expect(tabbedTable(rows, columns).split("\n")[0]).toBe("1\ta title that is much too long for it\t");
   });
 });
 
-describe("colour", () => {
+describe("colors", () => {
   test.each([
-    ["a terminal has it", {}, true, true, true],
-    ["a pipe has not", {}, false, true, false],
-    ["NO_COLOR says no", { NO_COLOR: "1", FORCE_COLOR: "1" }, true, true, false],
-    ["an empty NO_COLOR says nothing", { NO_COLOR: "" }, true, true, true],
-    ["FORCE_COLOR says yes", { FORCE_COLOR: "1" }, false, true, true],
-    ["FORCE_COLOR=0 says no", { FORCE_COLOR: "0" }, true, true, false],
-    ["the flag is the last word", { FORCE_COLOR: "1" }, true, false, false],
-    ["a dumb terminal has not", { TERM: "dumb" }, true, true, false],
+    ["are on for a terminal", {}, true, true, true],
+    ["are off in a pipe", {}, false, true, false],
+    ["are off with NO_COLOR", { NO_COLOR: "1", FORCE_COLOR: "1" }, true, true, false],
+    ["ignore an empty NO_COLOR", { NO_COLOR: "" }, true, true, true],
+    ["are on with FORCE_COLOR", { FORCE_COLOR: "1" }, false, true, true],
+    ["are off with FORCE_COLOR=0", { FORCE_COLOR: "0" }, true, true, false],
+    ["are off with --no-color", { FORCE_COLOR: "1" }, true, false, false],
+    ["are off on a dumb terminal", { TERM: "dumb" }, true, true, false],
   ])("%s", (_, environment, isTerminal, flag, expected) => {
-    expect(wantsColour({ flag, environment, isTerminal })).toBe(expected);
+    expect(wantsColor({ flag, environment, isTerminal })).toBe(expected);
   });
 });
 
 describe("Markdown", () => {
-  test("stays as it is without colours", () => {
+  test("is unchanged without colors", () => {
     const markdown = new Markdown(plain, 80);
     for (const line of ["# Title", "- **a** `b`", "```sh", "x", "```"])
       expect(markdown.line(line)).toEqual([line]);
   });
 
-  test("becomes colours, and code is not read as Markdown", () => {
-    const markdown = new Markdown(colours, 80);
-    expect(markdown.line("# Title")).toEqual([colours.bold("Title")]);
-    expect(markdown.line("- **a** `b`")).toEqual([`• ${colours.bold("a")} ${colours.cyan("b")}`]);
+  test("is rendered with colors, except inside code blocks", () => {
+    const markdown = new Markdown(colors, 80);
+    expect(markdown.line("# Title")).toEqual([colors.bold("Title")]);
+    expect(markdown.line("- **a** `b`")).toEqual([`• ${colors.bold("a")} ${colors.cyan("b")}`]);
     expect(markdown.line("```")).toEqual([]);
-    expect(markdown.line("# no title")).toEqual([`  ${colours.cyan("# no title")}`]);
+    expect(markdown.line("# no title")).toEqual([`  ${colors.cyan("# no title")}`]);
   });
 
-  test("items hang under their mark", () => {
+  test("indents wrapped list items", () => {
     expect(new Markdown(plain, 14).line("- one two three")).toEqual(["- one two", "  three"]);
   });
 });
 
-describe("speech", () => {
-  test("lines are told as they come, and the message adds what is missing", () => {
-    const speech = new Speech();
-    expect(speech.hear("one\ntw")).toEqual(["one"]);
-    expect(speech.open).toBe("tw");
-    expect(speech.hear("o\n")).toEqual(["two"]);
-    expect(speech.settle("one\ntwo\nthree")).toEqual({ lines: ["three"], isAnew: false });
-    expect(speech.settle("next")).toEqual({ lines: ["next"], isAnew: false });
+describe("AgentText", () => {
+  test("returns lines as they arrive, then the missing lines of the message", () => {
+    const text = new AgentText();
+    expect(text.append("one\ntw")).toEqual(["one"]);
+    expect(text.partialLine).toBe("tw");
+    expect(text.append("o\n")).toEqual(["two"]);
+    expect(text.complete("one\ntwo\nthree")).toEqual({ lines: ["three"], isReprinted: false });
+    expect(text.complete("next")).toEqual({ lines: ["next"], isReprinted: false });
   });
 
-  test("begins with its first words, whatever empty lines stand before them", () => {
-    const speech = new Speech();
-    expect(speech.hear("\n\none\n")).toEqual(["one"]);
-    expect(speech.settle("\n\none\ntwo")).toEqual({ lines: ["two"], isAnew: false });
+  test("skips leading empty lines", () => {
+    const text = new AgentText();
+    expect(text.append("\n\none\n")).toEqual(["one"]);
+    expect(text.complete("\n\none\ntwo")).toEqual({ lines: ["two"], isReprinted: false });
   });
 
-  test("where pieces were lost, the whole is told again", () => {
-    const speech = new Speech();
-    speech.hear("two\n");
-    expect(speech.settle("one\ntwo\n")).toEqual({ lines: ["one", "two"], isAnew: true });
+  test("returns the complete message if deltas were lost", () => {
+    const text = new AgentText();
+    text.append("two\n");
+    expect(text.complete("one\ntwo\n")).toEqual({ lines: ["one", "two"], isReprinted: true });
   });
 });
 
-test("of a command's output the last lines are kept, across pieces that end anywhere", () => {
+test("CommandOutput keeps the last lines of output that arrives in arbitrary pieces", () => {
   const output = new CommandOutput(2);
   for (const piece of ["a\nb", "b\nc\n", "d"]) output.add(piece);
   output.close();

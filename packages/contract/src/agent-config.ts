@@ -1,21 +1,22 @@
 import { z } from "zod";
+import { eitherFields } from "./conditions.ts";
 import { limits } from "./limits.ts";
 import { pattern, text, Uuid, VariableName } from "./text.ts";
 
 const HttpUrl = z
-  .url({ protocol: /^https?$/, error: "must be an http or https address" })
+  .url({ protocol: /^https?$/, error: "must be an http or https URL" })
   .max(2_048)
   .superRefine((value, context) => {
-    // Runs even where the address was found to be none.
+    // Zod also calls this for values that are not valid URLs.
     const url = URL.canParse(value) ? new URL(value) : undefined;
     if (url?.username || url?.password)
-      context.addIssue("must not hold credentials; put them into `headers`");
+      context.addIssue("must not contain credentials; put them into `headers`");
   });
 
 const serverShape = {
   command: text({ max: 1_024 })
     .optional()
-    .meta({ description: "Program of a stdio server, run in the sandbox." }),
+    .meta({ description: "Command of a stdio server, which runs in the sandbox." }),
   args: z
     .array(text({ min: 0, max: 8_192 }))
     .max(100)
@@ -23,59 +24,67 @@ const serverShape = {
   env: z
     .record(VariableName, text({ min: 0, max: 32_768 }))
     .optional()
-    .meta({ description: "Values may hold `${secrets.NAME}`. Literal values are masked on the run." }),
-  url: HttpUrl.optional().meta({ description: "Address of a streamable HTTP or SSE server." }),
+    .meta({ description: "Values can contain `${secrets.NAME}`. Literal values are masked in responses." }),
+  url: HttpUrl.optional().meta({ description: "URL of a streamable HTTP or SSE server." }),
   headers: z
     .record(
       pattern(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "must be an HTTP header name"),
       text({ min: 0, max: 8_192 }),
     )
     .optional()
-    .meta({ description: "Values may hold `${secrets.NAME}`. Literal values are masked on the run." }),
+    .meta({ description: "Values can contain `${secrets.NAME}`. Literal values are masked in responses." }),
 };
 
-function oneTransport(server: Record<string, unknown>, context: z.RefinementCtx) {
+function requireOneTransport(server: Record<string, unknown>, context: z.RefinementCtx) {
   const { command, url } = server;
   if ((command === undefined) === (url === undefined)) {
-    context.addIssue("needs exactly one of `command` (a stdio server) and `url` (an HTTP server)");
+    context.addIssue("must have exactly one of `command` (stdio server) and `url` (HTTP server)");
     return;
   }
-  const strangers = command === undefined ? ["args", "env"] : ["headers"];
-  for (const member of strangers) {
-    if (server[member] === undefined) continue;
-    const owner = command === undefined ? "command" : "url";
-    context.addIssue({ code: "custom", path: [member], message: `goes with \`${owner}\` only` });
+  const disallowed = command === undefined ? ["args", "env"] : ["headers"];
+  for (const field of disallowed) {
+    if (server[field] === undefined) continue;
+    const required = command === undefined ? "command" : "url";
+    context.addIssue({ code: "custom", path: [field], message: `is only allowed with \`${required}\`` });
   }
 }
 
-const oneOf = [
-  { required: ["command"], properties: { url: false, headers: false } },
-  { required: ["url"], properties: { command: false, args: false, env: false } },
-];
+/** The rule of `requireOneTransport` as JSON Schema. */
+const transportRule = eitherFields(
+  { required: ["command"], optional: ["args", "env"] },
+  { required: ["url"], optional: ["headers"] },
+);
 
-export const MCPServerConfig = z.strictObject(serverShape).superRefine(oneTransport).meta({
-  id: "MCPServerConfig",
-  description: "One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`).",
-  oneOf,
-});
+export const MCPServerConfig = z
+  .strictObject(serverShape)
+  .superRefine(requireOneTransport)
+  .meta({
+    id: "MCPServerConfig",
+    description: "One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`).",
+    ...transportRule,
+  });
 
 const ServerName = pattern(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, `_` or `-`");
 
 const NamedServer = z
   .strictObject({ name: ServerName, ...serverShape })
-  .superRefine(oneTransport)
-  .meta({ id: "NamedMCPServerConfig", description: "An MCP server as an item of an array.", oneOf });
+  .superRefine(requireOneTransport)
+  .meta({
+    id: "NamedMCPServerConfig",
+    description: "An MCP server in an array, with its name.",
+    ...transportRule,
+  });
 
-function atMost(count: number) {
+function maxServers(count: number) {
   return (servers: object, context: z.RefinementCtx) => {
     const found = Object.keys(servers).length;
-    if (found > count) context.addIssue(`has ${found} servers; at most ${count} are allowed`);
+    if (found > count) context.addIssue(`must have at most ${count} servers, but has ${found}`);
   };
 }
 
 const ServerMap = z
   .record(ServerName, MCPServerConfig)
-  .superRefine(atMost(limits.mcpServers))
+  .superRefine(maxServers(limits.mcpServers))
   .meta({ maxProperties: limits.mcpServers });
 
 const ServerList = z
@@ -85,7 +94,7 @@ const ServerList = z
     const seen = new Set<string>();
     servers.forEach(({ name }, index) => {
       if (seen.has(name))
-        context.addIssue({ code: "custom", path: [index, "name"], message: "is used twice" });
+        context.addIssue({ code: "custom", path: [index, "name"], message: "must be unique" });
       seen.add(name);
     });
   });
@@ -96,27 +105,27 @@ export const SkillSpecText = pattern(
 );
 
 const members = {
-  name: text({ max: 128 })
+  name: text({ max: limits.nameCharacters })
     .optional()
     .meta({
-      description: "Label for grouping and filtering. With a skill and no name: the skill's name.",
+      description: "Label for grouping and filtering. Default: the name of the skill.",
       examples: ["nightly-tests"],
     }),
   model_id: text({ max: 128 })
     .optional()
     .meta({
       description:
-        "A model or alias of `GET /agent/models`; else the cloud agent's, else the installation's default.",
+        "A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the installation.",
       examples: ["scripted"],
     }),
   base_prompt: text({ bytes: limits.prompt })
     .optional()
-    .meta({ description: "Shapes the agent's behaviour." }),
+    .meta({ description: "Instructions that shape the agent's behavior." }),
   environment_id: Uuid.optional().meta({
-    description: "The environment to run in. None: an empty workspace without network.",
+    description: "The environment to run in. Without one: an empty workspace and no network.",
   }),
   skill_spec: SkillSpecText.optional().meta({
-    description: "A skill as the base prompt.",
+    description: "A skill to use as the base prompt.",
     examples: ["acme/skills:release-notes"],
   }),
   idle_timeout_minutes: z
@@ -124,33 +133,36 @@ const members = {
     .min(0)
     .max(60)
     .optional()
-    .meta({ description: "How long a finished run's sandbox is kept. Default 10." }),
+    .meta({ description: "How long the sandbox is kept after the run ends. Default 10." }),
 };
 
-/** What a caller may send: MCP servers also as an array of named servers, which is stored as the map. */
+/** The configuration that callers send. `mcp_servers` can also be an array of named servers. */
 export const AgentConfigInput = z
   .strictObject({
     ...members,
     mcp_servers: z
       .union([ServerMap, ServerList])
       .optional()
-      .meta({ description: "MCP servers by name; an array of the same with `name` is accepted too." }),
+      .meta({ description: "MCP servers by name. An array of servers with a `name` is also accepted." }),
   })
-  .meta({ id: "AmbientAgentConfigInput", description: "How a run executes. All members are optional." });
+  .meta({ id: "AmbientAgentConfigInput", description: "Configuration of a run. All fields are optional." });
 
-/** What a run carries: the resolved configuration. */
+/** A run's resolved configuration. */
 export const AmbientAgentConfig = z
   .strictObject({
     ...members,
     mcp_servers: ServerMap.optional().meta({ description: "MCP servers by name." }),
   })
-  .meta({ id: "AmbientAgentConfig", description: "How a run executes. On a run: as resolved." });
+  .meta({
+    id: "AmbientAgentConfig",
+    description: "Configuration of a run. Runs contain the resolved configuration.",
+  });
 
 export type AgentConfigInput = z.infer<typeof AgentConfigInput>;
 export type AmbientAgentConfig = z.infer<typeof AmbientAgentConfig>;
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 
-/** Both accepted forms of `mcp_servers` as the one that is stored. */
+/** Converts either form of `mcp_servers` to a map, which is the stored form. */
 export function serversByName(
   servers: NonNullable<AgentConfigInput["mcp_servers"]>,
 ): Record<string, MCPServerConfig> {
@@ -158,7 +170,7 @@ export function serversByName(
   return Object.fromEntries(servers.map(({ name, ...server }) => [name, server]));
 }
 
-/** The label that a skill gives to a run: its name, or for a path the folder that holds SKILL.md. */
+/** Returns the skill's name for display. For a path, this is the name of the folder that contains SKILL.md. */
 export function skillName(skillSpec: string): string {
   const [repository = "", skill = ""] = skillSpec.split(":");
   if (!skill.endsWith("SKILL.md")) return skill;
@@ -167,7 +179,7 @@ export function skillName(skillSpec: string): string {
 
 const secretReference = /\$\{secrets\.([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
-/** The names in every `${secrets.NAME}` of a text. */
-export function secretsNamedIn(value: string): string[] {
+/** Returns the names in all `${secrets.NAME}` references in a text. */
+export function findSecretNames(value: string): string[] {
   return [...value.matchAll(secretReference)].map((match) => match[1] as string);
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CheckedOut, PageInfo, RunStatusMessage } from "./run.ts";
+import { CheckedOutRepository, PageInfo, RunStatusMessage } from "./run.ts";
 import { Timestamp, Uuid } from "./text.ts";
 
 export const BuildState = z.enum(["QUEUED", "BUILDING", "READY", "FAILED"]).meta({ id: "BuildState" });
@@ -8,29 +8,32 @@ export type BuildState = z.infer<typeof BuildState>;
 const summary = {
   build_id: Uuid,
   state: BuildState,
-  version: z.int().meta({ description: "Of the environment." }),
+  version: z.int().meta({ description: "Version of the environment." }),
   created_at: Timestamp,
   started_at: Timestamp.optional(),
   finished_at: Timestamp.optional(),
-  size_bytes: z.int().optional().meta({ description: "Of what is stored, compressed." }),
-  status_message: RunStatusMessage.optional().meta({ description: "On FAILED: what went wrong." }),
+  size_bytes: z.int().optional().meta({ description: "Compressed size of the stored files." }),
+  status_message: RunStatusMessage.optional().meta({ description: "What went wrong, for a FAILED build." }),
 };
 
 export const BuildSummary = z
   .object(summary)
-  .meta({ id: "BuildSummary", description: "The latest build of the environment as it is now." });
+  .meta({ id: "BuildSummary", description: "The latest build of the current environment version." });
 export type BuildSummary = z.infer<typeof BuildSummary>;
 
 export const Build = z
   .object({
     ...summary,
     environment_id: Uuid,
-    repositories: z.array(CheckedOut).optional().meta({ description: "Known once they are resolved." }),
+    repositories: z
+      .array(CheckedOutRepository)
+      .optional()
+      .meta({ description: "The checked-out repositories. Absent until they are resolved." }),
   })
   .meta({
     id: "Build",
     description:
-      "A prepared environment: repositories checked out, setup commands run. Made once for the same content; runs start from a copy of it.",
+      "A prepared environment: repositories checked out, setup commands run. Environments with the same content share a build.",
   });
 export type Build = z.infer<typeof Build>;
 
@@ -47,7 +50,7 @@ const data = {
   notice: z.object({ message: z.string() }),
 };
 
-/** A line of a build's log before it is numbered. */
+/** A build log entry that the server has not numbered yet. */
 export const NewBuildEvent = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("step"), data: data.step }),
   z.strictObject({ type: z.literal("output"), data: data.output }),
@@ -55,17 +58,22 @@ export const NewBuildEvent = z.discriminatedUnion("type", [
 ]);
 export type NewBuildEvent = z.infer<typeof NewBuildEvent>;
 
+const envelope = {
+  build_id: Uuid,
+  seq: z.int().min(1).meta({ description: "Sequence number. Starts at 1, without gaps." }),
+  created_at: Timestamp,
+};
+
 export const BuildEvent = z
-  .object({
-    build_id: Uuid,
-    seq: z.int().min(1).meta({ description: "From 1, without gaps." }),
-    created_at: Timestamp,
-    type: z.enum(["step", "output", "notice"]),
-    data: z.union([data.step, data.output, data.notice]),
-  })
-  .meta({ id: "BuildEvent", description: "One numbered line of a build's log." });
+  .discriminatedUnion("type", [
+    z.object({ ...envelope, type: z.literal("step"), data: data.step }).meta({ id: "BuildStepEvent" }),
+    z.object({ ...envelope, type: z.literal("output"), data: data.output }).meta({ id: "BuildOutputEvent" }),
+    z.object({ ...envelope, type: z.literal("notice"), data: data.notice }).meta({ id: "BuildNoticeEvent" }),
+  ])
+  .meta({ id: "BuildEvent", description: "One numbered entry of a build log." });
 export type BuildEvent = z.infer<typeof BuildEvent>;
 
-export const ListBuildEventsResponse = z
-  .object({ events: z.array(BuildEvent), page_info: PageInfo })
-  .meta({ id: "ListBuildEventsResponse", description: "`next_cursor` is the `after` of the next page." });
+export const ListBuildEventsResponse = z.object({ events: z.array(BuildEvent), page_info: PageInfo }).meta({
+  id: "ListBuildEventsResponse",
+  description: "Pass `next_cursor` as `after` to get the next page.",
+});

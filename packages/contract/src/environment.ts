@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { BuildSummary } from "./build.ts";
+import { eitherFields } from "./conditions.ts";
+import { limits } from "./limits.ts";
 import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
 
 const RepositoryPart = pattern(/^[A-Za-z0-9_.-]{1,100}$/, "must be letters, digits, `.`, `_` or `-`");
@@ -10,12 +12,12 @@ const Repository = z
   .strictObject({
     url: pattern(
       repositoryUrl,
-      "must be an https or ssh address of a git repository, or a `file:///` path that the workers' operator allows",
+      "must be an https or ssh URL of a git repository, or a `file:///` path that the operator of the workers allows",
     )
       .max(2_048)
       .refine(
         (url) => !/^(https:\/\/[^/]*@|ssh:\/\/[^/:]*:[^/]*@)/.test(url),
-        "must not hold credentials; store them as a secret",
+        "must not contain credentials; store them as a secret",
       )
       .optional(),
     owner: RepositoryPart.optional(),
@@ -26,28 +28,27 @@ const Repository = z
       "must be a relative path inside the workspace",
     )
       .optional()
-      .meta({ description: "Where it is checked out. Default: the repository's name." }),
+      .meta({
+        description: "Path in the workspace. Default: the name of the repository.",
+      }),
     secret: VariableName.optional().meta({
       description:
-        "The secret with which it is fetched: a token (or `user:token`) for https, a private key for ssh. It never enters a sandbox.",
+        "Name of the secret used to fetch the repository: a token (or `user:token`) for https, a private key for ssh. The secret never enters a sandbox.",
     }),
   })
   .superRefine(({ url, owner, repo }, context) => {
     const byUrl = url !== undefined && owner === undefined && repo === undefined;
     const byName = url === undefined && owner !== undefined && repo !== undefined;
-    if (!byUrl && !byName) context.addIssue("needs either `url`, or `owner` and `repo`");
+    if (!byUrl && !byName) context.addIssue("must have either `url`, or `owner` and `repo`");
   })
   .meta({
     id: "EnvironmentRepository",
-    oneOf: [
-      { required: ["url"], properties: { owner: false, repo: false } },
-      { required: ["owner", "repo"], properties: { url: false } },
-    ],
+    ...eitherFields({ required: ["url"] }, { required: ["owner", "repo"] }),
   });
 
 const Domain = pattern(
   /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i,
-  "must be a domain like `example.com` or `*.example.com`",
+  "must be a domain such as `example.com` or `*.example.com`",
 ).max(253);
 
 export const Network = z
@@ -57,11 +58,11 @@ export const Network = z
       .array(Domain)
       .max(500)
       .optional()
-      .meta({ description: "With `allowlist`: the domains that may be reached." }),
+      .meta({ description: "The domains that runs can reach. Only for mode `allowlist`." }),
   })
   .superRefine(({ mode, allow }, context) => {
     if (mode !== "allowlist" && allow?.length) {
-      context.addIssue({ code: "custom", path: ["allow"], message: "goes with the mode `allowlist` only" });
+      context.addIssue({ code: "custom", path: ["allow"], message: "is only allowed with mode `allowlist`" });
     }
   })
   .meta({ id: "EnvironmentNetwork" });
@@ -76,7 +77,7 @@ export const Resources = z
   .meta({ id: "EnvironmentResources" });
 
 const members = {
-  name: text({ max: 128 }),
+  name: text({ max: limits.nameCharacters }),
   description: text({ min: 0, max: 2_000 }).optional(),
   repos: z.array(Repository).max(20).optional(),
   setup_commands: z
@@ -87,26 +88,21 @@ const members = {
   secrets: z
     .array(VariableName)
     .max(100)
-    .refine((names) => new Set(names).size === names.length, "names a secret twice")
+    .refine((names) => new Set(names).size === names.length, "must not contain duplicates")
     .optional()
     .meta({
       uniqueItems: true,
-      description: "Names of secrets that reach the run's processes as variables.",
+      description: "Names of secrets that are available to the run as environment variables.",
     }),
-  network: Network.optional().meta({ description: "Default: mode `none`." }),
+  network: Network.optional().meta({ description: "Network access. Default: mode `none`." }),
   resources: Resources.optional(),
-  timeout_minutes: z
-    .int()
-    .min(1)
-    .max(10_080)
-    .optional()
-    .meta({ description: "Of a turn, where the run sets none." }),
+  timeout_minutes: z.int().min(1).max(10_080).optional().meta({ description: "Default timeout of a turn." }),
   max_concurrent_runs: z
     .int()
     .min(1)
     .max(100_000)
     .optional()
-    .meta({ description: "How many runs may be at work in it at once." }),
+    .meta({ description: "Maximum number of concurrent runs in this environment." }),
 };
 
 export const EnvironmentRequest = z
@@ -117,7 +113,7 @@ export const EnvironmentRequest = z
         context.addIssue({
           code: "custom",
           path: ["secrets", index],
-          message: "is also the name of a variable",
+          message: "must not also be the name of a variable",
         });
       }
     });
@@ -144,14 +140,15 @@ export const CloudEnvironment = z
     variables: z.record(z.string(), z.string()),
     secrets: z.array(z.string()),
     network: Network,
-    version: z.int().min(1).meta({ description: "Grows with every change." }),
+    version: z.int().min(1).meta({ description: "Increases with every change." }),
     build: BuildSummary.optional(),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
   .meta({
     id: "CloudEnvironment",
-    description: "Where runs execute: repositories, setup, network, resources.",
+    description:
+      "Where runs execute: repositories, setup commands, variables, secrets, network and resources.",
   });
 export type CloudEnvironment = z.infer<typeof CloudEnvironment>;
 

@@ -3,7 +3,7 @@ import { FollowupMode } from "./followup.ts";
 import { PageInfo, RunCreatorInfo, RunSourceType, RunStatusMessage, RunUsage } from "./run.ts";
 import { Timestamp, Uuid } from "./text.ts";
 
-/** A file that came with a message. */
+/** A file that was attached to a prompt or a follow-up. */
 export const SentFile = z
   .object({ attachment_id: Uuid, file_name: z.string(), mime_type: z.string(), size_bytes: z.int() })
   .meta({ id: "SentFile" });
@@ -11,7 +11,7 @@ export type SentFile = z.infer<typeof SentFile>;
 
 const Text = z.object({ text: z.string() });
 
-/** What each type of event says. The union is closed: every fact about a run is one of these. */
+/** The data of each event type. Transcripts contain no other types. */
 const data = {
   "run.created": z.object({
     title: z.string(),
@@ -20,22 +20,25 @@ const data = {
     creator: RunCreatorInfo,
     attachments: z.array(SentFile).optional(),
   }),
-  "run.claimed": z.object({ execution_id: Uuid, worker: z.string() }),
+  "run.claimed": z.object({ worker: z.string() }),
   "run.started": z.object({
-    instructions: z.string().meta({ description: "The assembled whole that the agent was given." }),
+    instructions: z.string().meta({ description: "The complete instructions given to the agent." }),
     model_id: z.string(),
   }),
   "run.recovering": z.object({
     reason: z.string(),
-    restored_seq: z.int().optional().meta({ description: "File effects of later events are lost." }),
+    restored_seq: z
+      .int()
+      .optional()
+      .meta({ description: "The last event whose file changes were restored. Later file changes are lost." }),
   }),
   "run.blocked": z.object({ question: z.string() }),
   "run.succeeded": z
     .object({
       text: z.string(),
-      output: z.unknown().optional().meta({ description: "The answer that `output_schema` asked for." }),
+      output: z.unknown().optional().meta({ description: "The output that matches `output_schema`." }),
     })
-    .meta({ description: "The agent's last words." }),
+    .meta({ description: "The agent's final answer." }),
   "run.failed": z.object({ status_message: RunStatusMessage }),
   "run.cancelled": z.object({ by: RunCreatorInfo }),
   "run.reopened": z.object({ followup_id: Uuid, mode: FollowupMode, by: RunCreatorInfo.optional() }),
@@ -43,7 +46,7 @@ const data = {
     name: z.string(),
     state: z.enum(["started", "finished", "failed"]),
     detail: z.string().optional(),
-    build_id: Uuid.optional().meta({ description: "The build whose log tells more." }),
+    build_id: Uuid.optional().meta({ description: "The build, whose log has the details." }),
   }),
   "message.user": z.object({
     text: z.string(),
@@ -56,10 +59,10 @@ const data = {
   "command.started": z.object({
     command_id: z.string(),
     command: z.string(),
-    background: z
-      .literal(true)
-      .optional()
-      .meta({ description: "The agent does not wait for its end; it is stopped at the end of the turn." }),
+    background: z.literal(true).optional().meta({
+      description:
+        "True for a background command. The agent does not wait for it, and it is stopped at the end of the turn.",
+    }),
   }),
   "command.output": z.object({
     command_id: z.string(),
@@ -68,11 +71,16 @@ const data = {
   }),
   "command.finished": z.object({
     command_id: z.string(),
-    exit_code: z.int().optional().meta({ description: "Absent where the command was killed." }),
+    exit_code: z.int().optional().meta({ description: "Absent if the command was killed." }),
     duration_ms: z.number(),
     timed_out: z.literal(true).optional(),
-    omitted_bytes: z.int().optional().meta({ description: "Output between its first and last 32 KiB." }),
-    artifact_id: Uuid.optional().meta({ description: "The whole output, where events hold only its ends." }),
+    omitted_bytes: z
+      .int()
+      .optional()
+      .meta({ description: "Size of the omitted output between the first and the last 32 KiB." }),
+    artifact_id: Uuid.optional().meta({
+      description: "The complete output, if events contain only its beginning and end.",
+    }),
   }),
   "file.changed": z.object({
     path: z.string(),
@@ -88,7 +96,7 @@ const data = {
     images: z
       .array(z.object({ artifact_id: Uuid, mime_type: z.string() }))
       .optional()
-      .meta({ description: "What it returned besides text, kept as artifacts." }),
+      .meta({ description: "Images that the tool returned, stored as artifacts." }),
   }),
   "plan.updated": z.object({
     steps: z.array(z.object({ text: z.string(), state: z.enum(["pending", "active", "done"]) })),
@@ -102,13 +110,16 @@ const data = {
   }),
   compacted: z
     .object({
-      summary: z.string().meta({ description: "Empty where only old outputs were left out." }),
-      kept_tokens: z
-        .int()
-        .optional()
-        .meta({ description: "About how much of what came last stands beside the summary." }),
+      summary: z.string().meta({
+        description: "Summary of the earlier conversation. Empty if only old outputs were removed.",
+      }),
+      kept_tokens: z.int().optional().meta({
+        description: "Approximate size of the kept part of the conversation.",
+      }),
     })
-    .meta({ description: "The conversation had grown too long: this replaces its beginning." }),
+    .meta({
+      description: "The conversation was too long. The summary replaces its beginning.",
+    }),
   notice: z.object({ message: z.string(), code: z.string().optional() }),
 } as const;
 
@@ -117,14 +128,14 @@ export type EventData<T extends EventType> = z.infer<(typeof data)[T]>;
 
 export const eventTypes = Object.keys(data) as EventType[];
 
-/** What a worker may write. The rest is the engine's alone, with the state it tells of. */
+/** Event types that workers can write. The engine writes the others in the transaction that changes the run's state. */
 export const workerEventTypes = eventTypes.filter(
   (type) => (!type.startsWith("run.") && type !== "message.user") || type === "run.started",
 );
 
 const envelope = {
   run_id: Uuid,
-  seq: z.int().min(1).meta({ description: "From 1, without gaps." }),
+  seq: z.int().min(1).meta({ description: "Sequence number. Starts at 1, without gaps." }),
   created_at: Timestamp,
   turn: z.int().min(1),
   attempt: z.int().min(0),
@@ -147,13 +158,13 @@ export const RunEvent = z
     "type",
     eventTypes.map(variant) as unknown as [Variants[EventType], ...Variants[EventType][]],
   )
-  .meta({ id: "RunEvent", description: "One numbered line of a run's transcript." });
+  .meta({ id: "RunEvent", description: "One numbered entry of a run's transcript." });
 export type RunEvent = z.infer<typeof RunEvent>;
 
-/** An event before the engine has numbered it. */
+/** An event that the engine has not numbered yet. */
 export type NewEvent = { [T in EventType]: { type: T; data: EventData<T> } }[EventType];
 
-/** Reads an event that a worker sends; anything else than its own types is refused. */
+/** Validates an event from a worker. Rejects types that workers cannot write. */
 export const WorkerEvent = z.discriminatedUnion(
   "type",
   workerEventTypes.map((type) => z.object({ type: z.literal(type), data: data[type] })) as unknown as [
@@ -164,4 +175,4 @@ export const WorkerEvent = z.discriminatedUnion(
 
 export const ListEventsResponse = z
   .object({ events: z.array(RunEvent), page_info: PageInfo })
-  .meta({ id: "ListEventsResponse", description: "`next_cursor` is the `after` of the next page." });
+  .meta({ id: "ListEventsResponse", description: "Pass `next_cursor` as `after` to get the next page." });

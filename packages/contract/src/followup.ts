@@ -3,21 +3,23 @@ import { limits } from "./limits.ts";
 import { Attachments, RunLimits, RunState } from "./run.ts";
 import { Timestamp, text, Uuid } from "./text.ts";
 
-const Message = text({ bytes: limits.prompt }).meta({ description: "1 byte to 256 KiB." });
+const Message = text({ bytes: limits.prompt }).meta({
+  description: "The message to the agent, 1 byte to 256 KiB.",
+});
 
 export const FollowupMode = z.enum(["auto", "queue", "interrupt"]).meta({
   id: "FollowupMode",
   description:
-    "`auto`: seen before the next model call. `queue`: waits for the end of the turn. `interrupt`: stops the current step first.",
+    "`auto`: delivered before the next model call. `queue`: delivered at the end of the turn. `interrupt`: stops the current step first.",
 });
 export type FollowupMode = z.infer<typeof FollowupMode>;
 
 export const RunFollowupRequest = z
   .strictObject({
     message: Message,
-    mode: FollowupMode.optional().meta({ description: "Default `auto`." }),
+    mode: FollowupMode.optional().meta({ description: "When the message is delivered. Default `auto`." }),
     limits: RunLimits.optional().meta({
-      description: "Change the run's limits. A turn at work keeps those it began with.",
+      description: "New limits for the run. A turn in progress keeps its limits.",
     }),
     attachments: Attachments.optional(),
   })
@@ -27,7 +29,7 @@ export type RunFollowupRequest = z.infer<typeof RunFollowupRequest>;
 export const FollowupOutcome = z.enum(["queued_prompt", "live_session", "new_turn"]).meta({
   id: "FollowupOutcome",
   description:
-    "`queued_prompt`: the run has not started, the message joins the prompt. `live_session`: the run is at work. `new_turn`: the run was final or blocked and continues.",
+    "`queued_prompt`: added to the prompt of a waiting run. `live_session`: the run is in progress. `new_turn`: a final or blocked run continues.",
 });
 export type FollowupOutcome = z.infer<typeof FollowupOutcome>;
 
@@ -41,7 +43,7 @@ export const Followup = z
     message: z.string(),
     mode: FollowupMode,
     delivery: z.enum(["queued", "delivered", "withdrawn"]),
-    seq: z.int().optional().meta({ description: "The event that carries it, once delivered." }),
+    seq: z.int().optional().meta({ description: "The event of the message. Absent until it is delivered." }),
     created_at: Timestamp,
   })
   .meta({ id: "RunFollowup" });
@@ -52,10 +54,16 @@ export const ListFollowupsResponse = z
   .meta({ id: "ListFollowupsResponse" });
 
 export const UpdateFollowupRequest = z
-  .strictObject({ message: Message.optional(), mode: FollowupMode.optional() })
+  .strictObject({
+    message: Message.optional(),
+    mode: FollowupMode.nullable()
+      .transform((mode) => mode ?? "auto")
+      .optional()
+      .meta({ description: "When the message is delivered. A JSON null resets it to `auto`, the default." }),
+  })
   .superRefine((change, context) => {
     if (change.message === undefined && change.mode === undefined) {
-      context.addIssue("needs `message` or `mode`");
+      context.addIssue("must have `message` or `mode`");
     }
   })
   .meta({ id: "UpdateFollowupRequest", minProperties: 1 });

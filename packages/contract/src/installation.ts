@@ -1,15 +1,16 @@
 import { z } from "zod";
-import { Brake } from "./brake.ts";
+import { Maintenance } from "./maintenance.ts";
 import { CostQuota } from "./quota.ts";
 
-/** Each by the name of its variable, so that an operator finds what was set, and docs/limits.md what it means. */
+/** Each limit is named after its environment variable, so that operators can find it in their settings and the docs. */
 const Limits = z
   .object({
     requests_per_minute: z.int(),
     creations_per_minute: z.int(),
-    failures_per_minute: z.int().meta({ description: "Of an address, without a good key." }),
+    failures_per_minute: z.int().meta({ description: "Requests without a valid key, per network address." }),
     max_streams_per_key: z.int(),
     max_concurrent_runs: z.int().optional(),
+    max_builds_per_user: z.int().meta({ description: "Unfinished builds that a user may have requested." }),
     cost_per_day: CostQuota.optional(),
     turn_timeout_minutes: z.number(),
     max_steps: z.int(),
@@ -17,9 +18,13 @@ const Limits = z
     queue_timeout_hours: z.number(),
     blocked_timeout_days: z.number(),
     lease_seconds: z.number(),
-    min_free_mb: z.number().meta({ description: "With less free on a disk, no new work is taken." }),
+    min_free_mb: z
+      .number()
+      .meta({ description: "New runs are rejected while a disk has less free space than this." }),
   })
-  .meta({ description: "By the names of their variables. What has no limit is absent." });
+  .meta({
+    description: "Limits, named after their environment variables. A limit that is not set is absent.",
+  });
 
 const Sizes = z
   .object({
@@ -31,7 +36,7 @@ const Sizes = z
     output_schema_bytes: z.int(),
     secret_bytes: z.int(),
   })
-  .meta({ description: "The most that a request may hold." });
+  .meta({ description: "Maximum sizes in requests." });
 
 const Bound = z
   .object({ days: z.number().optional(), gigabytes: z.number().optional() })
@@ -39,15 +44,17 @@ const Bound = z
 
 const Retention = z
   .object({ runs: Bound, events: Bound, artifacts: Bound, files: Bound, builds: Bound })
-  .meta({ description: "What is kept of runs that have ended; without a bound, for ever." });
+  .meta({
+    description: "How long the data of finished runs is kept. Data without a limit is kept indefinitely.",
+  });
 
 export const Installation = z
   .object({
-    brake: Brake.omit({ changed_by: true, runs: true }),
-    has_room: z.boolean().meta({ description: "False while a disk is too full for new work." }),
+    maintenance: Maintenance.omit({ changed_by: true, runs: true }),
+    has_free_space: z.boolean().meta({ description: "False while a disk is too full for new runs." }),
     limits: Limits,
     sizes: Sizes,
     retention: Retention,
   })
-  .meta({ id: "Installation", description: "As the server that answers was started, and as it is now." });
+  .meta({ id: "Installation", description: "Settings and current status of the installation." });
 export type Installation = z.infer<typeof Installation>;

@@ -1,4 +1,4 @@
-/** Every bound that the API promises, in one place. Sizes are bytes unless the name says otherwise. */
+/** All limits of the public API. Sizes are in bytes unless a name or comment specifies another unit. */
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
@@ -6,14 +6,18 @@ export const limits = {
   body: 1 * MIB,
   bodyWithAttachments: 16 * MIB,
   jsonDepth: 64,
-  /** Members and items, however deep, of a caller's body. */
+  /** The total number of fields and items in a request body, at all depths. */
   jsonValues: 20_000,
-  /** Of these, in one object or list. */
+  /** The number of fields or items in a single object or array. */
   jsonEntries: 2_000,
-  /** What a refusal names one by one. */
-  faults: 50,
+  /** The number of field errors in one error response. */
+  fieldErrors: 50,
   prompt: 256 * KIB,
   titleCharacters: 256,
+  /** The length of the names of environments, keys, cloud agents, users and configurations. */
+  nameCharacters: 128,
+  searchCharacters: 256,
+  priority: { min: -10, max: 10 },
   derivedTitleCharacters: 80,
   listedPromptCharacters: 2_000,
   outputSchema: 64 * KIB,
@@ -24,8 +28,8 @@ export const limits = {
   eventPageSize: { default: 100, max: 1_000 },
   idempotency: { keyCharacters: 255, hours: 24, waitSeconds: 5 },
   /** In characters. */
-  brakeMessage: 500,
-  /** Runs that one call of the brake cancels. */
+  maintenanceMessage: 500,
+  /** The number of runs that one call to `POST /installation/maintenance/cancel` cancels. */
   cancelBatch: 200,
   share: { hours: { default: 168, max: 8_760 } },
   secret: { min: 8, max: 64 * KIB },
@@ -34,13 +38,13 @@ export const limits = {
   signIn: {
     invitationHours: 168,
     linkHours: 24,
-    /** A session ends when it is not used for so long, and at the latest after so long. */
+    /** A session ends after this many days without use, and at the latest after `maxDays`. */
     idleDays: 14,
     maxDays: 90,
-    /** After a one-time link, a new password needs no old one for so long. */
+    /** How long after signing in by link a user can set a password without entering the current one. */
     freshMinutes: 10,
-    /** Tries of a password in one window, for each account and each network address. */
-    tries: { account: 10, address: 50, windowMinutes: 15 },
+    /** The number of password attempts in one window, for each account and each network address. */
+    attempts: { account: 10, address: 50, windowMinutes: 15 },
   },
   header: 16 * KIB,
 } as const;

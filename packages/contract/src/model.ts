@@ -7,32 +7,29 @@ export const ModelPrices = z
       .number()
       .min(0)
       .optional()
-      .meta({ description: "Of input read from a cache." }),
+      .meta({ description: "Price of input tokens read from a cache." }),
     cache_write_usd_per_mtok: z
       .number()
       .min(0)
       .optional()
-      .meta({ description: "Of input put into a cache." }),
+      .meta({ description: "Price of input tokens written to a cache." }),
     output_usd_per_mtok: z.number().min(0),
   })
-  .meta({ id: "ModelPrices", description: "US dollars for a million tokens. Absent where unknown." });
+  .meta({ id: "ModelPrices", description: "Prices in US dollars per million tokens. Absent if unknown." });
 export type ModelPrices = z.infer<typeof ModelPrices>;
 
 export const Model = z
   .object({
     model_id: z.string(),
     provider: z.string(),
-    alias_of: z
-      .string()
-      .optional()
-      .meta({ description: "The model that this name of the operator's means." }),
+    alias_of: z.string().optional().meta({ description: "The model that this alias resolves to." }),
     description: z.string().optional(),
     context_tokens: z.int(),
     max_output_tokens: z.int().optional(),
-    sees_images: z.boolean(),
+    supports_images: z.boolean(),
     prices: ModelPrices.optional(),
     available: z.boolean(),
-    reason: z.string().optional().meta({ description: "Why it is not available." }),
+    reason: z.string().optional().meta({ description: "Why the model is not available." }),
   })
   .meta({ id: "Model" });
 export type Model = z.infer<typeof Model>;

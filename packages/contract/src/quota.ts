@@ -4,36 +4,44 @@ import { Timestamp } from "./text.ts";
 const Rate = z
   .object({
     limit: z.int(),
-    remaining: z.int().meta({ description: "As far as the server that answers knows." }),
+    remaining: z.int().meta({ description: "As known to the server that handled the request." }),
     window_seconds: z.int(),
-    resets_in_seconds: z.int().meta({ description: "Until the whole allowance is there again." }),
+    resets_in_seconds: z.int().meta({ description: "Seconds until the full quota is available again." }),
   })
-  .meta({ id: "RateQuota", description: "How many calls may be made in a window of time." });
+  .meta({ id: "RateQuota", description: "Number of calls allowed in a time window." });
 
 export const CostQuota = z
   .object({
     limit_usd: z.number(),
-    used_usd: z.number().meta({ description: "Spent today, and reserved for model calls at work." }),
-    resets_at: Timestamp.meta({ description: "When the next UTC day begins." }),
+    used_usd: z
+      .number()
+      .meta({ description: "Spent today, plus what is reserved for model calls in progress." }),
+    resets_at: Timestamp.meta({ description: "Start of the next UTC day." }),
   })
-  .meta({ id: "CostQuota", description: "How many dollars may be spent in a day." });
+  .meta({ id: "CostQuota", description: "Spending limit per day, in US dollars." });
 export type CostQuota = z.infer<typeof CostQuota>;
 
 const Runs = z
-  .object({ limit: z.int(), at_work: z.int() })
-  .meta({ id: "RunsQuota", description: "How many runs may be at work at once; more of them wait." });
+  .object({ limit: z.int(), active: z.int().meta({ description: "Runs in progress now." }) })
+  .meta({
+    id: "RunsQuota",
+    description: "Maximum number of concurrent runs. Further runs wait in the queue.",
+  });
 
-/** What applies to a caller on all servers together, and what is left of it. What has no limit is absent. */
+/** A caller's quotas across all servers, with the remaining amounts. Quotas without a limit are absent. */
 export const Quotas = z
   .object({
     requests: Rate,
-    creations: Rate.meta({ description: "Of runs." }),
+    creations: Rate.meta({ description: "Quota for creating runs." }),
     cost_per_day: z.object({ key: CostQuota.optional(), installation: CostQuota.optional() }),
-    runs_at_once: z.object({
+    concurrent_runs: z.object({
       key: Runs.optional(),
       agent: Runs.optional(),
       installation: Runs.optional(),
     }),
   })
-  .meta({ id: "Quotas", description: "The limits that apply to the caller, and what is left of them." });
+  .meta({
+    id: "Quotas",
+    description: "The quotas of the caller, and what is left of them.",
+  });
 export type Quotas = z.infer<typeof Quotas>;

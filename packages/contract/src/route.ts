@@ -1,14 +1,16 @@
 import type { z } from "zod";
-import type { ErrorCode } from "./error.ts";
-import type { Scope } from "./key.ts";
+import type { Scope } from "./auth/key.ts";
+import type { ErrorCode } from "./errors/error.ts";
 
-export interface Answer {
+export interface ResponseSpec {
   description: string;
   schema?: z.ZodType;
-  /** The call can also stream; a resumable stream goes on behind `Last-Event-ID`. */
+  /** Set if the operation can also stream. A resumable stream continues after `Last-Event-ID`. */
   stream?: true | "resumable";
-  /** What the call answers with instead of JSON, by `Accept`; the first where nothing is asked for. */
+  /** Media types that the operation can return instead of JSON. `Accept` selects one; the first is the default. */
   media?: readonly string[];
+  /** Set if the content is a file: it has an `ETag`, and a `Range` header selects a part of it. */
+  ranges?: true;
   headers?: Record<string, string>;
 }
 
@@ -18,22 +20,24 @@ export interface Route {
   tag: string;
   summary: string;
   description?: string;
-  /** The scope that the key needs; finer rights are the engine's. */
+  /** The scope that the key must have. The engine checks permissions on individual resources. */
   scope: Scope;
   params?: z.ZodObject;
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** Such a body may be as large as `limits.bodyWithAttachments`. */
+  /** Set if the operation records the client that the `X-Outrider-Client` header names. */
+  recordsClient?: true;
+  /** Raises the body size limit to `limits.bodyWithAttachments`. */
   attachments?: true;
-  answers: Record<number, Answer>;
-  /** Errors of this call alone, besides those that every call can answer with. */
+  responses: Record<number, ResponseSpec>;
+  /** Errors specific to this operation, in addition to those that every operation can return. */
   errors: readonly ErrorCode[];
-  /** A call that writes and is answered in read-only mode nevertheless. */
-  whileReadOnly?: true;
-  /** The operation that this one is another address of. */
+  /** Allows this write operation while the installation is in read-only mode. */
+  allowedInReadOnly?: true;
+  /** The operation for which this route is an alias. */
   aliasOf?: string;
 }
 
 export const route = <const R extends Route>(definition: R) => definition;
 
-export const gone = { 204: { description: "It is gone." } };
+export const noContent = { 204: { description: "Deleted." } };

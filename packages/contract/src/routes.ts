@@ -1,6 +1,5 @@
 import type { Route } from "./route.ts";
 import { artifactsRoutes } from "./routes/artifacts.ts";
-import { brakeRoutes } from "./routes/brake.ts";
 import { buildsRoutes } from "./routes/builds.ts";
 import { environmentsRoutes } from "./routes/environments.ts";
 import { eventsRoutes } from "./routes/events.ts";
@@ -8,15 +7,16 @@ import { followupsRoutes } from "./routes/followups.ts";
 import { identitiesRoutes } from "./routes/identities.ts";
 import { installationRoutes } from "./routes/installation.ts";
 import { keysRoutes } from "./routes/keys.ts";
+import { maintenanceRoutes } from "./routes/maintenance.ts";
 import { modelsRoutes } from "./routes/models.ts";
-import { peopleRoutes } from "./routes/people.ts";
 import { runsRoutes } from "./routes/runs.ts";
 import { secretsRoutes } from "./routes/secrets.ts";
 import { sharesRoutes } from "./routes/shares.ts";
 import { skillsRoutes } from "./routes/skills.ts";
+import { usersRoutes } from "./routes/users.ts";
 import { workersRoutes } from "./routes/workers.ts";
 
-/** The one table of calls. The server's handlers, `openapi.json` and the clients follow it. */
+/** All routes of the public API. The server's handlers, `openapi.json` and the clients are derived from this table. */
 export const routes = {
   ...runsRoutes,
   ...followupsRoutes,
@@ -31,9 +31,9 @@ export const routes = {
   ...identitiesRoutes,
   ...keysRoutes,
   ...workersRoutes,
-  ...peopleRoutes,
+  ...usersRoutes,
   ...installationRoutes,
-  ...brakeRoutes,
+  ...maintenanceRoutes,
 };
 
 export type Routes = typeof routes;

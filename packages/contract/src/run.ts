@@ -1,22 +1,25 @@
 import { z } from "zod";
 import { AgentConfigInput, AmbientAgentConfig } from "./agent-config.ts";
-import { ErrorCodeName } from "./error.ts";
+import { ArtifactType } from "./artifact.ts";
+import { conditionPart } from "./conditions.ts";
+import { ErrorCodeName } from "./errors/error.ts";
 import { limits } from "./limits.ts";
+import { metadataKeyPattern, runSources, runStates } from "./run-state.ts";
 import { Share } from "./share.ts";
 import { byteLength, pattern, Timestamp, text, Uuid } from "./text.ts";
 
-export const RunState = z.enum(["QUEUED", "INPROGRESS", "BLOCKED", "SUCCEEDED", "FAILED", "CANCELLED"]).meta({
+export const RunState = z.enum(runStates).meta({
   id: "RunState",
   description: "SUCCEEDED, FAILED and CANCELLED are final until a follow-up reopens the run.",
 });
 export type RunState = z.infer<typeof RunState>;
 
-export type FinalState = "SUCCEEDED" | "FAILED" | "CANCELLED";
-
 /**
- * The one transition table. A worker takes a QUEUED run; the agent ends it, fails, or asks (BLOCKED); a caller may
- * cancel until the end; an answer or a follow-up queues it again. Recovery after a lost worker is no transition: the
- * run stays INPROGRESS.
+ * The transitions between run states; every state change is checked against this table.
+ *
+ * A worker claims a QUEUED run, which becomes INPROGRESS. The agent then succeeds, fails, or asks a question (BLOCKED).
+ * Callers can cancel a run until it ends. Answering the question, or sending a follow-up to a finished run, queues the
+ * run again. Recovery after a lost worker is not a transition: the run stays INPROGRESS.
  */
 export const transitions = {
   QUEUED: ["INPROGRESS", "FAILED", "CANCELLED"],
@@ -27,23 +30,22 @@ export const transitions = {
   CANCELLED: ["QUEUED"],
 } as const satisfies Record<RunState, readonly RunState[]>;
 
-export function isFinal(state: RunState): state is FinalState {
-  return state === "SUCCEEDED" || state === "FAILED" || state === "CANCELLED";
-}
-
 export const RunPhase = z
-  .enum(["queued", "preparing", "working", "recovering", "blocked", "closing", "done"])
-  .meta({ id: "RunPhase", description: "Tells more than the state." });
+  .enum(["queued", "preparing", "working", "recovering", "blocked", "done"])
+  .meta({ id: "RunPhase", description: "Progress of the run in more detail than `state`." });
 export type RunPhase = z.infer<typeof RunPhase>;
 
-export const RunSourceType = z
-  .enum(["WEB_APP", "CLI", "GITHUB_ACTION", "API"])
-  .meta({ id: "RunSourceType", description: "Where the run was asked for. A label, never a right." });
+export const RunSourceType = z.enum(runSources).meta({
+  id: "RunSourceType",
+  description: "Where the run was created from. It grants no permissions.",
+});
 export type RunSourceType = z.infer<typeof RunSourceType>;
 
 export const RunCreatorInfo = z
   .object({
-    type: z.enum(["user", "service_account"]).meta({ description: "A person, or a cloud agent." }),
+    type: z
+      .enum(["user", "service_account"])
+      .meta({ description: "`user` is a user, `service_account` is a cloud agent." }),
     uid: Uuid,
     display_name: z.string(),
     email: z.string().optional(),
@@ -60,7 +62,7 @@ export const RunStatusMessage = z
   })
   .meta({
     id: "RunStatusMessage",
-    description: "On FAILED: what went wrong. On BLOCKED: the agent's question.",
+    description: "What went wrong (FAILED), or the agent's question (BLOCKED).",
   });
 export type RunStatusMessage = z.infer<typeof RunStatusMessage>;
 
@@ -70,7 +72,7 @@ export const PageInfo = z
     next_cursor: z
       .string()
       .optional()
-      .meta({ description: "Where the next page begins; absent on the last page." }),
+      .meta({ description: "Cursor of the next page. Absent on the last page." }),
   })
   .meta({ id: "PageInfo" });
 
@@ -80,7 +82,7 @@ export const RunLimits = z
     max_cost_usd: z.number().min(0.0001).max(1_000_000).optional(),
     timeout_minutes: z.int().min(1).max(10_080).optional(),
   })
-  .meta({ id: "RunLimits", description: "Where a turn is told to wrap up. What it did is kept." });
+  .meta({ id: "RunLimits", description: "Limits at which a turn stops. The work done so far is kept." });
 export type RunLimits = z.infer<typeof RunLimits>;
 
 export const Attachment = z
@@ -89,8 +91,11 @@ export const Attachment = z
       /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,255}$/u,
       "must be a file name without slashes or control characters",
     ),
-    mime_type: pattern(/^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/i, "must be like `text/plain`"),
-    data: z.base64().meta({ description: "The content in base64." }),
+    mime_type: pattern(
+      /^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/i,
+      "must be a media type such as `text/plain`",
+    ),
+    data: z.base64().meta({ description: "The content, encoded as base64." }),
   })
   .meta({ id: "Attachment" });
 export type Attachment = z.infer<typeof Attachment>;
@@ -106,53 +111,74 @@ export const Attachments = z
   .superRefine((attachments, context) => {
     const bytes = attachments.reduce((sum, { data }) => sum + decodedLength(data), 0);
     if (bytes > limits.attachments.total) {
-      context.addIssue(`hold ${bytes} bytes in all; at most ${limits.attachments.total} are allowed`);
+      context.addIssue(`must have at most ${limits.attachments.total} bytes in total, but have ${bytes}`);
     }
   })
-  .meta({ description: "At most 5 files of 10 MiB in all." });
+  .meta({ description: "Files for the agent: at most 5, and at most 10 MiB in total." });
 
-export const MetadataKey = pattern(
-  /^[A-Za-z0-9._-]{1,64}$/,
-  "must be 1 to 64 letters, digits, `.`, `_` or `-`",
-);
+export const MetadataKey = pattern(metadataKeyPattern, "must be 1 to 64 letters, digits, `.`, `_` or `-`");
 
 const Metadata = z
   .record(MetadataKey, text({ min: 0, bytes: limits.metadata.value }))
   .superRefine((metadata, context) => {
     const pairs = Object.keys(metadata).length;
     if (pairs > limits.metadata.pairs) {
-      context.addIssue(`has ${pairs} pairs; at most ${limits.metadata.pairs} are allowed`);
+      context.addIssue(`must have at most ${limits.metadata.pairs} pairs, but has ${pairs}`);
     }
   })
-  .meta({ maxProperties: limits.metadata.pairs, description: "Your own labels." });
+  .meta({ maxProperties: limits.metadata.pairs, description: "Custom key-value pairs." });
 
 const OutputSchema = z
   .record(z.string(), z.unknown())
   .superRefine((schema, context) => {
     const bytes = byteLength(JSON.stringify(schema));
     if (bytes > limits.outputSchema)
-      context.addIssue(`has ${bytes} bytes; at most ${limits.outputSchema} are allowed`);
+      context.addIssue(`must have at most ${limits.outputSchema} bytes, but has ${bytes}`);
   })
-  .meta({ description: "A JSON Schema that the final answer must fit." });
+  .meta({ description: "A JSON Schema that the final answer must match." });
 
 export const RunAgentRequest = z
   .strictObject({
-    prompt: text({ bytes: limits.prompt }).meta({
-      description: "What the agent executes. 1 byte to 256 KiB.",
-      examples: ["Fix the failing test in src/parser and explain the cause."],
-    }),
+    prompt: text({ bytes: limits.prompt })
+      .optional()
+      .meta({
+        description:
+          "The task for the agent, 1 byte to 256 KiB. Required without `config.skill_spec`; with it, the default is `Use the skill NAME.`",
+        examples: ["Fix the failing test in src/parser and explain the cause."],
+      }),
     title: text({ max: limits.titleCharacters })
       .optional()
-      .meta({ description: "Else made from the prompt's first line." }),
+      .meta({ description: "Default: derived from the first line of the prompt." }),
     config: AgentConfigInput.optional(),
     metadata: Metadata.optional(),
     limits: RunLimits.optional(),
     attachments: Attachments.optional(),
     output_schema: OutputSchema.optional(),
-    priority: z.int().min(-10).max(10).optional().meta({ description: "Higher is taken first. Default 0." }),
+    priority: z
+      .int()
+      .min(limits.priority.min)
+      .max(limits.priority.max)
+      .optional()
+      .meta({ description: "Runs with a higher priority start first. Default 0." }),
+  })
+  .refine(({ prompt, config }) => prompt !== undefined || config?.skill_spec !== undefined, {
+    path: ["prompt"],
+    error: "is required, unless `config.skill_spec` names a skill",
+    // A caller who also made other mistakes learns about all of them at once.
+    when: ({ value }) => typeof value === "object" && value !== null && !Array.isArray(value),
   })
   .meta({
     id: "RunAgentRequest",
+    if: conditionPart({ prompt: { type: "string" } }, ["prompt"]),
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: conditionPart({}),
+    else: conditionPart(
+      {
+        prompt: { type: "null" },
+        config: { type: "object", ...conditionPart({ skill_spec: { type: "string" } }, ["skill_spec"]) },
+      },
+      ["config"],
+    ),
     examples: [{ prompt: "Update the changelog for the next release.", config: { name: "changelog" } }],
   });
 export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
@@ -161,7 +187,7 @@ export const RunAgentResponse = z
   .object({
     run_id: Uuid,
     state: RunState,
-    at_capacity: z.boolean().meta({ description: "True when no worker can take the run at once." }),
+    at_capacity: z.boolean().meta({ description: "True if no worker can start the run immediately." }),
   })
   .meta({ id: "RunAgentResponse" });
 export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
@@ -175,10 +201,10 @@ export const RunUsage = z
     steps: z.int(),
     run_seconds: z.number(),
   })
-  .meta({ id: "RunUsage", description: "Grows while the run works." });
+  .meta({ id: "RunUsage", description: "Resources used so far. Increases while the run is in progress." });
 export type RunUsage = z.infer<typeof RunUsage>;
 
-export const noUsage: RunUsage = {
+export const zeroUsage: RunUsage = {
   input_tokens: 0,
   cached_input_tokens: 0,
   output_tokens: 0,
@@ -187,16 +213,16 @@ export const noUsage: RunUsage = {
   run_seconds: 0,
 };
 
-/** What a repository was when it was checked out. */
-export const CheckedOut = z
+/** A repository and the commit that was checked out. */
+export const CheckedOutRepository = z
   .object({
     url: z.string(),
-    ref: z.string().optional().meta({ description: "The branch or tag that was asked for, or the default." }),
+    ref: z.string().optional().meta({ description: "The requested branch or tag, or the default branch." }),
     commit: z.string(),
-    path: z.string().meta({ description: "Where it lies in the workspace." }),
+    path: z.string().meta({ description: "Path in the workspace." }),
   })
   .meta({ id: "CheckedOutRepository" });
-export type CheckedOut = z.infer<typeof CheckedOut>;
+export type CheckedOutRepository = z.infer<typeof CheckedOutRepository>;
 
 export const RunTimings = z
   .object({
@@ -205,16 +231,16 @@ export const RunTimings = z
     to_first_output: z
       .int()
       .optional()
-      .meta({ description: "From the first wait to the first sign of work." }),
+      .meta({ description: "From the start of the queue time to the first output of the agent." }),
     working: z.int().optional(),
   })
-  .meta({ id: "RunTimings", description: "Of the latest turn, in milliseconds." });
+  .meta({ id: "RunTimings", description: "Durations of the latest turn, in milliseconds." });
 
-const Enforced = z.object({
+const EnforcedLimit = z.object({
   limit: z.number().optional(),
   enforced: z.boolean(),
   by: z.string().optional(),
-  reason: z.string().optional().meta({ description: "Why it does not hold." }),
+  reason: z.string().optional().meta({ description: "Why the limit is not enforced." }),
 });
 
 export const RunReceipt = z
@@ -225,15 +251,15 @@ export const RunReceipt = z
     environment: z
       .object({ environment_id: Uuid, version: z.int(), build_id: Uuid.optional() })
       .optional()
-      .meta({ description: "Absent where the run began in an empty workspace." }),
-    repositories: z.array(CheckedOut).optional(),
+      .meta({ description: "Absent if the run started in an empty workspace." }),
+    repositories: z.array(CheckedOutRepository).optional(),
     skill: z
       .object({
         skill_spec: z.string(),
         name: z.string(),
-        repository: z.string().meta({ description: "The address it was read from." }),
+        repository: z.string().meta({ description: "URL of the repository that contains the skill." }),
         commit: z.string(),
-        path: z.string().meta({ description: "Of its SKILL.md in the repository." }),
+        path: z.string().meta({ description: "Path of SKILL.md in the repository." }),
       })
       .optional(),
     mcp_servers: z
@@ -241,18 +267,20 @@ export const RunReceipt = z
         z.object({
           name: z.string(),
           transport: z.enum(["stdio", "http", "sse"]),
-          server: z.string().optional().meta({ description: "What it calls itself, with its version." }),
+          server: z.string().optional().meta({ description: "Name and version that the server reports." }),
           tools: z.array(z.string()),
         }),
       )
       .optional(),
     network: z.object({ mode: z.enum(["open", "allowlist", "none"]), allow: z.array(z.string()).optional() }),
-    resources: z
-      .record(z.string(), Enforced)
-      .optional()
-      .meta({ description: "Each limit of the sandbox, and whether it held. Absent where none was opened." }),
+    resources: z.record(z.string(), EnforcedLimit).optional().meta({
+      description: "The limits of the sandbox, and whether they were enforced. Absent without a sandbox.",
+    }),
   })
-  .meta({ id: "RunReceipt", description: "What really ran, as the worker of the latest turn saw it." });
+  .meta({
+    id: "RunReceipt",
+    description: "What the run actually used, as reported by the worker of the latest turn.",
+  });
 export type RunReceipt = z.infer<typeof RunReceipt>;
 
 export const RunItem = z
@@ -260,7 +288,10 @@ export const RunItem = z
     run_id: Uuid,
     title: z.string(),
     prompt: z.string(),
-    prompt_truncated: z.literal(true).optional().meta({ description: "In lists: the prompt was cut." }),
+    prompt_truncated: z
+      .literal(true)
+      .optional()
+      .meta({ description: "True in lists if the prompt is truncated." }),
     state: RunState,
     phase: RunPhase,
     created_at: Timestamp,
@@ -272,10 +303,13 @@ export const RunItem = z
     agent_config: AmbientAgentConfig,
     status_message: RunStatusMessage.optional(),
     session_id: Uuid.optional(),
-    session_link: z.string().optional().meta({ description: "The full transcript.", format: "uri" }),
+    session_link: z.string().optional().meta({ description: "URL of the full transcript.", format: "uri" }),
     queue: z
       .object({
-        position: z.int().min(1).meta({ description: "1 is next. Counted up to 1,000." }),
+        position: z
+          .int()
+          .min(1)
+          .meta({ description: "Position in the queue; 1 is next. Counts up to 1,000." }),
         reason: z
           .enum([
             "no_worker",
@@ -286,10 +320,10 @@ export const RunItem = z
             "key_limit",
           ])
           .optional()
-          .meta({ description: "What holds it back." }),
+          .meta({ description: "Why the run is waiting." }),
       })
       .optional()
-      .meta({ description: "While it is QUEUED. Not in lists." }),
+      .meta({ description: "Present while the run is QUEUED. Not in lists." }),
     usage: RunUsage,
     timings: RunTimings.optional().meta({ description: "Not in lists." }),
     receipt: RunReceipt.optional().meta({ description: "Not in lists." }),
@@ -298,46 +332,51 @@ export const RunItem = z
     attachments: z
       .array(z.object({ file_name: z.string(), mime_type: z.string(), size_bytes: z.int() }))
       .optional()
-      .meta({ description: "What was sent with the prompt. Not in lists." }),
+      .meta({ description: "Files attached to the prompt. Not in lists." }),
     output_schema: z
       .record(z.string(), z.unknown())
       .optional()
-      .meta({ description: "As sent. Not in lists." }),
+      .meta({ description: "The schema from the request. Not in lists." }),
     output: z
       .unknown()
       .optional()
-      .meta({ description: "The answer that `output_schema` asked for. Not in lists." }),
+      .meta({ description: "The output that matches `output_schema`. Not in lists." }),
     artifacts: z
       .array(
         z.object({
           artifact_id: Uuid,
-          type: z.enum(["FILE", "PATCH"]),
+          artifact_type: ArtifactType,
+          created_at: Timestamp,
           name: z.string(),
           mime_type: z.string(),
           size_bytes: z.int(),
           is_removed: z
             .literal(true)
             .optional()
-            .meta({ description: "Its content was removed by this installation's retention." }),
+            .meta({ description: "True if the retention policy of the installation removed the content." }),
         }),
       )
       .optional()
-      .meta({ description: "Files that the run has left. Not in lists." }),
+      .meta({ description: "Files that the run produced. Not in lists." }),
     removed: z
       .object({
-        events: Timestamp.optional().meta({ description: "When its transcript was." }),
+        events: Timestamp.optional().meta({ description: "When the transcript was removed." }),
         files: Timestamp.optional().meta({
-          description: "When the files were that a further turn would begin with.",
+          description: "When the workspace files were removed.",
         }),
       })
       .optional()
       .meta({
-        description: "What this installation's retention has removed. The run cannot go on without it.",
+        description: "Data that retention removed. The run cannot continue without it.",
       }),
-    share: Share.optional().meta({ description: "While a share link is good. Not in lists." }),
+    share: Share.optional().meta({
+      description: "Present while the run has a valid share link. Not in lists.",
+    }),
     priority: z.int(),
-    turns: z.int().meta({ description: "The prompt, and each follow-up after an end." }),
-    attempts: z.int().meta({ description: "How often workers have tried the current turn." }),
+    turns: z
+      .int()
+      .meta({ description: "Number of turns: the prompt, plus each follow-up that reopened the run." }),
+    attempts: z.int().meta({ description: "Number of attempts at the current turn." }),
     is_sandbox_running: z.boolean(),
   })
   .meta({ id: "RunItem", description: "One execution of a cloud agent." });

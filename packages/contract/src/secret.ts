@@ -9,9 +9,9 @@ export const PutSecretRequest = z
     value: text({ min: 0, bytes: limits.secret.max })
       .refine(
         (value) => byteLength(value) >= limits.secret.min,
-        `must have at least ${limits.secret.min} bytes`,
+        `must have at least ${limits.secret.min} bytes; shorter values cannot be masked`,
       )
-      .meta({ minLength: 2, description: "Never comes out again. At least 8 bytes." }),
+      .meta({ minLength: 2, description: "The value, at least 8 bytes. It is never returned." }),
   })
   .meta({ id: "PutSecretRequest" });
 

@@ -4,7 +4,7 @@ import { Timestamp } from "./text.ts";
 
 const { hours } = limits.share;
 
-/** How the token of a link begins, as keys tell their kind. */
+/** The prefix of the token in a share link. */
 export const sharePrefix = "ors_";
 
 export const ShareRequest = z
@@ -15,7 +15,7 @@ export const ShareRequest = z
       .max(hours.max)
       .optional()
       .meta({
-        description: `Default ${hours.default}, a week, and no longer than the calling key lasts.`,
+        description: `Default ${hours.default} (one week). The link never outlives the key that creates it.`,
         examples: [24],
       }),
   })
@@ -24,7 +24,7 @@ export type ShareRequest = z.infer<typeof ShareRequest>;
 
 export const Share = z
   .object({ expires_at: Timestamp })
-  .meta({ id: "Share", description: "A link by which anybody can read the run." });
+  .meta({ id: "Share", description: "A public link to the run." });
 export type Share = z.infer<typeof Share>;
 
 export const ShareResponse = z
@@ -32,7 +32,7 @@ export const ShareResponse = z
     link: z
       .string()
       .optional()
-      .meta({ description: "The link, this once. Absent when the answer is a replay.", format: "uri" }),
+      .meta({ description: "The link, shown only once. Absent in a replayed response.", format: "uri" }),
     expires_at: Timestamp,
   })
   .meta({ id: "ShareResponse" });

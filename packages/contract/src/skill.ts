@@ -4,8 +4,8 @@ import { Uuid } from "./text.ts";
 
 const found = {
   name: z.string().min(1).max(128),
-  description: z.string().max(1_024).meta({ description: "What it says that it is for; may be empty." }),
-  skill_spec: SkillSpecText.meta({ description: "What a run's `config.skill_spec` takes." }),
+  description: z.string().max(1_024).meta({ description: "Description from SKILL.md. May be empty." }),
+  skill_spec: SkillSpecText.meta({ description: "Value for `config.skill_spec` of a run." }),
 };
 
 /** A skill that a build has found in its repositories. */
@@ -15,10 +15,17 @@ export type FoundSkill = z.infer<typeof FoundSkill>;
 export const Skill = z
   .object({
     ...found,
-    environments: z.array(Uuid).meta({ description: "Ids of those whose repositories have it." }),
+    environments: z
+      .array(Uuid)
+      .meta({ description: "IDs of the environments whose repositories contain the skill." }),
   })
-  .meta({ id: "Skill", description: "A skill in the repositories of an environment, as last built." });
+  .meta({
+    id: "Skill",
+    description: "A skill in the repositories of an environment, as of its latest build.",
+  });
 export type Skill = z.infer<typeof Skill>;
 
 export const ListSkillsResponse = z.object({ skills: z.array(Skill) }).meta({ id: "ListSkillsResponse" });
 export type ListSkillsResponse = z.infer<typeof ListSkillsResponse>;
+
+export const ListAgentsResponse = z.object({ agents: z.array(Skill) }).meta({ id: "ListAgentsResponse" });

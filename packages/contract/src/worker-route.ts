@@ -14,6 +14,7 @@ import {
   HeartbeatRequest,
   HeartbeatResponse,
   HistoryResponse,
+  InterruptRequest,
   PrepareRequest,
   PrepareResponse,
   ReleaseRequest,
@@ -25,17 +26,20 @@ import {
   Signals,
 } from "./worker.ts";
 
-/** Workers' own calls, with worker keys. They are no part of the public API and may change with the server. */
+/** An operation that requires a worker key. It is not part of the public API and can change in any version. */
 export interface WorkerRoute extends Omit<Route, "scope" | "tag" | "summary" | "errors"> {
-  /** The handler makes its own transactions: it waits in between, or one statement is most often all. */
-  waits?: true;
+  /**
+   * The handler opens its own transactions instead of running in one. Set for handlers that wait between statements or
+   * usually need only a single statement.
+   */
+  ownTransactions?: true;
 }
 
 const route = <const R extends WorkerRoute>(definition: R) => definition;
 
 const executionId = z.object({ executionId: Uuid });
 const buildId = z.object({ buildId: Uuid });
-const bytes = { 200: { description: "Its bytes.", media: ["application/octet-stream"] } };
+const bytes = { 200: { description: "The content.", media: ["application/octet-stream"] } };
 const done = { 204: { description: "Done." } };
 
 export const workerRoutes = {
@@ -43,22 +47,22 @@ export const workerRoutes = {
     method: "POST",
     path: "/worker/claim",
     body: ClaimRequest,
-    waits: true,
-    answers: { 200: { description: "What the worker is to do.", schema: ClaimResponse } },
+    ownTransactions: true,
+    responses: { 200: { description: "Work for the worker.", schema: ClaimResponse } },
   }),
   heartbeat: route({
     method: "POST",
     path: "/worker/heartbeat",
     body: HeartbeatRequest,
-    answers: { 200: { description: "Which leases go on.", schema: HeartbeatResponse } },
+    responses: { 200: { description: "The renewed leases.", schema: HeartbeatResponse } },
   }),
   signals: route({
     method: "GET",
     path: "/worker/signals",
     query: z.strictObject({ worker_id: Uuid }),
-    waits: true,
-    answers: {
-      200: { description: "What waits for the worker's executions.", schema: Signals, stream: true },
+    ownTransactions: true,
+    responses: {
+      200: { description: "Signals for the executions of the worker.", schema: Signals, stream: true },
     },
   }),
   history: route({
@@ -66,94 +70,101 @@ export const workerRoutes = {
     path: "/worker/executions/{executionId}/events",
     params: executionId,
     query: ListEventsQuery,
-    answers: { 200: { description: "The run's log.", schema: HistoryResponse } },
+    responses: { 200: { description: "Events of the run.", schema: HistoryResponse } },
   }),
   attachment: route({
     method: "GET",
     path: "/worker/executions/{executionId}/attachments/{attachmentId}",
     params: executionId.extend({ attachmentId: Uuid }),
-    answers: bytes,
+    responses: bytes,
   }),
   artifact: route({
     method: "GET",
     path: "/worker/executions/{executionId}/artifacts/{artifactId}",
     params: executionId.extend({ artifactId: Uuid }),
-    answers: bytes,
+    responses: bytes,
   }),
   prepare: route({
     method: "POST",
     path: "/worker/executions/{executionId}/prepare",
     params: executionId,
     body: PrepareRequest,
-    answers: { 200: { description: "Where the environment is, or who makes it.", schema: PrepareResponse } },
+    responses: { 200: { description: "State of the build for the environment.", schema: PrepareResponse } },
   }),
   reportBuild: route({
     method: "POST",
     path: "/worker/builds/{buildId}/report",
     params: buildId,
     body: BuildReportRequest,
-    answers: done,
+    responses: done,
   }),
   finishBuild: route({
     method: "POST",
     path: "/worker/builds/{buildId}/finish",
     params: buildId,
     body: BuildFinishRequest,
-    answers: done,
+    responses: done,
   }),
   reserve: route({
     method: "POST",
     path: "/worker/executions/{executionId}/reserve",
     params: executionId,
     body: ReserveRequest,
-    waits: true,
-    answers: { 200: { description: "Whether the call may be made.", schema: ReserveResponse } },
+    ownTransactions: true,
+    responses: { 200: { description: "Whether the model call is allowed.", schema: ReserveResponse } },
   }),
   settle: route({
     method: "POST",
     path: "/worker/executions/{executionId}/settle",
     params: executionId,
     body: SettleRequest,
-    waits: true,
-    answers: done,
+    ownTransactions: true,
+    responses: done,
   }),
   report: route({
     method: "POST",
     path: "/worker/executions/{executionId}/report",
     params: executionId,
     body: ReportRequest,
-    waits: true,
-    answers: { 200: { description: "Written.", schema: ReportResponse } },
+    ownTransactions: true,
+    responses: { 200: { description: "The events are stored.", schema: ReportResponse } },
   }),
   delta: route({
     method: "POST",
     path: "/worker/executions/{executionId}/delta",
     params: executionId,
     body: DeltaRequest,
-    waits: true,
-    answers: done,
+    ownTransactions: true,
+    responses: done,
   }),
   finish: route({
     method: "POST",
     path: "/worker/executions/{executionId}/finish",
     params: executionId,
     body: FinishRequest,
-    waits: true,
-    answers: { 200: { description: "Whether the turn has ended.", schema: FinishResponse } },
+    ownTransactions: true,
+    responses: { 200: { description: "Whether the turn has ended.", schema: FinishResponse } },
   }),
   close: route({
     method: "POST",
     path: "/worker/executions/{executionId}/close",
     params: executionId,
     body: CloseRequest,
-    answers: done,
+    responses: done,
   }),
   release: route({
     method: "POST",
     path: "/worker/executions/{executionId}/release",
     params: executionId,
     body: ReleaseRequest,
-    answers: done,
+    responses: done,
+  }),
+  interrupt: route({
+    method: "POST",
+    path: "/worker/executions/{executionId}/interrupt",
+    params: executionId,
+    body: InterruptRequest,
+    responses: done,
   }),
 };
 

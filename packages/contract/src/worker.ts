@@ -3,18 +3,23 @@ import { AmbientAgentConfig } from "./agent-config.ts";
 import { NewArtifact } from "./artifact.ts";
 import { NewBuildEvent } from "./build.ts";
 import { Network, Resources } from "./environment.ts";
-import { ErrorCodeName } from "./error.ts";
+import { ErrorCodeName } from "./errors/error.ts";
 import { RunEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
 import { ModelPrices } from "./model.ts";
-import { CheckedOut, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
+import { CheckedOutRepository, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
 import { FoundSkill } from "./skill.ts";
 import { Timestamp, text, Uuid } from "./text.ts";
 
 /**
- * What workers and servers say to each other, below /worker. Everything a worker sends can be repeated: a claim has a
- * request id, a report a batch number, and an end is an end. `execution_id` is also the fencing token: who holds a run's
- * current one may write to it, nobody else.
+ * The protocol between workers and servers, under /worker.
+ *
+ * A worker claims executions, renews their leases with heartbeats, reports events in numbered batches, and finishes
+ * each execution with an outcome. All requests are idempotent: a claim contains a request ID, a report contains a batch
+ * number, and a repeated finish has no effect. `execution_id` is also the fencing token: only the worker with the run's
+ * current execution can write to the run.
+ *
+ * The log of a build is reported in the same way. Its fencing token is `token`, and every report renews its lease.
  */
 
 export const WorkerInfo = z.strictObject({
@@ -28,12 +33,10 @@ export type WorkerInfo = z.infer<typeof WorkerInfo>;
 export const ClaimRequest = z.strictObject({
   request_id: Uuid,
   worker: WorkerInfo,
-  free: z
-    .int()
-    .min(0)
-    .max(10_000)
-    .meta({ description: "How many executions it can take now. None: only what this request took before." }),
-  wait_ms: z.int().min(0).max(60_000).meta({ description: "How long to wait where there is nothing to do." }),
+  free: z.int().min(0).max(10_000).meta({
+    description: "Number of free slots. With 0, the claim only returns what the same request claimed before.",
+  }),
+  wait_ms: z.int().min(0).max(60_000).meta({ description: "How long to wait if there is no work." }),
 });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
 
@@ -41,39 +44,41 @@ const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 export const Snapshot = z.strictObject({
   sha256: Sha256,
-  seq: z.int().min(0).meta({ description: "The last event whose file effects it holds." }),
+  seq: z.int().min(0).meta({ description: "The last event whose file changes the snapshot contains." }),
   diff: z
     .strictObject({ sha256: Sha256, size_bytes: z.int().min(0) })
     .optional()
-    .meta({ description: "What the run has changed so far, as a patch." }),
+    .meta({ description: "The run's changes so far, as a patch." }),
 });
 export type Snapshot = z.infer<typeof Snapshot>;
 
-/** A model as a worker calls it. */
-export const ModelWork = z.object({
-  model_id: z.string().meta({ description: "As it stands on the run." }),
+/** Describes a model, with everything that a worker needs to call it. */
+export const AssignedModel = z.object({
+  model_id: z.string().meta({ description: "As shown on the run." }),
   provider: z.enum(["scripted", "anthropic", "openai", "google", "openai-compatible"]),
-  name: z.string().meta({ description: "By which the provider knows it." }),
+  name: z.string().meta({ description: "The provider's name for the model." }),
   api: z
     .enum(["responses", "chat"])
     .optional()
-    .meta({ description: "Which of OpenAI's; responses if absent." }),
-  base_url: z.string().optional().meta({ description: "Where it is not the provider's own." }),
-  api_key: z.string().optional().meta({ description: "In memory only; never in a sandbox." }),
-  headers: z.record(z.string(), z.string()).optional().meta({ description: "As secret as the key." }),
+    .meta({ description: "Which OpenAI API to use. Default `responses`." }),
+  base_url: z.string().optional().meta({ description: "Absent if the provider's default URL is used." }),
+  api_key: z.string().optional().meta({ description: "Kept in memory only; never passed to a sandbox." }),
+  headers: z
+    .record(z.string(), z.string())
+    .optional()
+    .meta({ description: "Treated as secret, like the key." }),
   context_tokens: z.int(),
   max_output_tokens: z.int().optional(),
-  sees_images: z.boolean(),
+  supports_images: z.boolean(),
   prices: ModelPrices.optional(),
-  unavailable: z
-    .string()
-    .optional()
-    .meta({ description: "Why it cannot be called any more; the turn then ends as `model_not_available`." }),
+  unavailable: z.string().optional().meta({
+    description: "Why the model can no longer be called. The turn then fails with `model_not_available`.",
+  }),
 });
-export type ModelWork = z.infer<typeof ModelWork>;
+export type AssignedModel = z.infer<typeof AssignedModel>;
 
-/** An environment as a worker needs it. */
-export const EnvironmentWork = z.object({
+/** Describes an environment, with everything that a worker needs to build it. */
+export const AssignedEnvironment = z.object({
   environment_id: Uuid,
   version: z.int(),
   repos: z.array(
@@ -87,48 +92,58 @@ export const EnvironmentWork = z.object({
   setup_commands: z.array(z.string()),
   network: Network,
   resources: Resources.optional(),
-  credentials: z
-    .record(z.string(), z.string())
-    .meta({ description: "Values of the secrets that `repos` name; for fetching alone, and to redact." }),
+  credentials: z.record(z.string(), z.string()).meta({
+    description: "Values of the secrets that `repos` refer to. Used only for fetching and for redaction.",
+  }),
 });
-export type EnvironmentWork = z.infer<typeof EnvironmentWork>;
+export type AssignedEnvironment = z.infer<typeof AssignedEnvironment>;
 
-/** A build that is ready: what it holds, and where its files are. */
-export const ReadyBuild = z.object({ build_id: Uuid, sha256: Sha256, repositories: z.array(CheckedOut) });
+/** Describes a finished build: its repositories and the hash of its archive. */
+export const ReadyBuild = z.object({
+  build_id: Uuid,
+  sha256: Sha256,
+  repositories: z.array(CheckedOutRepository),
+});
 export type ReadyBuild = z.infer<typeof ReadyBuild>;
 
-/** One attempt at a turn, with all that a worker needs for it. */
+/** Describes one attempt at a turn, with everything that a worker needs to execute it. */
 export const Assignment = z.object({
   execution_id: Uuid,
   run_id: Uuid,
   turn: z.int(),
   attempt: z.int(),
+  is_isolated: z
+    .boolean()
+    .optional()
+    .meta({ description: "The worker executes it in a process of its own." }),
   lease_ms: z.int(),
   agent_config: AmbientAgentConfig,
-  model: ModelWork,
-  git_host: z.string().meta({ description: "Where a repository is that is named by owner and name alone." }),
+  model: AssignedModel,
+  git_host: z
+    .string()
+    .meta({ description: "Host for repositories that are specified only by owner and name." }),
   output_schema: z.record(z.string(), z.unknown()).optional(),
   limits: z.object({ max_steps: z.int(), max_cost_usd: z.number().optional(), timeout_ms: z.int() }),
   usage: RunUsage,
-  environment: EnvironmentWork.optional(),
-  build: ReadyBuild.optional().meta({ description: "The one that the run's earlier turns started from." }),
-  receipt: RunReceipt.optional().meta({ description: "Of the turn before." }),
+  environment: AssignedEnvironment.optional(),
+  build: ReadyBuild.optional().meta({ description: "The build that earlier turns of the run started from." }),
+  receipt: RunReceipt.optional().meta({ description: "Receipt of the previous turn." }),
   snapshot: Snapshot.optional(),
-  history: z.array(RunEvent).meta({ description: "The log so far, or its beginning." }),
-  history_goes_on: z.boolean(),
-  variables: z.record(z.string(), z.string()).meta({ description: "Of the environment, for its commands." }),
+  history: z.array(RunEvent).meta({ description: "The events so far, or the first page of them." }),
+  has_more_history: z.boolean(),
+  variables: z.record(z.string(), z.string()).meta({ description: "Environment variables for commands." }),
   secrets: z
     .record(z.string(), z.string())
-    .meta({ description: "Values to use and to redact; in memory only." }),
+    .meta({ description: "Secret values, used by the run and for redaction. Kept in memory only." }),
 });
 export type Assignment = z.infer<typeof Assignment>;
 
-/** A build that nobody's run waits for. */
+/** Assigns a build that was requested without a run. */
 export const BuildAssignment = z.object({
   build_id: Uuid,
   token: Uuid,
   lease_ms: z.int(),
-  environment: EnvironmentWork,
+  environment: AssignedEnvironment,
 });
 export type BuildAssignment = z.infer<typeof BuildAssignment>;
 
@@ -142,51 +157,56 @@ export type ClaimResponse = z.infer<typeof ClaimResponse>;
 const amount = z.number().min(0).max(1e18);
 
 /**
- * How a worker fares, for metrics. Counts go from its start. Members that a later version adds are left out, not refused:
- * a heartbeat is what runs live by.
+ * A worker's statistics, for metrics. Counters start at 0 when the worker starts. Unknown fields from newer workers are
+ * ignored instead of rejected, because a rejected heartbeat would cost the worker its leases.
  */
-export const WorkerFigures = z.object({
-  slots_used: amount.meta({ description: "By runs and by builds." }),
-  takes_work: z.boolean().optional().meta({ description: "False while its disk is short of space." }),
-  sandboxes: amount.meta({ description: "Open ones, those kept for a follow-up included." }),
+export const WorkerStats = z.object({
+  slots_used: amount.meta({ description: "Slots used by runs and builds." }),
+  accepts_runs: z.boolean().optional().meta({ description: "False while its disk is low on space." }),
+  sandboxes: amount.meta({ description: "Running sandboxes, including warm ones kept for a follow-up." }),
   memory_bytes: amount,
-  heap_bytes: amount.optional().meta({ description: "Of JavaScript, which shows a leak first." }),
+  heap_bytes: amount
+    .optional()
+    .meta({ description: "JavaScript heap, which is the first to show a memory leak." }),
   cpu_seconds: amount,
   disk_free_bytes: z
     .object({ data: amount, sandboxes: amount, repositories: amount })
     .partial()
-    .meta({ description: "Where these folders lie; absent where nobody could tell." }),
+    .meta({ description: "Free space on the disks of these folders. Absent if it could not be determined." }),
   cache_bytes: z.object({ bases: amount, mirrors: amount }).partial(),
   errors: z
     .object({
-      sandbox: amount.meta({ description: "Sandboxes that could not be opened." }),
-      model: amount.meta({ description: "Turns that ended because of their model." }),
-      model_retry: amount.meta({ description: "Tries of a model call that were followed by another." }),
-      server_retry: amount.meta({ description: "Calls of the server that had to be repeated." }),
-      execution: amount.meta({ description: "Attempts that ended by an error that nobody foresaw." }),
-      build: amount.meta({ description: "Builds that ended so." }),
+      sandbox: amount.meta({ description: "Sandboxes that failed to start." }),
+      model: amount.meta({ description: "Turns that failed because of a model error." }),
+      model_retry: amount.meta({ description: "Retried model calls." }),
+      server_retry: amount.meta({ description: "Retried calls to the server." }),
+      execution: amount.meta({ description: "Attempts that failed with an unexpected error." }),
+      build: amount.meta({ description: "Builds that failed with an unexpected error." }),
+      stall: amount.meta({
+        description: "Worker processes that were killed because they were unresponsive.",
+      }),
     })
     .partial(),
   log_lines: z.object({ warn: amount, error: amount }).partial(),
 });
-export type WorkerFigures = z.infer<typeof WorkerFigures>;
+export type WorkerStats = z.infer<typeof WorkerStats>;
 
 export const HeartbeatRequest = z.strictObject({
   worker: WorkerInfo,
   executions: z.array(z.strictObject({ run_id: Uuid, execution_id: Uuid })).max(10_000),
-  /** Only where the last answer has asked for it: the version before refuses what it does not know. */
-  figures: WorkerFigures.optional(),
+  /** Sent only if the last response set `takes_stats`, because older servers reject this field. */
+  stats: WorkerStats.optional(),
 });
 export type HeartbeatRequest = z.infer<typeof HeartbeatRequest>;
 
 export const HeartbeatResponse = z.object({
-  held: z.array(Uuid).meta({ description: "Those whose lease goes on; the others are lost." }),
+  held: z.array(Uuid).meta({ description: "Executions whose lease was renewed. All others are lost." }),
   draining: z.boolean(),
-  takes_figures: z.boolean().optional(),
+  takes_stats: z.boolean().optional(),
 });
 export type HeartbeatResponse = z.infer<typeof HeartbeatResponse>;
 
-/** A follow-up that has been delivered: its `message.user` event stands. */
+/** A delivered follow-up, whose `message.user` event has already been written. */
 export const DeliveredFollowup = z.object({
   followup_id: Uuid,
   message: z.string(),
@@ -196,8 +216,8 @@ export const DeliveredFollowup = z.object({
 });
 export type DeliveredFollowup = z.infer<typeof DeliveredFollowup>;
 
-const phase = RunPhase.extract(["preparing", "working", "closing"]);
-const batch = z.int().min(1).meta({ description: "1, 2, 3 … within the execution." });
+const phase = RunPhase.extract(["preparing", "working"]);
+const batch = z.int().min(1).meta({ description: "Batch number within the execution, starting at 1." });
 
 export const ReportRequest = z.strictObject({
   run_id: Uuid,
@@ -208,7 +228,7 @@ export const ReportRequest = z.strictObject({
   snapshot: Snapshot.optional(),
   artifacts: z.array(NewArtifact).max(100).optional(),
   receipt: RunReceipt.optional(),
-  /** Whether to deliver follow-ups now, before the next model call. Those that wait for the turn's end come with it. */
+  /** Requests follow-ups before the next model call. Follow-ups in `queue` mode wait until the turn ends. */
   deliver: z.boolean(),
 });
 export type ReportRequest = z.infer<typeof ReportRequest>;
@@ -221,12 +241,12 @@ export type ReportResponse = z.infer<typeof ReportResponse>;
 
 const Dollars = z.number().min(0).max(1_000_000);
 
-/** Before each call of a model with prices, until an answer says that no limit of a day holds for the run. */
+/** Sent before each call to a model with prices, until a response says that no daily limit applies to the run. */
 export const ReserveRequest = z.strictObject({
   run_id: Uuid,
   reservation_id: Uuid,
-  cost_usd: Dollars.meta({ description: "What the run has cost so far." }),
-  usd: Dollars.meta({ description: "What the next call may cost." }),
+  cost_usd: Dollars.meta({ description: "Cost of the run so far." }),
+  usd: Dollars.meta({ description: "Maximum cost of the next call." }),
 });
 export type ReserveRequest = z.infer<typeof ReserveRequest>;
 
@@ -235,11 +255,11 @@ export const ReserveResponse = z.object({
   refusal: z
     .string()
     .optional()
-    .meta({ description: "Why the call must not be made; the turn then ends as `budget_exceeded`." }),
+    .meta({ description: "Why the call is not allowed. The turn then fails with `budget_exceeded`." }),
 });
 export type ReserveResponse = z.infer<typeof ReserveResponse>;
 
-/** After the call: what the run has cost with it takes the place of what was reserved. */
+/** Sent after the call. Replaces the reservation with the run's actual cost. */
 export const SettleRequest = ReserveRequest.omit({ usd: true });
 export type SettleRequest = z.infer<typeof SettleRequest>;
 
@@ -247,7 +267,7 @@ export const TurnOutcome = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("succeeded"),
     text: z.string(),
-    output: z.unknown().optional().meta({ description: "What `output_schema` asked for." }),
+    output: z.unknown().optional().meta({ description: "The output that matches `output_schema`." }),
   }),
   z.strictObject({ type: z.literal("blocked"), question: z.string() }),
   z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
@@ -263,17 +283,17 @@ export const FinishRequest = z.strictObject({
   outcome: TurnOutcome,
   snapshot: Snapshot.optional(),
   receipt: RunReceipt.optional(),
-  keeps_minutes: z
+  warm_minutes: z
     .int()
     .min(0)
     .max(60)
     .optional()
-    .meta({ description: "How long the worker keeps the sandbox." }),
+    .meta({ description: "How long the worker keeps the sandbox warm." }),
 });
 export type FinishRequest = z.infer<typeof FinishRequest>;
 
 export const FinishResponse = z.object({
-  /** False: follow-ups came in between; they are delivered with this answer and the turn goes on. */
+  /** False if follow-ups have arrived. This response delivers them, and the turn continues. */
   ended: z.boolean(),
   followups: z.array(DeliveredFollowup),
 });
@@ -286,17 +306,26 @@ export const CloseRequest = z.strictObject({
 });
 export type CloseRequest = z.infer<typeof CloseRequest>;
 
-/** A draining worker gives a run back; it costs no attempt. */
+/** Sent by a draining worker to return a run to the queue. The execution does not count as an attempt. */
 export const ReleaseRequest = z.strictObject({ run_id: Uuid, snapshot: Snapshot.optional() });
 
-/** A run wants its environment: these repositories at these commits, `key` being the hash of all that goes into it. */
+/** Sent by a worker's supervisor for each execution of a process that it killed because it was unresponsive. */
+export const InterruptRequest = z.strictObject({
+  run_id: Uuid,
+  suspicion: z.enum(["none", "possible", "certain"]).meta({
+    description: "Whether this execution made the process unresponsive.",
+  }),
+});
+export type InterruptRequest = z.infer<typeof InterruptRequest>;
+
+/** Requests a run's build from these repositories and commits. `key` is a hash of all of the build's inputs. */
 export const PrepareRequest = z.strictObject({
   run_id: Uuid,
   worker_id: Uuid,
   key: Sha256,
-  repositories: z.array(CheckedOut).max(20),
+  repositories: z.array(CheckedOutRepository).max(20),
   waiting_for: Uuid.optional().meta({
-    description: "The build of an earlier answer, whose failure is ours too.",
+    description: "The build from an earlier response. If it fails, this request fails too.",
   }),
 });
 export type PrepareRequest = z.infer<typeof PrepareRequest>;
@@ -309,7 +338,7 @@ export const PrepareResponse = z.discriminatedUnion("state", [
 ]);
 export type PrepareResponse = z.infer<typeof PrepareResponse>;
 
-/** Sent at least every sixth of a lease, which it extends. */
+/** Reports a build's progress and renews its lease. Sent at least six times per lease. */
 export const BuildReportRequest = z.strictObject({
   token: Uuid,
   batch,
@@ -323,13 +352,13 @@ export const BuildOutcome = z.discriminatedUnion("type", [
     key: Sha256,
     sha256: Sha256,
     size_bytes: z.int().min(0),
-    repositories: z.array(CheckedOut).max(20),
+    repositories: z.array(CheckedOutRepository).max(20),
     skills: z.array(FoundSkill).max(500).optional(),
   }),
   z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
   z
     .strictObject({ type: z.literal("abandoned") })
-    .meta({ description: "Its maker gives it up; another may go on." }),
+    .meta({ description: "The worker gave up the build. Another worker can take it over." }),
 ]);
 export type BuildOutcome = z.infer<typeof BuildOutcome>;
 
@@ -341,14 +370,15 @@ export const BuildFinishRequest = z.strictObject({
 });
 export type BuildFinishRequest = z.infer<typeof BuildFinishRequest>;
 
-/** What waits for a worker's executions. One that it holds and that is not listed is lost, or was cancelled. */
+/** Signals for a worker's executions. If an execution is not listed, the worker has lost it or it was cancelled. */
 export const Signals = z.object({
   executions: z.array(
     z.object({
       execution_id: Uuid,
       waiting: z.boolean(),
       interrupts: z.array(Uuid).meta({
-        description: "The follow-ups that stop the current step; a late word may name delivered ones.",
+        description:
+          "Follow-ups that interrupt the current step. May include follow-ups that are already delivered.",
       }),
     }),
   ),
@@ -367,20 +397,19 @@ export const Worker = z
     name: z.string(),
     version: z.string(),
     slots: z.int(),
-    busy: z.int().meta({ description: "Executions that it holds now." }),
+    busy: z.int().meta({ description: "Number of executions in progress." }),
     runs: z
       .array(z.object({ run_id: Uuid, title: z.string() }))
-      .meta({ description: "The runs of these executions, longest at work first; at most 100." }),
-    disk_free_bytes: z
-      .int()
-      .optional()
-      .meta({ description: "On the fullest of the disks that it writes to, where it has said so lately." }),
+      .meta({ description: "Runs of these executions, oldest first; at most 100." }),
+    disk_free_bytes: z.int().optional().meta({
+      description: "Free space on the fullest disk. Absent if not reported recently.",
+    }),
     draining: z.boolean(),
     is_alive: z.boolean(),
     first_seen_at: Timestamp,
     last_seen_at: Timestamp,
   })
-  .meta({ id: "Worker", description: "A process that takes runs and executes them." });
+  .meta({ id: "Worker", description: "A process that executes runs." });
 export type Worker = z.infer<typeof Worker>;
 
 export const ListWorkersResponse = z.object({ workers: z.array(Worker) }).meta({ id: "ListWorkersResponse" });

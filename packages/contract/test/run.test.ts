@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { secretsNamedIn, serversByName, skillName } from "../src/agent-config.ts";
-import { isFinal, RunAgentRequest, RunState, transitions } from "../src/run.ts";
+import { findSecretNames, serversByName, skillName } from "../src/agent-config.ts";
+import { RunAgentRequest, RunState, transitions } from "../src/run.ts";
+import { isFinal } from "../src/run-state.ts";
 
 const statesBefore = (to: RunState) =>
   RunState.options.filter((from) => (transitions[from] as readonly RunState[]).includes(to));
@@ -39,6 +40,16 @@ describe("a request to create a run", () => {
     expect(accepts({ config: { skill_spec } })).toBe(expected);
   });
 
+  test("needs a prompt or a skill", () => {
+    const accepted = (request: object) => RunAgentRequest.safeParse(request).success;
+    const config = { skill_spec: "owner/repo:skill-name" };
+    expect(accepted({ config })).toBe(true);
+    expect(accepted({ prompt: "x", config })).toBe(true);
+    expect(accepted({ prompt: "", config })).toBe(false);
+    expect(accepted({ config: { name: "x" } })).toBe(false);
+    expect(accepted({})).toBe(false);
+  });
+
   test("counts characters of a title, and bytes of a prompt", () => {
     expect(accepts({ title: "🚀".repeat(256) })).toBe(true);
     expect(accepts({ title: "🚀".repeat(257) })).toBe(false);
@@ -58,5 +69,5 @@ test("a skill by path is named by its folder, at the root by its repository", ()
 });
 
 test("references to secrets are found wherever they stand", () => {
-  expect(secretsNamedIn("Bearer ${secrets.A}:${secrets.B_2} ${secret.C} ${secrets.}")).toEqual(["A", "B_2"]);
+  expect(findSecretNames("Bearer ${secrets.A}:${secrets.B_2} ${secret.C} ${secrets.}")).toEqual(["A", "B_2"]);
 });

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { ownPath, signInPath } from "../src/sign-in.ts";
+import { safeRedirectPath, signInPath } from "../src/auth/sign-in-path.ts";
 
 describe("where a browser goes after it has signed in", () => {
   test.each([
     "/",
     "/runs/0199a0b2-0000-7000-8000-000000000000",
     "/runs?state=FAILED&q=a%2Fb#e-12",
-    "/settings/people",
+    "/settings/users",
   ])("is a path of ours: %s", (path) => {
-    expect(ownPath(path)).toBe(path);
+    expect(safeRedirectPath(path)).toBe(path);
   });
 
   test.each([
@@ -32,7 +32,7 @@ describe("where a browser goes after it has signed in", () => {
     "/%2e//evil.example",
     "///evil.example",
   ])("is the home page where %j might lead elsewhere", (next) => {
-    expect(ownPath(next)).toBe("/");
+    expect(safeRedirectPath(next)).toBe("/");
   });
 
   test("is remembered on the way to the sign-in page", () => {

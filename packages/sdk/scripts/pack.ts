@@ -1,20 +1,21 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
+import { writeDeclarations } from "./declarations.ts";
 
 const home = resolve(import.meta.dirname, "..");
 
 /**
- * Makes the package that is published and answers where it lies. The workspace runs from `src`, which Node does not take
- * from node_modules; so the package has JavaScript in both forms, each in one file, and a package.json of its own.
+ * Builds the npm package and prints its path. The workspace runs TypeScript from `src`, which Node does not support in
+ * node_modules. The package therefore contains one ES module, one CommonJS file, and its own package.json.
  */
 export async function pack(destination: string): Promise<string> {
   const stage = mkdtempSync(join(tmpdir(), "outrider-sdk-"));
   try {
     await bundle(join(stage, "dist"));
-    declare(join(stage, "dist"));
+    writeDeclarations(join(stage, "dist"));
     writeFileSync(join(stage, "package.json"), `${JSON.stringify(published(), null, 2)}\n`);
     cpSync(join(home, "README.md"), join(stage, "README.md"));
     cpSync(join(home, "../../LICENSE"), join(stage, "LICENSE"));
@@ -30,8 +31,8 @@ export async function pack(destination: string): Promise<string> {
 async function bundle(dist: string): Promise<void> {
   const input = join(home, "src/index.ts");
   const bundled = await rolldown({ input, platform: "neutral", transform: { target: "es2022" } });
-  // Names of functions and classes stay for who reads a stack trace. Without the room between words, and with the same
-  // ending, by which npm sorts what it packs, gzip sees that both forms are nearly one text.
+  // Keep function and class names for stack traces. Minified whitespace, and file names that npm sorts next to each
+  // other, let gzip compress the two nearly identical files well.
   const minify = {
     compress: false,
     mangle: { keepNames: true },
@@ -41,16 +42,6 @@ async function bundle(dist: string): Promise<void> {
   await bundled.write({ file: join(dist, "esm/index.js"), format: "esm", minify });
   writeFileSync(join(dist, "esm/package.json"), '{ "type": "module" }\n');
   await bundled.close();
-}
-
-/** One set of types, in CommonJS form: ES modules may import them, the other way round is forbidden. */
-function declare(dist: string): void {
-  execFileSync("tsc", ["-p", join(home, "tsconfig.build.json"), "--outDir", dist], { stdio: "inherit" });
-  for (const file of globSync("**/*.d.ts", { cwd: dist })) {
-    const text = readFileSync(join(dist, file), "utf8");
-    writeFileSync(join(dist, file), text.replaceAll(/(from "\.{1,2}\/[^"]+)\.ts"/g, '$1.js"'));
-  }
-  writeFileSync(join(dist, "index.d.mts"), 'export * from "./index.js";\n');
 }
 
 function published(): object {

@@ -1,11 +1,11 @@
-import { checkedBase } from "./address.ts";
+import { parseBaseUrl } from "./address.ts";
 import { readEnvironment } from "./environment.ts";
 import { OutriderError } from "./errors.ts";
-import { checkedBounds, type FetchOptions, Http, type HttpSettings, type RequestOptions } from "./http.ts";
-import { isLogLevel, type Logger, type LogLevel, leveled } from "./log.ts";
+import { type FetchOptions, Http, type HttpSettings, type RequestOptions, validateBounds } from "./http.ts";
+import { filterByLevel, isLogLevel, type Logger, type LogLevel } from "./log.ts";
 import type { ResponsePromise } from "./promise.ts";
+import { Agents } from "./resources/agents.ts";
 import { Artifacts } from "./resources/artifacts.ts";
-import { BrakeResource } from "./resources/brake.ts";
 import { Builds } from "./resources/builds.ts";
 import { Environments } from "./resources/environments.ts";
 import { Events } from "./resources/events.ts";
@@ -13,33 +13,34 @@ import { Followups } from "./resources/followups.ts";
 import { Identities } from "./resources/identities.ts";
 import { InstallationResource } from "./resources/installation.ts";
 import { Keys } from "./resources/keys.ts";
+import { MaintenanceResource } from "./resources/maintenance.ts";
 import { Me } from "./resources/me.ts";
 import { Models } from "./resources/models.ts";
-import { People } from "./resources/people.ts";
 import { Runs } from "./resources/runs.ts";
 import { Secrets } from "./resources/secrets.ts";
 import { Skills } from "./resources/skills.ts";
+import { Users } from "./resources/users.ts";
 import { Workers } from "./resources/workers.ts";
 import { version } from "./version.ts";
 
 export interface ClientOptions {
-  /** Else `OUTRIDER_API_KEY`. Null for none: where a cookie or a proxy tells who calls. */
+  /** Default: `OUTRIDER_API_KEY`. Null sends no key, for authentication by cookie or proxy. */
   apiKey?: string | null;
-  /** The API's address, ending in `/api/v1`. Else `OUTRIDER_BASE_URL`, else a service on this machine. */
+  /** API URL, ending in `/api/v1`. Default: `OUTRIDER_BASE_URL`, or else a server on this machine. */
   baseURL?: string;
-  /** Milliseconds for one attempt. Default one minute. */
+  /** Timeout for one attempt in milliseconds. Default: 1 minute. */
   timeout?: number;
-  /** How often a call is tried again where that may help. Default 2. */
+  /** Maximum number of retries. Default: 2. */
   maxRetries?: number;
-  /** In place of the runtime's own. */
+  /** Replaces the global `fetch`. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** For every `fetch`: a dispatcher, credentials, cache. */
+  /** Additional options for every `fetch`, such as a dispatcher, credentials or cache mode. */
   fetchOptions?: FetchOptions;
-  /** On every request; an empty value leaves a header out. */
+  /** Headers for all requests. An empty value removes a header. */
   defaultHeaders?: Record<string, string>;
-  /** Default `console`. */
+  /** Default: `console`. */
   logger?: Logger;
-  /** Else `OUTRIDER_LOG`, else `warn`. Bodies and secrets are never logged. */
+  /** Default: `OUTRIDER_LOG`, or else `warn`. Bodies and secrets are never logged. */
   logLevel?: LogLevel;
 }
 
@@ -47,10 +48,10 @@ export interface UndocumentedOptions extends RequestOptions {
   body?: unknown;
 }
 
-const MINUTE = 60_000;
-const LOCAL = "http://127.0.0.1:4000/api/v1";
+const DEFAULT_TIMEOUT_MS = 60_000;
+const DEFAULT_BASE_URL = "http://127.0.0.1:4000/api/v1";
 
-/** Speaks to one Outrider. */
+/** Client for the Outrider API. */
 export class Outrider {
   readonly runs: Runs;
   readonly followups: Followups;
@@ -61,19 +62,20 @@ export class Outrider {
   readonly secrets: Secrets;
   readonly models: Models;
   readonly skills: Skills;
+  readonly agents: Agents;
   readonly identities: Identities;
   readonly keys: Keys;
   readonly workers: Workers;
-  readonly people: People;
+  readonly users: Users;
   readonly installation: InstallationResource;
-  readonly brake: BrakeResource;
+  readonly maintenance: MaintenanceResource;
   readonly me: Me;
   readonly #options: ClientOptions;
   readonly #http: Http;
 
   constructor(options: ClientOptions = {}) {
     this.#options = options;
-    const http = new Http(settingsOf(options));
+    const http = new Http(resolveSettings(options));
     this.#http = http;
     this.runs = new Runs(http);
     this.followups = new Followups(http);
@@ -84,12 +86,13 @@ export class Outrider {
     this.secrets = new Secrets(http);
     this.models = new Models(http);
     this.skills = new Skills(http);
+    this.agents = new Agents(http);
     this.identities = new Identities(http);
     this.keys = new Keys(http);
     this.workers = new Workers(http);
-    this.people = new People(http);
+    this.users = new Users(http);
     this.installation = new InstallationResource(http);
-    this.brake = new BrakeResource(http);
+    this.maintenance = new MaintenanceResource(http);
     this.me = new Me(http);
   }
 
@@ -97,65 +100,69 @@ export class Outrider {
     return this.#http.settings.baseURL;
   }
 
-  /** The same client but for these. */
+  /** Returns a copy of this client with the given options changed. */
   withOptions(options: ClientOptions): Outrider {
     return new Outrider({ ...this.#options, ...options });
   }
 
-  /** Any path behind `baseURL`, also one that this version does not know. */
+  /** Calls any path relative to `baseURL`, including paths unknown to this version. */
   get<T = unknown>(path: string, options?: RequestOptions): ResponsePromise<T> {
-    return this.#any("GET", path, options);
+    return this.#request("GET", path, options);
   }
 
   post<T = unknown>(path: string, options?: UndocumentedOptions): ResponsePromise<T> {
-    return this.#any("POST", path, options);
+    return this.#request("POST", path, options);
   }
 
   put<T = unknown>(path: string, options?: UndocumentedOptions): ResponsePromise<T> {
-    return this.#any("PUT", path, options);
+    return this.#request("PUT", path, options);
   }
 
   patch<T = unknown>(path: string, options?: UndocumentedOptions): ResponsePromise<T> {
-    return this.#any("PATCH", path, options);
+    return this.#request("PATCH", path, options);
   }
 
   delete<T = unknown>(path: string, options?: UndocumentedOptions): ResponsePromise<T> {
-    return this.#any("DELETE", path, options);
+    return this.#request("DELETE", path, options);
   }
 
-  #any<T>(method: string, path: string, { body, ...options }: UndocumentedOptions = {}): ResponsePromise<T> {
+  #request<T>(
+    method: string,
+    path: string,
+    { body, ...options }: UndocumentedOptions = {},
+  ): ResponsePromise<T> {
     return this.#http.request<T>({ method, path, body, reading: "auto" }, options);
   }
 }
 
-function settingsOf(options: ClientOptions): HttpSettings {
-  const { logger = console, fetchOptions = {}, timeout = MINUTE, maxRetries = 2 } = options;
-  return checkedBounds({
-    apiKey: keyOf(options.apiKey),
-    baseURL: checkedBase(options.baseURL ?? readEnvironment("OUTRIDER_BASE_URL") ?? LOCAL),
+function resolveSettings(options: ClientOptions): HttpSettings {
+  const { logger = console, fetchOptions = {}, timeout = DEFAULT_TIMEOUT_MS, maxRetries = 2 } = options;
+  return validateBounds({
+    apiKey: resolveKey(options.apiKey),
+    baseURL: parseBaseUrl(options.baseURL ?? readEnvironment("OUTRIDER_BASE_URL") ?? DEFAULT_BASE_URL),
     timeout,
     maxRetries,
-    // Looked up with each call: a browser's fetch refuses another `this`, and tests and tools replace the global one.
+    // Look up fetch on each call: browsers require the global `this`, and tests and tools replace the global function.
     fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
     fetchOptions,
     headers: { "x-outrider-client": `sdk-typescript/${version}`, ...options.defaultHeaders },
-    log: leveled(logger, levelOf(options.logLevel ?? readEnvironment("OUTRIDER_LOG") ?? "warn")),
+    log: filterByLevel(logger, parseLogLevel(options.logLevel ?? readEnvironment("OUTRIDER_LOG") ?? "warn")),
   });
 }
 
-function keyOf(given: string | null | undefined): string | null {
-  if (given === null) return null;
-  const key = given ?? readEnvironment("OUTRIDER_API_KEY");
-  if (!key) throw new OutriderError("An API key is needed: give apiKey, or set OUTRIDER_API_KEY.");
-  // What fetch would say of such a header quotes it, and the key with it.
+function resolveKey(apiKey: string | null | undefined): string | null {
+  if (apiKey === null) return null;
+  const key = apiKey ?? readEnvironment("OUTRIDER_API_KEY");
+  if (!key) throw new OutriderError("API key missing. Pass apiKey or set OUTRIDER_API_KEY.");
+  // Check this here, because fetch's error would quote the header with the key.
   if (!/^[\x21-\x7e]+$/.test(key))
-    throw new OutriderError("apiKey holds a space, a line break or a letter that no key has.");
+    throw new OutriderError(
+      "apiKey contains a character that is not allowed in keys, such as a space or a line break.",
+    );
   return key;
 }
 
-function levelOf(level: string): LogLevel {
+function parseLogLevel(level: string): LogLevel {
   if (isLogLevel(level)) return level;
-  throw new OutriderError(
-    `The log level must be off, error, warn, info or debug, not ${JSON.stringify(level)}.`,
-  );
+  throw new OutriderError(`logLevel must be off, error, warn, info or debug, not ${JSON.stringify(level)}.`);
 }

@@ -1,4 +1,4 @@
-/** A variable of the environment, in runtimes that have one and let us read it. */
+/** Returns an environment variable. Returns undefined if it is empty or the runtime does not provide access to it. */
 export function readEnvironment(name: string): string | undefined {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   try {

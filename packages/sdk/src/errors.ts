@@ -1,17 +1,17 @@
 import type { ErrorCode, Error as Problem, RunItem } from "./generated/models.ts";
 
-/** Everything that this package throws on its own account. */
+/** Base class of all errors in this package. */
 export class OutriderError extends Error {
-  // Names are written out: who makes code smaller renames classes, but must not rename what logs and handlers look for.
+  // Names are explicit, because minifiers rename classes, and logs and error handlers rely on the names.
   override name = "OutriderError";
 }
 
-/** A call that did not succeed. */
+/** A call failed. */
 export class APIError extends OutriderError {
   override name = "APIError";
 }
 
-/** The service was not reached, or the connection broke before its answer was complete. */
+/** The server is unreachable, or the connection was lost before the response was complete. */
 export class APIConnectionError extends APIError {
   override name = "APIConnectionError";
 }
@@ -21,15 +21,15 @@ export class APITimeoutError extends APIConnectionError {
   override name = "APITimeoutError";
 }
 
-/** The caller's signal ended the call. */
+/** The caller's signal aborted the call. */
 export class APIUserAbortError extends APIError {
   override name = "APIUserAbortError";
 }
 
-/** `runs.wait` waited as long as it was told to; the run goes on. */
+/** `runs.wait` took longer than its `timeout`. The run continues. */
 export class WaitTimeoutError extends OutriderError {
   override name = "WaitTimeoutError";
-  /** As last seen. */
+  /** The last known run. */
   readonly run: RunItem;
 
   constructor(message: string, run: RunItem) {
@@ -38,12 +38,12 @@ export class WaitTimeoutError extends OutriderError {
   }
 }
 
-/** The service answered with a status of 400 or more. Frequent ones have a class of their own. */
+/** The server returned a status of 400 or higher. Common statuses have their own subclass. */
 export class APIStatusError extends APIError {
   override name = "APIStatusError";
   readonly status: number;
   readonly headers: Headers;
-  /** The problem as the service told it; text where something before the service answered. */
+  /** The problem details from the server, or text if a proxy sent the response. */
   readonly body: Problem | string;
 
   constructor(status: number, headers: Headers, body: Problem | string) {
@@ -57,12 +57,12 @@ export class APIStatusError extends APIError {
     return this.#problem?.error_code;
   }
 
-  /** Which members of the request are wrong, and how. */
+  /** The invalid fields of the request. */
   get errors(): Problem["errors"] {
     return this.#problem?.errors;
   }
 
-  /** Finds the request in the service's log. */
+  /** Identifies the request in the server log. */
   get traceId(): string | undefined {
     return this.#problem?.trace_id;
   }
@@ -108,7 +108,7 @@ export class InternalServerError extends APIStatusError {
   override name = "InternalServerError";
 }
 
-const byStatus: Record<number, typeof APIStatusError> = {
+const classByStatus: Record<number, typeof APIStatusError> = {
   400: BadRequestError,
   401: AuthenticationError,
   403: PermissionDeniedError,
@@ -119,11 +119,11 @@ const byStatus: Record<number, typeof APIStatusError> = {
 };
 
 export function statusError(status: number, headers: Headers, text: string): APIStatusError {
-  const Class = byStatus[status] ?? (status >= 500 ? InternalServerError : APIStatusError);
-  return new Class(status, headers, problemIn(text) ?? text);
+  const Class = classByStatus[status] ?? (status >= 500 ? InternalServerError : APIStatusError);
+  return new Class(status, headers, parseProblem(text) ?? text);
 }
 
-function problemIn(text: string): Problem | undefined {
+function parseProblem(text: string): Problem | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as Problem) : undefined;
@@ -133,9 +133,9 @@ function problemIn(text: string): Problem | undefined {
 }
 
 function messageOf(status: number, body: Problem | string): string {
-  if (typeof body === "string") return `${status}: ${body.trim().slice(0, 200) || "no further words"}`;
+  if (typeof body === "string") return `${status}: ${body.trim().slice(0, 200) || "empty response"}`;
   const { error_code: code, detail, message, errors = [] } = body;
-  const members = errors.map((each) => `${each.pointer} ${each.message}`).join("; ");
-  const words = detail ?? message ?? JSON.stringify(body).slice(0, 200);
-  return `${[status, code].filter(Boolean).join(" ")}: ${words}${members ? ` (${members})` : ""}`;
+  const fields = errors.map((field) => `${field.pointer} ${field.message}`).join("; ");
+  const text = detail ?? message ?? JSON.stringify(body).slice(0, 200);
+  return `${[status, code].filter(Boolean).join(" ")}: ${text}${fields ? ` (${fields})` : ""}`;
 }

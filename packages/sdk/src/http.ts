@@ -1,4 +1,4 @@
-import { addressOf, type Query } from "./address.ts";
+import { buildUrl, type Query } from "./address.ts";
 import {
   APIConnectionError,
   type APIError,
@@ -8,28 +8,28 @@ import {
   statusError,
 } from "./errors.ts";
 import { type Logger, withoutSecrets } from "./log.ts";
-import { type Answer, ResponsePromise } from "./promise.ts";
+import { type ApiResponse, ResponsePromise } from "./promise.ts";
 import { accepted, decode, type Reading, read } from "./reading.ts";
-import { after, mayRetry, pause, pauseBefore } from "./retry.ts";
+import { after, retryDelay, shouldRetry, sleep } from "./retry.ts";
 
-/** What else `fetch` takes: a dispatcher, credentials, cache. The rest is the call's own. */
+/** Additional options for `fetch`, such as a dispatcher, credentials or cache mode. */
 export type FetchOptions = Omit<RequestInit, "method" | "headers" | "body" | "signal">;
 
-/** What a single call may set for itself. */
+/** Options for one call. */
 export interface RequestOptions {
-  /** Milliseconds for one attempt, from the request to the last byte of its answer. */
+  /** Timeout for one attempt, including the response body, in milliseconds. */
   timeout?: number;
-  /** How often to try again. */
+  /** Maximum number of retries. */
   maxRetries?: number;
-  /** Besides the client's; an empty value leaves a header out. */
+  /** Additional headers. An empty value removes a header. */
   headers?: Record<string, string>;
-  /** Besides the call's own query. */
+  /** Additional query parameters. */
   query?: Query;
-  /** Ends the call with APIUserAbortError. */
+  /** Aborts the call with APIUserAbortError. */
   signal?: AbortSignal;
-  /** In place of the one that every POST gets by itself. */
+  /** Replaces the idempotency key that the client generates for every POST request. */
   idempotencyKey?: string;
-  /** For `fetch`, besides the client's. */
+  /** Additional options for `fetch`. */
   fetchOptions?: FetchOptions;
 }
 
@@ -53,7 +53,7 @@ export interface Call {
   reading?: Reading;
 }
 
-/** Sends requests: again where that may help, each attempt with its own bound. */
+/** Sends requests, with retries and a timeout for each attempt. */
 export class Http {
   readonly #settings: HttpSettings;
 
@@ -69,37 +69,36 @@ export class Http {
     return new ResponsePromise<T>(({ raw }) => this.perform<T>(call, options, raw));
   }
 
-  async perform<T>(call: Call, options: RequestOptions, raw: boolean): Promise<Answer<T>> {
+  async perform<T>(call: Call, options: RequestOptions, raw: boolean): Promise<ApiResponse<T>> {
     const { baseURL, log } = this.#settings;
-    const { timeout, maxRetries } = checkedBounds({
+    const { timeout, maxRetries } = validateBounds({
       timeout: options.timeout ?? this.#settings.timeout,
       maxRetries: options.maxRetries ?? this.#settings.maxRetries,
     });
     const { reading = "json" } = call;
-    const url = addressOf(baseURL, call.path, { ...call.query, ...options.query });
+    const url = buildUrl(baseURL, call.path, { ...call.query, ...options.query });
     const init = this.#init(call, options);
     const name = `${call.method} ${call.path.split("?")[0]}`;
-    log.debug(`${name} begins`, { headers: withoutSecrets(init.headers as Record<string, string>) });
+    log.debug(`${name} started`, { headers: withoutSecrets(init.headers as Record<string, string>) });
 
     for (let attempt = 1; ; attempt++) {
-      const began = Date.now();
+      const startedAt = Date.now();
       let failure: APIError;
       let wait: number;
       try {
-        const answer = await this.#attempt({ url, init, raw, options, limit: timeout });
-        const { response, bytes } = answer;
-        log.debug(`${name} answered ${response.status}`, { attempt, ms: Date.now() - began });
+        const { response, bytes } = await this.#attempt({ url, init, raw, options, limit: timeout });
+        log.debug(`${name} returned ${response.status}`, { attempt, ms: Date.now() - startedAt });
         if (response.ok) return bytes ? { response, data: read<T>(response, bytes, reading) } : { response };
         failure = statusError(response.status, response.headers, decode(bytes));
-        if (attempt > maxRetries || !mayRetry(response)) throw failure;
-        wait = pauseBefore(attempt, response.headers);
+        if (attempt > maxRetries || !shouldRetry(response)) throw failure;
+        wait = retryDelay(attempt, response.headers);
       } catch (error) {
         if (!(error instanceof APIConnectionError) || attempt > maxRetries) throw error;
         failure = error;
-        wait = pauseBefore(attempt);
+        wait = retryDelay(attempt);
       }
-      log.info(`${name} is tried again`, { attempt, in_ms: Math.round(wait), because: failure.message });
-      await pause(wait, options.signal);
+      log.info(`retrying ${name}`, { attempt, in_ms: Math.round(wait), reason: failure.message });
+      await sleep(wait, options.signal);
     }
   }
 
@@ -111,8 +110,8 @@ export class Http {
       ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
-      ...lowered(headers),
-      ...lowered(options.headers ?? {}),
+      ...lowercaseNames(headers),
+      ...lowercaseNames(options.headers ?? {}),
     };
     return {
       ...fetchOptions,
@@ -123,14 +122,14 @@ export class Http {
     };
   }
 
-  async #attempt({ url, init, raw, options: { signal }, limit }: Attempt): Promise<Attempted> {
+  async #attempt({ url, init, raw, options: { signal }, limit }: Attempt): Promise<AttemptResult> {
     if (signal?.aborted) throw new APIUserAbortError("The call was aborted.");
     const controller = new AbortController();
     const abort = () => controller.abort();
     signal?.addEventListener("abort", abort);
-    let isLate = false;
+    let isTimedOut = false;
     const timer = after(limit, () => {
-      isLate = true;
+      isTimedOut = true;
       abort();
     });
     let isLeftOpen = false;
@@ -140,8 +139,8 @@ export class Http {
       return isLeftOpen ? { response } : { response, bytes: await response.arrayBuffer() };
     } catch (cause) {
       if (signal?.aborted) throw new APIUserAbortError("The call was aborted.", { cause });
-      if (isLate) throw new APITimeoutError(`No answer within ${limit} ms.`, { cause });
-      throw new APIConnectionError(`No connection to ${new URL(url).origin}: ${reasonOf(cause)}`, { cause });
+      if (isTimedOut) throw new APITimeoutError(`No response within ${limit} ms.`, { cause });
+      throw new APIConnectionError(`Cannot connect to ${new URL(url).origin}: ${reasonOf(cause)}`, { cause });
     } finally {
       clearTimeout(timer);
       if (!isLeftOpen) signal?.removeEventListener("abort", abort);
@@ -157,36 +156,35 @@ interface Attempt {
   limit: number;
 }
 
-interface Attempted {
+interface AttemptResult {
   response: Response;
   bytes?: ArrayBuffer;
 }
 
-/** Checked for each call, since each may have its own. */
-export function checkedBounds<B extends { timeout: number; maxRetries: number }>(bounds: B): B {
+/** Validates the timeout and the maximum number of retries. */
+export function validateBounds<B extends { timeout: number; maxRetries: number }>(bounds: B): B {
   const { timeout, maxRetries } = bounds;
-  if (!(timeout > 0))
-    throw new OutriderError(`timeout must be a number of milliseconds above 0, not ${timeout}.`);
-  if (!(maxRetries >= 0)) throw new OutriderError(`maxRetries must be a number from 0, not ${maxRetries}.`);
+  if (!(timeout > 0)) throw new OutriderError(`timeout must be greater than 0 milliseconds, not ${timeout}.`);
+  if (!(maxRetries >= 0)) throw new OutriderError(`maxRetries must be 0 or greater, not ${maxRetries}.`);
   return bounds;
 }
 
-function lowered(headers: Record<string, string>): Record<string, string> {
+function lowercaseNames(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** What fetch hides one level down is what a reader needs: refused, reset, unknown host. */
+/** Returns why a fetch failed. The reason, such as an unknown host, is in the error's cause. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } };
   const reason = cause?.message || cause?.code || message || String(error);
-  return isDistrust.test(cause?.code ?? "") ? `${reason}. ${trustRemedy}` : reason;
+  return untrustedCodes.test(cause?.code ?? "") ? `${reason}. ${trustRemedy}` : reason;
 }
 
-/** What Node says of a certificate that it does not take. */
-const isDistrust =
+/** Node's error codes for untrusted certificates. */
+const untrustedCodes =
   /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS_CERT_ALTNAME_INVALID)/;
 const trustRemedy =
-  "The server's certificate is not trusted: start this program with NODE_EXTRA_CA_CERTS=FILE, a file with the certificate or its authority's, and use a name that it is for.";
+  "The server certificate is not trusted. Set NODE_EXTRA_CA_CERTS to a file with the certificate or its CA, and use a host name from the certificate.";
 
 function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,5 +1,5 @@
-// biome-ignore-all lint/performance/noBarrelFile: the one door of the package
-// biome-ignore-all lint/performance/noReExportAll: the models are types and cost nothing
+// biome-ignore-all lint/performance/noBarrelFile: this is the entry point of the package
+// biome-ignore-all lint/performance/noReExportAll: types have no cost at runtime
 export type { Query } from "./address.ts";
 export { type ClientOptions, Outrider, type UndocumentedOptions } from "./client.ts";
 export {

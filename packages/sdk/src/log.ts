@@ -2,28 +2,34 @@ const levels = ["off", "error", "warn", "info", "debug"] as const;
 
 export type LogLevel = (typeof levels)[number];
 
-/** What takes the lines: `console`, or anything with the same methods. */
+/** Receives log messages: `console`, or any object with the same methods. */
 export type Logger = Record<Exclude<LogLevel, "off">, (message: string, details: object) => void>;
 
 export function isLogLevel(value: string): value is LogLevel {
   return (levels as readonly string[]).includes(value);
 }
 
-/** Silent below its level. */
-export function leveled(logger: Logger, level: LogLevel): Logger {
-  const line =
-    (of: keyof Logger): Logger[keyof Logger] =>
+/** Returns a logger that drops messages below a level. */
+export function filterByLevel(logger: Logger, level: LogLevel): Logger {
+  const filter =
+    (messageLevel: keyof Logger): Logger[keyof Logger] =>
     (message, details) => {
-      if (levels.indexOf(of) <= levels.indexOf(level)) logger[of](message, details);
+      if (levels.indexOf(messageLevel) <= levels.indexOf(level)) logger[messageLevel](message, details);
     };
-  return { error: line("error"), warn: line("warn"), info: line("info"), debug: line("debug") };
+  return { error: filter("error"), warn: filter("warn"), info: filter("info"), debug: filter("debug") };
 }
 
-/** Headers that anybody may read. Whatever else a caller sends may be a secret, so only its name is told. */
-const harmless = new Set(["accept", "content-type", "idempotency-key", "last-event-id", "x-outrider-client"]);
+/** Headers that are safe to log. Others can be secret, so only their names are logged. */
+const loggableHeaders = new Set([
+  "accept",
+  "content-type",
+  "idempotency-key",
+  "last-event-id",
+  "x-outrider-client",
+]);
 
 export function withoutSecrets(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, harmless.has(name) ? value : "[not shown]"]),
+    Object.entries(headers).map(([name, value]) => [name, loggableHeaders.has(name) ? value : "[redacted]"]),
   );
 }

@@ -6,10 +6,10 @@ export interface PagedBody {
   page_info: PageInfo;
 }
 
-/** One page of a list, and the way to the next. Iterating goes on over all that follow. */
+/** One page of a list. Iterating over it continues with all following pages. */
 export class Page<Item, Body extends PagedBody = PagedBody> implements AsyncIterable<Item> {
   readonly items: Item[];
-  /** As the service answered. */
+  /** The response body. */
   readonly body: Body;
   readonly #next: (cursor: string) => PagePromise<Item, Body>;
 
@@ -23,13 +23,13 @@ export class Page<Item, Body extends PagedBody = PagedBody> implements AsyncIter
     return this.body.page_info.next_cursor !== undefined;
   }
 
-  /** Undefined behind the last page. */
+  /** Returns the next page, or undefined after the last page. */
   async getNextPage(): Promise<Page<Item, Body> | undefined> {
     const { next_cursor: cursor } = this.body.page_info;
     return cursor === undefined ? undefined : this.#next(cursor);
   }
 
-  /** This page and all that follow. */
+  /** Iterates over this page and all following pages. */
   async *iterPages(): AsyncGenerator<Page<Item, Body>> {
     for (let page: Page<Item, Body> | undefined = this; page; page = await page.getNextPage()) yield page;
   }
@@ -39,7 +39,7 @@ export class Page<Item, Body extends PagedBody = PagedBody> implements AsyncIter
   }
 }
 
-/** The promise of a page; iterating over it goes through all pages. */
+/** A promise of a page. Iterating over it yields the items of all pages. */
 export class PagePromise<Item, Body extends PagedBody = PagedBody>
   extends ResponsePromise<Page<Item, Body>>
   implements AsyncIterable<Item>
@@ -53,7 +53,7 @@ export interface PagedCall<Item, Body> {
   call: Call;
   options: RequestOptions | undefined;
   items: (body: Body) => Item[];
-  /** The parameter that takes the cursor. */
+  /** The query parameter for the cursor. */
   cursor: string;
 }
 

@@ -1,27 +1,27 @@
 import { OutriderError } from "./errors.ts";
 
-export interface Answer<T> {
+export interface ApiResponse<T> {
   response: Response;
-  /** Absent where the response was asked for raw. */
+  /** Absent for a raw response. */
   data?: T;
 }
 
-/** What sends the request. With `raw` it leaves the body to the caller. */
-export type Perform<T> = (how: { raw: boolean }) => Promise<Answer<T>>;
+/** Sends the request. With `raw`, leaves the body to the caller. */
+export type Perform<T> = (options: { raw: boolean }) => Promise<ApiResponse<T>>;
 
 /**
- * The promise of a call's value, which also gives the response behind it. The request leaves a moment after the call, so
- * that `.asResponse()` in the same breath still decides whether the body is read, or left for the caller to stream.
+ * A promise of a call's result, with access to the HTTP response. The request is sent in the next microtask, so that an
+ * immediate `.asResponse()` can leave reading the body to the caller.
  */
 export class ResponsePromise<T> extends Promise<T> {
-  /** What `then` gives is a promise like any other. */
+  /** Makes `then` return a Promise. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
 
-  readonly #answer: Promise<Answer<T>>;
+  readonly #response: Promise<ApiResponse<T>>;
   #raw = false;
-  #left = false;
+  #isSent = false;
 
   constructor(perform: Perform<T>) {
     let resolve: (value: T) => void = () => {};
@@ -30,30 +30,36 @@ export class ResponsePromise<T> extends Promise<T> {
       resolve = yes;
       reject = no;
     });
-    this.#answer = Promise.resolve().then(() => {
-      this.#left = true;
+    this.#response = Promise.resolve().then(() => {
+      this.#isSent = true;
       return perform({ raw: this.#raw });
     });
-    this.#answer.then(({ data }) => {
+    this.#response.then(({ data }) => {
       if (!this.#raw) return resolve(data as T);
-      // Who took the raw response seldom awaits the value as well, and must not be told of it as an unhandled error.
+      // Callers of asResponse() rarely await the value, so prevent an unhandled rejection.
       this.catch(() => {});
-      reject(new OutriderError("The body was left to asResponse(); use withResponse() for both."));
+      reject(
+        new OutriderError(
+          "The body was left to asResponse(). Use withResponse() to get both data and response.",
+        ),
+      );
     }, reject);
   }
 
-  /** The response as it arrives, its body not yet read. The timeout covers its head alone. */
+  /** Returns the response with an unread body. The timeout applies only to the headers. */
   async asResponse(): Promise<Response> {
-    if (this.#left && !this.#raw)
-      throw new OutriderError("The body is being read: call asResponse() before anything is awaited.");
+    if (this.#isSent && !this.#raw)
+      throw new OutriderError(
+        "The body is already being read. Call asResponse() directly after the call, before any await.",
+      );
     this.#raw = true;
     this.catch(() => {});
-    return (await this.#answer).response;
+    return (await this.#response).response;
   }
 
-  /** The value, and the response whose body was read for it. */
+  /** Returns the result together with the response, whose body is already read. */
   async withResponse(): Promise<{ data: T; response: Response }> {
     const data = await this;
-    return { data, response: (await this.#answer).response };
+    return { data, response: (await this.#response).response };
   }
 }

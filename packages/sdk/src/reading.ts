@@ -1,6 +1,6 @@
 import { APIError } from "./errors.ts";
 
-/** How a body becomes a value; `auto` goes by its content type. */
+/** How to parse a response body. `auto` depends on the content type. */
 export type Reading = "json" | "text" | "bytes" | "auto";
 
 export const accepted: Record<Reading, string> = {
@@ -21,8 +21,10 @@ export function read<T>(response: Response, bytes: ArrayBuffer, reading: Reading
   try {
     return JSON.parse(decode(bytes)) as T;
   } catch (cause) {
-    const words = `${response.status} with ${type || "no content type"} where JSON was expected`;
-    throw new APIError(`The service answered ${words}: is baseURL the API's address?`, { cause });
+    const received = `${response.status} with ${type || "no content type"} instead of JSON`;
+    throw new APIError(`The server returned ${received}. Check that baseURL is the URL of the API.`, {
+      cause,
+    });
   }
 }
 

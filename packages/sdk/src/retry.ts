@@ -1,23 +1,23 @@
-const FIRST_MS = 500;
-const LONGEST_MS = 8_000;
-/** Who is told to wait longer than this is better served by the error at once. */
-const PATIENCE_MS = 60_000;
+const FIRST_DELAY_MS = 500;
+const MAX_DELAY_MS = 8_000;
+/** If the server asks for a longer delay, the call fails immediately. */
+const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Whether the same request may do better later. The service's own word is above all. */
-export function mayRetry({ status, headers }: Pick<Response, "status" | "headers">): boolean {
-  const word = headers.get("x-should-retry");
-  const isPassing = status === 408 || status === 429 || status >= 500;
-  const isWorthIt = word === "true" || (word !== "false" && isPassing);
-  return isWorthIt && (toldToWait(headers) ?? 0) <= PATIENCE_MS;
+/** Returns whether to retry. The server's `x-should-retry` header takes precedence. */
+export function shouldRetry({ status, headers }: Pick<Response, "status" | "headers">): boolean {
+  const shouldRetryHeader = headers.get("x-should-retry");
+  const isTemporary = status === 408 || status === 429 || status >= 500;
+  const canSucceed = shouldRetryHeader === "true" || (shouldRetryHeader !== "false" && isTemporary);
+  return canSucceed && (retryAfterMs(headers) ?? 0) <= MAX_RETRY_AFTER_MS;
 }
 
-/** Milliseconds before the next try: what the service asked for, else longer each time, never in step with others. */
-export function pauseBefore(attempt: number, headers?: Headers): number {
-  const longest = Math.min(FIRST_MS * 2 ** (attempt - 1), LONGEST_MS);
-  return (headers && toldToWait(headers)) ?? longest * (1 - Math.random() / 4);
+/** Returns the server's retry delay, or else an exponential backoff with jitter. */
+export function retryDelay(attempt: number, headers?: Headers): number {
+  const delay = Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS);
+  return (headers && retryAfterMs(headers)) ?? delay * (1 - Math.random() / 4);
 }
 
-function toldToWait(headers: Headers): number | undefined {
+function retryAfterMs(headers: Headers): number | undefined {
   const ms = headers.get("retry-after-ms");
   if (ms !== null && Number.isFinite(Number.parseFloat(ms))) return Math.max(0, Number.parseFloat(ms));
   const after = headers.get("retry-after")?.trim();
@@ -26,15 +26,16 @@ function toldToWait(headers: Headers): number | undefined {
   return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
 }
 
-/** The longest that runtimes can wait; more than that would be no wait at all. */
-const LONGEST_TIMER_MS = 2_147_483_647;
+/** The maximum for setTimeout. Longer delays would fire immediately. */
+const MAX_TIMER_MS = 2_147_483_647;
 
-export function after(ms: number, act: () => void): ReturnType<typeof setTimeout> {
-  return setTimeout(act, Math.min(ms, LONGEST_TIMER_MS));
+/** Calls a function after a delay, capped at the setTimeout maximum. */
+export function after(ms: number, callback: () => void): ReturnType<typeof setTimeout> {
+  return setTimeout(callback, Math.min(ms, MAX_TIMER_MS));
 }
 
-/** Ends early, without an error, when the signal fires. */
-export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+/** Waits. Resolves early, without an error, if the signal aborts. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
     const done = () => {

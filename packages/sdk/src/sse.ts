@@ -6,7 +6,7 @@ export interface Message {
   data: string;
 }
 
-/** Reads a body of server-sent events. Comments are left out; what a cut left incomplete is not told. */
+/** Parses server-sent events. Skips comments and drops an incomplete message at the end. */
 export async function* readMessages(
   body: ReadableStream<Uint8Array>,
   { idle, signal }: { idle: number; signal: AbortSignal },
@@ -15,15 +15,15 @@ export async function* readMessages(
   const stop = () => reader.cancel().catch(() => {});
   signal.addEventListener("abort", stop);
   const decoder = new TextDecoder();
-  let kept = "";
+  let buffer = "";
   try {
     for (;;) {
-      const { done, value } = await within(idle, reader.read());
+      const { done, value } = await withTimeout(idle, reader.read());
       if (done) return;
-      kept += decoder.decode(value, { stream: true });
-      // A carriage return at the end may be half of a line's end.
-      const blocks = kept.split(/\r\n\r\n|\n\n|\r\r(?!$)/);
-      kept = blocks.pop() as string;
+      buffer += decoder.decode(value, { stream: true });
+      // A final carriage return may be the first half of a line break.
+      const blocks = buffer.split(/\r\n\r\n|\n\n|\r\r(?!$)/);
+      buffer = blocks.pop() as string;
       for (const block of blocks) {
         const message = parse(block);
         if (message) yield message;
@@ -46,10 +46,10 @@ function parse(block: string): Message | undefined {
   return data.length > 0 ? { ...message, data: data.join("\n") } : undefined;
 }
 
-/** A connection can die without a word; the service says at least that it is still there. */
-function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+/** Rejects after a timeout. The server sends keep-alive comments, so silence means a dead connection. */
+function withTimeout<T>(ms: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = after(ms, () => reject(new Error(`Nothing was heard for ${ms} ms.`)));
+    const timer = after(ms, () => reject(new Error(`No data for ${ms} ms.`)));
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -1,20 +1,20 @@
 import { APIConnectionError, APIError, APIUserAbortError } from "./errors.ts";
 import type { Http, RequestOptions } from "./http.ts";
-import { pause, pauseBefore } from "./retry.ts";
+import { retryDelay, sleep } from "./retry.ts";
 import { type Message, readMessages } from "./sse.ts";
 
-/** A stream outlives restarts of the service: about a minute of tries, anew after each event. */
-const TRIES = 10;
+/** These retries take about a minute, so a stream survives a server restart. */
+const DEFAULT_MAX_RETRIES = 10;
 
 export interface StreamOptions extends RequestOptions {
-  /** Only events with a higher `seq`. */
+  /** Skip events up to this `seq`. */
   after?: number;
 }
 
 /**
- * Numbered events as they happen. Where the connection breaks it goes on behind the last event, and it ends when the
- * service says that everything was told. `maxRetries` counts tries without any event between them, 10 where not set;
- * `timeout` is how long nothing at all may be heard.
+ * A stream of numbered events. It reconnects after a lost connection, continues after the last event, and ends when the
+ * server has sent all events. `maxRetries` limits consecutive attempts without an event (default 10). `timeout` limits
+ * the time without any data.
  */
 export class EventStream<Event> implements AsyncIterable<Event> {
   readonly #http: Http;
@@ -22,7 +22,7 @@ export class EventStream<Event> implements AsyncIterable<Event> {
   readonly #options: StreamOptions;
   readonly #read: (message: Message) => Event | undefined;
   readonly #controller = new AbortController();
-  /** The `seq` of the last event that was handed out. */
+  /** The `seq` of the last event that was returned. */
   lastSeq: number;
 
   constructor(from: {
@@ -38,7 +38,7 @@ export class EventStream<Event> implements AsyncIterable<Event> {
     this.lastSeq = from.options.after ?? 0;
   }
 
-  /** Ends the stream without an error; the run goes on. */
+  /** Closes the stream without an error. The run continues. */
   close(): void {
     this.#controller.abort();
   }
@@ -58,13 +58,13 @@ export class EventStream<Event> implements AsyncIterable<Event> {
   }
 
   async *#events(): AsyncGenerator<Event> {
-    const { maxRetries = TRIES, timeout = this.#http.settings.timeout } = this.#options;
+    const { maxRetries = DEFAULT_MAX_RETRIES, timeout = this.#http.settings.timeout } = this.#options;
     const { signal } = this.#controller;
-    for (let fruitless = 0; !signal.aborted; fruitless++) {
-      if (fruitless > maxRetries)
-        throw new APIConnectionError(`The stream broke ${fruitless} times without a new event.`);
-      if (fruitless > 0) await pause(pauseBefore(fruitless), signal);
-      const response = await this.#open(maxRetries, signal);
+    for (let failures = 0; !signal.aborted; failures++) {
+      if (failures > maxRetries)
+        throw new APIConnectionError(`The stream was interrupted ${failures} times without a new event.`);
+      if (failures > 0) await sleep(retryDelay(failures), signal);
+      const response = await this.#connect(maxRetries, signal);
       if (!response?.body) return;
       try {
         for await (const message of readMessages(response.body, { idle: timeout, signal })) {
@@ -72,22 +72,22 @@ export class EventStream<Event> implements AsyncIterable<Event> {
           const event = this.#read(message);
           if (message.id) {
             this.lastSeq = Number(message.id);
-            fruitless = -1;
+            failures = -1;
           }
           if (event !== undefined) yield event;
         }
       } catch (error) {
         if (signal.aborted) return;
-        this.#http.settings.log.info("The stream broke and is taken up again", {
+        this.#http.settings.log.info("stream interrupted, reconnecting", {
           after: this.lastSeq,
-          because: String(error),
+          reason: String(error),
         });
       }
     }
   }
 
-  /** Undefined where there is nothing more to tell, or nobody to tell it to. */
-  async #open(maxRetries: number, signal: AbortSignal): Promise<Response | undefined> {
+  /** Opens the connection. Returns undefined if there are no more events, or if the stream was closed. */
+  async #connect(maxRetries: number, signal: AbortSignal): Promise<Response | undefined> {
     const { after: _, headers, ...options } = this.#options;
     try {
       const { response } = await this.#http.perform(
@@ -103,7 +103,7 @@ export class EventStream<Event> implements AsyncIterable<Event> {
       if (response.status === 204) return undefined;
       if (response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
       await response.body?.cancel();
-      throw new APIError(`${this.#path} answered without a stream: is baseURL the API's address?`);
+      throw new APIError(`${this.#path} did not return a stream. Check that baseURL is the URL of the API.`);
     } catch (error) {
       if (error instanceof APIUserAbortError) return undefined;
       throw error;

@@ -1,2 +1,2 @@
-/** The same as in package.json; a test holds them together. */
+/** A test checks that this matches package.json. */
 export const version = "0.1.0";

@@ -5,7 +5,7 @@ import { type TestServer, testServer } from "../../server/test/server.ts";
 import manifest from "../package.json" with { type: "json" };
 import { type ClientOptions, Outrider } from "../src/client.ts";
 import { APIStatusError, APIUserAbortError, AuthenticationError, OutriderError } from "../src/errors.ts";
-import { pauseBefore } from "../src/retry.ts";
+import { retryDelay } from "../src/retry.ts";
 import { version } from "../src/version.ts";
 
 let server: TestServer;
@@ -31,53 +31,54 @@ function connect(options: ClientOptions = {}): Outrider {
 const create = (client: Outrider, prompt: string, mark: string) =>
   client.runs.create({ prompt, metadata: { mark } });
 
-describe("the client's options", () => {
-  test("come from the environment where they are not given", async () => {
+describe("client options", () => {
+  test("default to environment variables", async () => {
     vi.stubEnv("OUTRIDER_API_KEY", server.key);
     vi.stubEnv("OUTRIDER_BASE_URL", `${proxy.origin}/api/v1/`);
     expect((await new Outrider().me.get()).key?.name).toBe("first key");
   });
 
   test.each<[string, ClientOptions, RegExp]>([
-    ["no key", { apiKey: undefined as never }, /OUTRIDER_API_KEY/],
-    ["a key with a line break", { apiKey: "orp_secret\n" }, /^apiKey holds (?!.*orp_secret)/],
-    ["an address that is none", { baseURL: "localhost" }, /baseURL/],
-    ["an address of another kind", { baseURL: "ftp://host/api/v1" }, /http:\/\/ or https:\/\//],
-    ["a password in the address", { baseURL: "http://me:hunter22@host/" }, /^baseURL(?!.*hunter22)/],
-    ["a timeout of nothing", { timeout: 0 }, /timeout/],
-    ["retries that are no number", { maxRetries: -1 }, /maxRetries/],
+    ["no key", { apiKey: undefined } as unknown as ClientOptions, /OUTRIDER_API_KEY/],
+    ["a key with a line break", { apiKey: "orp_secret\n" }, /^apiKey contains (?!.*orp_secret)/],
+    ["an invalid base URL", { baseURL: "localhost" }, /baseURL/],
+    ["a base URL with another scheme", { baseURL: "ftp://host/api/v1" }, /http:\/\/ or https:\/\//],
+    ["a password in the base URL", { baseURL: "http://me:hunter22@host/" }, /^baseURL(?!.*hunter22)/],
+    ["a timeout of 0", { timeout: 0 }, /timeout/],
+    ["negative retries", { maxRetries: -1 }, /maxRetries/],
     ["an unknown log level", { logLevel: "loud" as "off" }, /debug, not "loud"/],
-  ])("are refused with the remedy: %s", (_, options, words) => {
+  ])("are rejected with an explanation: %s", (_, options, words) => {
     vi.stubEnv("OUTRIDER_API_KEY", "");
     const attempt = () => new Outrider({ apiKey: "key", ...options });
     expect(attempt).toThrow(OutriderError);
     expect(attempt).toThrow(words);
   });
 
-  test("are looked at again where a call has its own", async () => {
+  test("are validated for each call", async () => {
     await expect(connect().me.get({ timeout: 0 })).rejects.toThrow(/timeout must be/);
     await expect(connect().me.get({ maxRetries: -1 })).rejects.toThrow(/maxRetries must be/);
     expect(proxy.seen()).toEqual([]);
   });
 
-  test("take a timeout without end, and undefined for the client's own", async () => {
+  test("accept an infinite timeout, and undefined for the default", async () => {
     const client = connect({ timeout: Number.POSITIVE_INFINITY });
-    expect((await client.me.get({ timeout: undefined as never })).type).toBe("user");
+    // @ts-expect-error the types do not allow undefined, but JavaScript callers pass it
+    expect((await client.me.get({ timeout: undefined })).type).toBe("user");
   });
 
-  test("can be changed for a part of the calls", async () => {
+  test("can be changed with withOptions", async () => {
     const client = connect();
     const other = client.withOptions({ apiKey: "orp_other", maxRetries: 0 });
     await expect(other.me.get()).rejects.toBeInstanceOf(AuthenticationError);
     expect((await client.me.get()).type).toBe("user");
   });
 
-  test("null for a key sends none", async () => {
+  test("send no key if it is null", async () => {
     await expect(connect({ apiKey: null }).me.get()).rejects.toMatchObject({ status: 401 });
     expect(proxy.seen()[0]?.headers.authorization).toBeUndefined();
   });
 
-  test("bring one's own fetch, its options and headers", async () => {
+  test("accept a custom fetch, fetch options and headers", async () => {
     const fetch = vi.fn((url: string, init: RequestInit) => globalThis.fetch(url, init));
     const client = connect({
       fetch,
@@ -89,7 +90,7 @@ describe("the client's options", () => {
     expect(proxy.seen()[0]?.headers).toMatchObject({ "x-team": "blue", "x-call": "1" });
   });
 
-  test("say which client it is, and the CLI may say that it is the CLI", async () => {
+  test("set the client header, which the CLI can override", async () => {
     const source = async (client: Outrider) =>
       (await client.runs.get((await client.runs.create({ prompt: "SAY: x" })).run_id)).source;
     expect(await source(connect())).toBe("API");
@@ -99,17 +100,17 @@ describe("the client's options", () => {
   });
 });
 
-describe("an address", () => {
-  test.each(["", ".", ".."])("is not led elsewhere by the id %j", (id) => {
+describe("paths and queries", () => {
+  test.each(["", ".", ".."])("reject the ID %j", (id) => {
     expect(() => connect().runs.get(id)).toThrow(OutriderError);
   });
 
-  test("keeps an id with slashes in its segment", async () => {
+  test("escape slashes in IDs", async () => {
     await expect(connect().secrets.delete("../../keys/x?y#z")).rejects.toBeInstanceOf(APIStatusError);
     expect(proxy.seen()[0]?.path).toBe("/api/v1/agent/secrets/..%2F..%2Fkeys%2Fx%3Fy%23z");
   });
 
-  test("carries repeated, nested and timed filters", async () => {
+  test("support repeated, nested and date filters", async () => {
     const query = {
       state: ["QUEUED" as const, "FAILED" as const],
       metadata: { a: "b&c" },
@@ -121,49 +122,50 @@ describe("an address", () => {
     );
   });
 
-  test("refuses null, which could mean anything", async () => {
-    await expect(connect().get("/me", { query: { a: null as never } })).rejects.toThrow(/a is null/);
-    await expect(connect().get("https://elsewhere.test/")).rejects.toThrow(/begins with/);
+  test("reject null", async () => {
+    // @ts-expect-error the types do not allow null
+    await expect(connect().get("/me", { query: { a: null } })).rejects.toThrow(/a must not be null/);
+    await expect(connect().get("https://elsewhere.test/")).rejects.toThrow(/must start with/);
   });
 });
 
-describe("a response", () => {
-  test("is had raw, with its body left to stream", async () => {
+describe("responses", () => {
+  test("can be returned raw with an unread body", async () => {
     const response = await connect().runs.list({ limit: 1 }).asResponse();
     expect(response.bodyUsed).toBe(false);
     expect(await response.json()).toHaveProperty("page_info");
   });
 
-  test("is had beside the value", async () => {
+  test("can be returned together with the value", async () => {
     const { data, response } = await connect().runs.create({ prompt: "SAY: x" }).withResponse();
     expect(response.headers.get("location")).toBe(`/api/v1/agent/runs/${data.run_id}`);
   });
 
-  test("cannot be had raw once its body is being read, and says so", async () => {
+  test("cannot be returned raw after the body is read", async () => {
     const call = connect().me.get();
     await call;
-    await expect(call.asResponse()).rejects.toThrow(/before anything is awaited/);
+    await expect(call.asResponse()).rejects.toThrow(/before any await/);
   });
 
-  test("that was taken raw has no value any more, and says so", async () => {
+  test("have no value after asResponse()", async () => {
     const call = connect().me.get();
     await call.asResponse();
     await expect(call).rejects.toThrow(/withResponse/);
   });
 
-  test("that is no JSON says what to look at", async () => {
+  test("that are not JSON fail with a hint", async () => {
     proxy.set([{ kind: "answer", status: 200, headers: { "content-type": "text/html" }, body: "<p>hello" }]);
-    await expect(connect().me.get()).rejects.toThrow(/text\/html where JSON was expected: is baseURL/);
+    await expect(connect().me.get()).rejects.toThrow(/text\/html instead of JSON\. Check that baseURL/);
   });
 
-  test("is sent for without being awaited", async () => {
+  test("are requested without await", async () => {
     connect().models.list();
     await vi.waitUntil(() => proxy.seen().length === 1);
   });
 });
 
-describe("an error", () => {
-  test("tells code, members, trace and class", async () => {
+describe("errors", () => {
+  test("have code, fields, trace ID and class", async () => {
     const error = await connect()
       .runs.create({ prompt: "" })
       .catch((caught) => caught);
@@ -179,7 +181,7 @@ describe("an error", () => {
     expect(error).toBeInstanceOf(OutriderError);
   });
 
-  test("of something before the service keeps its text", async () => {
+  test("from a proxy contain its text", async () => {
     proxy.set([{ kind: "answer", status: 502, body: "<h1>Bad gateway</h1>", times: 3 }]);
     const error = await connect({ maxRetries: 0 })
       .me.get()
@@ -191,16 +193,16 @@ describe("an error", () => {
     });
   });
 
-  test("of a service that is not there names its address", async () => {
+  test("name the address of an unreachable server", async () => {
     const away = connect({ baseURL: "http://127.0.0.1:9/api/v1", maxRetries: 0 });
     await expect(away.me.get()).rejects.toThrow(
-      /^No connection to http:\/\/127\.0\.0\.1:9: .*(ECONNREFUSED|bad port)/,
+      /^Cannot connect to http:\/\/127\.0\.0\.1:9: .*(ECONNREFUSED|bad port)/,
     );
   });
 });
 
-describe("an abort", () => {
-  test("ends a call that waits for its answer", async () => {
+describe("abort signals", () => {
+  test("abort a call that waits for its response", async () => {
     proxy.set([{ kind: "delay", ms: 20_000 }]);
     const controller = new AbortController();
     const call = connect().me.get({ signal: controller.signal });
@@ -210,7 +212,7 @@ describe("an abort", () => {
     expect(proxy.seen()).toHaveLength(1);
   });
 
-  test("ends a call that waits for its next try", async () => {
+  test("abort a call that waits for a retry", async () => {
     proxy.set([{ kind: "answer", status: 503, headers: { "retry-after": "50" } }]);
     const controller = new AbortController();
     const retried = vi.fn(() => controller.abort());
@@ -221,26 +223,26 @@ describe("an abort", () => {
     expect(retried).toHaveBeenCalledOnce();
   });
 
-  test("before the call sends nothing", async () => {
+  test("send nothing if already aborted", async () => {
     await expect(connect().me.get({ signal: AbortSignal.abort() })).rejects.toBeInstanceOf(APIUserAbortError);
     expect(proxy.seen()).toEqual([]);
   });
 });
 
-describe("the pause before a retry", () => {
-  test("grows from half a second to eight, and never is the same for all", () => {
+describe("retry delays", () => {
+  test("grow from 0.5 to 8 seconds, with jitter", () => {
     const longest = [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000];
     longest.forEach((most, index) => {
-      const pauses = Array.from({ length: 50 }, () => pauseBefore(index + 1));
-      expect(Math.max(...pauses)).toBeLessThanOrEqual(most);
-      expect(Math.min(...pauses)).toBeGreaterThanOrEqual(most * 0.75);
-      expect(new Set(pauses).size).toBeGreaterThan(1);
+      const delays = Array.from({ length: 50 }, () => retryDelay(index + 1));
+      expect(Math.max(...delays)).toBeLessThanOrEqual(most);
+      expect(Math.min(...delays)).toBeGreaterThanOrEqual(most * 0.75);
+      expect(new Set(delays).size).toBeGreaterThan(1);
     });
   });
 });
 
-describe("a list", () => {
-  test("skips and repeats nothing while others are created", async () => {
+describe("lists", () => {
+  test("neither skip nor repeat runs while others are created", async () => {
     const client = connect();
     const mark = crypto.randomUUID();
     for (let index = 0; index < 12; index++) await create(client, `old ${index}`, mark);
@@ -252,7 +254,7 @@ describe("a list", () => {
     expect(seen).toEqual(Array.from({ length: 12 }, (_, index) => `old ${11 - index}`));
   });
 
-  test("goes page by page", async () => {
+  test("can be read page by page", async () => {
     const client = connect();
     const mark = crypto.randomUUID();
     for (const prompt of ["1", "2", "3"]) await create(client, prompt, mark);
@@ -270,8 +272,8 @@ describe("a list", () => {
   });
 });
 
-describe("the log", () => {
-  test("tells of every request and retry, and of no secret", async () => {
+describe("logs", () => {
+  test("contain every request and retry, but no secrets", async () => {
     const lines: string[] = [];
     const line = (message: string, details: object) => lines.push(`${message} ${JSON.stringify(details)}`);
     const logger = { debug: line, info: line, warn: line, error: line };
@@ -281,19 +283,19 @@ describe("the log", () => {
     await client.get("/me?token=hunter44").catch(() => {});
     const made = await client.keys.create({ name: "k", type: "personal" });
     const all = lines.join("\n");
-    expect(all).toContain("PUT /agent/secrets/NAME answered 200");
-    expect(all).toContain("PUT /agent/secrets/NAME is tried again");
+    expect(all).toContain("PUT /agent/secrets/NAME returned 200");
+    expect(all).toContain("retrying PUT /agent/secrets/NAME");
     for (const secret of [server.key, "swordfish", "hunter", made.key as string])
       expect(all).not.toContain(secret);
   });
 
-  test("is silent below its level", async () => {
+  test("respect the log level", async () => {
     const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
     await connect({ logger, logLevel: "warn" }).me.get();
     expect(logger.debug).not.toHaveBeenCalled();
   });
 
-  test("of the client itself shows no key", () => {
+  test("of the client object do not contain the key", () => {
     const client = connect({ defaultHeaders: { Cookie: "session=hunter22" } });
     const shown = inspect(client, { depth: 9, showHidden: true }) + JSON.stringify(client);
     expect(shown).not.toContain(server.key);

@@ -1,9 +1,18 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { EdgeVM } from "@edge-runtime/vm";
@@ -12,17 +21,21 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBrowser } from "../../../e2e/find-browser.ts";
-import { startWorld, type World } from "../../worker/test/world.ts";
+import { root } from "../../../e2e/process.ts";
+import { startTestInstallation, type TestInstallation } from "../../worker/test/installation.ts";
 import { pack } from "../scripts/pack.ts";
 
 const run = promisify(execFile);
 
-let world: World;
+let installation: TestInstallation;
 let folder: string;
 let tarball: string;
 let dist: string;
+/** Two sites that serve a page with the package. Only pages of the first may call the API. */
+let listed: Server;
+let unlisted: Server;
 
-/** What each consumer does with `Outrider`, and what it then says. */
+/** Code that each consumer runs with `Outrider`, and its expected output. */
 const program = `async (Outrider, options) => {
   const client = new Outrider(options);
   const run = await client.runs.createAndWait({ prompt: "SAY: hello" });
@@ -40,42 +53,60 @@ beforeAll(async () => {
   mkdirSync(target, { recursive: true });
   await run("tar", ["xzf", tarball, "-C", target, "--strip-components=1"]);
   dist = join(target, "dist");
-  world = await startWorld();
-  await world.worker();
+  [listed, unlisted] = [await serve(), await serve()];
+  installation = await startTestInstallation({ OUTRIDER_CORS_ORIGINS: originOf(listed) });
+  await installation.worker();
 });
 afterAll(async () => {
-  await world?.stop();
+  for (const site of [listed, unlisted]) {
+    site?.closeAllConnections();
+    site?.close();
+  }
+  await installation?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-const options = (origin = world.origin) => ({ apiKey: world.key, baseURL: `${origin}/api/v1` });
+const options = (origin = installation.origin) => ({ apiKey: installation.key, baseURL: `${origin}/api/v1` });
 
-/** Runs a file beside the installed package, without the checkout in reach. */
+/** Runs a file next to the installed package, outside of the checkout. */
 async function execute(command: string, args: string[], file: string, text: string): Promise<string> {
   writeFileSync(join(folder, file), text);
   const { apiKey, baseURL } = options();
   const env = { PATH: process.env.PATH, HOME: folder, OUTRIDER_API_KEY: apiKey, OUTRIDER_BASE_URL: baseURL };
-  return (await run(command, [...args, file], { cwd: folder, env, timeout: 60_000 })).stdout.trim();
+  return (await run(command, [...args, file], { cwd: folder, env, timeout: 90_000 })).stdout.trim();
 }
 
+test("`make sdk` packs it on a machine that has only Node 20 and npm", { timeout: 180_000 }, async () => {
+  const node = join(folder, "node20");
+  mkdirSync(node);
+  // A stand-in for a Node that cannot run TypeScript. The setup of this checkout provides the one that can.
+  writeFileSync(join(node, "node"), '#!/bin/sh\n[ "$1" = --version ] && echo v20.0.0 && exit\nexit 1\n');
+  chmodSync(join(node, "node"), 0o755);
+  const env = { PATH: `${node}:/usr/bin:/bin`, HOME: folder };
+  const target = join(folder, "made");
+  const { stdout } = await run("make", ["sdk", `ARGS=${target}`], { cwd: root, env });
+  expect(stdout.trim()).toBe(join(target, basename(tarball)));
+  expect(statSync(stdout.trim()).size).toBe(statSync(tarball).size);
+});
+
 describe("the packed package", () => {
-  test("has at most 30 kB", () => {
+  test("is at most 30 kB large", () => {
     expect(statSync(tarball).size).toBeLessThanOrEqual(30_000);
   });
 
-  test("has nothing that publint complains of", async () => {
+  test("passes publint", async () => {
     const bytes = readFileSync(tarball);
     const data = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
     const { messages, pkg } = await publint({ pack: { tarball: data }, level: "suggestion", strict: true });
     expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
   });
 
-  test("gives every resolution the types that fit", async () => {
+  test("has matching types for every module resolution", async () => {
     const result = await checkPackage(createPackageFromTarballData(readFileSync(tarball)));
     expect(result.types && "problems" in result && result.problems).toEqual([]);
   });
 
-  test("depends on nothing", () => {
+  test("has no dependencies", () => {
     const manifest = JSON.parse(readFileSync(join(dist, "../package.json"), "utf8"));
     expect(manifest.dependencies).toBeUndefined();
     expect(readFileSync(join(dist, "index.js"), "utf8")).not.toMatch(/require\(/);
@@ -94,7 +125,7 @@ describe("the packed package works", () => {
     expect(await execute("node", [], "consumer.cjs", text)).toBe(said);
   });
 
-  test("under Deno, where it may reach the network and read two variables", { timeout: 60_000 }, async () => {
+  test("under Deno with network access and two variables", { timeout: 90_000 }, async () => {
     const text = `import { Outrider } from "@outrider/sdk";\nconsole.log(await (${program})(Outrider));`;
     writeFileSync(
       join(folder, "package.json"),
@@ -105,7 +136,7 @@ describe("the packed package works", () => {
     expect(await execute("deno", [...args, env], "consumer.deno.mjs", text)).toBe(said);
   });
 
-  test("for a consumer with strict types, in both forms", { timeout: 60_000 }, async () => {
+  test("with strict types, as ES module and CommonJS", { timeout: 90_000 }, async () => {
     const text = [
       `import { type ErrorCode, NotFoundError, Outrider, type RunItem, type RunState } from "@outrider/sdk";`,
       `export async function use(client: Outrider): Promise<RunState> {`,
@@ -114,7 +145,10 @@ describe("the packed package works", () => {
       `    if (event.type === "command.finished") { const code: number | undefined = event.data.exit_code; void code; }`,
       `  try { await client.runs.create({ prompt: "x", config: { name: "n" } }); }`,
       `  catch (error) { if (error instanceof NotFoundError) { const code: ErrorCode | undefined = error.code; void code; } }`,
-      `  // @ts-expect-error a misspelt member`,
+      `  void client.runs.create({ config: { skill_spec: "owner/repo:skill" } });`,
+      `  // @ts-expect-error neither a prompt nor a skill`,
+      `  void client.runs.create({ config: { name: "n" } });`,
+      `  // @ts-expect-error a misspelled field`,
       `  void client.runs.create({ promt: "x" });`,
       `  return run.state;`,
       `}`,
@@ -125,7 +159,7 @@ describe("the packed package works", () => {
     await expect(compiling).resolves.toMatchObject({ stdout: "" });
   });
 
-  test("in a runtime without Node's globals", async () => {
+  test("in a runtime without Node globals", async () => {
     const vm = new EdgeVM();
     expect(vm.evaluate("typeof process + typeof Buffer + typeof require")).toBe(
       "undefinedundefinedundefined",
@@ -136,24 +170,43 @@ describe("the packed package works", () => {
     expect(await vm.evaluate(call)).toBe(said);
   });
 
-  test("in Chromium", { timeout: 60_000 }, async () => {
-    const site = await serve();
-    const { port } = site.address() as AddressInfo;
+  test("in Chromium, on the server's own origin and on a listed one", { timeout: 400_000 }, async () => {
     const browser = await chromium.launch({ executablePath: findBrowser(), args: ["--no-sandbox"] });
-    try {
+    const titleOf = async (site: Server, path: string) => {
       const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${port}/`);
-      await page.waitForFunction("document.title !== ''", undefined, { timeout: 30_000 });
-      expect(await page.title()).toBe(said);
+      await page.goto(originOf(site) + path);
+      await page.waitForFunction("document.title !== ''", undefined, { timeout: 90_000 });
+      return page.title();
+    };
+    try {
+      expect(await titleOf(unlisted, "/same-origin")).toBe(said);
+      expect(await titleOf(listed, "/cross-origin")).toBe(said);
+      expect(await titleOf(unlisted, "/cross-origin")).toMatch(/^APIConnectionError: /);
+      expect(await titleOf(listed, "/headers")).toMatch(
+        /^"requests";r=\d+;t=\d+ \/api\/v1\/agent\/runs\/\S+ true W\/"/,
+      );
     } finally {
       await browser.close();
-      site.closeAllConnections();
-      site.close();
     }
   });
 });
 
-/** A page with the package, and the API under the same origin, as behind a proxy. */
+function originOf(site: Server): string {
+  return `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+}
+
+/** Code of a page that reads headers which browsers hide unless the server exposes them. */
+const readHeaders = `async (Outrider, options) => {
+  const client = new Outrider({ ...options, maxRetries: 0 });
+  const create = () => client.runs.create({ prompt: "SAY: hello" }, { idempotencyKey: "once" }).withResponse();
+  await create();
+  const { response, data } = await create();
+  const { response: got } = await client.runs.get(data.run_id).withResponse();
+  const header = (name) => response.headers.get(name);
+  return [header("ratelimit").split(", ")[0], header("location"), header("idempotent-replayed"), got.headers.get("etag")].join(" ");
+}`;
+
+/** Serves pages with the package, and the API on the same origin. */
 async function serve(): Promise<Server> {
   const site = createServer(async (request, response) => {
     const path = request.url ?? "";
@@ -163,12 +216,14 @@ async function serve(): Promise<Server> {
       const body = Buffer.concat(await request.toArray());
       const { host: _, connection: __, ...headers } = request.headers as Record<string, string>;
       const init = { method: request.method ?? "GET", headers, ...(body.length > 0 ? { body } : {}) };
-      const answer = await fetch(world.origin + path, init);
+      const answer = await fetch(installation.origin + path, init);
       const { "content-length": ___, "content-encoding": ____, ...kept } = Object.fromEntries(answer.headers);
       response.writeHead(answer.status, kept).end(Buffer.from(await answer.arrayBuffer()));
     } else {
-      const given = `{ apiKey: ${JSON.stringify(world.key)}, baseURL: location.origin + "/api/v1" }`;
-      const script = `import { Outrider } from "/sdk.mjs"; document.title = await (${program})(Outrider, ${given}).catch(String);`;
+      const api = path === "/same-origin" ? "location.origin" : JSON.stringify(installation.origin);
+      const given = `{ apiKey: ${JSON.stringify(installation.key)}, baseURL: ${api} + "/api/v1" }`;
+      const code = path === "/headers" ? readHeaders : program;
+      const script = `import { Outrider } from "/sdk.mjs"; document.title = await (${code})(Outrider, ${given}).catch(String);`;
       response.setHeader("content-type", "text/html").end(`<script type="module">${script}</script>`);
     }
   });

@@ -3,36 +3,36 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startWorld, type World } from "../../worker/test/world.ts";
+import { startTestInstallation, type TestInstallation } from "../../worker/test/installation.ts";
 
 const run = promisify(execFile);
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
 
-let world: World;
+let installation: TestInstallation;
 let folder: string;
 
 beforeAll(async () => {
-  world = await startWorld();
-  await world.worker();
-  // Inside the package, so that its name is found and its types are those of the workspace.
+  installation = await startTestInstallation();
+  await installation.worker();
+  // Run inside the package, so that its name resolves to the workspace.
   folder = mkdtempSync(join(import.meta.dirname, ".readme-"));
 });
 afterAll(async () => {
-  await world?.stop();
+  await installation?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("the README's code runs from top to bottom, with strict types", { timeout: 60_000 }, async () => {
+test("the code in the README runs and type-checks", { timeout: 90_000 }, async () => {
   const blocks = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code as string);
   expect(blocks.length).toBeGreaterThan(5);
   const file = join(folder, "readme.mts");
   writeFileSync(file, blocks.join("\n"));
   const env = {
     PATH: process.env.PATH,
-    OUTRIDER_API_KEY: world.key,
-    OUTRIDER_BASE_URL: `${world.origin}/api/v1`,
+    OUTRIDER_API_KEY: installation.key,
+    OUTRIDER_BASE_URL: `${installation.origin}/api/v1`,
   };
-  const { stdout } = await run("node", [file], { env, timeout: 50_000 });
+  const { stdout } = await run("node", [file], { env, timeout: 90_000 });
   const lines = stdout.split("\n").filter((line) => line !== "");
   expect(lines.slice(0, 4)).toEqual(["SUCCEEDED", "working", "done", "2"]);
   expect(lines).toContainEqual(expect.stringMatching(/^404 resource_not_found \w+/));

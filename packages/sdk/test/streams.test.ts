@@ -1,58 +1,58 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type FaultProxy, startFaultProxy } from "../../../e2e/clients/fault-proxy.ts";
-import { startWorld, type World } from "../../worker/test/world.ts";
+import { startTestInstallation, type TestInstallation } from "../../worker/test/installation.ts";
 import { Outrider } from "../src/client.ts";
 import { APIUserAbortError } from "../src/errors.ts";
 import { readMessages } from "../src/sse.ts";
 
-let world: World;
+let installation: TestInstallation;
 let proxy: FaultProxy;
 let client: Outrider;
 
 beforeAll(async () => {
-  world = await startWorld();
-  await world.worker();
-  proxy = await startFaultProxy(world.origin);
-  client = new Outrider({ apiKey: world.key, baseURL: `${proxy.origin}/api/v1`, logLevel: "off" });
+  installation = await startTestInstallation();
+  await installation.worker();
+  proxy = await startFaultProxy(installation.origin);
+  client = new Outrider({ apiKey: installation.key, baseURL: `${proxy.origin}/api/v1`, logLevel: "off" });
 });
 afterAll(async () => {
   await proxy?.close();
-  await world?.stop();
+  await installation?.stop();
 });
 
 const says = (count: number) => Array.from({ length: count }, (_, index) => `SAY: line ${index}`);
 
-describe("a stream", () => {
-  test("tells everything once and in order through fifty cuts", { timeout: 60_000 }, async () => {
-    const run = await world.create(Array.from({ length: 26 }, (_, index) => `RUN: echo ${index}`));
+describe("streams", () => {
+  test("return all events once and in order after 50 lost connections", { timeout: 90_000 }, async () => {
+    const run = await installation.create(Array.from({ length: 26 }, (_, index) => `RUN: echo ${index}`));
     proxy.set([
       { kind: "cut_stream", after_events: 1, times: 25 },
       { kind: "cut_stream", after_events: 2, times: 25, clean: true },
     ]);
     const seen: number[] = [];
     for await (const event of client.runs.stream(run)) seen.push(event.seq);
-    const events = await world.events(run);
+    const events = await installation.events(run);
     expect(events.length).toBeGreaterThan(75);
     expect(seen).toEqual(events.map(({ seq }) => seq));
     expect(proxy.seen().length).toBeGreaterThan(50);
     expect(proxy.seen()[1]?.headers["last-event-id"]).toBe("1");
   });
 
-  test("follows a run while it works, through a restart of the server", { timeout: 60_000 }, async () => {
-    const run = await world.create([...says(3), "RUN: sleep 2", ...says(3)]);
+  test("follow a run through a server restart", { timeout: 90_000 }, async () => {
+    const run = await installation.create([...says(3), "RUN: sleep 2", ...says(3)]);
     proxy.set([]);
     const types: string[] = [];
     for await (const event of client.runs.stream(run)) {
       types.push(event.type);
-      if (event.type === "command.started") await world.restart();
+      if (event.type === "command.started") await installation.restart();
     }
     expect(types.at(-1)).toBe("run.succeeded");
-    expect(types).toEqual((await world.events(run)).map(({ type }) => type));
+    expect(types).toEqual((await installation.events(run)).map(({ type }) => type));
   });
 
-  test("carries the pieces of what is being said only where they are asked for", async () => {
+  test("contain deltas only on request", async () => {
     const words = async (deltas: boolean) => {
-      const run = await world.create(["RUN: sleep 0.5", "SAY: in pieces", "SLEEP: 300", "SAY: end"]);
+      const run = await installation.create(["RUN: sleep 0.5", "SAY: in pieces", "SLEEP: 300", "SAY: end"]);
       const types = new Set<string>();
       for await (const event of client.runs.stream(run, { deltas: deltas as true })) types.add(event.type);
       return types;
@@ -61,8 +61,8 @@ describe("a stream", () => {
     expect([...(await words(true))]).toContain("message.agent.delta");
   });
 
-  test("that is aborted ends with APIUserAbortError, and one that is closed without an error", async () => {
-    const run = await world.create(["SLEEP: 60000"]);
+  test("fail with APIUserAbortError when aborted, and end without an error when closed", async () => {
+    const run = await installation.create(["SLEEP: 60000"]);
     const controller = new AbortController();
     const aborted = (async () => {
       for await (const event of client.runs.stream(run, { signal: controller.signal }))
@@ -80,8 +80,8 @@ describe("a stream", () => {
     await client.runs.cancel(run);
   });
 
-  test("leaves no connection behind when it is left", async () => {
-    const run = await world.create(["SLEEP: 60000"]);
+  test("close the connection when the loop ends", async () => {
+    const run = await installation.create(["SLEEP: 60000"]);
     const before = proxy.connections();
     for await (const event of client.runs.stream(run)) if (event.seq === 3) break;
     await vi.waitUntil(() => proxy.connections() <= before);
@@ -89,9 +89,9 @@ describe("a stream", () => {
   });
 });
 
-describe("a wait", () => {
-  test("ends with its signal", async () => {
-    const run = await world.create(["SLEEP: 60000"]);
+describe("waiting", () => {
+  test("is aborted by its signal", async () => {
+    const run = await installation.create(["SLEEP: 60000"]);
     const controller = new AbortController();
     proxy.set([]);
     const wait = client.runs.wait(run, { signal: controller.signal });
@@ -101,14 +101,14 @@ describe("a wait", () => {
     await client.runs.cancel(run);
   });
 
-  test("gives a failed run, not an error: what happened is in the run", async () => {
+  test("returns a failed run without throwing", async () => {
     const run = await client.runs.createAndWait({ prompt: "FAIL: no luck" });
     expect(run).toMatchObject({ state: "FAILED", status_message: { error_code: expect.any(String) } });
   });
 });
 
-test("a worker is drained", async () => {
-  const worker = await world.worker({ slots: 1 });
+test("drains a worker", async () => {
+  const worker = await installation.worker({ slots: 1 });
   const { worker_id } = await vi.waitUntil(async () =>
     (await client.workers.list()).workers.find(({ slots }) => slots === 1),
   );
@@ -151,12 +151,12 @@ describe("server-sent events", () => {
     expect(await read(...pieces)).toEqual(messages);
   });
 
-  test("keep letters that are cut in two", async () => {
+  test("handle characters that are split between chunks", async () => {
     const bytes = new TextEncoder().encode("data: grün\n\n");
     expect(await read(bytes.slice(0, 9), bytes.slice(9))).toEqual([{ data: "grün" }]);
   });
 
-  test("are read whatever the pieces", async () => {
+  test("are independent of chunk boundaries", async () => {
     const text = "id: 1\r\ndata: ä\r\n\r\n: c\n\nid: 2\ndata: b\n\n";
     const bytes = new TextEncoder().encode(text);
     for (let size = 1; size < bytes.length; size++) {

@@ -1,40 +1,44 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { Addresses, type Exposure, readTls, requireSafe } from "./config/exposure.ts";
+import { Addresses, type Exposure, Origins, readTls, requireSafe } from "./config/exposure.ts";
 import { type ModelSettings, readModels } from "./config/models.ts";
 import { type QuotaSettings, readQuotas } from "./config/quotas.ts";
 import { type RetentionSettings, readRetention } from "./config/retention.ts";
+import { type LogFormat, logFormats } from "./logging/log-output.ts";
 
 export interface Config extends Exposure {
   port: number;
   dataDir: string;
-  /** In all, and from one address. */
+  /** Origins whose pages may call the API with a key, such as `https://app.example.com`. */
+  corsOrigins: string[];
+  /** The total limit, and the limit for one address. */
   maxConnections: number;
   maxConnectionsPerAddress: number;
-  /** Of all callers on this server, and of one key or person. */
+  /** Limits on this server: for all callers together, and for each key or user. */
   maxStreams: number;
   maxStreamsPerKey: number;
   databaseUrl?: string;
-  /** 32 bytes; made in the data folder where none is given. */
+  /** A key of 32 bytes. If absent, the server creates one in the data directory. */
   masterKey?: Buffer;
   logLevel: string;
-  /** Where a repository is that is named by owner and name alone. */
+  logFormat: LogFormat;
+  /** The Git host for repositories that are specified as `owner/name`. */
   gitHost: string;
-  /** Worker processes on this machine. */
+  /** The number of worker processes that the server starts. */
   workers: number;
-  /** Read when it is called: who only asks for the data folder need not mend a file of models first. */
+  /** Reads the model settings on demand, so that commands that need no models work with a broken models file. */
   models(): ModelSettings;
-  /** Bounds on runs that differ from the engine's own. */
-  rules: Partial<Record<keyof typeof rules, number>>;
-  /** How long and how much is kept of runs that have ended. */
+  /** Limits on runs that override the engine's defaults. */
+  policy: Partial<Record<keyof typeof policyVariables, number>>;
+  /** How long the data of finished runs is retained. */
   retention: RetentionSettings;
-  /** What callers may ask for and spend, on all servers together. */
+  /** Rate limits and budgets, enforced across all servers. */
   quotas: QuotaSettings;
-  /** With less room than this on a disk, no new work is taken. */
+  /** With less free disk space than this, the server accepts no new work. */
   minFreeBytes: number;
 }
 
-/** Flags of the command line, by the same names. They win over the environment. */
+/** Command-line flags. They take precedence over environment variables. */
 export type Flags = Partial<
   Record<
     | "host"
@@ -47,6 +51,7 @@ export type Flags = Partial<
     | "trustProxy"
     | "databaseUrl"
     | "logLevel"
+    | "logFormat"
     | "gitHost"
     | "workers"
     | "models"
@@ -60,48 +65,55 @@ const file = z
   .transform((path) => resolve(path))
   .optional();
 
-const connections = (usual: number) =>
+const positiveInteger = (defaultValue: number) =>
   z.coerce
     .number("must be a whole number above 0")
     .int("must be a whole number above 0")
     .min(1, "must be a whole number above 0")
-    .default(usual);
+    .default(defaultValue);
 
 const schema = z.object({
   host: z.string().default("127.0.0.1"),
   port: z.coerce
-    .number("must be a port")
-    .int("must be a port")
-    .min(0, "must be a port")
-    .max(65_535, "must be a port, at most 65535")
+    .number("must be a port number")
+    .int("must be a port number")
+    .min(0, "must be a port number")
+    .max(65_535, "must be a port number, at most 65535")
     .default(4_000),
   dataDir: z
     .string()
     .default(".outrider")
     .transform((path) => resolve(path)),
   publicUrl: z
-    .url({ protocol: /^https?$/, error: "must be an http or https address" })
+    .url({ protocol: /^https?$/, error: "must be an http or https URL" })
     .transform((url) => url.replace(/\/+$/, ""))
     .optional(),
   tls: z.string().optional(),
   tlsCert: file,
   tlsKey: file,
   trustProxy: Addresses,
-  maxConnections: connections(10_000),
-  maxConnectionsPerAddress: connections(1_000),
-  maxStreams: connections(5_000),
-  maxStreamsPerKey: connections(500),
+  corsOrigins: Origins,
+  maxConnections: positiveInteger(10_000),
+  maxConnectionsPerAddress: positiveInteger(1_000),
+  maxStreams: positiveInteger(5_000),
+  maxStreamsPerKey: positiveInteger(500),
   databaseUrl: z
     .string()
-    .regex(/^postgres(ql)?:\/\//, { error: "must begin with postgres://" })
+    .regex(/^postgres(ql)?:\/\//, { error: "must start with postgres://" })
     .optional(),
   masterKey: z
-    .base64("must be 32 bytes in base64; `openssl rand -base64 32` makes one")
+    .base64("must be 32 bytes in base64; create one with `openssl rand -base64 32`")
     .transform((text) => Buffer.from(text, "base64"))
-    .refine((key) => key.length === 32, "must be 32 bytes in base64; `openssl rand -base64 32` makes one")
+    .refine(
+      (key) => key.length === 32,
+      "must be 32 bytes in base64; create one with `openssl rand -base64 32`",
+    )
     .optional(),
   gitHost: z
-    .url({ protocol: /^(https|file)$/, error: "must be an https address, or a folder as file:///folder" })
+    .url({
+      protocol: /^(https|file)$/,
+      error: "must be an https URL, or a directory such as file:///srv/git",
+    })
     .transform((url) => url.replace(/\/+$/, ""))
     .default("https://github.com"),
   workers: z.coerce
@@ -115,6 +127,7 @@ const schema = z.object({
       error: "must be trace, debug, info, warn, error, fatal or silent",
     })
     .default("info"),
+  logFormat: z.enum(logFormats, { error: "must be auto, human or json" }).default("auto"),
 });
 
 const positive = (unit: number) =>
@@ -130,8 +143,8 @@ const minFree = z.coerce
   .min(0, "must be a number of megabytes, 0 or more")
   .default(256);
 
-/** Bounds on runs, in the units that their variables name. */
-const rules = {
+/** Limits on runs. The variable names contain the units; the functions convert them. */
+const policyVariables = {
   leaseMs: ["OUTRIDER_LEASE_SECONDS", positive(1_000)],
   graceMs: ["OUTRIDER_LEASE_GRACE_SECONDS", positive(1_000)],
   maxAttempts: ["OUTRIDER_MAX_ATTEMPTS", positive(1)],
@@ -140,9 +153,10 @@ const rules = {
   turnMs: ["OUTRIDER_TURN_TIMEOUT_MINUTES", positive(60_000)],
   maxSteps: ["OUTRIDER_MAX_STEPS", positive(1)],
   maxConcurrentRuns: ["OUTRIDER_MAX_CONCURRENT_RUNS", positive(1)],
+  maxBuildsPerUser: ["OUTRIDER_MAX_BUILDS_PER_USER", positive(1)],
 } as const;
 
-/** Which variable says what. Each but the master key is also a flag: secrets stay out of argument lists. */
+/** The environment variable for each setting. The master key has no flag, because other users can see arguments. */
 const variables = {
   host: "OUTRIDER_HOST",
   port: "OUTRIDER_PORT",
@@ -152,6 +166,7 @@ const variables = {
   tlsCert: "OUTRIDER_TLS_CERT",
   tlsKey: "OUTRIDER_TLS_KEY",
   trustProxy: "OUTRIDER_TRUST_PROXY",
+  corsOrigins: "OUTRIDER_CORS_ORIGINS",
   maxConnections: "OUTRIDER_MAX_CONNECTIONS",
   maxConnectionsPerAddress: "OUTRIDER_MAX_CONNECTIONS_PER_ADDRESS",
   maxStreams: "OUTRIDER_MAX_STREAMS",
@@ -159,11 +174,12 @@ const variables = {
   databaseUrl: "DATABASE_URL",
   masterKey: "OUTRIDER_MASTER_KEY",
   logLevel: "OUTRIDER_LOG_LEVEL",
+  logFormat: "OUTRIDER_LOG_FORMAT",
   gitHost: "OUTRIDER_GIT_HOST",
   workers: "OUTRIDER_WORKERS",
 } as const;
 
-/** The only reader of the process's environment. */
+/** Reads all settings. No other server module reads the process environment. */
 export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = process.env): Config {
   const read = <T>(variable: string, type: z.ZodType<T>, flag?: string): T => {
     const result = type.safeParse(flag ?? (environment[variable] || undefined));
@@ -174,14 +190,17 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     name,
     read(variable, schema.shape[name as keyof typeof variables] as z.ZodType, flags[name as keyof Flags]),
   ]);
-  const bounds = Object.entries(rules).map(([name, [variable, type]]) => [name, read(variable, type)]);
-  const given = Object.fromEntries(bounds.filter(([, value]) => value !== undefined));
+  const policyEntries = Object.entries(policyVariables).map(([name, [variable, type]]) => [
+    name,
+    read(variable, type),
+  ]);
+  const policy = Object.fromEntries(policyEntries.filter(([, value]) => value !== undefined));
   const { tls: mode, tlsCert: cert, tlsKey: key, ...rest } = Object.fromEntries(settings);
   const tls = readTls(mode, { cert, key });
   const config = {
     ...rest,
     ...(tls ? { tls } : {}),
-    rules: given,
+    policy,
     retention: readRetention(read),
     quotas: readQuotas(read),
     minFreeBytes: read("OUTRIDER_MIN_FREE_MB", minFree) * 1024 ** 2,

@@ -1,134 +1,139 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { linkAddress } from "@outrider/contract/sign-in";
-import { type Logger, type LoggerOptions, pino } from "pino";
-import { createApp } from "./api/app.ts";
-import { type Front, openFront } from "./api/front.ts";
-import { Streams } from "./api/streams.ts";
-import { loadWeb } from "./api/web.ts";
+import { signInLinkUrl } from "@outrider/contract/auth/sign-in";
+import type { Logger } from "pino";
+import { type HttpServer, openHttpServer, requireFreePort } from "./api/http/http-server.ts";
+import { loadWeb } from "./api/pages/web.ts";
+import { createApp } from "./api/pipeline/app.ts";
+import { Streams } from "./api/streams/streams.ts";
 import { isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
+import { loadOrCreateMasterKey, writePrivateFile } from "./engine/auth/master-key.ts";
+import { storeOrigin } from "./engine/auth/sign-in-links.ts";
+import { openVault } from "./engine/auth/vault.ts";
 import { openBlobs } from "./engine/blobs.ts";
-import { openBrake } from "./engine/brake.ts";
-import { Claimants } from "./engine/claimants.ts";
-import { openDeltas } from "./engine/deltas.ts";
-import { openIntake } from "./engine/intake.ts";
-import { startJanitor } from "./engine/janitor.ts";
-import { startReaper } from "./engine/leases.ts";
-import { ownMasterKey, writePrivately } from "./engine/master-key.ts";
-import { settleProviders } from "./engine/model-keys.ts";
-import { openModels } from "./engine/models.ts";
-import { startPulse } from "./engine/pulse.ts";
-import { Rates } from "./engine/rates.ts";
-import { defaultRules } from "./engine/rules.ts";
-import { openSearches } from "./engine/searches.ts";
-import { noteOrigin } from "./engine/sign-in-links.ts";
-import { Tally } from "./engine/tally.ts";
-import { openVault } from "./engine/vault.ts";
-import { openWake } from "./engine/wake.ts";
-import { openWatch } from "./engine/watch.ts";
-import { renewLocalWorkerKey, requireSameMasterKey, welcomeFirstPerson } from "./engine/welcome.ts";
-import { logOutput } from "./log-output.ts";
-import { type Db, isRemote, openDb, requireSupportedVersion } from "./store/db.ts";
-import { startEmbedded } from "./store/embedded.ts";
-import { keepLifeline } from "./store/lifeline.ts";
-import { Lines } from "./store/lines.ts";
+import { openAdmission } from "./engine/dispatch/admission.ts";
+import { startReaper } from "./engine/dispatch/reaper.ts";
+import { WaitingClaims } from "./engine/dispatch/waiting-claims.ts";
+import { WorkerAccess } from "./engine/dispatch/worker-access.ts";
+import { createListLimiter } from "./engine/limits/list-limiter.ts";
+import { Rates } from "./engine/limits/rates.ts";
+import { openDeltas } from "./engine/live/deltas.ts";
+import { openPubSub } from "./engine/live/pubsub.ts";
+import { openRunWatcher } from "./engine/live/run-watcher.ts";
+import { resolveProviders } from "./engine/models/model-keys.ts";
+import { openModels } from "./engine/models/models.ts";
+import { createFirstUser, renewLocalWorkerKey, requireSameMasterKey } from "./engine/operations/bootstrap.ts";
+import { startCleanup } from "./engine/operations/cleanup.ts";
+import { Counters } from "./engine/operations/counters.ts";
+import { startDatabaseHealth } from "./engine/operations/database-health.ts";
+import { openMaintenance } from "./engine/operations/maintenance.ts";
+import { defaultRunPolicy } from "./engine/runs/run-policy.ts";
+import { createLogger } from "./logging/logger.ts";
+import { startEmbedded } from "./postgres/embedded-postgres.ts";
+import { startConnectionWatchdog } from "./store/connection/connection-watchdog.ts";
+import { type Db, isRemote, openDb, requireSupportedVersion } from "./store/connection/db.ts";
+import { TrackedSockets } from "./store/connection/tracked-sockets.ts";
 import { migrate } from "./store/migrate.ts";
 
-const CONNECTIONS = 32;
+const POOL_SIZE = 32;
 
 export interface Server {
-  /** Where it listens, without a path. */
+  /** The URL that the server listens on, without a path. */
   origin: string;
-  /** How what runs on this machine reaches it. */
+  /** The URL for workers on this machine. */
   localOrigin: string;
-  /** Where it speaks TLS itself. */
-  certificate?: NonNullable<Front["certificate"]>;
-  /** Where the first key was written, if this start made it. */
+  /** Present if the server terminates TLS itself. */
+  certificate?: NonNullable<HttpServer["certificate"]>;
+  /** The file with the first API key, if this start created the key. */
   firstKey?: string;
-  /** The one-time link by which the first person signs in, if this start made it. */
+  /** The first user's one-time sign-in link, if this start created the user. */
   firstLink?: string;
   database: string;
-  /** Which model serves where none is named, and whose there are. */
+  /** A sentence about the default model and the providers, for the startup banner. */
   models: string;
-  /** A fresh key for the workers that are started with the server; the one before is revoked. */
+  /** Creates a key for the workers that the server starts, and revokes the previous one. */
   localWorkerKey(): Promise<string>;
-  /** Finishes requests, ends streams, then stops everything that it started. */
+  /** Logs lines of every level from now on. Before this call, a terminal shows only warnings and errors. */
+  showLog(): void;
+  /** Finishes requests, ends streams, then stops all parts of the server. */
   stop(): Promise<void>;
 }
 
-/** The composition root: everything is made here, from the bottom up, and stopped from the top down. */
+/**
+ * The composition root. Creates every part of the server, each after the parts that it depends on. `stop` stops the
+ * parts in reverse order. A start that fails halfway also stops the parts that were already created.
+ */
 export async function startServer(config: Config): Promise<Server> {
-  const tally = new Tally();
-  const log = createLogger(config, tally);
+  const counters = new Counters();
+  const { log, output } = createLogger(config, counters);
   const settings = config.models();
   const web = loadWeb();
   const stops: (() => Promise<unknown>)[] = [];
   const stop = once(async () => {
     for (const step of stops.reverse())
-      await step().catch((error) => log.error({ error }, "a part did not stop"));
+      await step().catch((error) => log.error({ error }, "failed to stop a part of the server"));
   });
   try {
+    await requireFreePort(config);
     await mkdir(config.dataDir, { recursive: true, mode: 0o711 });
     const embedded = config.databaseUrl ? undefined : await startEmbedded({ dataDir: config.dataDir, log });
     if (embedded) stops.push(() => embedded.stop());
     const database = config.databaseUrl ?? (embedded as NonNullable<typeof embedded>).connection;
-    const lines = new Lines();
-    const db = openDb(database, { connections: CONNECTIONS, lines });
+    const sockets = new TrackedSockets();
+    const db = openDb(database, { connections: POOL_SIZE, sockets });
     stops.push(() => db.end({ timeout: 5 }));
-    const claims = openDb(database, { connections: 1, lines });
+    const claims = openDb(database, { connections: 1, sockets });
     stops.push(() => claims.end({ timeout: 5 }));
     await prepareDatabase(db, log);
     await requireSupportedVersion(claims);
 
-    const vault = openVault(config.masterKey ?? (await ownMasterKey(config.dataDir)));
+    const vault = openVault(config.masterKey ?? (await loadOrCreateMasterKey(config.dataDir)));
     await requireSameMasterKey(db, vault);
     if (isRemote(database)) {
-      const line = openDb(database, { connections: 1, lines });
-      stops.push(() => line.end({ timeout: 0 }));
-      await requireSupportedVersion(line);
-      const dropped = () => tally.failed("lifeline");
-      stops.push(keepLifeline({ db: line, lines, dropped, log }).stop);
+      const watchdogDb = openDb(database, { connections: 1, sockets });
+      stops.push(() => watchdogDb.end({ timeout: 0 }));
+      await requireSupportedVersion(watchdogDb);
+      const onDropped = () => counters.failed("connection_watchdog");
+      stops.push(startConnectionWatchdog({ db: watchdogDb, sockets, onDropped, log }).stop);
     }
-    const providers = await settleProviders(db, vault, log, settings);
+    const providers = await resolveProviders(db, vault, log, settings);
     const models = openModels({ ...settings, providers });
     const { default_model_id } = models.list;
-    const inUse = Object.keys(providers).filter((name) => providers[name]?.reason === undefined);
-    log.info({ providers: inUse, default_model_id }, "models");
-    const keyFile = join(config.dataDir, "key");
-    const firstLink = await welcomeFirstPerson(db, (raw) => writePrivately(keyFile, `${raw}\n`));
+    const activeProviders = Object.keys(providers).filter((name) => providers[name]?.reason === undefined);
+    log.info({ providers: activeProviders, default_model_id }, "models configured");
 
-    // What servers tell each other may be lost, so none of it waits for the disk.
-    const openWords = (connections: number) =>
+    // Notifications between servers may be lost, so the transactions that send them need not wait for a disk flush.
+    const openPubSubDb = (connections: number) =>
       openDb(database, {
         connections,
-        lines,
-        applicationName: "outrider words",
+        sockets,
+        applicationName: "outrider pubsub",
         settings: { synchronous_commit: "off" },
       });
-    const words = openWords(2);
-    stops.push(() => words.end({ timeout: 5 }));
-    await requireSupportedVersion(words);
-    const voice = { db: words, open: () => openWords(1), tally, log };
-    const wake = await openWake(voice);
-    stops.push(() => wake.close());
-    const deltas = await openDeltas(voice);
+    const pubsubDb = openPubSubDb(2);
+    stops.push(() => pubsubDb.end({ timeout: 5 }));
+    await requireSupportedVersion(pubsubDb);
+    const pubsubOptions = { db: pubsubDb, open: () => openPubSubDb(1), counters, log };
+    const pubsub = await openPubSub(pubsubOptions);
+    stops.push(() => pubsub.close());
+    const deltas = await openDeltas(pubsubOptions);
     stops.push(() => deltas.close());
-    const watch = openWatch({ db, wake, tally, log });
-    stops.push(() => watch.close());
+    const runWatcher = openRunWatcher({ db, pubsub, counters, log });
+    stops.push(() => runWatcher.close());
     const blobs = openBlobs(join(config.dataDir, "blobs"), db);
-    const brake = await openBrake({ db, wake, tally, log });
-    stops.push(brake.stop);
-    const janitor = startJanitor({
+    const maintenance = await openMaintenance({ db, pubsub, counters, log });
+    stops.push(maintenance.stop);
+    const cleanup = startCleanup({
       db,
       blobs,
       retention: config.retention,
-      isWanted: brake.takesWrites,
-      tally,
+      isEnabled: maintenance.acceptsWrites,
+      counters,
       log,
     });
-    stops.push(janitor.stop);
-    const intake = await openIntake({
+    stops.push(cleanup.stop);
+    const admission = await openAdmission({
       folders: {
         data: config.dataDir,
         blobs: blobs.folder,
@@ -136,62 +141,79 @@ export async function startServer(config: Config): Promise<Server> {
       },
       minFreeBytes: config.minFreeBytes,
       ...(embedded ? { relieve: () => db`checkpoint` } : {}),
-      brake,
+      maintenance,
       log,
     });
-    stops.push(intake.stop);
-    const pulse = startPulse(db, log);
-    stops.push(pulse.stop);
+    stops.push(admission.stop);
+    const databaseHealth = startDatabaseHealth(db, log);
+    stops.push(databaseHealth.stop);
     const rates = new Rates(db);
-    stops.push(async () => rates.close());
-    const rules = { ...defaultRules, ...config.rules };
-    const reaper = startReaper(db, rules, { log, wake, tally });
+    stops.push(() => rates.close());
+    const policy = { ...defaultRunPolicy, ...config.policy };
+    const reaper = startReaper(db, policy, { log, pubsub, counters });
     stops.push(reaper.stop);
     const stopping = new AbortController();
-    const front = await openFront({ config, isProxy: isWithin(config.trustProxy), log });
-    stops.push(async () => front.close());
+    const httpServer = await openHttpServer({ config, isProxy: isWithin(config.trustProxy), log });
+    stops.push(async () => httpServer.close());
     const services = {
       db,
       claims,
-      claimants: new Claimants(),
+      waitingClaims: new WaitingClaims(),
+      workerAccess: new WorkerAccess(),
       vault,
       models,
-      rules,
+      policy,
       gitHost: config.gitHost,
-      watch,
-      wake,
+      runWatcher,
+      pubsub,
       deltas,
       blobs,
-      intake,
-      pulse,
+      admission,
+      databaseHealth,
       rates,
       quotas: config.quotas,
       retention: config.retention,
       minFreeBytes: config.minFreeBytes,
-      brake,
-      tally,
-      origin: front.origin,
-      searches: openSearches(),
-      streams: new Streams({ most: config.maxStreams, mostEach: config.maxStreamsPerKey }, stopping.signal),
+      maintenance,
+      counters,
+      origin: httpServer.origin,
+      listLimiter: createListLimiter(),
+      streams: new Streams(
+        { max: config.maxStreams, maxPerCaller: config.maxStreamsPerKey },
+        stopping.signal,
+      ),
       stopping: stopping.signal,
     };
-    const app = createApp({ services, front, web, trustProxy: config.trustProxy, log });
+    const app = createApp({
+      services,
+      httpServer,
+      web,
+      trustProxy: config.trustProxy,
+      corsOrigins: config.corsOrigins,
+      log,
+    });
     stops.push(() => app.close());
     stops.push(async () => stopping.abort());
-    await front.listen(app);
-    await noteOrigin(db, front.origin());
-    const { certificate } = front;
+    await httpServer.listen(app);
+    await storeOrigin(db, httpServer.origin());
+    // Comes last: if anything above fails, the next start is still the first one, and prints the sign-in link.
+    const keyFile = join(config.dataDir, "key");
+    const firstLink = await createFirstUser(db, (raw) => writePrivateFile(keyFile, `${raw}\n`));
+    const { certificate } = httpServer;
     return {
-      origin: front.listening(),
-      localOrigin: front.localOrigin(),
+      origin: httpServer.listenUrl(),
+      localOrigin: httpServer.localOrigin(),
       ...(certificate ? { certificate } : {}),
-      database: embedded ? `PostgreSQL 18 in ${config.dataDir}` : "PostgreSQL of DATABASE_URL",
+      database: embedded ? `PostgreSQL 18 in ${config.dataDir}` : "PostgreSQL at DATABASE_URL",
       models:
-        inUse.length > 0
-          ? `${default_model_id} if a run names none; providers: ${inUse.join(", ")}`
-          : "scripted, which is not an LLM; docs/models.md says how to configure one",
+        activeProviders.length > 0
+          ? `${default_model_id} by default; providers: ${activeProviders.join(", ")}`
+          : "scripted only, which is not an LLM; see docs/models.md to connect one",
       localWorkerKey: () => renewLocalWorkerKey(db),
-      ...(firstLink ? { firstKey: keyFile, firstLink: linkAddress(front.origin(), firstLink.token) } : {}),
+      showLog: () => output.endQuietStart(),
+      ...(firstLink
+        ? { firstKey: keyFile, firstLink: signInLinkUrl(httpServer.origin(), firstLink.token) }
+        : {}),
       stop,
     };
   } catch (error) {
@@ -203,44 +225,7 @@ export async function startServer(config: Config): Promise<Server> {
 async function prepareDatabase(db: Db, log: Logger) {
   await requireSupportedVersion(db);
   const applied = await migrate(db);
-  if (applied.length > 0) log.info({ applied }, "the database is up to date");
-}
-
-/** Lines never hold a key, a secret or a prompt: errors of the database are cut to what cannot quote a row. */
-function createLogger({ logLevel }: Config, tally: Tally): Logger {
-  const options: LoggerOptions = {
-    level: logLevel,
-    base: { pid: process.pid },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    serializers: { error: describeError },
-    hooks: {
-      logMethod(line, method, level) {
-        tally.logged(level);
-        method.apply(this, line);
-      },
-    },
-  };
-  return pino(
-    options,
-    logOutput().on("drop", () => tally.dropped++),
-  );
-}
-
-function describeError(error: unknown) {
-  if (!(error instanceof Error)) return { type: typeof error };
-  const { name, message, stack = "" } = error;
-  const { code, table_name, constraint_name } = error as {
-    code?: string;
-    table_name?: string;
-    constraint_name?: string;
-  };
-  const frames = stack
-    .split("\n")
-    .filter((line) => /^\s+at /.test(line))
-    .join("\n");
-  return name === "PostgresError"
-    ? { name, code, table_name, constraint_name, frames }
-    : { name, message, code, frames };
+  if (applied.length > 0) log.info({ applied }, "database migrated");
 }
 
 function once<T>(work: () => Promise<T>): () => Promise<T> {

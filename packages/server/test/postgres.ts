@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import type { TestProject } from "vitest/node";
-import type { PostgresConnection } from "../src/store/db.ts";
-import { type EmbeddedPostgres, startEmbedded } from "../src/store/embedded.ts";
+import { type EmbeddedPostgres, startEmbedded } from "../src/postgres/embedded-postgres.ts";
+import type { PostgresConnection } from "../src/store/connection/db.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -16,12 +16,13 @@ let dataDir: string;
 let postgres: EmbeddedPostgres | undefined;
 
 /**
- * One real PostgreSQL for the whole round; each suite makes a database of its own in it. Another major than our own is
- * tried with OUTRIDER_TEST_POSTGRES=postgres://superuser:password@/postgres?host=/folder, where its socket .s.PGSQL.5432 is.
+ * Starts one real PostgreSQL for the whole test run. Each suite creates its own database in it. To test another major
+ * version, set OUTRIDER_TEST_POSTGRES=postgres://superuser:password@/postgres?host=/folder, where /folder contains the
+ * socket .s.PGSQL.5432.
  */
 export async function setup(project: TestProject) {
-  const other = process.env.OUTRIDER_TEST_POSTGRES;
-  if (other) return project.provide("postgres", connectionOf(other));
+  const external = process.env.OUTRIDER_TEST_POSTGRES;
+  if (external) return project.provide("postgres", connectionOf(external));
   dataDir = await mkdtemp(join(tmpdir(), "outrider-test-"));
   postgres = await startEmbedded({ dataDir, log: pino({ level: "silent" }) });
   project.provide("postgres", postgres.connection);

@@ -10,12 +10,12 @@ const masterKey = { OUTRIDER_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") 
 
 export interface TwoServers {
   first: TestServer;
-  /** Where to reach each of them. */
+  /** The base URL of each server. */
   bases: [string, string];
   stop(): Promise<void>;
 }
 
-/** Two servers with the same settings before one database. */
+/** Starts two servers with the same settings on one database. */
 export async function twoServers(settings: Record<string, string> = {}): Promise<TwoServers> {
   const first = await testServer({ ...masterKey, ...settings });
   const folder = await mkdtemp(join(tmpdir(), "outrider-test-"));

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { readConfig } from "../src/config.ts";
-import { addPerson } from "../src/engine/welcome.ts";
+import { addUser } from "../src/engine/operations/bootstrap.ts";
 import { startServer } from "../src/main.ts";
-import { type Db, openDb } from "../src/store/db.ts";
+import { type Db, openDb } from "../src/store/connection/db.ts";
 
 export interface Reply {
   status: number;
   headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   body: any;
   text: string;
 }
@@ -33,13 +33,13 @@ export interface TestServer {
   dataDir: string;
   db: Db;
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
-  person(email: string, role?: "admin" | "member"): Promise<string>;
+  user(email: string, role?: "admin" | "member"): Promise<string>;
   stop(options?: { keepDatabase: boolean }): Promise<void>;
-  /** For who kept the database to look at what the server left in it. */
+  /** Drops the database after `stop({ keepDatabase: true })`. */
   drop(): Promise<void>;
 }
 
-/** A database of its own in the round's PostgreSQL, by its address. */
+/** Creates a database in the PostgreSQL of this test run and returns its URL. */
 export async function testDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const postgres = inject("postgres");
   const name = `test_${randomBytes(6).toString("hex")}`;
@@ -55,7 +55,7 @@ export async function testDatabase(): Promise<{ url: string; drop(): Promise<voi
   };
 }
 
-/** The real service on a database of its own, spoken to over HTTP. */
+/** Starts the real service on its own database. Tests call it over HTTP. */
 export async function testServer(settings: Record<string, string> = {}): Promise<TestServer> {
   const database = await testDatabase();
   const dataDir = settings.OUTRIDER_DATA_DIR ?? (await mkdtemp(join(tmpdir(), "outrider-test-")));
@@ -106,8 +106,8 @@ export async function testServer(settings: Record<string, string> = {}): Promise
         text,
       };
     },
-    person: (email, role = "member") =>
-      addPerson(db, { email, display_name: email.split("@")[0] as string, role }),
+    user: (email, role = "member") =>
+      addUser(db, { email, display_name: email.split("@")[0] as string, role }),
     async stop({ keepDatabase } = { keepDatabase: false }) {
       await server.stop();
       if (!keepDatabase) await drop();

@@ -1,10 +1,11 @@
-// Before the first paint, so that nobody in the dark sees a white flash. A file of its own: no inline script is allowed.
+// Sets the theme before the first paint, so that a dark theme does not flash white. This is a separate file because the
+// content security policy forbids inline scripts.
 (() => {
   let chosen = null;
   try {
     chosen = localStorage.getItem("outrider.theme");
   } catch {
-    // Storage may be switched off; the system's choice is fine then.
+    // Where storage is disabled, the system preference applies.
   }
   const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.theme = dark ? "dark" : "light";

@@ -1,6 +1,6 @@
 import { Outrider } from "@outrider/sdk";
 
-/** The same client that everybody has; the cookie says who asks. */
+/** The public SDK client. The session cookie authenticates its requests. */
 export const outrider = new Outrider({
   apiKey: null,
   baseURL: `${location.origin}/api/v1`,

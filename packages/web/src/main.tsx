@@ -1,4 +1,5 @@
 import "./theme.css";
+import "@outrider/contract/without-eval";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";

@@ -1,16 +1,11 @@
+import { signInPath } from "@outrider/contract/auth/sign-in-path";
 import { APIStatusError, AuthenticationError, type ListRunsParams } from "@outrider/sdk";
 import { MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import { outrider } from "./api.ts";
 
-/** Where a signed-out reader signs in, and comes back to what was asked for. */
-export function signInAddress({ pathname, search, hash }: Location = location): string {
-  const next = pathname + search + hash;
-  return next === "/" ? "/login" : `/login?next=${encodeURIComponent(next)}`;
-}
-
 export const queryClient: QueryClient = new QueryClient({
   mutationCache: new MutationCache({
-    // Who is refused because something is stopped sees at once what it is.
+    // If maintenance mode rejects a request, the banner is refreshed at once.
     onError(error) {
       if (error instanceof APIStatusError && error.code === "resource_unavailable")
         void queryClient.invalidateQueries(queries.installation());
@@ -19,25 +14,26 @@ export const queryClient: QueryClient = new QueryClient({
   queryCache: new QueryCache({
     onError(error) {
       if (error instanceof AuthenticationError && location.pathname !== "/login")
-        location.assign(signInAddress());
+        location.assign(signInPath(location.pathname + location.search + location.hash));
     },
   }),
-  // The client has tried again already where that may help.
+  // The SDK client has already retried where that could help.
   defaultOptions: { queries: { retry: false, staleTime: 10_000 } },
 });
 
-/** Every question the pages ask, with the name that its answer is kept by. Writers invalidate by the same name. */
+/** Defines all of the app's queries and their cache keys. Mutations invalidate by the same keys. */
 export const queries = {
   me: () => queryOptions({ queryKey: ["me"], queryFn: () => outrider.me.get(), staleTime: 60_000 }),
-  /** Asked again and again while somebody looks: no try of it is worth a second. */
+  /** This query is polled while the page is visible, so a failed request is not retried. */
   installation: () =>
     queryOptions({
       queryKey: ["installation"],
       queryFn: () => outrider.installation.get({ maxRetries: 0 }),
     }),
-  /** Of admins. */
-  brake: () => queryOptions({ queryKey: ["installation", "brake"], queryFn: () => outrider.brake.get() }),
-  /** A short list: one page, no more. */
+  /** Only admins may use this query. */
+  maintenance: () =>
+    queryOptions({ queryKey: ["installation", "maintenance"], queryFn: () => outrider.maintenance.get() }),
+  /** Fetches a single page. */
   runs: (filter: ListRunsParams) =>
     queryOptions({
       queryKey: ["runs", "short", filter],
@@ -71,10 +67,10 @@ export const queries = {
   identities: () =>
     queryOptions({
       queryKey: ["identities"],
-      queryFn: async () => (await outrider.identities.list()).identities,
+      queryFn: async () => (await outrider.identities.list()).agents,
     }),
-  people: () =>
-    queryOptions({ queryKey: ["people"], queryFn: async () => (await outrider.people.list()).people }),
+  users: () =>
+    queryOptions({ queryKey: ["users"], queryFn: async () => (await outrider.users.list()).users }),
   keys: () => queryOptions({ queryKey: ["keys"], queryFn: async () => (await outrider.keys.list()).keys }),
   workers: () =>
     queryOptions({

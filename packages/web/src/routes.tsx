@@ -8,13 +8,13 @@ import {
 import { readHomeSearch } from "./pages/home/search.ts";
 import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
-import { PageTrouble } from "./pages/page-trouble.tsx";
+import { PageError } from "./pages/page-error.tsx";
 import { readSearch } from "./pages/runs/search.ts";
 import { tabOf } from "./pages/session/tab.ts";
 import { readSettingsSearch } from "./pages/settings/search.ts";
 import { Frame } from "./shell/frame.tsx";
 
-/** The table of pages. Each is fetched when it is first opened. */
+/** Defines the routes. Each page's code is loaded when the page is first opened. */
 const root = createRootRoute({
   component: Outlet,
   notFoundComponent: NotFound,
@@ -144,7 +144,7 @@ const pages = [
 
 export const router = createRouter({
   routeTree: root.addChildren([login, shared, frame.addChildren(pages)]),
-  defaultErrorComponent: PageTrouble,
+  defaultErrorComponent: PageError,
   defaultPreload: "intent",
   scrollRestoration: true,
 });

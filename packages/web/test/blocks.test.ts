@@ -2,7 +2,7 @@ import type { NewEvent } from "@outrider/contract/event";
 import type { RunEvent } from "@outrider/sdk";
 import { describe, expect, test } from "vitest";
 import { Blocks } from "../src/pages/session/log/blocks.ts";
-import { Bodies } from "../src/pages/session/log/bodies.ts";
+import { EventCache } from "../src/pages/session/log/event-cache.ts";
 
 function log(...events: NewEvent[]): RunEvent[] {
   return events.map((event, index) => ({
@@ -35,8 +35,8 @@ const finished = (command_id: string, exit_code: number): NewEvent => ({
 });
 const said = (text: string): NewEvent => ({ type: "message.agent", data: { text } });
 
-describe("the blocks of a log", () => {
-  test("keep commands apart that ran at the same time", () => {
+describe("Blocks", () => {
+  test("separates commands that ran concurrently", () => {
     const blocks = read(
       log(
         started("a"),
@@ -55,15 +55,15 @@ describe("the blocks of a log", () => {
     expect(blocks.at(5)).toBe(1);
   });
 
-  test("know a command whose end was never told", () => {
+  test("marks a command without a final event as interrupted", () => {
     const blocks = read(
       log(started("a"), { type: "run.recovering", data: { reason: "worker lost" } }, started("a")),
     );
-    expect([blocks.isOpen(0), blocks.isLost(0)]).toEqual([false, true]);
+    expect([blocks.isOpen(0), blocks.isInterrupted(0)]).toEqual([false, true]);
     expect(blocks.isOpen(2)).toBe(true);
   });
 
-  test("leave out a call whose effect is told elsewhere, unless it failed", () => {
+  test("marks a tool call as redundant if another event shows its effect, unless it failed", () => {
     const call = (call_id: string): NewEvent => ({
       type: "tool.called",
       data: { call_id, tool: "write_file", input: {} },
@@ -79,21 +79,21 @@ describe("the blocks of a log", () => {
         },
       ),
     );
-    expect([blocks.isQuiet(0), blocks.isQuiet(1)]).toEqual([true, false]);
+    expect([blocks.isRedundant(0), blocks.isRedundant(1)]).toEqual([true, false]);
   });
 
-  test("do not say the last words of a run twice", () => {
+  test("detects a final text that repeats the last message", () => {
     const blocks = read(log(said("Done."), { type: "run.succeeded", data: { text: "Done." } }));
-    expect(blocks.isSaidBefore(1)).toBe(true);
+    expect(blocks.repeatsLastMessage(1)).toBe(true);
   });
 });
 
-describe("the words of blocks", () => {
-  test("are fetched for who looks, and a bounded number is kept", async () => {
+describe("EventCache", () => {
+  test("fetches requested blocks and keeps a bounded number of events", async () => {
     const events = log(...Array.from({ length: 20_000 }, (_, n) => said(`Step ${n}`)));
     const asked: number[] = [];
     const blocks = new Blocks();
-    const bodies = new Bodies(
+    const cache = new EventCache(
       {
         async page(after, limit) {
           asked.push(after);
@@ -105,17 +105,17 @@ describe("the words of blocks", () => {
     );
     for (const event of events) {
       blocks.add(event);
-      bodies.add(event);
+      cache.add(event);
     }
-    const kept = events.filter((_, block) => bodies.has(block)).length;
+    const kept = events.filter((_, block) => cache.has(block)).length;
     expect(kept).toBeLessThanOrEqual(2_400);
-    expect(bodies.has(19_999)).toBe(true);
-    expect(bodies.events(7)).toBeUndefined();
-    const told = new Promise<void>((resolve) => bodies.subscribe(resolve));
-    const forget = bodies.want(7);
+    expect(cache.has(19_999)).toBe(true);
+    expect(cache.events(7)).toBeUndefined();
+    const told = new Promise<void>((resolve) => cache.subscribe(resolve));
+    const forget = cache.request(7);
     await told;
     forget();
-    expect(bodies.events(7)).toEqual([events[7]]);
+    expect(cache.events(7)).toEqual([events[7]]);
     expect(asked).toEqual([0]);
   });
 });

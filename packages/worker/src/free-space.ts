@@ -1,65 +1,66 @@
 import { statfs } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
+import type { Log } from "./log.ts";
 
-const AGAIN_MS = 2_000;
-/** Other runs end meanwhile, and their sandboxes go. */
-const PATIENCE_MS = 60_000;
+const RETRY_MS = 2_000;
+/** Within this time, other runs usually end, and removing their sandboxes frees space. */
+const MAX_WAIT_MS = 60_000;
 
 interface FreeSpaceOptions {
   folder: string;
   minFreeBytes: number;
-  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
-  patienceMs?: number;
+  log: Pick<Log, "info" | "warn">;
+  maxWaitMs?: number;
 }
 
-/** What is free on the disk of the worker, where sandboxes lie and files wait to be sent. */
+/** Watches the free space on the worker's disk, which stores sandboxes and files to upload. */
 export class FreeSpace {
-  private readonly options: FreeSpaceOptions;
-  /** As it was when somebody last looked. */
-  isShort = false;
+  readonly #options: FreeSpaceOptions;
+  /** The result of the last check. */
+  isLow = false;
 
   constructor(options: FreeSpaceOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
-  /** Whether there is room for one more run. Whoever looks after the worker is told of each change, once. */
+  /** Returns whether there is space for another run. Logs only changes. */
   async isEnough(): Promise<boolean> {
-    const { folder, minFreeBytes, log } = this.options;
+    const { folder, minFreeBytes, log } = this.#options;
     const free = await freeBytes(folder);
-    const isShort = free !== undefined && free < minFreeBytes;
-    if (isShort !== this.isShort) {
-      this.isShort = isShort;
-      if (isShort)
+    const isLow = free !== undefined && free < minFreeBytes;
+    if (isLow !== this.isLow) {
+      this.isLow = isLow;
+      if (isLow)
         log.warn(
           { folder, free_bytes: free, min_free_bytes: minFreeBytes },
-          "the disk is short of space: no new runs are taken",
+          "disk space low, not accepting new runs",
         );
-      else log.info({ folder, free_bytes: free }, "there is room again: new runs are taken");
+      else log.info({ folder, free_bytes: free }, "disk space recovered, accepting new runs");
     }
-    return !isShort;
+    return !isLow;
   }
 
-  /** Work that writes to the disk, tried again for a while where that is full. */
-  async patiently<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { patienceMs = PATIENCE_MS, folder, log } = this.options;
-    for (const deadline = performance.now() + patienceMs; ; ) {
+  /** Runs work that writes to the disk. If the disk is full, retries until `maxWaitMs` has passed. */
+  async retryWhileFull<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { maxWaitMs = MAX_WAIT_MS, folder, log } = this.#options;
+    for (const deadline = performance.now() + maxWaitMs; ; ) {
       try {
         return await work();
       } catch (error) {
         if (!isOutOfSpace(error)) throw error;
-        log.warn({ folder }, "the disk is full: the files of a run cannot be stored");
-        if (performance.now() > deadline) throw new Failure("resource_unavailable", diskIsFull);
-        await pause(AGAIN_MS, undefined, { signal });
+        log.warn({ folder }, "disk full, failed to store run files");
+        if (performance.now() > deadline) throw new Failure("resource_unavailable", DISK_FULL_MESSAGE);
+        await pause(RETRY_MS, undefined, { signal });
       }
     }
   }
 }
 
-const diskIsFull =
-  "The worker's disk is full: the files of this turn could not be stored. Its operator makes room on it.";
+const DISK_FULL_MESSAGE =
+  "The worker's disk is full: the files of this turn could not be stored. The worker's operator must free disk space.";
 
-/** On the disk where a folder lies; undefined where nobody can tell. */
+/** Returns the free bytes on the folder's disk, or undefined if they cannot be determined. */
 export async function freeBytes(folder: string): Promise<number | undefined> {
   const disk = await statfs(folder).catch(() => undefined);
   return disk && disk.bavail * disk.bsize;

@@ -1,4 +1,4 @@
-"""Makes the synchronous client out of the asynchronous one, so that the two cannot differ."""
+"""Derives the synchronous client from the asynchronous one, so that they cannot differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RULES: list[tuple[str, str]] = [
     (r"\ba(close|read|iter_bytes|iter_text|iter_lines)\b", r"\1"),
 ]
 
-NOTE = "# Derived from _async by scripts/generate.py: change it there.\n"
+NOTE = "# Derived from _async by scripts/generate.py. Do not edit.\n"
 
 
 def derive(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Writes what follows from openapi.json and from the asynchronous client; --check tells whether it is.
+"""Generates code and docs from openapi.json and the async client. --check only verifies them.
 
 python sdks/python/scripts/generate.py [--check]
 """
@@ -19,7 +19,7 @@ from spec import ROOT, read_spec
 PYTHON = Path(__file__).resolve().parents[1]
 PACKAGE = PYTHON / "src" / "outrider"
 
-KEPT = {"paginate.py"}
+HAND_WRITTEN = {"paginate.py"}
 """Written by hand for both clients."""
 
 
@@ -32,7 +32,9 @@ def generate() -> dict[Path, str]:
     for name, text in write_resources(spec).items():
         written[PACKAGE / "_async" / "resources" / name] = text
     formatted = {path: tidy(path, text) for path, text in written.items()}
-    source = {path: path.read_text() for path in (PACKAGE / "_async").glob("*.py") if path.name not in KEPT}
+    source = {
+        path: path.read_text() for path in (PACKAGE / "_async").glob("*.py") if path.name not in HAND_WRITTEN
+    }
     source |= {path: text for path, text in formatted.items() if "_async" in path.parts}
     for path, text in source.items():
         own = PACKAGE / "_sync" / path.relative_to(PACKAGE / "_async")
@@ -58,9 +60,9 @@ def tidy(path: Path, text: str) -> str:
 
 
 def stale(written: dict[Path, str]) -> list[Path]:
-    """What is there and was not written: an operation that is gone, a file that was renamed."""
+    """Returns generated files that are out of date, such as those of removed operations."""
     made = [*(PACKAGE / "_sync").rglob("*.py"), *(PACKAGE / "_async" / "resources").glob("*.py")]
-    return [path for path in made if path not in written and path.name not in KEPT]
+    return [path for path in made if path not in written and path.name not in HAND_WRITTEN]
 
 
 def main(args: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Which resource and method each operation is, read from the one table that all clients share."""
+"""Reads the resource and method of each operation from the table that all clients share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TABLE = ROOT / "e2e" / "clients" / "operations.ts"
 
 
 def read_names(spec: Spec) -> tuple[dict[str, str], dict[str, str]]:
-    """The names of the operations, and of the streams that some of them can be."""
+    """Names of operations and of their streams."""
     operations, streams = (read_record(name) for name in ("operations", "streams"))
     missing = [operation.id for operation in spec.operations if operation.id not in operations]
     unnamed = [

@@ -1,4 +1,4 @@
-"""openapi.json, as the generators read it."""
+"""Reads openapi.json for the generators."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Operation:
     path_params: list[str]
     query: list[Schema]
     body: str | None
-    """The name of the body's schema."""
+    """Name of the body schema."""
     answer: str | None
-    """The name of the answer's schema, where it answers with JSON of a known form."""
+    """Name of the response schema, for JSON responses."""
     media: list[str]
-    """What it can answer with."""
+    """Media types of the response."""
     is_resumable: bool
 
 
@@ -46,7 +46,41 @@ def read_spec(path: Path = ROOT / "openapi.json") -> Spec:
         for address, methods in document["paths"].items()
         for method, raw in methods.items()
     ]
-    return Spec(document["components"]["schemas"], operations, document["info"]["version"])
+    return Spec(without_nulls(document["components"]["schemas"]), operations, document["info"]["version"])
+
+
+def without_nulls(schemas: dict[str, Schema]) -> dict[str, Schema]:
+    """Removes null from the schemas of requests, where it means the same as an absent field.
+
+    A component that then equals the one for responses, such as `RunLimitsInput`, is merged with it.
+    """
+    plain: dict[str, Schema] = json.loads(json.dumps(schemas), object_hook=drop_null)
+    merged = [
+        name
+        for name in plain
+        if name.endswith("Input") and plain[name] == plain.get(name.removesuffix("Input"))
+    ]
+    text = json.dumps({name: schema for name, schema in plain.items() if name not in merged})
+    for name in merged:
+        text = text.replace(
+            f'"#/components/schemas/{name}"', f'"#/components/schemas/{name.removesuffix("Input")}"'
+        )
+    result: dict[str, Schema] = json.loads(text)
+    return result
+
+
+def drop_null(node: Schema) -> Schema:
+    """Handles only keywords whose value is a list, because a field can also be named `type`."""
+    if isinstance(node.get("type"), list):
+        types: list[str] = node["type"]
+        (kind,) = (each for each in types if each != "null")
+        return {**node, "type": kind}
+    variants: list[Schema] = node["anyOf"] if isinstance(node.get("anyOf"), list) else []
+    if {"type": "null"} in variants:
+        rest = {key: value for key, value in node.items() if key != "anyOf"}
+        others = [each for each in variants if each != {"type": "null"}]
+        return {**rest, **others[0]} if len(others) == 1 else {**rest, "anyOf": others}
+    return node
 
 
 def read_operation(shared: dict[str, Schema], method: str, path: str, raw: Schema) -> Operation:
@@ -87,7 +121,7 @@ def is_object(schema: Schema) -> bool:
 
 
 def reachable(spec: Spec, names: set[str]) -> set[str]:
-    """The schemas that these ones use, and they themselves."""
+    """Returns these schemas and all schemas that they use."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:

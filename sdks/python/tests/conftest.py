@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from stage import Proxy
+from support import Proxy
 
 from outrider import AsyncOutrider, Outrider
 
@@ -25,24 +25,24 @@ def remote() -> Iterator[Proxy]:
 
 @pytest.fixture
 def proxy(remote: Proxy) -> Proxy:
-    """Without faults, and with nothing seen."""
+    """The proxy without faults and without recorded requests."""
     remote.faults()
     return remote
 
 
 @pytest.fixture(params=["sync", "async"])
 async def client(request: pytest.FixtureRequest, proxy: Proxy) -> AsyncIterator[Any]:
-    """Speaks through the proxy. With `done` and `items` one test is about both kinds."""
+    """A client of each kind that sends requests through the proxy. `resolve` and `collect` work with both."""
     if request.param == "sync":
         with Outrider(api_key=KEY, base_url=proxy.base_url) as client:
             yield client
     else:
-        async with AsyncOutrider(api_key=KEY, base_url=proxy.base_url) as other:
-            yield other
+        async with AsyncOutrider(api_key=KEY, base_url=proxy.base_url) as async_client:
+            yield async_client
 
 
 @pytest.fixture
 def direct() -> Iterator[Outrider]:
-    """Past the proxy."""
+    """A client that bypasses the proxy."""
     with Outrider(api_key=KEY, base_url=f"{SERVER}/api/v1") as client:
         yield client

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from stage import Proxy, done, problem
+from support import Proxy, problem, resolve
 
 import outrider
 from outrider import APIError, APIStatusError, Outrider
@@ -24,45 +24,45 @@ CLASSES = {
 
 
 @pytest.mark.parametrize(("status", "kind"), CLASSES.items())
-async def test_each_status_has_its_class(
+async def test_each_status_has_its_error_class(
     client: Any, proxy: Proxy, status: int, kind: type[APIStatusError]
 ) -> None:
     proxy.faults({"kind": "answer", "status": status, "body": problem(status, "conflict")})
     with pytest.raises(APIStatusError) as error:
-        await done(client.models.list(max_retries=0))
+        await resolve(client.models.list(max_retries=0))
     assert type(error.value) is kind
     assert error.value.status_code == status
     assert error.value.code == "conflict"
     assert error.value.trace_id == "0123"
-    assert [(e.pointer, e.message) for e in error.value.errors] == [("/prompt", "is missing")]
-    assert "/prompt: is missing" in str(error.value)
+    assert [(e.pointer, e.message) for e in error.value.errors] == [("/prompt", "is required")]
+    assert "/prompt: is required" in str(error.value)
 
 
-async def test_what_the_service_refuses_is_told_with_the_member(client: Any) -> None:
+async def test_a_rejected_request_names_the_field(client: Any) -> None:
     with pytest.raises(outrider.BadRequestError) as error:
-        await done(client.runs.create(prompt="SAY: hello", extra_body={"prompd": 1}))
+        await resolve(client.runs.create(prompt="SAY: hello", extra_body={"prompd": 1}))
     assert error.value.code == "invalid_request"
     assert "prompd" in str(error.value)
 
 
-async def test_an_answer_of_something_else_is_no_riddle(client: Any, proxy: Proxy) -> None:
+async def test_a_response_from_another_server_is_explained(client: Any, proxy: Proxy) -> None:
     proxy.faults({"kind": "answer", "status": 502, "body": "<h1>Bad gateway</h1>"})
     with pytest.raises(outrider.InternalServerError) as error:
-        await done(client.models.list(max_retries=0))
+        await resolve(client.models.list(max_retries=0))
     assert error.value.code is None
     assert "Bad gateway" in str(error.value)
     proxy.faults({"kind": "answer", "status": 200, "body": "<h1>Welcome</h1>"})
-    with pytest.raises(APIError, match="is base_url the API's address"):
-        await done(client.models.list())
+    with pytest.raises(APIError, match="Check that base_url is the URL of the API"):
+        await resolve(client.models.list())
 
 
-async def test_a_redirect_says_where_to(client: Any, proxy: Proxy) -> None:
+async def test_a_redirect_names_its_target(client: Any, proxy: Proxy) -> None:
     proxy.faults({"kind": "answer", "status": 301, "headers": {"location": "https://elsewhere.example/"}})
-    with pytest.raises(APIStatusError, match=r"https://elsewhere\.example/: set base_url"):
-        await done(client.models.list())
+    with pytest.raises(APIStatusError, match=r"https://elsewhere\.example/\. Set base_url"):
+        await resolve(client.models.list())
 
 
-async def test_a_wrong_key_is_an_authentication_error(proxy: Proxy) -> None:
+async def test_a_wrong_key_raises_an_authentication_error(proxy: Proxy) -> None:
     with Outrider(api_key="orp_wrong", base_url=proxy.base_url) as client:
         with pytest.raises(outrider.AuthenticationError) as error:
             client.me.get()
@@ -70,13 +70,13 @@ async def test_a_wrong_key_is_an_authentication_error(proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize("segment", ["", ".", ".."])
-async def test_an_empty_id_never_becomes_another_call(client: Any, proxy: Proxy, segment: str) -> None:
-    with pytest.raises(ValueError, match="cannot be"):
-        await done(client.runs.delete(segment))
-    assert proxy.seen() == []
+async def test_an_empty_id_never_calls_another_operation(client: Any, proxy: Proxy, segment: str) -> None:
+    with pytest.raises(ValueError, match="must not be"):
+        await resolve(client.runs.delete(segment))
+    assert proxy.requests() == []
 
 
-async def test_an_id_stays_one_segment_whatever_it_holds(client: Any, proxy: Proxy) -> None:
+async def test_an_id_is_always_one_path_segment(client: Any, proxy: Proxy) -> None:
     with pytest.raises(APIStatusError):
-        await done(client.runs.get("a/../b?c#d"))
-    assert proxy.seen()[0]["path"] == "/api/v1/agent/runs/a%2F..%2Fb%3Fc%23d"
+        await resolve(client.runs.get("a/../b?c#d"))
+    assert proxy.requests()[0]["path"] == "/api/v1/agent/runs/a%2F..%2Fb%3Fc%23d"

@@ -1,4 +1,4 @@
-"""Every operation of openapi.json, called through both clients and seen by the proxy."""
+"""Calls every operation of openapi.json through both clients and checks the requests at the proxy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stage import Proxy, done
+from support import Proxy, resolve
 
 from outrider import APIStatusError, AsyncOutrider, Outrider
 
@@ -20,7 +20,7 @@ from spec import Operation, read_spec
 
 SPEC = read_spec()
 NAMES, STREAMS = read_names(SPEC)
-# The other address of an operation is reached by its path.
+# An alias of an operation has no method of its own.
 OPERATIONS = [
     operation
     for index, operation in enumerate(SPEC.operations)
@@ -34,8 +34,8 @@ def method_of(client: Any, name: str) -> Any:
     return getattr(getattr(client, resource), method)
 
 
-def members_of(method: Any) -> dict[str, Any]:
-    """Something for each member that must be given."""
+def required_arguments(method: Any) -> dict[str, Any]:
+    """Returns a value for each required argument."""
     needed = [
         parameter.name
         for parameter in inspect.signature(method).parameters.values()
@@ -45,22 +45,24 @@ def members_of(method: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
-async def test_an_operation_is_called_where_openapi_says(
+async def test_an_operation_sends_the_method_and_path_in_openapi_json(
     client: Any, proxy: Proxy, operation: Operation
 ) -> None:
     method = method_of(client, NAMES[operation.id])
     try:
-        await done(method(*[ID for _ in operation.path_params], max_retries=0, **members_of(method)))
+        await resolve(
+            method(*[ID for _ in operation.path_params], max_retries=0, **required_arguments(method))
+        )
     except APIStatusError as error:
-        # There is nothing under that id; but the service knew the address and understood the rest.
+        # The ID does not exist, but the server knows the path and accepts the rest of the request.
         assert error.code in ("resource_not_found", "invalid_request", "conflict"), error
-    [seen] = proxy.seen()
+    [request] = proxy.requests()
     expected = re.sub(r"{\w+}", ID, operation.path)
-    assert (seen["method"], seen["path"]) == (operation.method, f"/api/v1{expected}")
-    assert ("idempotency-key" in seen["headers"]) == (operation.method == "POST")
+    assert (request["method"], request["path"]) == (operation.method, f"/api/v1{expected}")
+    assert ("idempotency-key" in request["headers"]) == (operation.method == "POST")
 
 
-def test_every_operation_has_a_raw_and_a_streamed_form() -> None:
+def test_every_operation_supports_raw_and_streaming_responses() -> None:
     for client in (Outrider(api_key="k"), AsyncOutrider(api_key="k")):
         for operation in OPERATIONS:
             resource, method = NAMES[operation.id].split(".")
@@ -79,7 +81,7 @@ def test_both_clients_have_the_same_methods_with_the_same_parameters() -> None:
         assert list(ours.values()) == list(theirs.values()), name
 
 
-def test_every_member_of_a_request_can_be_set() -> None:
+def test_every_field_of_a_request_can_be_set() -> None:
     client = Outrider(api_key="k")
     for operation in OPERATIONS:
         taken = set(inspect.signature(method_of(client, NAMES[operation.id])).parameters)

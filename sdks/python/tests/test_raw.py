@@ -3,15 +3,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
 import pytest
-from stage import Proxy, done
+from support import Proxy, resolve
 
 from outrider import AsyncOutrider, BadRequestError, Outrider
 
 
-async def test_a_raw_response_has_status_headers_and_what_it_means(client: Any, proxy: Proxy) -> None:
+async def test_a_raw_response_has_status_headers_and_parsed_body(client: Any, proxy: Proxy) -> None:
     proxy.faults({"kind": "answer", "status": 500, "headers": {"retry-after-ms": "1"}})
-    response = await done(client.runs.with_raw_response.create(prompt="SAY: hello"))
+    response = await resolve(client.runs.with_raw_response.create(prompt="SAY: hello"))
     assert response.status_code == 200
     assert response.retries_taken == 1
     created = response.parse()
@@ -20,27 +21,27 @@ async def test_a_raw_response_has_status_headers_and_what_it_means(client: Any, 
     assert created.state == "QUEUED"
 
 
-async def test_a_raw_page_is_still_a_page(client: Any, direct: Any) -> None:
+async def test_a_raw_response_of_a_list_parses_to_a_page(client: Any, direct: Any) -> None:
     direct.runs.create(prompt="SAY: hello")
-    response = await done(client.runs.with_raw_response.list(limit=1))
+    response = await resolve(client.runs.with_raw_response.list(limit=1))
     page = response.parse()
     assert len(page.items) == 1
     assert page.body.runs == page.items
 
 
-async def test_what_answers_nothing_answers_its_raw_response(client: Any) -> None:
-    environment = await done(client.environments.create(name="short-lived"))
-    response = await done(client.environments.with_raw_response.delete(environment.environment_id))
+async def test_a_call_without_a_result_returns_its_raw_response(client: Any) -> None:
+    environment = await resolve(client.environments.create(name="short-lived"))
+    response = await resolve(client.environments.with_raw_response.delete(environment.environment_id))
     assert response.status_code == 204
     assert response.parse() is None
 
 
-async def test_errors_are_raised_all_the_same(client: Any) -> None:
+async def test_raw_calls_raise_errors(client: Any) -> None:
     with pytest.raises(BadRequestError):
-        await done(client.runs.with_raw_response.create(prompt=""))
+        await resolve(client.runs.with_raw_response.create(prompt=""))
 
 
-async def test_a_streamed_response_is_read_as_it_comes(client: Any, direct: Any) -> None:
+async def test_a_streaming_response_is_read_as_it_arrives(client: Any, direct: Any) -> None:
     run = direct.runs.create_and_wait(prompt="RUN: seq 1 40000\nSAY: done")
     artifact = run.artifacts[0]
     size = 0
@@ -62,25 +63,51 @@ async def test_a_streamed_response_is_read_as_it_comes(client: Any, direct: Any)
     assert size == artifact.size_bytes
 
 
-async def test_calls_by_their_path(client: Any) -> None:
-    answer = await done(client.get("/agent/models"))
+async def test_calls_by_path(client: Any) -> None:
+    answer = await resolve(client.get("/agent/models"))
     assert answer["default_model_id"] == "scripted"
-    created = await done(client.post("/agent/runs", body={"prompt": "SAY: hello"}))
-    assert (await done(client.get(f"/agent/runs/{created['run_id']}")))["state"]
-    listed = await done(
+    created = await resolve(client.post("/agent/runs", body={"prompt": "SAY: hello"}))
+    assert (await resolve(client.get(f"/agent/runs/{created['run_id']}")))["state"]
+    listed = await resolve(
         client.get("/agent/runs", query={"limit": 1, "state": ["QUEUED", "SUCCEEDED", "INPROGRESS"]})
     )
     assert len(listed["runs"]) == 1
-    await done(client.put("/agent/secrets/BY_PATH", body={"value": "very secret"}))
-    assert await done(client.delete("/agent/secrets/BY_PATH")) is None
-    transcript = await done(client.get(f"/agent/runs/{created['run_id']}/transcript"))
+    await resolve(client.put("/agent/secrets/BY_PATH", body={"value": "very secret"}))
+    assert await resolve(client.delete("/agent/secrets/BY_PATH")) is None
+    transcript = await resolve(client.get(f"/agent/runs/{created['run_id']}/transcript"))
     assert created["run_id"] in json.dumps(transcript)
-    assert isinstance(await done(client.get(f"/agent/runs/{created['run_id']}/diff")), str)
-    raw = await done(client.with_raw_response.get("/me"))
+    assert isinstance(await resolve(client.get(f"/agent/runs/{created['run_id']}/diff")), str)
+    raw = await resolve(client.with_raw_response.get("/me"))
     assert raw.status_code == 200
 
 
-async def test_a_path_cannot_carry_the_key_elsewhere(client: Any) -> None:
+def answer(request: httpx.Request) -> httpx.Response:
+    return httpx.Response(200, headers={"x-path": request.url.path}, json={"runs": []})
+
+
+def test_cast_to_httpx_response_returns_the_response() -> None:
+    with (
+        httpx.Client(transport=httpx.MockTransport(answer)) as http,
+        Outrider(api_key="key", base_url="http://test/api/v1", http_client=http) as client,
+    ):
+        response = client.get("/agent/runs", cast_to=httpx.Response)
+    assert isinstance(response, httpx.Response)
+    assert response.headers["x-path"] == "/api/v1/agent/runs"
+    assert response.json() == {"runs": []}
+
+
+async def test_cast_to_httpx_response_returns_the_response_async() -> None:
+    async with (
+        httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http,
+        AsyncOutrider(api_key="key", base_url="http://test/api/v1", http_client=http) as client,
+    ):
+        response = await client.get("/agent/runs", cast_to=httpx.Response)
+    assert isinstance(response, httpx.Response)
+    assert response.headers["x-path"] == "/api/v1/agent/runs"
+    assert response.json() == {"runs": []}
+
+
+async def test_a_path_cannot_send_the_key_to_another_host(client: Any) -> None:
     for path in ("https://elsewhere.example/x", "@elsewhere.example/x", "agent/runs"):
-        with pytest.raises(ValueError, match="A path begins with"):
-            await done(client.get(path))
+        with pytest.raises(ValueError, match="The path must start with"):
+            await resolve(client.get(path))

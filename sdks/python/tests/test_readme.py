@@ -1,4 +1,4 @@
-"""What the README shows, run as it stands."""
+"""Runs the code blocks of the README."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from stage import Proxy
+from support import Proxy
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.S | re.M)
 
 
-def test_there_is_something_to_run() -> None:
+def test_the_readme_contains_code() -> None:
     assert len(BLOCKS) >= 8
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_a_block_of_the_readme_runs(proxy: Proxy, number: int) -> None:
+def test_a_code_block_of_the_readme_runs(proxy: Proxy, number: int) -> None:
     environment = {
         **os.environ,
         "OUTRIDER_API_KEY": os.environ["OUTRIDER_TEST_KEY"],
@@ -33,7 +33,7 @@ def test_a_block_of_the_readme_runs(proxy: Proxy, number: int) -> None:
     assert ran.stderr == ""
 
 
-def test_the_blocks_of_the_readme_have_the_right_types(tmp_path: Path) -> None:
+def test_the_code_blocks_of_the_readme_pass_the_type_checkers(tmp_path: Path) -> None:
     files = [tmp_path / f"block{number}.py" for number in range(len(BLOCKS))]
     for file, block in zip(files, BLOCKS, strict=True):
         file.write_text(block)

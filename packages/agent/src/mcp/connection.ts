@@ -1,28 +1,28 @@
-import { type CallToolResult, createMCPClient, type ListToolsResult } from "@ai-sdk/mcp";
-import type { Transport } from "./transport.ts";
+import { createMCPClient } from "@ai-sdk/mcp";
+import type { Transport } from "./json-rpc-messages.ts";
+import { MAX_DESCRIBED_TOOLS, type ReducedTool } from "./messages/reduce-tool-list.ts";
+import type { ServerToolResult } from "./messages/reduce-tool-result.ts";
 
-export type ListedTool = ListToolsResult["tools"][number];
+const MAX_PAGES = 50;
+const MAX_TOOLS = 1_000;
 
-const PAGES = 50;
-const TOOLS = 1_000;
-
-/** A server that has said what it is and what it can do. */
+/** An initialized connection to an MCP server. */
 export interface Connection {
-  /** What it calls itself, with its version. */
+  /** The name and version that the server reports. */
   server: string;
-  tools: ListedTool[];
+  tools: ReducedTool[];
   isClosed(): boolean;
-  call(tool: string, input: Record<string, unknown>, signal: AbortSignal): Promise<CallToolResult>;
+  call(tool: string, input: Record<string, unknown>, signal: AbortSignal): Promise<ServerToolResult>;
   close(): Promise<void>;
 }
 
-/** Rejects with what went wrong; the transport is then closed. */
+/** Initializes the connection and lists the server's tools. Closes the transport if that fails. */
 export async function connect(transport: Transport, signal: AbortSignal): Promise<Connection> {
   const client = await createMCPClient({
     transport,
     clientName: "outrider",
     version: "1",
-    // The revision of the protocol that has no `initialize` is too young to ask every server for it first.
+    // Few servers support the protocol revision without `initialize` yet, so the client does not try it first.
     protocolVersionDiscovery: false,
     initializationOptions: { signal },
     onUncaughtError: () => {},
@@ -37,11 +37,15 @@ export async function connect(transport: Transport, signal: AbortSignal): Promis
     const { name, version } = client.serverInfo;
     const offersTools = client.initializeResult.capabilities.tools !== undefined;
     return {
-      server: `${name} ${version}`.trim().slice(0, 200),
+      server: `${name} ${version}`.trim(),
       tools: offersTools ? await listTools(client, signal) : [],
       isClosed: () => isClosed,
-      call: (tool, input, within) =>
-        client.callTool({ name: tool, arguments: input, options: { signal: within } }),
+      async call(tool, input, callSignal) {
+        const options = { signal: callSignal };
+        const result = await client.callTool({ name: tool, arguments: input, options });
+        // The transport has reduced the result to this field.
+        return (result as { toolResult: ServerToolResult }).toolResult;
+      },
       close: () => client.close(),
     };
   } catch (error) {
@@ -53,14 +57,15 @@ export async function connect(transport: Transport, signal: AbortSignal): Promis
 async function listTools(
   client: Awaited<ReturnType<typeof createMCPClient>>,
   signal: AbortSignal,
-): Promise<ListedTool[]> {
-  const tools: ListedTool[] = [];
+): Promise<ReducedTool[]> {
+  const tools: ReducedTool[] = [];
   let cursor: string | undefined;
-  for (let page = 0; page < PAGES && tools.length < TOOLS; page++) {
+  for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS; page++) {
     const listed = await client.listTools({ ...(cursor ? { params: { cursor } } : {}), options: { signal } });
-    tools.push(...listed.tools);
+    for (const tool of listed.tools as ReducedTool[])
+      tools.push(tools.length < MAX_DESCRIBED_TOOLS ? tool : { name: tool.name, inputSchema: {} });
     cursor = listed.nextCursor;
     if (cursor === undefined) break;
   }
-  return tools.slice(0, TOOLS);
+  return tools.slice(0, MAX_TOOLS);
 }

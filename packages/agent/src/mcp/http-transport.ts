@@ -1,32 +1,33 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { readEvents } from "./event-stream.ts";
+import { readEvents } from "../event-stream.ts";
 import {
-  type HttpAnswer,
   type HttpRequest,
+  type HttpResponse,
   isOk,
-  refusalOf,
+  MAX_QUOTED_CHARACTERS,
+  mediaTypeOf,
+  readBody,
+  readHttpError,
   type Send,
-  sendWithin,
-  typeOf,
-  wholeText,
+  sendToOrigin,
 } from "./http.ts";
 import {
   cancellation,
   deliver,
-  isAnswerTo,
   isRequest,
-  type Message,
-  parseMessage,
+  MAX_UNSOLICITED_BYTES,
   type Transport,
-  UNASKED_BYTES,
-} from "./transport.ts";
-import { Waiting } from "./waiting.ts";
+  UNSOLICITED_LIMIT_EXCEEDED,
+} from "./json-rpc-messages.ts";
+import { MAX_MESSAGE_BYTES, type Message } from "./messages/message.ts";
+import { MessageParser } from "./messages/message-parser.ts";
+import { PendingRequests } from "./pending-requests.ts";
 
-const RESUMPTIONS = 5;
-const RESUME_MS = 1_000;
-const FAREWELL_MS = 1_000;
+const MAX_RESUMPTIONS = 5;
+const RESUME_DELAY_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
-const posting = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+const postHeaders = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
 export interface HttpTransportOptions {
   url: URL;
@@ -34,165 +35,197 @@ export interface HttpTransportOptions {
   send: Send;
 }
 
-/** The server has forgotten us: whoever wants more of it begins anew. What was asked was not done. */
+/**
+ * Thrown when the server no longer recognizes the session. The request was not executed, and the client must reconnect.
+ */
 export class SessionLostError extends Error {
   override name = "SessionLostError";
 }
 
 /**
- * Streamable HTTP: each message is a POST, and what it is answered with is JSON or a stream of events. The stream that
- * a server may offer besides is not opened: we answer none of the questions that it is for.
+ * The Streamable HTTP transport: each message is a POST, and the response is JSON or an event stream. The optional GET
+ * stream for server-initiated requests is not opened, because Outrider supports none of those requests.
  */
 export class HttpTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: Message) => void;
-  private version: string | undefined;
-  private session: string | undefined;
-  private readonly options: HttpTransportOptions;
-  private readonly closing = new AbortController();
-  private readonly waiting = new Waiting();
-  private cancelling: Promise<void> = Promise.resolve();
+  #version: string | undefined;
+  #session: string | undefined;
+  readonly #options: HttpTransportOptions;
+  readonly #closing = new AbortController();
+  readonly #pending = new PendingRequests();
+  readonly #parser = new MessageParser();
+  #cancelling: Promise<void> = Promise.resolve();
+  #isReplying = false;
 
   constructor(options: HttpTransportOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   async start() {}
 
   setProtocolVersion(version: string) {
-    this.version = version;
+    this.#version = version;
   }
 
-  /** Resolves when all that comes of the message has come; rejects where its answer does not. */
+  /** Sends a message. Resolves once the complete response has been delivered. */
   async send(message: Message, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
-    const id = isRequest(message) ? message.id : undefined;
-    const isInitialize = isRequest(message) && message.method === "initialize";
-    // By the protocol, the beginning is the one thing that cannot be cancelled.
-    if (id !== undefined && signal && !isInitialize) this.waiting.add(id, signal, () => this.cancel(id));
+    if (!isRequest(message)) return this.#post(message, signal);
+    const id = Number(message.id);
+    const isInitialize = message.method === "initialize";
+    // The protocol does not allow clients to cancel `initialize`.
+    const cancel = isInitialize ? undefined : () => this.#cancel(id);
+    this.#pending.add(message, { signal, cancel });
     try {
-      const answer = await this.ask({
-        method: "POST",
-        body: JSON.stringify(message),
-        headers: posting,
-        ...(signal ? { signal } : {}),
-      });
-      if (isInitialize) this.session = answer.header("mcp-session-id");
-      if (!isOk(answer)) throw await this.refusal(answer);
-      if (id !== undefined) await this.receive(answer, id, signal);
-      else answer.body.destroy();
+      const response = await this.#send(message, signal);
+      if (isInitialize) this.#session = response.header("mcp-session-id");
+      if (!isOk(response)) throw await this.#toError(response);
+      await this.#receive(response, id, signal);
     } finally {
-      this.waiting.answered(id);
+      this.#pending.settle(id);
+    }
+  }
+
+  /** Sends a notification, or a reply to one of the server's requests. */
+  async #post(message: Message, signal: AbortSignal | undefined) {
+    const isReply = !("method" in message);
+    // A server could request any number of replies with one stream, and each would need a connection.
+    if (isReply && this.#isReplying) return;
+    this.#isReplying ||= isReply;
+    try {
+      const response = await this.#send(message, signal);
+      if (!isOk(response)) throw await this.#toError(response);
+      response.body.destroy();
+    } finally {
+      if (isReply) this.#isReplying = false;
     }
   }
 
   async close() {
-    if (this.closing.signal.aborted) return;
-    this.closing.abort();
-    await this.cancelling;
-    if (this.session !== undefined) {
-      const { url, send } = this.options;
-      const signal = AbortSignal.timeout(FAREWELL_MS);
-      const goodbye = send({ method: "DELETE", url, headers: this.headers(), signal });
-      await goodbye.then(({ body }) => body.destroy()).catch(() => {});
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    await this.#cancelling;
+    if (this.#session !== undefined) {
+      const { url, send } = this.#options;
+      const signal = AbortSignal.timeout(CLOSE_TIMEOUT_MS);
+      const request = send({ method: "DELETE", url, headers: this.#headers(), signal });
+      await request.then(({ body }) => body.destroy()).catch(() => {});
     }
     this.onclose?.();
   }
 
-  private cancel(id: string | number) {
-    const { url, send } = this.options;
-    this.cancelling = sendWithin(send, {
+  #cancel(id: number) {
+    const { url, send } = this.#options;
+    this.#cancelling = sendToOrigin(send, {
       method: "POST",
       url,
       body: JSON.stringify(cancellation(id)),
-      headers: { ...this.headers(), ...posting },
-      signal: AbortSignal.timeout(FAREWELL_MS),
+      headers: { ...this.#headers(), ...postHeaders },
+      signal: AbortSignal.timeout(CLOSE_TIMEOUT_MS),
     }).then(
       ({ body }) => void body.destroy(),
       () => {},
     );
   }
 
-  private async refusal(answer: HttpAnswer): Promise<Error> {
-    const refusal = await refusalOf(answer);
-    if (answer.status !== 404 || this.session === undefined) return refusal;
+  async #toError(response: HttpResponse): Promise<Error> {
+    const error = await readHttpError(response);
+    if (response.status !== 404 || this.#session === undefined) return error;
     return new SessionLostError("The server has ended the session.");
   }
 
-  private async receive(answer: HttpAnswer, id: string | number, signal?: AbortSignal) {
-    const type = typeOf(answer);
-    if (type === "text/event-stream") return this.follow(answer, id, signal);
+  async #receive(response: HttpResponse, id: number, signal?: AbortSignal) {
+    const type = mediaTypeOf(response);
+    if (type === "text/event-stream") return this.#readStream(response, id, signal);
     if (type !== "application/json") {
-      answer.body.destroy();
-      throw new Error(`It answered with ${type || "no content type"} instead of JSON or a stream of events.`);
+      response.body.destroy();
+      throw new Error(
+        `The server responded with ${type || "no content type"} instead of JSON or an event stream.`,
+      );
     }
-    const text = await wholeText(answer.body);
-    const message = parseMessage(text);
-    if (!message || !isAnswerTo(message, id))
-      throw new Error(`It answered with what is no MCP: ${text.slice(0, 500)}`);
-    deliver(this, message);
+    const body = await readBody(response.body);
+    const parsed = await this.#parser.parse(body, this.#pending.methods);
+    deliver(this, parsed, this.#pending);
+    const isAnswer = parsed.type === "excessive" || (parsed.type === "response" && parsed.id === id);
+    if (isAnswer) return;
+    const beginning = body.subarray(0, MAX_QUOTED_CHARACTERS).toString();
+    throw new Error(`The server's response is not a valid MCP message: ${beginning}`);
   }
 
-  /** A server may hang up in between and go on where we come back to it. */
-  private async follow(first: HttpAnswer, id: string | number, signal?: AbortSignal) {
-    let answer = first;
-    let last: string | undefined;
-    let retry = RESUME_MS;
+  /** Reads a response's events. If the server closes the stream early, resumes it after the last received event. */
+  async #readStream(first: HttpResponse, id: number, signal?: AbortSignal) {
+    let response = first;
+    let lastEventId: string | undefined;
+    let retryMs = RESUME_DELAY_MS;
     for (let resumptions = 0; ; resumptions++) {
       let isAnswered = false;
-      let unasked = 0;
-      let broken = "";
+      let unsolicitedBytes = 0;
+      let streamError = "";
       try {
-        for await (const event of readEvents(answer.body as AsyncIterable<Buffer>)) {
-          if (event.id) last = event.id;
-          retry = event.retry ?? retry;
-          unasked += event.data.length;
-          if (unasked > UNASKED_BYTES) throw new Error("It sent more than anybody reads.");
-          const message = event.event === "message" ? parseMessage(event.data) : undefined;
-          if (!message) continue;
-          if (isAnswerTo(message, id)) {
-            isAnswered = true;
-            this.waiting.answered(id);
-          }
-          deliver(this, message);
+        const events = readEvents(response.body as AsyncIterable<Buffer>, {
+          maxCharacters: MAX_MESSAGE_BYTES,
+          onId: (eventId) => {
+            lastEventId = eventId || lastEventId;
+          },
+          onRetry: (ms) => {
+            retryMs = ms;
+          },
+        });
+        for await (const { event, data } of events) {
+          unsolicitedBytes += data.length;
+          if (unsolicitedBytes > MAX_UNSOLICITED_BYTES) throw new Error(UNSOLICITED_LIMIT_EXCEEDED);
+          if (event !== "message") continue;
+          const parsed = await this.#parser.parse(Buffer.from(data), this.#pending.methods);
+          deliver(this, parsed, this.#pending);
+          isAnswered ||= !this.#pending.has(id);
         }
       } catch (error) {
         if (isAnswered) return;
         signal?.throwIfAborted();
-        broken = (error as Error).message;
+        streamError = (error as Error).message.replace(/\.$/, "");
       }
       if (isAnswered) return;
-      if (last === undefined || resumptions === RESUMPTIONS)
-        throw new Error(`Its answer broke off${broken === "" ? "" : `: ${broken}`}.`);
-      await pause(Math.min(retry, 10_000), undefined, { signal: this.within(signal) });
-      answer = await this.ask({
+      if (lastEventId === undefined || resumptions === MAX_RESUMPTIONS)
+        throw new Error(`The response was interrupted${streamError === "" ? "" : `: ${streamError}`}.`);
+      await pause(Math.min(retryMs, 10_000), undefined, { signal: this.#combine(signal) });
+      response = await this.#request({
         method: "GET",
-        headers: { accept: "text/event-stream", "last-event-id": last },
+        headers: { accept: "text/event-stream", "last-event-id": lastEventId },
         ...(signal ? { signal } : {}),
       });
-      if (!isOk(answer)) throw await this.refusal(answer);
+      if (!isOk(response)) throw await this.#toError(response);
     }
   }
 
-  private ask({
+  #send(message: Message, signal: AbortSignal | undefined): Promise<HttpResponse> {
+    return this.#request({
+      method: "POST",
+      body: JSON.stringify(message),
+      headers: postHeaders,
+      ...(signal ? { signal } : {}),
+    });
+  }
+
+  #request({
     headers,
     signal,
-    ...request
-  }: Omit<HttpRequest, "url" | "signal"> & { signal?: AbortSignal }): Promise<HttpAnswer> {
-    const { url, send } = this.options;
-    const all = { ...this.headers(), ...headers };
-    return sendWithin(send, { ...request, url, headers: all, signal: this.within(signal) });
+    ...rest
+  }: Omit<HttpRequest, "url" | "signal"> & { signal?: AbortSignal }): Promise<HttpResponse> {
+    const { url, send } = this.#options;
+    const allHeaders = { ...this.#headers(), ...headers };
+    return sendToOrigin(send, { ...rest, url, headers: allHeaders, signal: this.#combine(signal) });
   }
 
-  private within(signal: AbortSignal | undefined): AbortSignal {
-    return signal ? AbortSignal.any([this.closing.signal, signal]) : this.closing.signal;
+  #combine(signal: AbortSignal | undefined): AbortSignal {
+    return signal ? AbortSignal.any([this.#closing.signal, signal]) : this.#closing.signal;
   }
 
-  private headers(): Record<string, string> {
+  #headers(): Record<string, string> {
     return {
-      ...this.options.headers,
-      ...(this.version === undefined ? {} : { "mcp-protocol-version": this.version }),
-      ...(this.session === undefined ? {} : { "mcp-session-id": this.session }),
+      ...this.#options.headers,
+      ...(this.#version === undefined ? {} : { "mcp-protocol-version": this.#version }),
+      ...(this.#session === undefined ? {} : { "mcp-session-id": this.#session }),
     };
   }
 }

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
-import { MESSAGE_BYTES } from "./transport.ts";
+import { ByteBuffer } from "../byte-buffer.ts";
+import { MAX_MESSAGE_BYTES } from "./messages/message.ts";
 
 export interface HttpRequest {
   method: "GET" | "POST" | "DELETE";
@@ -9,22 +10,29 @@ export interface HttpRequest {
   signal: AbortSignal;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   status: number;
   header(name: string): string | undefined;
-  /** To be read or destroyed. */
+  /** The caller must read or destroy the body. */
   body: Readable;
 }
 
-/** One request and the head of its answer, whatever its status; nothing is followed. */
-export type Send = (request: HttpRequest) => Promise<HttpAnswer>;
+/**
+ * Sends one request and returns the response, whatever its status, as soon as the headers have arrived. Does not follow
+ * redirects.
+ */
+export type Send = (request: HttpRequest) => Promise<HttpResponse>;
 
-const SHOWN_LETTERS = 2_000;
-const REDIRECTS = 3;
+/**
+ * The maximum number of characters that an error quotes from an invalid response. The caller redacts the text and then
+ * shortens it further.
+ */
+export const MAX_QUOTED_CHARACTERS = 16_000;
+const MAX_REDIRECTS = 3;
 
-/** The server answered with a status that says no. */
-export class HttpRefusal extends Error {
-  override name = "HttpRefusal";
+/** Thrown when the server responds with an error status. */
+export class HttpError extends Error {
+  override name = "HttpError";
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -34,61 +42,61 @@ export class HttpRefusal extends Error {
 }
 
 /**
- * Sends to one origin and no other: headers hold keys, and a redirect must not carry them away. Within the origin, those
- * are followed that keep the method, as from /mcp to /mcp/.
+ * Sends a request and follows redirects that preserve the method, such as the one from /mcp to /mcp/. Does not follow
+ * redirects to another origin, because the headers contain keys.
  */
-export async function sendWithin(send: Send, request: HttpRequest): Promise<HttpAnswer> {
+export async function sendToOrigin(send: Send, request: HttpRequest): Promise<HttpResponse> {
   let { url } = request;
   for (let redirects = 0; ; redirects++) {
-    const answer = await send({ ...request, url });
-    const location = answer.status >= 300 && answer.status < 400 ? answer.header("location") : undefined;
-    if (location === undefined) return answer;
-    answer.body.destroy();
+    const response = await send({ ...request, url });
+    const location =
+      response.status >= 300 && response.status < 400 ? response.header("location") : undefined;
+    if (location === undefined) return response;
+    response.body.destroy();
     const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
-    const keepsMethod = answer.status === 307 || answer.status === 308;
-    if (next?.origin !== url.origin || !keepsMethod || redirects === REDIRECTS) {
-      const where = next ? `${next.origin}${next.pathname}` : "no address";
-      throw new HttpRefusal(
-        answer.status,
-        `It answered ${answer.status}, a redirect to ${where}, which is not followed. Write the address that is meant as \`url\`.`,
+    const keepsMethod = response.status === 307 || response.status === 308;
+    if (next?.origin !== url.origin || !keepsMethod || redirects === MAX_REDIRECTS) {
+      const target = next ? `${next.origin}${next.pathname}` : "an invalid URL";
+      throw new HttpError(
+        response.status,
+        `The server responded with ${response.status}, a redirect to ${target}, which is not followed. Set \`url\` to the final address.`,
       );
     }
     url = next;
   }
 }
 
-/** What an answer that says no has to say. */
-export async function refusalOf({ status, body }: HttpAnswer): Promise<HttpRefusal> {
-  let said = "";
+/** Creates an error from an error response. */
+export async function readHttpError({ status, body }: HttpResponse): Promise<HttpError> {
+  let text = "";
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      said += chunk.toString();
-      if (said.length > SHOWN_LETTERS) break;
+      text += chunk.toString();
+      if (text.length > MAX_QUOTED_CHARACTERS) break;
     }
   } catch {
-    // What came is what can be told.
+    // The text received so far is sufficient for the message.
   }
   body.destroy();
-  const text = said.slice(0, SHOWN_LETTERS).trim();
-  return new HttpRefusal(status, `It answered ${status}${text === "" ? "." : `: ${text}`}`);
+  const message = text.slice(0, MAX_QUOTED_CHARACTERS).trim();
+  return new HttpError(status, `The server responded with ${status}${message === "" ? "." : `: ${message}`}`);
 }
 
-export async function wholeText(body: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+export async function readBody(body: Readable): Promise<Buffer> {
+  const bytes = new ByteBuffer();
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > MESSAGE_BYTES) throw new Error(`It sent an answer of more than ${MESSAGE_BYTES} bytes.`);
+    bytes.append(chunk);
+    if (bytes.length > MAX_MESSAGE_BYTES)
+      throw new Error(`The server sent a response of more than ${MAX_MESSAGE_BYTES} bytes.`);
   }
-  return Buffer.concat(chunks).toString();
+  return bytes.take();
 }
 
-export function isOk({ status }: HttpAnswer): boolean {
+export function isOk({ status }: HttpResponse): boolean {
   return status >= 200 && status < 300;
 }
 
-/** The media type alone. */
-export function typeOf(answer: HttpAnswer): string {
-  return (answer.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+/** Returns the media type without its parameters. */
+export function mediaTypeOf(response: HttpResponse): string {
+  return (response.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 }

@@ -1,120 +1,143 @@
-import type { CallToolResult } from "@ai-sdk/mcp";
+import { ZodError } from "zod";
 import { messageOf } from "../failure.ts";
 import type { FileChange } from "../workspace.ts";
-import type { ListedTool } from "./connection.ts";
 import { SessionLostError } from "./http-transport.ts";
-import type { Link } from "./link.ts";
+import type { ReducedTool } from "./messages/reduce-tool-list.ts";
+import type { ServerToolResult } from "./messages/reduce-tool-result.ts";
+import type { Link } from "./open-http-link.ts";
 
 export const START_MS = 30_000;
 export const CALL_MS = 120_000;
-/** After so many a server that dies again is left alone. */
-const RESTARTS = 3;
+/** Errors are shortened to this length, which leaves room for the end of a stopped server's output. */
+const MAX_ERROR_CHARACTERS = 4_000;
+const MAX_SERVER_NAME_CHARACTERS = 200;
+/** An invalid response is described by its first problems, because it can have any number of them. */
+const MAX_ISSUES = 3;
+/** A server that fails after this many restarts is not restarted again. */
+const MAX_RESTARTS = 3;
 
 export interface ServerOptions {
   name: string;
   open(signal: AbortSignal): Promise<Link>;
-  /** Makes what it said fit to be told. */
-  clean(text: string): string;
-  /** What it changed in the workspace since it was last asked; absent where it cannot. */
+  /**
+   * Redacts text from the server that is not stored as an event, or that is shortened before it becomes part of one.
+   */
+  redact(text: string): string;
+  /** Returns the server's workspace changes since the last call. Absent if the server cannot change files. */
   changes?(): Promise<FileChange[]>;
   startMs?: number | undefined;
   callMs?: number | undefined;
 }
 
-/** One server of a run, from its start to the end of the execution. A connection that is lost is made again on use. */
+/** One of a run's MCP servers. If its connection is lost, the next call reopens it. */
 export class McpServer {
   readonly name: string;
   readonly options: ServerOptions;
-  private link: Link | undefined;
-  private starts = 0;
-  private isClosed = false;
+  #link: Link | undefined;
+  #starts = 0;
+  #isClosed = false;
 
   constructor(options: ServerOptions) {
     this.options = options;
     this.name = options.name;
   }
 
-  /** Rejects with a sentence for the run's owner. */
+  /** Connects to the server. Rejects with a message for the run's owner. */
   async start(signal: AbortSignal): Promise<void> {
     const { open, startMs = START_MS } = this.options;
-    const late = AbortSignal.timeout(startMs);
-    this.starts += 1;
+    const timeout = AbortSignal.timeout(startMs);
+    this.#starts += 1;
     try {
-      this.link = await open(AbortSignal.any([signal, late]));
+      this.#link = await open(AbortSignal.any([signal, timeout]));
     } catch (error) {
       signal.throwIfAborted();
-      const reason = this.options.clean(detailOf(error));
-      throw new Error(late.aborted ? `It was not ready after ${startMs / 1000} s. ${reason}`.trim() : reason);
+      const reason = this.#describe(errorDetail(error));
+      throw new Error(
+        timeout.aborted ? `The server was not ready after ${startMs / 1000} s. ${reason}`.trim() : reason,
+      );
     }
-    if (this.isClosed) await this.link.close();
+    if (this.#isClosed) await this.#link.close();
   }
 
-  get tools(): ListedTool[] {
-    return this.link?.connection.tools ?? [];
+  get tools(): ReducedTool[] {
+    return this.#link?.connection.tools ?? [];
   }
 
   get receipt() {
-    const { link } = this;
+    const link = this.#link;
     if (!link) throw new Error(`The MCP server ${this.name} has not been started.`);
-    return { name: this.name, transport: link.transport, server: this.options.clean(link.connection.server) };
+    const server = this.options.redact(link.connection.server).slice(0, MAX_SERVER_NAME_CHARACTERS);
+    return { name: this.name, transport: link.transport, server };
   }
 
-  /** What it cannot do is said in the error. A call that may have begun is never made twice. */
-  async call(tool: string, input: Record<string, unknown>, signal: AbortSignal): Promise<CallToolResult> {
-    await this.ready(signal);
+  /** Calls a tool. A call that may have taken effect is never repeated. */
+  async call(tool: string, input: Record<string, unknown>, signal: AbortSignal): Promise<ServerToolResult> {
+    await this.#ensureConnected(signal);
     try {
-      return await this.callOnce(tool, input, signal);
+      return await this.#callOnce(tool, input, signal);
     } catch (error) {
       if (!(error instanceof SessionLostError)) throw error;
-      await this.restart(signal);
-      return await this.callOnce(tool, input, signal);
+      await this.#restart(signal);
+      return await this.#callOnce(tool, input, signal);
     }
   }
 
   async close() {
-    this.isClosed = true;
-    await this.link?.close().catch(() => {});
+    this.#isClosed = true;
+    await this.#link?.close().catch(() => {});
   }
 
-  private async callOnce(tool: string, input: Record<string, unknown>, signal: AbortSignal) {
-    const { callMs = CALL_MS, clean } = this.options;
-    const link = this.link as Link;
-    const late = AbortSignal.timeout(callMs);
+  async #callOnce(tool: string, input: Record<string, unknown>, signal: AbortSignal) {
+    const { callMs = CALL_MS } = this.options;
+    const link = this.#link as Link;
+    const timeout = AbortSignal.timeout(callMs);
     try {
-      return await link.connection.call(tool, input, AbortSignal.any([signal, late]));
+      return await link.connection.call(tool, input, AbortSignal.any([signal, timeout]));
     } catch (error) {
       if (error instanceof SessionLostError) throw error;
-      if (signal.aborted) throw new Error("It was stopped before it answered, and may have taken effect.");
-      if (late.aborted)
-        throw new Error(`It did not answer within ${callMs / 1000} s, and may have taken effect.`);
-      const said = link.connection.isClosed() ? await link.complaint() : "";
-      throw new Error(clean(said === "" ? detailOf(error) : `The MCP server ${this.name} is gone. ${said}`));
+      if (signal.aborted)
+        throw new Error("The call was stopped before the server responded. It may have taken effect.");
+      if (timeout.aborted)
+        throw new Error(
+          `The server did not respond within ${callMs / 1000} s. The call may have taken effect.`,
+        );
+      const failure = link.connection.isClosed() ? await link.describeFailure() : "";
+      throw new Error(
+        this.#describe(
+          failure === "" ? errorDetail(error) : `The MCP server ${this.name} has stopped. ${failure}`,
+        ),
+      );
     }
   }
 
-  private async ready(signal: AbortSignal) {
-    if (!this.link?.connection.isClosed()) return;
-    if (this.starts > RESTARTS) {
-      const said = this.options.clean(await this.link.complaint());
-      throw new Error(`The MCP server ${this.name} is gone and is not started again. ${said}`.trim());
-    }
-    await this.restart(signal);
+  #describe(problem: string): string {
+    return this.options.redact(problem).slice(0, MAX_ERROR_CHARACTERS);
   }
 
-  private async restart(signal: AbortSignal) {
-    await this.link?.close().catch(() => {});
+  async #ensureConnected(signal: AbortSignal) {
+    if (!this.#link?.connection.isClosed()) return;
+    if (this.#starts > MAX_RESTARTS) {
+      const failure = this.#describe(await this.#link.describeFailure());
+      throw new Error(`The MCP server ${this.name} has stopped and will not be restarted. ${failure}`.trim());
+    }
+    await this.#restart(signal);
+  }
+
+  async #restart(signal: AbortSignal) {
+    await this.#link?.close().catch(() => {});
     await this.start(signal).catch((error) => {
       signal.throwIfAborted();
-      throw new Error(`The MCP server ${this.name} cannot be started again. ${messageOf(error)}`);
+      throw new Error(`The MCP server ${this.name} could not be restarted. ${messageOf(error)}`);
     });
   }
 }
 
-/** Where an answer cannot be read, the reason is behind the error. */
-function detailOf(error: unknown): string {
+/** Returns an error's message. For an invalid response, the details are in the error's cause. */
+function errorDetail(error: unknown): string {
   const { cause } = error instanceof Error ? error : {};
-  const isUnreadable = cause instanceof Error && cause.name.includes("Zod");
-  return isUnreadable
-    ? `It sent an answer that is no MCP: ${cause.message.slice(0, 1_000)}`
-    : messageOf(error);
+  if (!(cause instanceof ZodError)) return messageOf(error);
+  const issues = cause.issues
+    .slice(0, MAX_ISSUES)
+    .map(({ path, message }) => `${path.join(".")}: ${message}`);
+  return `The server sent an invalid MCP response: ${issues.join("; ")}`;
 }

@@ -1,123 +1,137 @@
-import { readEvents } from "./event-stream.ts";
-import { HttpRefusal, isOk, refusalOf, sendWithin, typeOf } from "./http.ts";
+import { readEvents, type StreamEvent } from "../event-stream.ts";
+import { HttpError, isOk, mediaTypeOf, readHttpError, sendToOrigin } from "./http.ts";
 import type { HttpTransportOptions } from "./http-transport.ts";
 import {
   cancellation,
   deliver,
   isRequest,
-  type Message,
-  parseMessage,
+  MAX_UNSOLICITED_BYTES,
   type Transport,
-  UNASKED_BYTES,
-} from "./transport.ts";
-import { Waiting } from "./waiting.ts";
+  UNSOLICITED_LIMIT_EXCEEDED,
+} from "./json-rpc-messages.ts";
+import { MAX_MESSAGE_BYTES, type Message } from "./messages/message.ts";
+import { MessageParser } from "./messages/message-parser.ts";
+import { PendingRequests } from "./pending-requests.ts";
 
-const FAREWELL_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
-/** The older transport: one stream of events brings all answers, and its first event says where questions go. */
+/**
+ * The older HTTP+SSE transport: one event stream delivers all responses; its first event names the URL for requests.
+ */
 export class SseTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: Message) => void;
-  /** Why it ended, where the server did it. */
+  /** The reason why the server ended the connection, if it did. */
   failure: string | undefined;
-  private endpoint: URL | undefined;
-  private readonly options: HttpTransportOptions;
-  private readonly closing = new AbortController();
-  private readonly waiting = new Waiting();
-  private isClosed = false;
-  private cancelling: Promise<void> = Promise.resolve();
+  #endpoint: URL | undefined;
+  readonly #options: HttpTransportOptions;
+  readonly #closing = new AbortController();
+  readonly #pending = new PendingRequests();
+  readonly #parser = new MessageParser();
+  #isClosed = false;
+  #isReplying = false;
+  #cancelling: Promise<void> = Promise.resolve();
 
   constructor(options: HttpTransportOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   async start() {
-    const { url, send, headers } = this.options;
-    const answer = await sendWithin(send, {
+    const { url, send, headers } = this.#options;
+    const response = await sendToOrigin(send, {
       method: "GET",
       url,
       headers: { ...headers, accept: "text/event-stream" },
-      signal: this.closing.signal,
+      signal: this.#closing.signal,
     });
-    if (!isOk(answer)) throw await refusalOf(answer);
-    if (typeOf(answer) !== "text/event-stream") {
-      answer.body.destroy();
+    if (!isOk(response)) throw await readHttpError(response);
+    if (mediaTypeOf(response) !== "text/event-stream") {
+      response.body.destroy();
       throw new Error(
-        `It answered with ${typeOf(answer) || "no content type"} instead of a stream of events.`,
+        `The server responded with ${mediaTypeOf(response) || "no content type"} instead of an event stream.`,
       );
     }
-    const events = readEvents(answer.body as AsyncIterable<Buffer>);
+    const body = response.body as AsyncIterable<Buffer>;
+    const events = readEvents(body, { maxCharacters: MAX_MESSAGE_BYTES });
     for (;;) {
       const { value, done } = await events.next();
-      if (done) throw new Error("Its stream ended before it said where to send messages.");
+      if (done) throw new Error("The event stream ended before the server named its message endpoint.");
       if (value.event !== "endpoint") continue;
       const endpoint = URL.canParse(value.data, url.href) ? new URL(value.data, url) : undefined;
-      // The headers are for the server that was named, and no other.
-      if (endpoint?.origin !== url.origin) throw new Error("It wants messages sent to another server.");
-      this.endpoint = endpoint;
+      // The headers contain keys that only the configured origin may receive.
+      if (endpoint?.origin !== url.origin)
+        throw new Error("The server's message endpoint is on another origin.");
+      this.#endpoint = endpoint;
       break;
     }
-    void this.listen(events);
+    void this.#readMessages(events);
   }
 
   async send(message: Message, { signal }: { signal?: AbortSignal } = {}) {
-    if (this.isClosed) throw new Error("The server is gone.");
-    if (isRequest(message) && signal) this.waiting.add(message.id, signal, () => this.cancel(message.id));
-    const within = signal ? AbortSignal.any([this.closing.signal, signal]) : this.closing.signal;
+    if (this.#isClosed) throw new Error("The connection to the MCP server is closed.");
+    const isReply = !("method" in message);
+    // A server could request any number of replies with one stream, and each would need a connection.
+    if (isReply && this.#isReplying) return;
+    this.#isReplying ||= isReply;
+    if (isRequest(message)) this.#pending.add(message, { signal, cancel: () => this.#cancel(message.id) });
+    const combined = signal ? AbortSignal.any([this.#closing.signal, signal]) : this.#closing.signal;
     try {
-      await this.post(message, within);
+      await this.#post(message, combined);
     } catch (error) {
-      // Whoever cannot be sent anything cannot be heard of either; the next call connects anew.
-      if (!(error instanceof HttpRefusal) && !within.aborted) {
+      // A failed send closes the connection so that the next call reconnects.
+      if (!(error instanceof HttpError) && !combined.aborted) {
         this.failure ??= (error as Error).message;
         await this.close();
       }
       throw error;
+    } finally {
+      if (isReply) this.#isReplying = false;
     }
   }
 
   async close() {
-    if (this.isClosed) return;
-    this.isClosed = true;
-    this.waiting.clear();
-    await this.cancelling;
-    this.closing.abort();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#pending.clear();
+    await this.#cancelling;
+    this.#closing.abort();
     this.onclose?.();
   }
 
-  private cancel(id: string | number) {
-    this.cancelling = this.post(cancellation(id), AbortSignal.timeout(FAREWELL_MS)).catch(() => {});
+  #cancel(id: string | number) {
+    this.#cancelling = this.#post(cancellation(id), AbortSignal.timeout(CLOSE_TIMEOUT_MS)).catch(() => {});
   }
 
-  private async post(message: Message, signal: AbortSignal) {
-    const { send, headers } = this.options;
-    if (!this.endpoint) throw new Error("The server has not said where to send messages.");
-    const answer = await sendWithin(send, {
+  async #post(message: Message, signal: AbortSignal) {
+    const { send, headers } = this.#options;
+    if (!this.#endpoint) throw new Error("The server has not sent its `endpoint` event.");
+    const response = await sendToOrigin(send, {
       method: "POST",
-      url: this.endpoint,
+      url: this.#endpoint,
       body: JSON.stringify(message),
       headers: { ...headers, "content-type": "application/json" },
       signal,
     });
-    if (!isOk(answer)) throw await refusalOf(answer);
-    answer.body.resume();
+    if (!isOk(response)) throw await readHttpError(response);
+    response.body.resume();
   }
 
-  private async listen(events: AsyncGenerator<{ event: string; data: string }>) {
-    let unasked = 0;
+  async #readMessages(events: AsyncGenerator<StreamEvent>) {
+    let unsolicitedBytes = 0;
     try {
       for await (const { event, data } of events) {
-        const message = event === "message" ? parseMessage(data) : undefined;
-        const isAnswer = message !== undefined && !("method" in message);
-        if (isAnswer) this.waiting.answered(message.id);
-        const isAsked = message !== undefined && deliver(this, message) && isAnswer;
-        unasked = isAsked ? 0 : unasked + data.length;
-        if (unasked > UNASKED_BYTES) throw new Error("It sent more than anybody reads.");
+        const isMessage = event === "message";
+        const parsed = isMessage
+          ? await this.#parser.parse(Buffer.from(data), this.#pending.methods)
+          : undefined;
+        const isExpected = parsed !== undefined && deliver(this, parsed, this.#pending);
+        unsolicitedBytes = isExpected ? 0 : unsolicitedBytes + data.length;
+        if (unsolicitedBytes > MAX_UNSOLICITED_BYTES) throw new Error(UNSOLICITED_LIMIT_EXCEEDED);
       }
-      this.failure ??= "It closed its stream of events.";
+      this.failure ??= "The server closed the event stream.";
     } catch (error) {
-      this.failure ??= `Its stream of events broke: ${(error as Error).message}`;
+      this.failure ??= `The event stream failed: ${(error as Error).message}`;
     }
     await this.close();
   }

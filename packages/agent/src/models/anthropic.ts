@@ -1,12 +1,12 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
-import type { ModelWork } from "@outrider/contract/worker";
-import { addressOf, withSettings } from "./connection.ts";
+import type { AssignedModel } from "@outrider/contract/worker";
 import type { ProviderModel } from "./provider.ts";
+import { clientSettings, withSettings } from "./provider-settings.ts";
 
-/** What Anthropic caches is marked in the messages: see caching.ts. */
-export function anthropicModel(work: ModelWork): ProviderModel {
-  const address = addressOf(work, "https://api.anthropic.com/v1");
-  // They show that it is at work where it has nothing to say yet.
+/** Opens an Anthropic model. Cache breakpoints are set in the messages; see caching.ts. */
+export function anthropicModel(work: AssignedModel): ProviderModel {
+  const settings = clientSettings(work, "https://api.anthropic.com/v1");
+  // Pings prevent the idle timer from firing while the model is silent.
   const providerOptions = { anthropic: { includePings: true } };
-  return withSettings(createAnthropic(address)(work.name), work, { providerOptions });
+  return withSettings(createAnthropic(settings)(work.name), work, { providerOptions });
 }

@@ -1,23 +1,23 @@
 import type { ModelMessage, SystemModelMessage } from "ai";
 
-/** Anthropic caches up to where it is told to, and takes at most four marks. Other providers do not read them. */
-const mark = { anthropic: { cacheControl: { type: "ephemeral" as const } } };
+/** Anthropic caches the prompt up to each breakpoint and allows four. Other providers ignore breakpoints. */
+const breakpoint = { anthropic: { cacheControl: { type: "ephemeral" as const } } };
 
-/** Tools stand before the instructions and are cached with them. */
-export function markedInstructions(instructions: string): SystemModelMessage {
-  return { role: "system", content: instructions, providerOptions: mark };
+/** Marks the instructions for caching. The tools precede them and are cached as well. */
+export function cachedInstructions(instructions: string): SystemModelMessage {
+  return { role: "system", content: instructions, providerOptions: breakpoint };
 }
 
 /**
- * Marks the end, and the end of the call before: that is what was cached last, and the provider looks only so far back
- * from a mark for what it knows.
+ * Sets breakpoints at the end of the messages and at the end of the previous call's messages. The latter marks the most
+ * recently cached part, and the provider searches only a limited distance back from a breakpoint.
  */
-export function withCacheMarks(messages: readonly ModelMessage[]): ModelMessage[] {
+export function withCacheBreakpoints(messages: readonly ModelMessage[]): ModelMessage[] {
   const last = messages.length - 1;
-  const before = messages.findLastIndex(({ role }, index) => index < last && role === "assistant") - 1;
+  const previousEnd = messages.findLastIndex(({ role }, index) => index < last && role === "assistant") - 1;
   return messages.map((message, index) =>
-    index === last || index === before
-      ? { ...message, providerOptions: { ...message.providerOptions, ...mark } }
+    index === last || index === previousEnd
+      ? { ...message, providerOptions: { ...message.providerOptions, ...breakpoint } }
       : message,
   );
 }

@@ -1,15 +1,15 @@
 import { createOpenAI } from "@ai-sdk/openai";
-import type { ModelWork } from "@outrider/contract/worker";
-import { addressOf, type OpenOptions, withSettings } from "./connection.ts";
+import type { AssignedModel } from "@outrider/contract/worker";
 import type { ProviderModel } from "./provider.ts";
-import { toolImagesBeside } from "./tool-images.ts";
+import { clientSettings, type OpenOptions, withSettings } from "./provider-settings.ts";
+import { moveToolImages } from "./tool-images.ts";
 
-export function openaiModel(work: ModelWork, { cacheKey }: OpenOptions): ProviderModel {
-  const openai = createOpenAI(addressOf(work, "https://api.openai.com/v1"));
-  // The whole conversation goes with every call, so nothing of it need stay with the provider.
+export function openaiModel(work: AssignedModel, { cacheKey }: OpenOptions): ProviderModel {
+  const openai = createOpenAI(clientSettings(work, "https://api.openai.com/v1"));
+  // Every call sends the whole conversation, so the provider does not have to store it.
   const providerOptions = { openai: { store: false, ...(cacheKey ? { promptCacheKey: cacheKey } : {}) } };
   if (work.api === "chat") {
-    return withSettings(openai.chat(work.name), work, { providerOptions, middleware: [toolImagesBeside] });
+    return withSettings(openai.chat(work.name), work, { providerOptions, middleware: [moveToolImages] });
   }
   return withSettings(openai.responses(work.name), work, { providerOptions });
 }

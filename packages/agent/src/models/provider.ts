@@ -1,6 +1,6 @@
 import type { LanguageModel } from "ai";
 
-/** The provider's side of the AI SDK, in the version that it speaks itself. */
+/** The current version of the AI SDK's provider interface. */
 export type ProviderModel = Extract<LanguageModel, { specificationVersion: "v4" }>;
 export type CallOptions = Parameters<ProviderModel["doStream"]>[0];
 export type StreamResult = Awaited<ReturnType<ProviderModel["doStream"]>>;

@@ -1,5 +1,8 @@
-/** How long a provider asks us to wait: in either header, or as Google says it, in the body. */
-export function retryAfter(headers: Record<string, string>, body: string): number | undefined {
+/**
+ * Returns the delay that a provider asks for, in milliseconds. Providers send it in one of two headers or, like Google,
+ * in the body.
+ */
+export function parseRetryAfter(headers: Record<string, string>, body: string): number | undefined {
   const ms = Number.parseFloat(headers["retry-after-ms"] ?? "");
   if (ms >= 0) return ms;
   const header = headers["retry-after"] ?? "";

@@ -5,15 +5,15 @@ type ToolMessage = Extract<Message, { role: "tool" }>;
 type UserPart = Extract<Message, { role: "user" }>["content"][number];
 
 /**
- * Chat Completions takes nothing but text as the result of a tool: what else there is would be sent as text too, all of
- * its bytes. So images go into a message behind the results, where the user speaks.
+ * Moves images from tool results to a user message after them. Chat Completions accepts only text as a tool result, and
+ * the AI SDK would otherwise send an image's bytes as text.
  */
-export const toolImagesBeside: LanguageModelMiddleware = {
+export const moveToolImages: LanguageModelMiddleware = {
   specificationVersion: "v4",
-  transformParams: async ({ params }) => ({ ...params, prompt: params.prompt.flatMap(beside) }),
+  transformParams: async ({ params }) => ({ ...params, prompt: params.prompt.flatMap(moveImages) }),
 };
 
-function beside(message: Message): Prompt {
+function moveImages(message: Message): Prompt {
   if (message.role !== "tool") return [message];
   const images: UserPart[] = [];
   const content = message.content.map((part) => {
@@ -24,7 +24,7 @@ function beside(message: Message): Prompt {
       if (item.type !== "file") continue;
       images.push({ type: "text", text: `From ${part.toolName} (${part.toolCallId}):` });
       images.push({ type: "file", mediaType: item.mediaType, data: item.data });
-      texts.push("[an image, shown below]");
+      texts.push("[image, shown below]");
     }
     return { ...part, output: { type: "text" as const, value: texts.join("\n") } };
   });

@@ -1,109 +1,115 @@
+import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../failure.ts";
-import type { CommitFiles, Entry, Found } from "./commit-files.ts";
+import type { CommitReader, PathContent, TreeEntry } from "./commit-reader.ts";
 import { parseSkill } from "./front-matter.ts";
 import { pluginFolders } from "./plugins.ts";
 
-/** A SKILL.md with much more than a megabyte of prose would be no prompt. */
-export const SKILL_BYTES = 256 * 1024;
-const CANDIDATES = 500;
-/** Places that everybody knows come first; then those of one tool or another. */
-const order = [".agents/skills", ".claude/skills", "skills"];
+/** A larger SKILL.md is not usable as a prompt. */
+export const MAX_SKILL_BYTES = 256 * 1024;
+const MAX_CANDIDATES = 500;
+/** Common folders come first, followed by those of individual tools. */
+const folderOrder = [".agents/skills", ".claude/skills", "skills"];
 
-/** A SKILL.md in one of the places where skills are looked for. */
+/** A SKILL.md in one of the folders that are searched for skills. */
 export interface Candidate {
   path: string;
-  /** The folder's name; the repository's for one at the root. */
+  /** The folder's name, or the repository's name for a SKILL.md at the root. */
   directory: string;
-  /** 0 at the root, 1 in a folder of skills, 2 in a catalogue in one. */
+  /** 0 at the root, 1 in a skills folder, 2 in a subfolder of one. */
   level: number;
-  /** Two with the same id have the same text. */
+  /** Files with the same id have the same content. */
   id: string;
   name: string;
   description: string;
-  /** Why it cannot be used. */
+  /** The reason why the skill cannot be used, if there is one. */
   problem?: string;
 }
 
-export interface Discovered {
+export interface DiscoveredSkills {
   candidates: Candidate[];
-  /** The folders that were looked into. */
-  places: string[];
+  /** The paths that were searched. */
+  searched: string[];
 }
 
-/** All skills of a commit that can be named without their path. */
-export async function discoverSkills(files: CommitFiles, repo: string): Promise<Discovered> {
-  const places = await placesOf(files);
+/** Finds all skills in a commit that can be referred to by name instead of by path. */
+export async function discoverSkills(files: CommitReader, repo: string): Promise<DiscoveredSkills> {
+  const skillFolders = await findSkillFolders(files);
   const found = [{ path: "SKILL.md", level: 0 }];
-  const children = await foldersIn(files, places);
-  const direct = await withSkill(files, children);
-  found.push(...direct.there.map((path) => ({ path, level: 1 })));
-  const deeper = await withSkill(files, await foldersIn(files, direct.others));
-  found.push(...deeper.there.map((path) => ({ path, level: 2 })));
-  const kept = found.slice(0, CANDIDATES);
-  const read = await files.look(
-    kept.map(({ path }) => path),
-    { maxBytes: SKILL_BYTES },
+  const children = await listFolders(files, skillFolders);
+  const direct = await findSkillFiles(files, children);
+  found.push(...direct.skillFiles.map((path) => ({ path, level: 1 })));
+  const nested = await findSkillFiles(files, await listFolders(files, direct.withoutSkill));
+  found.push(...nested.skillFiles.map((path) => ({ path, level: 2 })));
+  const considered = found.slice(0, MAX_CANDIDATES);
+  const read = await files.read(
+    considered.map(({ path }) => path),
+    { maxBytes: MAX_SKILL_BYTES },
   );
-  const candidates = kept.flatMap(
-    ({ path, level }, index) => candidateOf(path, level, read[index], repo) ?? [],
-  );
-  return { candidates, places: ["SKILL.md", ...places] };
+  const candidates: Candidate[] = [];
+  for (const [index, { path, level }] of considered.entries()) {
+    const candidate = toCandidate(path, level, read[index], repo);
+    if (candidate) candidates.push(candidate);
+    // A hostile repository has many files that take long to parse, and parsing blocks.
+    await setImmediate();
+  }
+  return { candidates, searched: ["SKILL.md", ...skillFolders] };
 }
 
-async function placesOf(files: CommitFiles): Promise<string[]> {
-  const [root] = await files.look([""], { maxBytes: 0 });
+async function findSkillFolders(files: CommitReader): Promise<string[]> {
+  const [root] = await files.read([""], { maxBytes: 0 });
   if (root?.type !== "folder") return [];
   const names = root.entries.filter(isFolder).map(({ name }) => name);
   const hidden = names.filter((name) => name.startsWith(".")).slice(0, 50);
   const possible = [...hidden.map((name) => `${name}/skills`), ...names.filter((name) => name === "skills")];
-  const looked = await files.look(possible, { maxBytes: 0 });
-  const there = possible.filter((_, index) => looked[index]?.type === "folder");
-  const rank = (place: string) => (order.includes(place) ? order.indexOf(place) : order.length);
-  there.sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
-  return [...new Set([...there, ...(await pluginFolders(files))])];
+  const contents = await files.read(possible, { maxBytes: 0 });
+  const existing = possible.filter((_, index) => contents[index]?.type === "folder");
+  const rank = (folder: string) =>
+    folderOrder.includes(folder) ? folderOrder.indexOf(folder) : folderOrder.length;
+  existing.sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+  return [...new Set([...existing, ...(await pluginFolders(files))])];
 }
 
-/** Or a link, which may lead to one. */
-const isFolder = ({ kind }: Entry) => kind === "folder" || kind === "link";
+/** Returns whether an entry may be a folder. This includes links, which may point to one. */
+const isFolder = ({ kind }: TreeEntry) => kind === "folder" || kind === "link";
 
-async function foldersIn(files: CommitFiles, places: string[]): Promise<string[]> {
-  const looked = await files.look(places, { maxBytes: 0 });
+async function listFolders(files: CommitReader, parents: string[]): Promise<string[]> {
+  const contents = await files.read(parents, { maxBytes: 0 });
   const seen = new Set<string>();
-  return looked.flatMap((found, index) => {
-    // The same folder under another name is there by a link.
+  return contents.flatMap((found, index) => {
+    // A link can make the same folder appear twice.
     if (found.type !== "folder" || seen.has(found.id)) return [];
     seen.add(found.id);
-    const inside = found.entries.filter(isFolder).slice(0, CANDIDATES);
-    return inside.map(({ name }) => `${places[index]}/${name}`);
+    const inside = found.entries.filter(isFolder).slice(0, MAX_CANDIDATES);
+    return inside.map(({ name }) => `${parents[index]}/${name}`);
   });
 }
 
-async function withSkill(
-  files: CommitFiles,
+async function findSkillFiles(
+  files: CommitReader,
   folders: string[],
-): Promise<{ there: string[]; others: string[] }> {
-  const some = folders.slice(0, CANDIDATES);
-  const looked = await files.look(
-    some.map((folder) => `${folder}/SKILL.md`),
+): Promise<{ skillFiles: string[]; withoutSkill: string[] }> {
+  const considered = folders.slice(0, MAX_CANDIDATES);
+  const contents = await files.read(
+    considered.map((folder) => `${folder}/SKILL.md`),
     { maxBytes: 0 },
   );
-  const isThere = (index: number) => looked[index]?.type !== "missing";
+  const hasSkill = (index: number) => contents[index]?.type !== "missing";
   return {
-    there: some.filter((_, index) => isThere(index)).map((folder) => `${folder}/SKILL.md`),
-    others: some.filter((_, index) => !isThere(index)),
+    skillFiles: considered.filter((_, index) => hasSkill(index)).map((folder) => `${folder}/SKILL.md`),
+    withoutSkill: considered.filter((_, index) => !hasSkill(index)),
   };
 }
 
-function candidateOf(
+function toCandidate(
   path: string,
   level: number,
-  found: Found | undefined,
+  found: PathContent | undefined,
   repo: string,
 ): Candidate | undefined {
   if (!found || found.type === "missing") return undefined;
   const directory = path.split("/").at(-2) ?? repo;
   const base = { path, directory, level, name: directory, description: "" };
-  if (found.type !== "file") return { ...base, id: path, problem: problemOf(found) };
+  if (found.type !== "file") return { ...base, id: path, problem: describeProblem(found) };
   try {
     const { name = directory, description } = parseSkill(found.data.toString());
     return { ...base, id: found.id, name, description };
@@ -112,15 +118,15 @@ function candidateOf(
   }
 }
 
-export function problemOf(found: Exclude<Found, { type: "file" }>): string {
+export function describeProblem(found: Exclude<PathContent, { type: "file" }>): string {
   switch (found.type) {
     case "large":
-      return `has ${found.size} bytes; at most ${SKILL_BYTES} are read`;
+      return `has ${found.size} bytes; the limit is ${MAX_SKILL_BYTES}`;
     case "outside":
-      return "is reached by a link that leads out of the repository";
+      return "is a link that points outside the repository";
     case "folder":
       return "is a folder";
     case "missing":
-      return "is not there";
+      return "does not exist";
   }
 }

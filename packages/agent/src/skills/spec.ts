@@ -1,25 +1,25 @@
 import { skillName } from "@outrider/contract/agent-config";
 
-/** A `skill_spec`, taken apart. Its grammar is checked where a run is created. */
+/** A parsed `skill_spec`. The server validates its syntax when the run is created. */
 export interface SkillSpec {
   text: string;
   owner: string;
   repo: string;
-  /** Exactly one of the two. */
+  /** Exactly one of `path` and `name` is set. */
   path?: string;
   name?: string;
-  /** What the skill is called until its front matter is read. */
+  /** The skill's name until its front matter has been read. */
   label: string;
 }
 
 export function parseSkillSpec(text: string): SkillSpec {
   const [repository = "", skill = ""] = text.split(":");
   const [owner = "", repo = ""] = repository.split("/");
-  const wanted = skill.endsWith("SKILL.md") ? { path: skill } : { name: skill };
-  return { text, owner, repo, ...wanted, label: skillName(text) };
+  const target = skill.endsWith("SKILL.md") ? { path: skill } : { name: skill };
+  return { text, owner, repo, ...target, label: skillName(text) };
 }
 
-/** Owner and name of a repository, as the last two parts of its address. */
+/** Returns a repository's owner and name, which are the last two parts of its URL. */
 export function repositoryName(url: string): { owner: string; repo: string } | undefined {
   const parts = url
     .replace(/^[a-z]+:\/\/[^/]*/, "")
@@ -29,7 +29,7 @@ export function repositoryName(url: string): { owner: string; repo: string } | u
   return owner && repo ? { owner, repo } : undefined;
 }
 
-/** Git hosts take a name in any case for the same. */
+/** Returns whether the URL belongs to the skill's repository. Git hosts compare names case-insensitively. */
 export function isRepository(url: string, { owner, repo }: SkillSpec): boolean {
   const named = repositoryName(url);
   return (

@@ -1,16 +1,16 @@
 import { z } from "zod";
-import { defineTool, described } from "./tool.ts";
+import { defineTool, loadDescription } from "./tool.ts";
 
 export const ASK = "ask";
 
 export const AskInput = z.object({ question: z.string().min(1) });
 
-/** The loop ends the turn when a question is all that is left. */
+/** Asks the user a question. The turn ends after the step that calls this tool. */
 export const ask = defineTool({
   name: ASK,
-  description: described(ASK),
+  description: loadDescription(ASK),
   input: AskInput,
   async run() {
-    return { output: "The user has been asked. The next message is the answer." };
+    return { output: "The question was sent to the user. The next message is the answer." };
   },
 });

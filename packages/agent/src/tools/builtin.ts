@@ -1,14 +1,14 @@
 import { ask } from "./ask.ts";
-import { readOutput, stopCommand } from "./background.ts";
-import { editFile } from "./edit.ts";
-import { findFiles } from "./find.ts";
-import { keepArtifact } from "./keep.ts";
-import { updatePlan } from "./plan.ts";
-import { readFile } from "./read.ts";
-import { runCommand } from "./run.ts";
-import { searchFiles } from "./search.ts";
+import { readOutput, stopCommand } from "./background-command.ts";
+import { editFile } from "./edit-file.ts";
+import { findFiles } from "./find-files.ts";
+import { keepArtifact } from "./keep-artifact.ts";
+import { readFile } from "./read-file.ts";
+import { runCommand } from "./run-command.ts";
+import { searchFiles } from "./search-files.ts";
 import type { Tool } from "./tool.ts";
-import { writeFile } from "./write.ts";
+import { updatePlan } from "./update-plan.ts";
+import { writeFile } from "./write-file.ts";
 
 export const builtinTools: readonly Tool[] = [
   runCommand,

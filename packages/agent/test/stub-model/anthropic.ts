@@ -4,15 +4,15 @@ import {
   type Dialect,
   event,
   type Frame,
-  type HeardMessage,
   list,
-  parsed,
+  type ParsedMessage,
+  parseJson,
   pieces,
   type Reply,
   text,
 } from "./dialect.ts";
 
-/** Anthropic's Messages. */
+/** Anthropic's Messages API. */
 export const anthropic: Dialect = {
   ping: event("ping", {}),
   base: "/v1",
@@ -23,7 +23,7 @@ export const anthropic: Dialect = {
     streams: body.stream === true,
     mayCall: body.tool_choice?.type !== "none",
     tools: list(body.tools).map((tool) => ({ name: text(tool.name), input: tool.input_schema })),
-    messages: list(body.messages).flatMap(heard),
+    messages: list(body.messages).flatMap(parseMessage),
   }),
   frames(reply, { id, model }) {
     const frames: Frame[] = [
@@ -55,7 +55,7 @@ export const anthropic: Dialect = {
   overflow: (tokens, limit) => `prompt is too long: ${tokens} tokens > ${limit} maximum`,
 };
 
-function heard({ role, content }: Body): HeardMessage[] {
+function parseMessage({ role, content }: Body): ParsedMessage[] {
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : list(content);
   const words = blocks.filter(({ type }) => type === "text").map((block) => text(block.text));
   if (role === "assistant") {
@@ -66,7 +66,7 @@ function heard({ role, content }: Body): HeardMessage[] {
   }
   const results = blocks.filter(({ type }) => type === "tool_result").map(result);
   const images = blocks.filter(({ type }) => type === "image").length;
-  // What was said in several messages comes as the blocks of one.
+  // Anthropic merges consecutive user messages into the blocks of one.
   const said = words.length === 0 && images > 0 ? [""] : words;
   const spoken = said.map((text, index) => ({
     role: "user" as const,
@@ -76,7 +76,7 @@ function heard({ role, content }: Body): HeardMessage[] {
   return [...results, ...spoken];
 }
 
-function result({ content }: Body): HeardMessage {
+function result({ content }: Body): ParsedMessage {
   if (typeof content === "string") return { role: "result", text: content, images: 0 };
   const parts = list(content);
   const images = parts.filter(({ type }) => type === "image").length;
@@ -111,7 +111,7 @@ function blocks({ thinking, text: words, calls }: Reply) {
       kind: "arguments",
       start: { ...tool, input: {} },
       deltas: pieces(argumentsOf(call)).map((piece) => ({ type: "input_json_delta", partial_json: piece })),
-      whole: { ...tool, input: parsed(argumentsOf(call)) },
+      whole: { ...tool, input: parseJson(argumentsOf(call)) },
     });
   }
   return made;
@@ -131,7 +131,7 @@ function head(reply: Reply, id: string, model: string) {
   };
 }
 
-/** Anthropic counts what it read from its cache, and what it put there, apart from the rest. */
+/** Anthropic counts cache reads and writes separately from other input. */
 function usageOf({ usage: { input, cached, written } }: Reply) {
   return {
     input_tokens: input - cached - written,

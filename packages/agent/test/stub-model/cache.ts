@@ -1,14 +1,14 @@
-import type { Heard } from "./dialect.ts";
+import type { ParsedRequest } from "./dialect.ts";
 
-/** What a provider has read before it need not read again: the beginning that a request shares with the last one. */
+/** Simulates prompt caching: a request's common prefix with the previous one is cached. */
 export class PromptCache {
-  private readonly last = new Map<string, string[]>();
+  readonly #last = new Map<string, string[]>();
 
-  /** How many bytes it has read before. */
-  hit({ model, tools, messages }: Heard): number {
+  /** Returns the number of cached bytes. */
+  hit({ model, tools, messages }: ParsedRequest): number {
     const parts = [tools, ...messages].map((part) => JSON.stringify(part));
-    const before = this.last.get(model) ?? [];
-    this.last.set(model, parts);
+    const before = this.#last.get(model) ?? [];
+    this.#last.set(model, parts);
     let bytes = 0;
     for (const [index, part] of parts.entries()) {
       if (part !== before[index]) break;

@@ -4,16 +4,16 @@ import {
   type Dialect,
   data,
   type Frame,
-  type HeardMessage,
   list,
-  parsed,
+  type ParsedMessage,
+  parseJson,
   pieces,
   type Reply,
   type ReplyContext,
   text,
 } from "./dialect.ts";
 
-/** OpenAI's Chat Completions, as many others speak it too; reasoning the way that those do. */
+/** OpenAI's Chat Completions API, with reasoning as compatible providers send it. */
 export const chat: Dialect = {
   ping: ": keep-alive\n\n",
   base: "/v1",
@@ -27,7 +27,7 @@ export const chat: Dialect = {
       name: text(tool.function?.name),
       input: tool.function?.parameters,
     })),
-    messages: list(body.messages).flatMap(heard),
+    messages: list(body.messages).flatMap(parseMessage),
   }),
   frames(reply, context) {
     const frames: Frame[] = [];
@@ -88,7 +88,7 @@ export function openaiError(status: number, message: string, kind: string): obje
   return { error: { message, type, param: null, code: codes[kind] ?? null } };
 }
 
-function heard({ role, content, tool_calls }: Body): HeardMessage[] {
+function parseMessage({ role, content, tool_calls }: Body): ParsedMessage[] {
   const parts = typeof content === "string" ? [{ type: "text", text: content }] : list(content);
   const words = parts.map((part) => text(part.text)).join("\n");
   const images = parts.filter(({ type }) => type === "image_url").length;
@@ -97,7 +97,7 @@ function heard({ role, content, tool_calls }: Body): HeardMessage[] {
   if (role !== "assistant") return [];
   const calls = list(tool_calls).map(({ function: called }) => ({
     name: text(called?.name),
-    input: parsed(called?.arguments),
+    input: parseJson(called?.arguments),
   }));
   return [{ role, text: words, calls }];
 }
@@ -120,7 +120,7 @@ function usageOf({ usage: { input, cached, output, reasoning } }: Reply) {
   };
 }
 
-/** A refusal is words of their own kind, and the answer ends as any other. */
+/** A refusal has its own text field; the response ends normally. */
 function finishReason({ finish }: Reply): string {
   return { stop: "stop", calls: "tool_calls", malformed: "tool_calls", length: "length", refusal: "stop" }[
     finish

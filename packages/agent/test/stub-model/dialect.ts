@@ -1,30 +1,30 @@
-/** What a request says, whichever API it came by. */
-export interface Heard {
+/** A request, independent of the API. */
+export interface ParsedRequest {
   model: string;
   streams: boolean;
   mayCall: boolean;
-  tools: HeardTool[];
-  messages: HeardMessage[];
+  tools: ParsedTool[];
+  messages: ParsedMessage[];
 }
 
-export interface HeardTool {
+export interface ParsedTool {
   name: string;
-  /** Its JSON schema. */
+  /** The JSON schema of its input. */
   input: unknown;
 }
 
-export type HeardMessage =
+export type ParsedMessage =
   | { role: "user"; text: string; images: number }
-  | { role: "assistant"; text: string; calls: HeardCall[] }
+  | { role: "assistant"; text: string; calls: ParsedCall[] }
   | { role: "result"; text: string; images: number };
 
-export interface HeardCall {
+export interface ParsedCall {
   name: string;
   input: unknown;
 }
 
 export interface Usage {
-  /** All of the input, the cached part included. */
+  /** All input tokens, including cached ones. */
   input: number;
   cached: number;
   written: number;
@@ -35,13 +35,13 @@ export interface Usage {
 export interface Reply {
   thinking: string;
   text: string;
-  /** Arguments as a string are sent as they stand, JSON or not. */
+  /** A string is sent verbatim as the arguments, whether or not it is JSON. */
   calls: { name: string; input: object | string }[];
   finish: "stop" | "calls" | "length" | "refusal" | "malformed";
   usage: Usage;
 }
 
-/** One write to the stream, and what it carries. */
+/** One write to the stream and the kind of its content. */
 export interface Frame {
   kind: "start" | "thinking" | "text" | "arguments" | "end";
   sse: string;
@@ -50,19 +50,18 @@ export interface Frame {
 export type ErrorKind = "status" | "overflow" | "unauthorized" | "unknown_model";
 
 export interface Dialect {
-  /** The path that clients put behind the server's address. */
+  /** The path that clients append to the server's URL. */
   base: string;
-  /** Undefined where the path is not one of this dialect's. */
   matches(path: string): boolean;
   keyOf(headers: Record<string, string | string[] | undefined>): string | undefined;
-  read(body: Body, path: string): Heard;
+  read(body: Body, path: string): ParsedRequest;
   frames(reply: Reply, context: ReplyContext): Frame[];
   whole(reply: Reply, context: ReplyContext): object;
   error(status: number, message: string, kind: ErrorKind): object;
-  /** The error as a part of a stream that began well. */
+  /** An error inside a stream that started normally. */
   errorFrame(message: string, kind: ErrorKind): Frame;
   overflow(tokens: number, limit: number): string;
-  /** What it sends only to show that it is there. */
+  /** A keep-alive message. */
   ping: string;
 }
 
@@ -72,8 +71,8 @@ export interface ReplyContext {
   body: Body;
 }
 
-/** Anything that JSON can be: the reader takes what it finds and never throws. */
-// biome-ignore lint/suspicious/noExplicitAny: a request may hold anything
+/** Any JSON value; readers ignore what they do not expect and never throw. */
+// biome-ignore lint/suspicious/noExplicitAny: a request may contain anything
 export type Body = any;
 
 const PIECE = 16;
@@ -95,14 +94,14 @@ export function data(value: object): string {
 }
 
 export function list(value: unknown): Body[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "object" && one !== null) : [];
+  return Array.isArray(value) ? value.filter((item) => typeof item === "object" && item !== null) : [];
 }
 
 export function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-export function parsed(json: unknown): unknown {
+export function parseJson(json: unknown): unknown {
   try {
     return JSON.parse(text(json));
   } catch {

@@ -1,31 +1,31 @@
 import type { Frame } from "./dialect.ts";
 
-/** What goes wrong with one request. */
-export type Fault =
-  /** An answer with this status. `retryAfter` is the header as it stands: seconds, or a date. */
+/** A fault that the stub injects into one request. */
+export type StubFault =
+  /** A response with this status. `retryAfter` is the header's value: seconds or a date. */
   | { type: "status"; status: number; message?: string; retryAfter?: number | string; retryAfterMs?: number }
-  /** The connection breaks: before the first byte, or in the middle of what the stream carries. */
+  /** The connection is lost before the first byte or inside the stream. */
   | { type: "cut"; where: "headers" | Frame["kind"] }
-  /** The stream ends in good order, but before its time. */
+  /** The stream ends early without an error. */
   | { type: "end"; where: Frame["kind"] }
-  /** So long between one piece and the next. */
+  /** A delay between the parts of the stream. */
   | { type: "slow"; ms: number }
-  /** Nothing comes any more, and the connection stays. */
+  /** The connection stays open without any more data. */
   | { type: "silence"; where: "headers" | Frame["kind"] }
-  /** A pause in the middle, with pings in it. */
+  /** A pause inside the stream, during which pings are sent. */
   | { type: "pause"; where: Frame["kind"]; ms: number; pingMs: number }
-  /** Arguments that are no JSON; with Gemini, its word for that. */
+  /** Arguments that are not JSON; for Gemini, its finish reason for that. */
   | { type: "malformed" }
-  /** Arguments that are JSON, but not what the tool takes. */
+  /** JSON arguments that do not match the tool's schema. */
   | { type: "wrong_arguments" }
   | { type: "refusal"; message?: string }
-  /** Gemini: the prompt itself is blocked and nothing is answered at all. */
+  /** Gemini blocks the prompt and returns no candidates. */
   | { type: "blocked_prompt" }
   | { type: "length" }
   | { type: "overflow"; inStream?: boolean }
-  /** An error as a part of a stream that began well. */
+  /** An error inside a stream that started normally. */
   | { type: "error"; where: Frame["kind"]; message?: string }
-  /** Bytes that are no answer at all. */
+  /** Bytes that are not a response. */
   | { type: "garbage" };
 
 const types = [
@@ -45,14 +45,14 @@ const types = [
   "garbage",
 ];
 
-export function isFault(value: unknown): value is Fault & { times?: number } {
+export function isFault(value: unknown): value is StubFault & { times?: number } {
   return (
     typeof value === "object" && value !== null && types.includes((value as { type?: string }).type ?? "")
   );
 }
 
-/** Where a stream is broken: in the middle of the frames of a kind, or early where there are none. */
+/** Returns the frame at which the stream breaks: in the middle of the frames of a kind, or early if there are none. */
 export function breakAt(frames: Frame[], where: Frame["kind"]): number {
-  const fitting = frames.flatMap(({ kind }, index) => (kind === where ? [index] : []));
-  return fitting[Math.floor(fitting.length / 2)] ?? Math.min(1, frames.length - 1);
+  const matching = frames.flatMap(({ kind }, index) => (kind === where ? [index] : []));
+  return matching[Math.floor(matching.length / 2)] ?? Math.min(1, frames.length - 1);
 }

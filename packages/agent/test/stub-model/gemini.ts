@@ -3,8 +3,8 @@ import {
   type Dialect,
   data,
   type Frame,
-  type HeardMessage,
   list,
+  type ParsedMessage,
   pieces,
   type Reply,
   type ReplyContext,
@@ -27,7 +27,7 @@ export const gemini: Dialect = {
         input: parameters ?? parametersJsonSchema,
       })),
     ),
-    messages: list(body.contents).flatMap(heard),
+    messages: list(body.contents).flatMap(parseMessage),
   }),
   frames(reply, context) {
     const frames: Frame[] = [];
@@ -53,7 +53,7 @@ export const gemini: Dialect = {
     `The input token count (${tokens}) exceeds the maximum number of tokens allowed (${limit}).`,
 };
 
-function heard({ role, parts }: Body): HeardMessage[] {
+function parseMessage({ role, parts }: Body): ParsedMessage[] {
   const all = list(parts);
   const words = all.filter(({ thought }) => !thought).map((part) => text(part.text));
   const said = words.filter((word) => word !== "").join("\n");
@@ -72,7 +72,7 @@ function heard({ role, parts }: Body): HeardMessage[] {
   return answers.map((part, index) => result(part, index === answers.length - 1 ? images : 0));
 }
 
-function result({ functionResponse: { response, parts } }: Body, beside: number): HeardMessage {
+function result({ functionResponse: { response, parts } }: Body, beside: number): ParsedMessage {
   const { content, error } = response ?? {};
   const said = content ?? error ?? response;
   return {

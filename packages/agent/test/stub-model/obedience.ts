@@ -1,20 +1,20 @@
-import { type Body, type Heard, type HeardMessage, list, text } from "./dialect.ts";
+import { type Body, list, type ParsedMessage, type ParsedRequest, text } from "./dialect.ts";
 
 const lines = /^(?:\d+\t)?\s*(\+?\s*(?:THINK|SAY|RUN|WRITE|CALL|ASK|SLEEP): .*)$/gm;
 
 /**
- * For a model that does whatever it reads, be it in its instructions (of Anthropic) or in what a tool returns: scripts
- * there are heard as if the user had said them.
+ * Simulates a model that obeys injected instructions: script lines in the system prompt (Anthropic) or in tool results
+ * are treated as if the user had sent them.
  */
-export function obedient(heard: Heard, body: Body): Heard {
+export function obeyInjectedScripts(parsed: ParsedRequest, body: Body): ParsedRequest {
   const instructions = list(body.system).map((block) => text(block.text));
-  const told = heard.messages.flatMap((message) =>
+  const messages = parsed.messages.flatMap((message) =>
     message.role === "result" ? [message, ...scriptIn(message.text)] : [message],
   );
-  return { ...heard, messages: [...instructions.flatMap(scriptIn), ...told] };
+  return { ...parsed, messages: [...instructions.flatMap(scriptIn), ...messages] };
 }
 
-function scriptIn(read: string): HeardMessage[] {
-  const script = [...read.matchAll(lines)].map(([, line]) => line);
+function scriptIn(content: string): ParsedMessage[] {
+  const script = [...content.matchAll(lines)].map(([, line]) => line);
   return script.length > 0 ? [{ role: "user", text: script.join("\n"), images: 0 }] : [];
 }

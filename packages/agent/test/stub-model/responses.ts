@@ -5,9 +5,9 @@ import {
   type Dialect,
   event,
   type Frame,
-  type HeardMessage,
   list,
-  parsed,
+  type ParsedMessage,
+  parseJson,
   pieces,
   type Reply,
   type ReplyContext,
@@ -25,7 +25,7 @@ export const responses: Dialect = {
     streams: body.stream === true,
     mayCall: body.tool_choice !== "none",
     tools: list(body.tools).map((tool) => ({ name: text(tool.name), input: tool.parameters })),
-    messages: typeof body.input === "string" ? [spoken(body.input)] : list(body.input).flatMap(heard),
+    messages: typeof body.input === "string" ? [spoken(body.input)] : list(body.input).flatMap(parseMessage),
   }),
   frames(reply, context) {
     const frames: Frame[] = [];
@@ -54,13 +54,13 @@ export const responses: Dialect = {
     "Your input exceeds the context window of this model. Please adjust your input and try again.",
 };
 
-function spoken(words: string): HeardMessage {
+function spoken(words: string): ParsedMessage {
   return { role: "user", text: words, images: 0 };
 }
 
-function heard({ type, role, content, name, arguments: args, output }: Body): HeardMessage[] {
+function parseMessage({ type, role, content, name, arguments: args, output }: Body): ParsedMessage[] {
   if (type === "function_call") {
-    return [{ role: "assistant", text: "", calls: [{ name: text(name), input: parsed(args) }] }];
+    return [{ role: "assistant", text: "", calls: [{ name: text(name), input: parseJson(args) }] }];
   }
   if (type === "function_call_output") return [{ role: "result", ...contentOf(output) }];
   if (role === "user") return [{ role, ...contentOf(content) }];

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import { readNote } from "../../src/notes.ts";
-import type { Heard, HeardCall, HeardTool, Reply } from "./dialect.ts";
+import { parseNote } from "../../src/conversation/notes.ts";
+import type { ParsedCall, ParsedRequest, ParsedTool, Reply } from "./dialect.ts";
 import { toolNamed } from "./tools.ts";
 
-/** One answer of the model: what it thinks and says, then what it calls. */
+/** One response of the model: reasoning and text, then tool calls. */
 interface Step {
   think: string[];
   say: string[];
@@ -18,29 +18,29 @@ interface ScriptCall {
 
 export type Plan = Pick<Reply, "thinking" | "text" | "calls"> & { delayMs: number };
 
-/** What a model says of its progress when it is asked to sum up, so that a script survives the loss of its messages. */
+/** The progress that the model reports in a summary, so that a script survives compaction. */
 const progress = /\[(\d+) calls of the script are done\]/g;
 
 /**
- * What to answer. The users' messages are the script, one line a step, and what was called since tells where it stands:
+ * Computes the next reply. User messages are the script, one step per line; the calls so far determine the position:
  *
  *   THINK: text    SAY: text    RUN: command    WRITE: path | text    CALL: tool {json}    ASK: question    SLEEP: ms
  *
- * A call ends an answer; a line that begins with "+" belongs to the same answer as the call before it. Where the script
- * is at its end, the answer holds the last outputs, and what users said besides.
+ * A call ends a reply; a line that starts with "+" belongs to the same reply as the call before it. At the end of the
+ * script, the reply contains the last outputs and other user messages.
  */
-export function nextReply(heard: Heard): Plan {
-  const { steps, spoken } = readMessages(heard);
-  const done = callsDone(heard, steps);
-  const lastResults = resultsAtTheEnd(heard);
-  if (!heard.mayCall || heard.tools.length === 0) return plain(summary(steps, done));
+export function nextReply(parsed: ParsedRequest): Plan {
+  const { steps, spoken } = readMessages(parsed);
+  const done = callsDone(parsed, steps);
+  const lastResults = trailingResults(parsed);
+  if (!parsed.mayCall || parsed.tools.length === 0) return plain(summary(steps, done));
   const step = remaining(steps, done);
   if (step && step.calls.length > 0) return planOf(step);
-  const says = step ? [...step.say] : [];
-  const heardToo = spoken.map((text) => `Heard: ${text}`);
-  const words = [...(says.length > 0 ? says : ["Done.", ...lastResults]), ...heardToo];
+  const texts = step ? [...step.say] : [];
+  const otherMessages = spoken.map((text) => `Heard: ${text}`);
+  const parts = [...(texts.length > 0 ? texts : ["Done.", ...lastResults]), ...otherMessages];
   return {
-    ...plain(words.join("\n")),
+    ...plain(parts.join("\n")),
     thinking: (step?.think ?? []).join("\n"),
     delayMs: step?.delayMs ?? 0,
   };
@@ -60,11 +60,11 @@ function summary(steps: Step[], done: number): string {
   return `I may call no tools now: ${all - done} calls are left undone. [${done} calls of the script are done]`;
 }
 
-function readMessages({ messages, tools }: Heard): { steps: Step[]; spoken: string[] } {
+function readMessages({ messages, tools }: ParsedRequest): { steps: Step[]; spoken: string[] } {
   const steps: Step[] = [];
   let spoken: string[] = [];
   for (const message of messages) {
-    if (message.role !== "user" || readNote(message.text)) continue;
+    if (message.role !== "user" || parseNote(message.text)) continue;
     const read = parse(message.text, tools);
     if (read.length === 0) spoken.push(message.text);
     else spoken = [];
@@ -73,12 +73,12 @@ function readMessages({ messages, tools }: Heard): { steps: Step[]; spoken: stri
   return { steps, spoken };
 }
 
-function parse(text: string, tools: HeardTool[]): Step[] {
+function parse(text: string, tools: ParsedTool[]): Step[] {
   const steps: Step[] = [];
   let step = emptyStep();
   for (const line of text.split(/\r?\n/)) {
     const [, joined, keyword = "", rest = ""] = /^\s*(\+?)\s*([A-Z]+):\s*(.*?)\s*$/.exec(line) ?? [];
-    if (!words.has(keyword)) continue;
+    if (!keywords.has(keyword)) continue;
     if (step.calls.length > 0 && !joined) {
       steps.push(step);
       step = emptyStep();
@@ -91,19 +91,19 @@ function parse(text: string, tools: HeardTool[]): Step[] {
   return isDeepStrictEqual(step, emptyStep()) ? steps : [...steps, step];
 }
 
-const words = new Set(["THINK", "SAY", "RUN", "WRITE", "CALL", "ASK", "SLEEP"]);
+const keywords = new Set(["THINK", "SAY", "RUN", "WRITE", "CALL", "ASK", "SLEEP"]);
 
 function emptyStep(): Step {
   return { think: [], say: [], calls: [], delayMs: 0 };
 }
 
-function callOf(keyword: string, rest: string, tools: HeardTool[]): ScriptCall {
+function callOf(keyword: string, rest: string, tools: ParsedTool[]): ScriptCall {
   if (keyword === "CALL") {
     const [, tool = "nothing", json = "{}"] = /^(\S+)\s*(\S.*)?$/.exec(rest) ?? [];
     return { tool, input: objectOf(json) };
   }
   const [first = "", ...more] = keyword === "WRITE" ? rest.split("|") : [rest];
-  const values = keyword === "WRITE" ? [first.trim(), unescaped(more.join("|").trim())] : [first];
+  const values = keyword === "WRITE" ? [first.trim(), decodeEscapes(more.join("|").trim())] : [first];
   return toolNamed(keyword as "RUN" | "WRITE" | "ASK", values, tools);
 }
 
@@ -116,33 +116,33 @@ function objectOf(json: string): object {
   }
 }
 
-function unescaped(text: string): string {
+function decodeEscapes(text: string): string {
   return text.replaceAll("\\n", "\n").replaceAll("\\t", "\t");
 }
 
 /** How many calls of the script have their results. One whose arguments nobody could read does not count. */
-function callsDone({ messages }: Heard, steps: Step[]): number {
+function callsDone({ messages }: ParsedRequest, steps: Step[]): number {
   const script = steps.flatMap(({ calls }) => calls);
-  const open: HeardCall[] = [];
+  const open: ParsedCall[] = [];
   let done = 0;
-  let isSummedUp = false;
+  let isSummarized = false;
   for (const message of messages) {
     for (const [, count] of message.role === "result" ? [] : message.text.matchAll(progress)) {
       done = Math.max(done, Number(count));
-      isSummedUp = true;
+      isSummarized = true;
     }
-    // A note on a conversation that was made shorter says how many calls of it are gone.
-    const note = message.role === "user" ? readNote(message.text) : undefined;
+    // A note on a conversation that was made shorter says how many calls were removed.
+    const note = message.role === "user" ? parseNote(message.text) : undefined;
     if (note?.kind === "compacted") {
-      done = Math.max(done, note.gone);
-      isSummedUp = true;
+      done = Math.max(done, note.removedCalls);
+      isSummarized = true;
     }
     if (message.role === "assistant") open.push(...message.calls);
     if (message.role !== "result") continue;
     const call = open.shift();
     const next = script[done];
     if (!call || !next || call.name !== next.tool || !isReadable(call.input)) continue;
-    if (!isSummedUp || isDeepStrictEqual(call.input, next.input)) done += 1;
+    if (!isSummarized || isDeepStrictEqual(call.input, next.input)) done += 1;
   }
   return done;
 }
@@ -161,7 +161,7 @@ function remaining(steps: Step[], done: number): Step | undefined {
   return undefined;
 }
 
-function resultsAtTheEnd({ messages }: Heard): string[] {
+function trailingResults({ messages }: ParsedRequest): string[] {
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   return messages.slice(last + 1).flatMap((one) => (one.role === "result" ? [one.text] : []));
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Dialect, Frame, Heard, Reply } from "./dialect.ts";
-import { breakAt, type Fault } from "./faults.ts";
+import type { Dialect, Frame, ParsedRequest, Reply } from "./dialect.ts";
+import { breakAt, type StubFault } from "./faults.ts";
 
 export function sendJson(
   response: ServerResponse,
@@ -13,18 +13,18 @@ export function sendJson(
   response.end(JSON.stringify(body));
 }
 
-/** Faults that leave no answer to spoil. */
+/** Injects a fault that replaces the whole response. Returns whether it did. */
 export function earlyFault(
-  fault: Fault,
+  fault: StubFault,
   {
     dialect,
     response,
     tokens,
-    heard,
-  }: { dialect: Dialect; heard: Heard; response: ServerResponse; tokens: number },
+    parsed,
+  }: { dialect: Dialect; parsed: ParsedRequest; response: ServerResponse; tokens: number },
 ): boolean {
   if (fault.type === "status") {
-    const { status, message = `The stub says ${status}.`, retryAfter, retryAfterMs } = fault;
+    const { status, message = `The stub returned ${status}.`, retryAfter, retryAfterMs } = fault;
     const headers = {
       ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
       ...(retryAfterMs === undefined ? {} : { "retry-after-ms": String(retryAfterMs) }),
@@ -32,12 +32,12 @@ export function earlyFault(
     sendJson(response, status, dialect.error(status, message, "status"), headers);
     return true;
   }
-  if (fault.type === "overflow" && !(fault.inStream && heard.streams)) {
+  if (fault.type === "overflow" && !(fault.inStream && parsed.streams)) {
     sendJson(response, 400, dialect.error(400, dialect.overflow(tokens, tokens - 1), "overflow"));
     return true;
   }
   if (fault.type === "garbage") {
-    response.writeHead(200, { "content-type": heard.streams ? "text/event-stream" : "application/json" });
+    response.writeHead(200, { "content-type": parsed.streams ? "text/event-stream" : "application/json" });
     response.end('data: {"this is": no answer\n\n<html>');
     return true;
   }
@@ -48,7 +48,7 @@ export function earlyFault(
   return fault.type === "silence" && fault.where === "headers";
 }
 
-export function spoilt(reply: Reply, fault: Fault | undefined): Reply {
+export function applyFault(reply: Reply, fault: StubFault | undefined): Reply {
   switch (fault?.type) {
     case "refusal":
       return { ...reply, text: fault.message ?? "I cannot help with that.", calls: [], finish: "refusal" };
@@ -75,7 +75,7 @@ export const blockedPrompt: Frame = {
 export async function send(
   response: ServerResponse,
   frames: Frame[],
-  { fault, dialect, tokens }: { fault: Fault | undefined; dialect: Dialect; tokens: number },
+  { fault, dialect, tokens }: { fault: StubFault | undefined; dialect: Dialect; tokens: number },
 ) {
   const where = fault && "where" in fault && fault.where !== "headers" ? fault.where : undefined;
   const end = where

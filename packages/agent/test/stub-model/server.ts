@@ -12,13 +12,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { anthropic } from "./anthropic.ts";
 import { PromptCache } from "./cache.ts";
 import { chat } from "./chat.ts";
-import type { Body, Dialect, Heard, ReplyContext } from "./dialect.ts";
-import { type Fault, isFault } from "./faults.ts";
+import type { Body, Dialect, ParsedRequest, ReplyContext } from "./dialect.ts";
+import { isFault, type StubFault } from "./faults.ts";
 import { gemini } from "./gemini.ts";
-import { obedient } from "./obedience.ts";
+import { obeyInjectedScripts } from "./obedience.ts";
 import { responses } from "./responses.ts";
 import { nextReply } from "./script.ts";
-import { blockedPrompt, earlyFault, send, sendJson, spoilt } from "./sending.ts";
+import { applyFault, blockedPrompt, earlyFault, send, sendJson } from "./sending.ts";
 
 const dialects = { anthropic, chat, responses, gemini };
 
@@ -29,68 +29,68 @@ export interface RecordedRequest {
   path: string;
   headers: IncomingHttpHeaders;
   body: Body;
-  heard: Heard;
+  parsed: ParsedRequest;
 }
 
 export interface StubOptions {
-  /** Requests with another key are refused. */
+  /** Requests with another key are rejected. */
   apiKey?: string;
-  /** Others are unknown; any, where absent. */
+  /** The known models; any if absent. */
   models?: string[];
-  /** A request with more is refused; a token is four bytes of its body. */
+  /** Larger requests are rejected; a token is four bytes of the body. */
   contextTokens?: number;
-  /** It does whatever it reads, whoever wrote it. */
+  /** Whether it follows script lines in any text, like a model that obeys injected instructions. */
   obeys?: boolean;
-  /** False where many requests would fill the memory. */
+  /** Set to false if many requests would fill the memory. */
   record?: boolean;
 }
 
 /**
- * A model provider for tests, over real HTTP: it carries out scripts, writes down what it is asked, and fails on
- * command. Whatever it is sent, it answers.
+ * A model provider for tests over real HTTP. It runs scripts, records requests and injects faults on demand. It responds
+ * to any request without throwing.
  */
 export class StubModel {
   readonly requests: RecordedRequest[] = [];
   readonly options: StubOptions;
-  private readonly server: Server;
-  private readonly faults: Fault[] = [];
-  private readonly cache = new PromptCache();
-  private count = 0;
+  readonly #server: Server;
+  readonly #faults: StubFault[] = [];
+  readonly #cache = new PromptCache();
+  #count = 0;
 
   constructor(options: StubOptions) {
     this.options = options;
-    this.server = createServer((request, response) => {
+    this.#server = createServer((request, response) => {
       response.on("error", () => {});
-      this.answer(request, response).catch((error: unknown) => {
+      this.#answer(request, response).catch((error: unknown) => {
         if (!response.headersSent) response.writeHead(500);
         response.end(String(error));
       });
     });
-    this.server.on("clientError", (_, socket) => socket.destroy());
+    this.#server.on("clientError", (_, socket) => socket.destroy());
   }
 
   async listen(): Promise<void> {
-    this.server.listen(0, "127.0.0.1");
-    await once(this.server, "listening");
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   baseUrl(dialect: DialectName): string {
     return `${this.url}${dialects[dialect].base}`;
   }
 
-  /** The next requests meet these, one each. */
-  fail(...faults: (Fault & { times?: number })[]) {
+  /** Injects these faults into the next requests, one each. */
+  fail(...faults: (StubFault & { times?: number })[]) {
     for (const { times = 1, ...fault } of faults) {
-      for (let count = 0; count < times; count += 1) this.faults.push(fault);
+      for (let count = 0; count < times; count += 1) this.#faults.push(fault);
     }
   }
 
   get faultsLeft(): number {
-    return this.faults.length;
+    return this.#faults.length;
   }
 
   get last(): RecordedRequest {
@@ -98,79 +98,81 @@ export class StubModel {
   }
 
   async close(): Promise<void> {
-    const closed = once(this.server, "close");
-    this.server.close();
-    this.server.closeAllConnections();
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.#server.closeAllConnections();
     await closed;
   }
 
-  private async answer(request: IncomingMessage, response: ServerResponse) {
+  async #answer(request: IncomingMessage, response: ServerResponse) {
     const path = (request.url ?? "/").split("?")[0] as string;
     const sent = request.method === "POST" ? await readText(request) : "";
     const body = parse(sent);
-    if (path === "/_faults") return this.takeFaults(body, response);
+    if (path === "/_faults") return this.#addFaults(body, response);
     if (path === "/_requests") return sendJson(response, 200, this.requests);
     if (request.method === "HEAD") return response.writeHead(200).end();
-    if (path.endsWith("/models")) return sendJson(response, 200, this.modelList());
+    if (path.endsWith("/models")) return sendJson(response, 200, this.#modelList());
     if (path.endsWith("/count_tokens")) return sendJson(response, 200, { input_tokens: tokens(sent.length) });
     const name = (Object.keys(dialects) as DialectName[]).find((one) => dialects[one].matches(path));
     if (!name || request.method !== "POST")
-      return sendJson(response, 404, { error: { message: "No such path." } });
+      return sendJson(response, 404, { error: { message: "Route not found." } });
 
     const dialect = dialects[name];
-    const heard = dialect.read(body, path);
+    const parsed = dialect.read(body, path);
     const { headers } = request;
-    if (this.options.record !== false) this.requests.push({ dialect: name, path, headers, body, heard });
-    const refusal = this.refusal(dialect, dialect.keyOf(headers), heard, sent.length);
-    if (refusal) return sendJson(response, refusal.status, refusal.body);
-    this.count += 1;
-    const context = { id: String(this.count), model: heard.model, body };
-    await this.reply({
+    if (this.options.record !== false) this.requests.push({ dialect: name, path, headers, body, parsed });
+    const rejection = this.#rejection(dialect, dialect.keyOf(headers), parsed, sent.length);
+    if (rejection) return sendJson(response, rejection.status, rejection.body);
+    this.#count += 1;
+    const context = { id: String(this.#count), model: parsed.model, body };
+    await this.#reply({
       dialect,
-      heard,
+      parsed,
       context,
       response,
       size: sent.length,
-      isCacheAsked: name !== "anthropic" || sent.includes('"cache_control"'),
+      usesCache: name !== "anthropic" || sent.includes('"cache_control"'),
     });
   }
 
-  private async reply({
+  async #reply({
     dialect,
-    heard,
+    parsed,
     context,
     response,
     size,
-    isCacheAsked,
+    usesCache,
   }: {
     dialect: Dialect;
-    heard: Heard;
+    parsed: ParsedRequest;
     context: ReplyContext;
     response: ServerResponse;
     size: number;
-    isCacheAsked: boolean;
+    usesCache: boolean;
   }) {
-    const fault = this.faults.shift();
-    const early = fault && earlyFault(fault, { dialect, heard, response, tokens: tokens(size) });
+    const fault = this.#faults.shift();
+    const early = fault && earlyFault(fault, { dialect, parsed, response, tokens: tokens(size) });
     if (early) return;
 
-    const { delayMs, ...plan } = nextReply(this.options.obeys ? obedient(heard, context.body) : heard);
-    const cached = isCacheAsked ? this.cache.hit(heard) : 0;
+    const { delayMs, ...plan } = nextReply(
+      this.options.obeys ? obeyInjectedScripts(parsed, context.body) : parsed,
+    );
+    const cached = usesCache ? this.#cache.hit(parsed) : 0;
     const input = tokens(size);
     const read = Math.min(tokens(cached), input);
-    const written = dialect === anthropic && isCacheAsked ? input - read : 0;
+    const written = dialect === anthropic && usesCache ? input - read : 0;
     const output = tokens(JSON.stringify(plan).length);
     const usage = { input, cached: read, written, output, reasoning: tokens(plan.thinking.length) };
     const finish = plan.calls.length > 0 ? "calls" : "stop";
-    const reply = spoilt({ ...plan, finish, usage }, fault);
+    const reply = applyFault({ ...plan, finish, usage }, fault);
     if (delayMs > 0) await sleep(delayMs);
-    if (!heard.streams) return sendJson(response, 200, dialect.whole(reply, context));
+    if (!parsed.streams) return sendJson(response, 200, dialect.whole(reply, context));
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     const frames = fault?.type === "blocked_prompt" ? [blockedPrompt] : dialect.frames(reply, context);
     await send(response, frames, { fault, dialect, tokens: input });
   }
 
-  private refusal(dialect: Dialect, key: string | undefined, { model }: Heard, size: number) {
+  #rejection(dialect: Dialect, key: string | undefined, { model }: ParsedRequest, size: number) {
     const { apiKey, models, contextTokens } = this.options;
     if (apiKey !== undefined && key !== apiKey) {
       const status = dialect === gemini ? 400 : 401;
@@ -193,14 +195,14 @@ export class StubModel {
     return undefined;
   }
 
-  private takeFaults(body: Body, response: ServerResponse) {
+  #addFaults(body: Body, response: ServerResponse) {
     const given = Array.isArray(body) ? body : [body];
-    if (!given.every(isFault)) return sendJson(response, 400, { error: "That is not a fault." });
+    if (!given.every(isFault)) return sendJson(response, 400, { error: "Not a valid fault." });
     this.fail(...given);
-    sendJson(response, 200, { waiting: this.faults.length });
+    sendJson(response, 200, { waiting: this.#faults.length });
   }
 
-  private modelList() {
+  #modelList() {
     const data = (this.options.models ?? ["stub"]).map((id) => ({ id, object: "model", type: "model" }));
     return { object: "list", data, has_more: false };
   }

@@ -1,7 +1,7 @@
 import { ASK } from "../../src/tools/ask.ts";
-import { RUN_COMMAND } from "../../src/tools/run.ts";
-import { WRITE_FILE } from "../../src/tools/write.ts";
-import type { HeardTool } from "./dialect.ts";
+import { RUN_COMMAND } from "../../src/tools/run-command.ts";
+import { WRITE_FILE } from "../../src/tools/write-file.ts";
+import type { ParsedTool } from "./dialect.ts";
 
 const purposes = {
   RUN: {
@@ -14,7 +14,7 @@ const purposes = {
 };
 
 /** The tool of the request that serves a purpose, with its arguments under the names that its schema gives them. */
-export function toolNamed(purpose: keyof typeof purposes, values: string[], tools: HeardTool[]) {
+export function toolNamed(purpose: keyof typeof purposes, values: string[], tools: ParsedTool[]) {
   const { name, looks, members } = purposes[purpose];
   const found = tools.find((tool) => tool.name === name) ?? tools.find((tool) => looks.test(tool.name));
   const schema =

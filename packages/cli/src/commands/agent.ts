@@ -1,10 +1,10 @@
-import type { CloudAgent, CloudAgentRequest, Outrider } from "@outrider/sdk";
+import type { Identity, IdentityRequest, Outrider } from "@outrider/sdk";
 import { Command } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
-import { Complaint } from "../exit.ts";
-import { confirm } from "../input/ask.ts";
-import { environmentId, findAgent } from "../input/named.ts";
-import { asNumber, given } from "../input/pairs.ts";
+import { UsageError } from "../exit-codes.ts";
+import { numberParser, omitUndefined } from "../input/pairs.ts";
+import { confirm } from "../input/prompt.ts";
+import { findEnvironmentId, findIdentity } from "../input/resolve-names.ts";
 import type { Output } from "../terminal/output.ts";
 
 interface AgentFlags {
@@ -15,104 +15,110 @@ interface AgentFlags {
   maxConcurrentRuns?: number;
 }
 
-function addMembers(command: Command): Command {
+function addIdentityOptions(command: Command): Command {
   return command
-    .option("--description <text>", "what it is for")
-    .option("--model <id>", "for its runs that name none")
-    .option("--env <environment>", "for its runs that name none, by name or id")
+    .option("--description <text>", "description of the cloud agent")
+    .option("--model <id>", "default model of its runs")
+    .option("--env <environment>", "default environment of its runs, by name or ID")
     .option(
       "--max-concurrent-runs <number>",
-      "how many of its runs may be at work",
-      asNumber("--max-concurrent-runs"),
+      "maximum number of concurrent runs",
+      numberParser("--max-concurrent-runs"),
     );
 }
 
-async function membersOf(client: Outrider, flags: AgentFlags): Promise<Partial<CloudAgentRequest>> {
-  return given({
+async function buildFields(client: Outrider, flags: AgentFlags): Promise<Partial<IdentityRequest>> {
+  return omitUndefined({
     name: flags.name,
     description: flags.description,
     model_id: flags.model,
-    environment_id: flags.env === undefined ? undefined : await environmentId(client, flags.env),
+    environment_id: flags.env === undefined ? undefined : await findEnvironmentId(client, flags.env),
     max_concurrent_runs: flags.maxConcurrentRuns,
   });
 }
 
-function show(out: Output, agent: CloudAgent): void {
+function show(out: Output, agent: Identity): void {
   out.item({
     document: agent,
     id: agent.uid,
-    members: [
+    fields: [
       ["uid", agent.uid],
       ["name", agent.name],
       ["description", agent.description],
       ["model", agent.model_id],
       ["environment", agent.environment_id],
-      ["runs at once", agent.max_concurrent_runs?.toString()],
+      ["max concurrent runs", agent.max_concurrent_runs?.toString()],
       ["owner", agent.owner_uid],
       ["updated", agent.updated_at],
     ],
   });
 }
 
-const list = clientCommand("list", "List cloud agents.").action(
-  withClient(async ({ client, out }) => {
-    const document = await client.identities.list();
-    out.list<CloudAgent>({
-      ...{ document, rows: document.identities, id: ({ uid }) => uid, none: "No cloud agents." },
-      columns: [
-        { title: "UID", text: ({ uid }) => uid },
-        { title: "NAME", text: ({ name }) => name },
-        { title: "MODEL", text: ({ model_id }) => model_id },
-        { title: "DESCRIPTION", text: ({ description }) => description, gives: true },
-      ],
-    });
-  }),
-);
+const list = clientCommand("list", "List cloud agents.")
+  .alias("ls")
+  .action(
+    withClient(async ({ client, out }) => {
+      const document = await client.identities.list();
+      out.list<Identity>({
+        ...{ document, rows: document.agents, id: ({ uid }) => uid, emptyMessage: "No cloud agents." },
+        columns: [
+          { title: "UID", text: ({ uid }) => uid },
+          { title: "NAME", text: ({ name }) => name },
+          { title: "MODEL", text: ({ model_id }) => model_id },
+          { title: "DESCRIPTION", text: ({ description }) => description, canShrink: true },
+        ],
+      });
+    }),
+  );
 
 const get = clientCommand("get", "Show a cloud agent.")
-  .argument("<agent>", "its name or uid")
-  .action(withClient(async ({ client, out }, agent) => show(out, await findAgent(client, agent as string))));
+  .alias("view")
+  .argument("<agent>", "name or uid of the cloud agent")
+  .action(
+    withClient(async ({ client, out }, agent) => show(out, await findIdentity(client, agent as string))),
+  );
 
-const create = addMembers(clientCommand("create", "Make a cloud agent.").argument("<name>")).action(
+const create = addIdentityOptions(clientCommand("create", "Create a cloud agent.").argument("<name>")).action(
   withClient<AgentFlags>(async ({ client, out, flags }, name) => {
-    const members = await membersOf(client, flags);
-    show(out, await client.identities.create({ ...members, name: name as string }));
+    const fields = await buildFields(client, flags);
+    show(out, await client.identities.create({ ...fields, name: name as string }));
   }),
 );
 
-const update = addMembers(
-  clientCommand("update", "Change what is given of a cloud agent.")
-    .argument("<agent>", "its name or uid")
-    .option("--name <name>", "a new one"),
+const update = addIdentityOptions(
+  clientCommand("update", "Update a cloud agent. Only the given fields change.")
+    .argument("<agent>", "name or uid of the cloud agent")
+    .option("--name <name>", "new name"),
 ).action(
   withClient<AgentFlags>(async ({ client, out, flags }, agent) => {
-    const members = await membersOf(client, flags);
-    if (Object.keys(members).length === 0) throw new Complaint("Nothing to change was given: see --help.");
+    const fields = await buildFields(client, flags);
+    if (Object.keys(fields).length === 0)
+      throw new UsageError("Nothing to update. Pass at least one option; see --help.");
     const {
       uid,
       owner_uid: _,
       created_at: __,
       updated_at: ___,
       ...rest
-    } = await findAgent(client, agent as string);
-    show(out, await client.identities.replace(uid, { ...rest, ...members }));
+    } = await findIdentity(client, agent as string);
+    show(out, await client.identities.replace(uid, { ...rest, ...fields }));
   }),
 );
 
 const remove = clientCommand("delete", "Delete a cloud agent and revoke its keys.")
-  .argument("<agent>", "its name or uid")
-  .option("-y, --yes", "do not ask")
+  .argument("<agent>", "name or uid of the cloud agent")
+  .option("-y, --yes", "skip the confirmation")
   .action(
     withClient<{ yes?: true }>(async ({ client, out, flags }, agent) => {
-      const { uid, name } = await findAgent(client, agent as string);
+      const { uid, name } = await findIdentity(client, agent as string);
       await confirm(`Delete cloud agent ${name} and revoke its keys`, flags);
       await client.identities.delete(uid);
-      out.done({ document: { uid, deleted: true }, id: uid, says: `Deleted ${name}.` });
+      out.done({ document: { uid, deleted: true }, id: uid, message: `Deleted cloud agent ${name}.` });
     }),
   );
 
 export const agentCommand = new Command("agent")
-  .description("Cloud agents: identities that are not people.")
+  .description("Manage cloud agents. A cloud agent is a non-human identity that owns runs.")
   .addCommand(list)
   .addCommand(get)
   .addCommand(create)

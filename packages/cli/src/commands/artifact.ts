@@ -2,11 +2,12 @@ import { writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, Option } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
-import { Complaint } from "../exit.ts";
-import { bytes } from "../terminal/figures.ts";
+import { UsageError } from "../exit-codes.ts";
+import { bytes } from "../terminal/format.ts";
+import { describeSystemError } from "../terminal/system-errors.ts";
 
-/** Large files over slow lines. */
-const LONGEST_MS = 900_000;
+/** Long enough for large files over slow connections. */
+const DOWNLOAD_TIMEOUT_MS = 900_000;
 
 interface GetFlags {
   output?: string;
@@ -14,45 +15,50 @@ interface GetFlags {
   force?: true;
 }
 
-const get = clientCommand("get", "Fetch a file that a run has left.")
-  .argument("<artifact>", "its id, as `outrider runs get` shows it")
-  .option("-o, --output <path>", "where to; - is stdout, and stdout is where it goes in a pipe")
-  .option("--force", "replace a file that is there")
-  .addOption(new Option("--info", "show what it is and fetch nothing").conflicts(["output", "force"]))
+const get = clientCommand("get", "Download a file that a run produced.")
+  .argument("<artifact>", "artifact ID, as shown by `outrider runs get`")
+  .option("-o, --output <path>", "target file; - writes to stdout, which is the default in a pipe")
+  .option("--force", "overwrite an existing file")
+  .addOption(new Option("--info", "show details without downloading").conflicts(["output", "force"]))
   .action(
     withClient<GetFlags>(async ({ client, out, flags }, id) => {
       const artifact = await client.artifacts.get(id as string);
-      const { artifact_id, name, type, mime_type, size_bytes, run_id, created_at } = artifact;
+      const { artifact_id, name, artifact_type, mime_type, size_bytes, run_id, created_at } = artifact;
       if (flags.info || (out.isJson && flags.output === undefined))
         return out.item({
           document: artifact,
           id: artifact_id,
-          members: [
+          fields: [
             ["artifact", artifact_id],
             ["name", name],
-            ["type", `${type}, ${mime_type}`],
+            ["type", `${artifact_type}, ${mime_type}`],
             ["size", bytes(size_bytes)],
             ["run", run_id],
             ["created", created_at],
           ],
         });
-      const content = await client.artifacts.content(artifact_id, { timeout: LONGEST_MS });
+      const content = await client.artifacts.content(artifact_id, { timeout: DOWNLOAD_TIMEOUT_MS });
       if (flags.output === "-" || (flags.output === undefined && !out.isTerminal)) {
         out.printBytes(content);
         return;
       }
-      // A name from afar stays in this folder.
+      // The name comes from the server, so it must not point outside the current directory.
       const path = flags.output ?? basename(name);
       try {
         writeFileSync(path, content, { flag: flags.force ? "w" : "wx" });
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-        throw new Complaint(`${path} is there already: say --force to replace it, or -o for another path.`);
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST")
+          throw new UsageError(
+            `Cannot write ${path}: ${describeSystemError(error) ?? (error as Error).message}.`,
+          );
+        throw new UsageError(
+          `${path} already exists. Pass --force to overwrite it, or -o to choose another path.`,
+        );
       }
-      out.done({ document: { ...artifact, path }, id: path, says: `${path} (${bytes(size_bytes)})` });
+      out.done({ document: { ...artifact, path }, id: path, message: `${path} (${bytes(size_bytes)})` });
     }),
   );
 
 export const artifactCommand = new Command("artifact")
-  .description("Files that runs have left.")
+  .description("Download files that runs produced.")
   .addCommand(get);

@@ -1,15 +1,15 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Config } from "@outrider/server/config";
-import { takeBackup } from "@outrider/server/engine/backup";
-import { requireFree } from "@outrider/server/engine/backup/file";
-import { readMasterKey } from "@outrider/server/engine/master-key";
+import { readMasterKey } from "@outrider/server/engine/auth/master-key";
+import { takeBackup } from "@outrider/server/engine/operations/backup";
+import { requireNewFile } from "@outrider/server/engine/operations/backup/file";
 import { Command } from "commander";
-import { Complaint, exits } from "../exit.ts";
+import { exits, UsageError } from "../exit-codes.ts";
 import { readPassphrase } from "../input/passphrase.ts";
-import { onInstallation, placeOptions } from "../installation.ts";
-import { count, megabytes, progressLines } from "../terminal/progress.ts";
+import { count, createProgressReporter, megabytes } from "../terminal/progress.ts";
 import { version } from "../version.ts";
+import { locationOptions, withInstallation } from "../with-installation.ts";
 
 interface BackupFlags {
   withMasterKey?: true;
@@ -23,30 +23,29 @@ interface BackupFlags {
 }
 
 export const backupCommand = new Command("backup")
-  .description("Write all of this installation into one file. Its server may run and work meanwhile.")
-  .argument("<file>", "must not be there yet; readable for you alone")
-  .option("--with-master-key", "the key that secrets are sealed with goes along, under a passphrase")
+  .description("Back up the installation to a file. The server can keep running.")
+  .argument("<file>", "target file; must not exist, is created readable only by you")
+  .option("--with-master-key", "include the master key, encrypted with a passphrase")
   .option(
     "--passphrase-file <file>",
-    "holds the passphrase (OUTRIDER_BACKUP_PASSPHRASE); else it is asked for",
+    "file with the passphrase (OUTRIDER_BACKUP_PASSPHRASE); default: prompt",
   )
-  .option("--with-builds", "also builds that no run goes on from; without it they are made again when needed")
-  .option("--without-missing", "leave out files of runs that are lost already, instead of refusing")
-  .option("-q, --quiet", "say nothing unless it fails")
-  .option("--json", "what was written, as one JSON document")
-  .option(...(placeOptions[0] as [string, string]))
-  .option(...(placeOptions[1] as [string, string]))
+  .option("--with-builds", "include builds that no run depends on; otherwise they are rebuilt when needed")
+  .option("--without-missing", "skip files that are already lost, instead of failing")
+  .option("-q, --quiet", "print nothing unless it fails")
+  .option("--json", "print a summary as JSON")
+  .option(...(locationOptions[0] as [string, string]))
+  .option(...(locationOptions[1] as [string, string]))
   .action((file: string, flags: BackupFlags) =>
-    onInstallation(flags, async ({ config, signal, withDb }) => {
+    withInstallation(flags, async ({ config, signal, withDb }) => {
       const path = resolve(file);
-      requireFree(path);
-      const key = flags.withMasterKey ? await keyOf(config, flags) : undefined;
-      if (!key && flags.passphraseFile)
-        throw new Complaint("--passphrase-file is for the master key: say --with-master-key as well.");
+      requireNewFile(path);
+      const key = flags.withMasterKey ? await readEncryptionKey(config, flags) : undefined;
+      if (!key && flags.passphraseFile) throw new UsageError("--passphrase-file requires --with-master-key.");
       const isQuiet = flags.quiet === true;
       const { withBuilds = false, withoutMissing = false } = flags;
       const folder = join(config.dataDir, "blobs");
-      const progress = progressLines({ isQuiet });
+      const progress = createProgressReporter({ isQuiet });
       const options = { path, folder, version, key, signal, progress, withBuilds, withoutMissing };
       const { taken_at, tables, files } = await withDb((db) => takeBackup({ db, ...options }));
       const rows = Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, table.rows]));
@@ -63,17 +62,19 @@ export const backupCommand = new Command("backup")
       ];
       process.stderr.write(`${path}: ${all.join(", ")}, ${megabytes(size_bytes)}.\n`);
       if (files.missing > 0)
-        process.stderr.write(`Left out, because lost: ${count(files.missing, "file", "files")}.\n`);
+        process.stderr.write(`Skipped ${count(files.missing, "missing file", "missing files")}.\n`);
       if (!key)
-        process.stderr.write("The master key is not in it: keep it elsewhere, or secrets cannot be read.\n");
+        process.stderr.write(
+          "The backup does not contain the master key. Keep a copy of it, or the secrets in the backup cannot be read.\n",
+        );
     }),
   );
 
-async function keyOf({ masterKey, dataDir }: Config, { passphraseFile }: BackupFlags) {
+async function readEncryptionKey({ masterKey, dataDir }: Config, { passphraseFile }: BackupFlags) {
   const key = masterKey ?? (await readMasterKey(dataDir));
   if (!key)
-    throw new Complaint(
-      `There is no master key in ${dataDir}: set OUTRIDER_MASTER_KEY as the server has it.`,
+    throw new UsageError(
+      `Master key not found in ${dataDir}. Set OUTRIDER_MASTER_KEY to the value that the server uses.`,
       {
         exit: exits.failed,
       },

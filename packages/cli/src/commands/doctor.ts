@@ -8,7 +8,7 @@ import { type Finding, fail } from "../doctor/finding.ts";
 import { machineFindings } from "../doctor/machine.ts";
 import { modelFindings } from "../doctor/models.ts";
 import { serverFindings } from "../doctor/server.ts";
-import { harmlessLine } from "../terminal/harmless.ts";
+import { sanitizeLine } from "../terminal/sanitize.ts";
 
 const marks = { ok: "ok", warn: "--", fail: "!!" };
 
@@ -18,20 +18,22 @@ interface DoctorFlags {
   for?: "server" | "worker";
 }
 
-/** Looks at this machine as a server and a worker would, by their settings. Ends with 1 where something would fail. */
+/** Checks this machine with the settings of the server and the worker. Exits with code 1 if a check fails. */
 export const doctorCommand = new Command("doctor")
-  .description("Say what this machine offers to a server and to runs, and what is missing.")
-  .option("--json", "as one JSON document")
-  .option("--reach", "also ask whether the providers of models answer")
+  .description("Check this machine and its configuration.")
+  .option("--json", "print JSON")
+  .option("--reach", "also check that model providers are reachable")
   .addOption(
     new Option(
       "--for <part>",
-      "server or worker alone; else a worker, and a server where one has its data here or DATABASE_URL is set",
+      "check only the server or only the worker; default: worker, and server if it has data here or DATABASE_URL is set",
     ).choices(["server", "worker"]),
   )
   .action(async ({ json, reach, for: part }: DoctorFlags) => {
     const findings = [
-      ...(part === "worker" ? [] : await ofServer({ reach: reach ?? false, isAsked: part === "server" })),
+      ...(part === "worker"
+        ? []
+        : await checkServer({ reach: reach ?? false, isRequested: part === "server" })),
       ...(part === "server" ? [] : [...(await serverFindings(process.env)), ...(await machineFindings())]),
     ];
     if (json) console.log(JSON.stringify({ findings }));
@@ -39,15 +41,21 @@ export const doctorCommand = new Command("doctor")
     if (findings.some(({ state }) => state === "fail")) process.exitCode = 1;
   });
 
-async function ofServer({ reach, isAsked }: { reach: boolean; isAsked: boolean }): Promise<Finding[]> {
+async function checkServer({
+  reach,
+  isRequested,
+}: {
+  reach: boolean;
+  isRequested: boolean;
+}): Promise<Finding[]> {
   let config: Config;
   try {
     config = readConfig();
   } catch (error) {
-    return [fail("settings", "`serve` would refuse them", (error as Error).message)];
+    return [fail("settings", "invalid", (error as Error).message)];
   }
   const certificate = await certificateFindings(config);
-  if (!isAsked && !config.databaseUrl && !existsSync(config.dataDir)) return certificate;
+  if (!isRequested && !config.databaseUrl && !existsSync(config.dataDir)) return certificate;
   return [
     ...(await databaseFindings(config)),
     ...(await diskFindings(config)),
@@ -56,7 +64,7 @@ async function ofServer({ reach, isAsked }: { reach: boolean; isAsked: boolean }
   ];
 }
 
-function print({ name, state, says, remedy }: Finding) {
-  const words = harmlessLine(remedy ? `${says}: ${remedy}` : says);
-  console.log(`${marks[state]}  ${name.padEnd(12)}${words}`);
+function print({ name, state, message, remedy }: Finding) {
+  const text = sanitizeLine(remedy ? `${message}: ${remedy}` : message);
+  console.log(`${marks[state]}  ${name.padEnd(12)}${text}`);
 }

@@ -1,10 +1,10 @@
 import { Command } from "commander";
 import { buildCommand, buildsCommand, logCommand } from "./env/builds.ts";
-import { createCommand, deleteCommand, updateCommand } from "./env/change.ts";
 import { getCommand, listCommand } from "./env/read.ts";
+import { createCommand, deleteCommand, updateCommand } from "./env/write.ts";
 
 export const envCommand = new Command("env")
-  .description("Environments: what runs execute in.")
+  .description("Manage environments. An environment defines where runs execute.")
   .addCommand(listCommand)
   .addCommand(getCommand)
   .addCommand(createCommand)

@@ -6,37 +6,44 @@ const KIB = 1024;
 
 export const installationCommand = clientCommand(
   "installation",
-  "Say which limits and retention hold here, and what is stopped.",
+  "Show limits, retention and maintenance status.",
 ).action(
   withClient(async ({ client, out }) => {
     const installation = await client.installation.get();
-    const { brake, limits, sizes, retention } = installation;
+    const { maintenance, limits, sizes, retention } = installation;
     const { cost_per_day: cost } = limits;
     out.item({
       document: installation,
-      id: isOpen(installation) ? "open" : "closed",
-      members: [
-        ["takes new runs", isOpen(installation) ? "yes" : "no"],
-        ["works on queued runs", brake.mode === "normal" && brake.queue === "open" ? "yes" : "no"],
-        ["takes changes", brake.mode === "normal" ? "yes" : "no"],
-        ["room on its disks", installation.has_room ? "enough" : `less than ${limits.min_free_mb} MB`],
-        ["message", brake.message],
-        ["requests", `${limits.requests_per_minute} a minute`],
-        ["creations", `${limits.creations_per_minute} a minute`],
-        ["failures", `${limits.failures_per_minute} a minute, of an address`],
-        ["streams at once", `${limits.max_streams_per_key} of a key`],
-        ["runs at once", String(limits.max_concurrent_runs ?? "as many as workers have slots")],
-        ["dollars a day", cost ? `${cost.limit_usd}, ${cost.used_usd} of them used today` : "no limit"],
-        ["turn", `${limits.turn_timeout_minutes} minutes, ${limits.max_steps} steps`],
-        ["lost workers", `${limits.max_attempts} attempts, after ${limits.lease_seconds} s of silence`],
-        ["waits for a worker", `at most ${limits.queue_timeout_hours} hours`],
-        ["waits for an answer", `at most ${limits.blocked_timeout_days} days`],
+      id: acceptsRuns(installation) ? "open" : "closed",
+      fields: [
+        ["accepts new runs", acceptsRuns(installation) ? "yes" : "no"],
+        ["starts queued runs", maintenance.mode === "normal" && maintenance.queue === "open" ? "yes" : "no"],
+        ["accepts writes", maintenance.mode === "normal" ? "yes" : "no"],
         [
-          "body",
-          `${sizes.body_bytes / MIB} MiB, with attachments ${sizes.body_with_attachments_bytes / MIB} MiB`,
+          "free disk space",
+          installation.has_free_space ? "sufficient" : `less than ${limits.min_free_mb} MB`,
+        ],
+        ["message", maintenance.message],
+        ["requests", `${limits.requests_per_minute} per minute`],
+        ["run creations", `${limits.creations_per_minute} per minute`],
+        ["failed sign-ins", `${limits.failures_per_minute} per minute and network address`],
+        ["streams", `${limits.max_streams_per_key} per key`],
+        ["concurrent runs", String(limits.max_concurrent_runs ?? "limited only by worker slots")],
+        ["requested builds", `${limits.max_builds_per_user} unfinished per user`],
+        ["daily spending", cost ? `$${cost.limit_usd}, $${cost.used_usd} used today` : "no limit"],
+        ["turn limits", `${limits.turn_timeout_minutes} minutes, ${limits.max_steps} steps`],
+        [
+          "attempts",
+          `${limits.max_attempts}; a worker is lost after ${limits.lease_seconds} s without a heartbeat`,
+        ],
+        ["queue timeout", `${limits.queue_timeout_hours} hours`],
+        ["answer timeout", `${limits.blocked_timeout_days} days`],
+        [
+          "request body",
+          `${sizes.body_bytes / MIB} MiB, or ${sizes.body_with_attachments_bytes / MIB} MiB with attachments`,
         ],
         ["prompt", `${sizes.prompt_bytes / KIB} KiB`],
-        ...kinds.map((kind): [string, string] => [`keeps ${kind}`, keptWords(retention[kind])]),
+        ...kinds.map((kind): [string, string] => [`${kind} retention`, retentionText(retention[kind])]),
       ],
     });
   }),
@@ -44,14 +51,14 @@ export const installationCommand = clientCommand(
 
 const kinds = ["runs", "events", "artifacts", "files", "builds"] as const;
 
-function isOpen({ brake, has_room }: Installation): boolean {
-  return has_room && brake.mode === "normal" && brake.intake === "open";
+function acceptsRuns({ maintenance, has_free_space }: Installation): boolean {
+  return has_free_space && maintenance.mode === "normal" && maintenance.admission === "open";
 }
 
-function keptWords({ days, gigabytes }: Installation["retention"]["events"]): string {
+function retentionText({ days, gigabytes }: Installation["retention"]["events"]): string {
   const bounds = [
     days !== undefined && `${days} days`,
     gigabytes !== undefined && `at most ${gigabytes} GB`,
   ].filter(Boolean);
-  return bounds.join(", ") || "for ever";
+  return bounds.join(", ") || "unlimited";
 }

@@ -1,32 +1,34 @@
 import { Option } from "commander";
 import { clientCommand, globalFlags } from "../client-command.ts";
-import { baseUrlOf } from "../connection.ts";
-import { Complaint } from "../exit.ts";
+import { toBaseUrl } from "../connection.ts";
+import { UsageError } from "../exit-codes.ts";
 import { DEFAULT_PROFILE, readProfiles, writeProfiles } from "../profiles.ts";
 import { Output } from "../terminal/output.ts";
 
 export const logoutCommand = clientCommand(
   "logout",
-  "Forget a stored key. The key itself stays valid: `outrider key revoke` ends it.",
+  "Log out of a server. Deletes the stored key, which stays valid; use `outrider key revoke` to revoke it.",
 )
-  .addOption(new Option("--all", "of every profile").conflicts(["profile", "server"]))
-  .action(({ all }: { all?: true }, command) => {
+  .addOption(new Option("--all", "all profiles").conflicts(["profile", "server"]))
+  .action(async ({ all }: { all?: true }, command) => {
     const flags = globalFlags(command);
     const out = new Output(flags);
+    await out.prepare();
     const profiles = readProfiles();
-    const base = flags.server && baseUrlOf(flags.server);
+    const base = flags.server && toBaseUrl(flags.server);
     const named = flags.profile ?? process.env.OUTRIDER_PROFILE;
-    const isMeant = (name: string) => {
+    const isSelected = (name: string) => {
       if (all) return true;
       if (base && named === undefined) return profiles[name]?.base_url === base;
       return name === (named ?? DEFAULT_PROFILE) && (!base || profiles[name]?.base_url === base);
     };
-    const gone = Object.keys(profiles).filter(isMeant);
-    if (gone.length === 0 && !all) throw new Complaint("No such login is stored.");
-    writeProfiles(Object.fromEntries(Object.entries(profiles).filter(([name]) => !isMeant(name))));
+    const removed = Object.keys(profiles).filter(isSelected);
+    if (removed.length === 0 && !all) throw new UsageError("No stored login found.");
+    writeProfiles(Object.fromEntries(Object.entries(profiles).filter(([name]) => !isSelected(name))));
     out.done({
-      document: { profiles: gone },
-      id: gone.join("\n"),
-      says: `Forgotten: ${gone.join(", ") || "nothing"}.`,
+      document: { profiles: removed },
+      id: removed.join("\n"),
+      message: removed.length > 0 ? `Logged out of ${removed.join(", ")}.` : "No stored login found.",
     });
+    await out.finish();
   });

@@ -1,15 +1,15 @@
 import { clientCommand, withClient } from "../client-command.ts";
 
-export const meCommand = clientCommand("me", "Say who the key speaks for, and what it may do.").action(
+export const meCommand = clientCommand("me", "Show the current user, key and permissions.").action(
   withClient(async ({ client, out }) => {
     const me = await client.me.get();
     out.item({
       document: me,
       id: me.uid,
-      members: [
+      fields: [
         ["name", me.display_name],
-        ["type", me.type === "user" ? "person" : "cloud agent"],
-        ["e-mail", me.email],
+        ["type", me.type === "user" ? "user" : "cloud agent"],
+        ["email", me.email],
         ["role", me.role],
         ["uid", me.uid],
         ["key", me.key && `${me.key.name} (${me.key.type})`],

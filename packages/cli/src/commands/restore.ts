@@ -1,11 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { keepMasterKey, readMasterKey } from "@outrider/server/engine/master-key";
-import { checkBackup, requireEmpty, restoreBackup, settleMasterKey } from "@outrider/server/engine/restore";
+import { readMasterKey, storeMasterKey } from "@outrider/server/engine/auth/master-key";
+import {
+  checkBackup,
+  requireEmpty,
+  resolveMasterKey,
+  restoreBackup,
+} from "@outrider/server/engine/operations/restore";
 import { Command } from "commander";
 import { readPassphrase } from "../input/passphrase.ts";
-import { onInstallation, placeOptions } from "../installation.ts";
-import { count, progressLines } from "../terminal/progress.ts";
+import { count, createProgressReporter } from "../terminal/progress.ts";
+import { locationOptions, withInstallation } from "../with-installation.ts";
 
 interface RestoreFlags {
   passphraseFile?: string;
@@ -16,33 +21,35 @@ interface RestoreFlags {
 }
 
 export const restoreCommand = new Command("restore")
-  .description("Make an installation out of a backup. Its database must be empty, and no server on it.")
-  .argument("<file>", "as `outrider backup` wrote it")
+  .description(
+    "Restore the installation from a backup. The database must be empty, and no server may be running.",
+  )
+  .argument("<file>", "backup file")
   .option(
     "--passphrase-file <file>",
-    "holds the passphrase (OUTRIDER_BACKUP_PASSPHRASE); else it is asked for",
+    "file with the passphrase (OUTRIDER_BACKUP_PASSPHRASE); default: prompt",
   )
-  .option("-q, --quiet", "say nothing unless it fails")
-  .option("--json", "what was restored, as one JSON document")
-  .option(...(placeOptions[0] as [string, string]))
-  .option(...(placeOptions[1] as [string, string]))
+  .option("-q, --quiet", "print nothing unless it fails")
+  .option("--json", "print a summary as JSON")
+  .option(...(locationOptions[0] as [string, string]))
+  .option(...(locationOptions[1] as [string, string]))
   .action((file: string, flags: RestoreFlags) =>
-    onInstallation(flags, async ({ config, signal, withDb }) => {
+    withInstallation(flags, async ({ config, signal, withDb }) => {
       const { dataDir } = config;
       const backup = await checkBackup(resolve(file), signal);
       const { manifest } = backup;
       const from = flags.passphraseFile === undefined ? {} : { file: flags.passphraseFile };
-      const here = config.masterKey ?? (await readMasterKey(dataDir));
-      const { key, isNew } = await settleMasterKey(manifest, here, () =>
+      const existingKey = config.masterKey ?? (await readMasterKey(dataDir));
+      const { key, isNew } = await resolveMasterKey(manifest, existingKey, () =>
         readPassphrase({ ...from, isNew: false }),
       );
       const isQuiet = flags.quiet === true;
-      const progress = progressLines({ isQuiet });
+      const progress = createProgressReporter({ isQuiet });
       const { recovering } = await withDb(async (db) => {
         await requireEmpty(db);
         await mkdir(dataDir, { recursive: true, mode: 0o711 });
-        // Before the rows are there for good: a restore that is begun again finds it, and it fits.
-        if (key && isNew) await keepMasterKey(dataDir, key);
+        // Store the key before the rows are committed, so that a repeated restore finds the matching key.
+        if (key && isNew) await storeMasterKey(dataDir, key);
         return restoreBackup({ db, backup, folder: join(dataDir, "blobs"), signal, progress });
       });
       const rows = Object.fromEntries(
@@ -51,11 +58,11 @@ export const restoreCommand = new Command("restore")
       const { taken_at, files } = manifest;
       if (flags.json)
         console.log(JSON.stringify({ taken_at, rows, files, recovering, has_master_key: key !== undefined }));
-      // Said to the quiet, too: the first start fails without.
+      // Print this even with --quiet, because the first start fails without the key.
       if (!key)
         process.stderr.write(
-          "The master key is not here: set OUTRIDER_MASTER_KEY to the one that this backup's installation had,\n" +
-            `or put its master.key into ${dataDir}, before the first start. Secrets cannot be read without it.\n`,
+          "The master key is missing, and secrets cannot be read without it. Before the first start, set OUTRIDER_MASTER_KEY\n" +
+            `to the key of the backed-up installation, or copy its master.key to ${dataDir}.\n`,
         );
       if (isQuiet) return;
       const all = [
@@ -65,6 +72,8 @@ export const restoreCommand = new Command("restore")
       ];
       process.stderr.write(`Restored as of ${taken_at}: ${all.join(", ")}.\n`);
       if (recovering > 0)
-        process.stderr.write(`${count(recovering, "run goes", "runs go")} on once a worker is there.\n`);
+        process.stderr.write(
+          `${count(recovering, "run continues", "runs continue")} when a worker connects.\n`,
+        );
     }),
   );

@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import { deleteCommand, openCommand } from "./runs/act.ts";
 import { cancelCommand } from "./runs/cancel.ts";
+import { deleteCommand, openCommand } from "./runs/delete-and-open.ts";
 import { followupCommand, followupsCommand } from "./runs/followup.ts";
 import { getCommand } from "./runs/get.ts";
 import { listCommand } from "./runs/list.ts";
@@ -8,7 +8,7 @@ import { diffCommand, logsCommand, transcriptCommand } from "./runs/read.ts";
 import { shareCommand } from "./runs/share.ts";
 
 export const runsCommand = new Command("runs")
-  .description("List, watch, steer and end runs.")
+  .description("List, follow, steer and cancel runs.")
   .addCommand(listCommand)
   .addCommand(getCommand)
   .addCommand(logsCommand)

@@ -1,49 +1,64 @@
 import { existsSync } from "node:fs";
 import { type Flags, readConfig } from "@outrider/server/config";
+import { resolveLogFormat } from "@outrider/server/logging/log-output";
 import { startServer } from "@outrider/server/main";
 import { Command } from "commander";
 import { startLocalWorkers } from "../local-workers.ts";
 
 export const serveCommand = new Command("serve")
-  .description("Start the service in the foreground.")
-  .option("--host <address>", "where to listen (OUTRIDER_HOST, 127.0.0.1)")
-  .option("--port <number>", "0 takes a free one (OUTRIDER_PORT, 4000)")
-  .option("--data-dir <path>", "where keys and the own database lie (OUTRIDER_DATA_DIR, .outrider)")
-  .option("--public-url <url>", "how clients reach it (OUTRIDER_PUBLIC_URL)")
+  .description("Start the server. It runs in the foreground.")
+  .option("--host <address>", "address to listen on (OUTRIDER_HOST, default 127.0.0.1)")
+  .option("--port <number>", "port to listen on; 0 picks a free port (OUTRIDER_PORT, default 4000)")
+  .option(
+    "--data-dir <path>",
+    "directory for keys, files and the embedded database (OUTRIDER_DATA_DIR, default .outrider)",
+  )
+  .option("--public-url <url>", "URL at which clients reach the server (OUTRIDER_PUBLIC_URL)")
   .option(
     "--tls-cert <file>",
-    "certificate with its chain, PEM (OUTRIDER_TLS_CERT); read again when it changes",
+    "PEM file with the certificate chain (OUTRIDER_TLS_CERT); reloaded when it changes",
   )
-  .option("--tls-key <file>", "its private key, PEM (OUTRIDER_TLS_KEY)")
-  .option("--tls <mode>", "self-signed: a certificate of its own, for a quick start (OUTRIDER_TLS)")
+  .option("--tls-key <file>", "PEM file with the private key (OUTRIDER_TLS_KEY)")
+  .option("--tls <mode>", "self-signed: generate a certificate, for testing (OUTRIDER_TLS)")
   .option(
     "--trust-proxy <addresses>",
-    "proxies that speak TLS in front of it, as in 10.0.0.0/8,192.168.1.5 (OUTRIDER_TRUST_PROXY)",
+    "addresses of trusted TLS proxies, such as 10.0.0.0/8,192.168.1.5 (OUTRIDER_TRUST_PROXY)",
   )
-  .option("--database-url <url>", "a PostgreSQL of yours, 15 or later (DATABASE_URL)")
-  .option("--models <file>", "providers, keys, aliases (OUTRIDER_MODELS, models.json in the data folder)")
-  .option("--default-model <id>", "for runs that name none (OUTRIDER_DEFAULT_MODEL)")
-  .option("--workers <number>", "local worker processes (OUTRIDER_WORKERS, 1)")
-  .option("--log-level <level>", "trace, debug, info, warn, error, silent (OUTRIDER_LOG_LEVEL, info)")
+  .option("--database-url <url>", "external PostgreSQL 15 or later (DATABASE_URL)")
+  .option(
+    "--models <file>",
+    "file with model providers and aliases (OUTRIDER_MODELS, default models.json in the data directory)",
+  )
+  .option("--default-model <id>", "model for runs that do not set one (OUTRIDER_DEFAULT_MODEL)")
+  .option("--workers <number>", "number of local workers (OUTRIDER_WORKERS, default 1)")
+  .option(
+    "--log-level <level>",
+    "trace, debug, info, warn, error or silent (OUTRIDER_LOG_LEVEL, default info)",
+  )
+  .option(
+    "--log-format <format>",
+    "human, json or auto: human on a terminal, otherwise json (OUTRIDER_LOG_FORMAT, default auto)",
+  )
   .option(
     "--git-host <url>",
-    "where repositories named by owner and name are (OUTRIDER_GIT_HOST, https://github.com)",
+    "host for repositories given as owner/name (OUTRIDER_GIT_HOST, default https://github.com)",
   )
   .action(async (flags: Flags) => {
     const config = readConfig(flags);
-    // These words may go to a file on a disk that is full; the service goes on without them.
+    // Stderr can be a file on a full disk. The server must continue without these messages.
     process.stderr.on("error", () => {});
-    const say = (line: string) => process.stderr.write(`${line}\n`);
+    const print = (line: string) => process.stderr.write(`${line}\n`);
+    if (resolveLogFormat(config.logFormat) === "human") print("Starting Outrider…");
     const starting = startServer(config);
     let isStopping = false;
     let workers: ReturnType<typeof startLocalWorkers> | undefined;
-    // From the first moment on: a start that is broken off must not leave its database running.
-    // Where there is a certificate, SIGHUP is the word to read it again; else it is what it is for every program.
+    // Install the handlers first, so that an interrupted start also stops the embedded database. With TLS, SIGHUP
+    // reloads the certificate instead of stopping the server.
     for (const signal of ["SIGINT", "SIGTERM", ...(config.tls ? [] : ["SIGHUP" as const])] as const) {
       process.once(signal, async () => {
         isStopping = true;
-        const last = config.databaseUrl ? "" : ", then the database is stopped";
-        say(`Stopping: requests are finished${last}.`);
+        const database = config.databaseUrl ? "" : ", then stopping the database";
+        print(`Stopping: finishing requests${database}.`);
         await workers?.stop();
         await starting.then(({ stop }) => stop());
         process.exit(0);
@@ -52,28 +67,29 @@ export const serveCommand = new Command("serve")
     const server = await starting;
     if (isStopping) return;
     const keyFile = `${config.dataDir}/key`;
-    const elsewhere = "with the server that came first; `outrider person key` makes another";
-    say(`Outrider listens on ${server.origin}`);
-    say(`  database   ${server.database}`);
-    say(
-      `  key        ${existsSync(keyFile) ? keyFile : elsewhere}${server.firstKey ? " (the first one, made just now)" : ""}`,
+    const elsewhere = "with the first server; create another with `outrider admin create-key`";
+    print(`Outrider is listening on ${server.origin}`);
+    print(`  database   ${server.database}`);
+    print(
+      `  key        ${existsSync(keyFile) ? keyFile : elsewhere}${server.firstKey ? " (first key, just created)" : ""}`,
     );
-    say(
-      `  sign in    ${server.firstLink ?? `${server.origin}/login; \`outrider person link\` makes a one-time link`}`,
+    print(
+      `  sign in    ${server.firstLink ?? `${server.origin}/login; create a one-time link with \`outrider admin sign-in-link\``}`,
     );
-    if (server.firstLink) say("             opens once, within 24 hours, as the first admin");
+    if (server.firstLink) print("             one-time link for the first admin, valid for 24 hours");
     const { certificate } = server;
     if (certificate) {
-      const { fingerprint, until } = certificate.current();
-      say(`  tls        ${certificate.file}, until ${until.toISOString().slice(0, 10)}`);
-      say(`  SHA-256    ${fingerprint}`);
+      const { fingerprint, validUntil } = certificate.current();
+      print(`  tls        ${certificate.file}, valid until ${validUntil.toISOString().slice(0, 10)}`);
+      print(`  SHA-256    ${fingerprint}`);
       process.on("SIGHUP", () => void certificate.reload());
     }
-    say(`  models     ${server.models}`);
-    say(`  reference  ${server.origin}/docs`);
-    const { workers: count, dataDir } = config;
-    say(`  workers    ${count === 0 ? "none on this machine" : `${count} on this machine`}`);
+    print(`  models     ${server.models}`);
+    print(`  reference  ${server.origin}/docs`);
+    const { workers: count, dataDir, logFormat } = config;
+    print(`  workers    ${count === 0 ? "none on this machine" : `${count} on this machine`}`);
     const { localOrigin: origin } = server;
     if (count > 0)
-      workers = startLocalWorkers({ count, origin, key: await server.localWorkerKey(), dataDir });
+      workers = startLocalWorkers({ count, origin, key: await server.localWorkerKey(), dataDir, logFormat });
+    server.showLog();
   });

@@ -1,11 +1,10 @@
-import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
-import { resolve } from "node:path";
-import { logOutput } from "@outrider/server/log-output";
-import { startWorker } from "@outrider/worker/worker";
+import { join, resolve } from "node:path";
+import { type LogFormat, logFormats } from "@outrider/server/logging/log-output";
+import { Supervisor } from "@outrider/worker/supervisor/supervisor";
 import { Command } from "commander";
-import { pino } from "pino";
 import { version } from "../version.ts";
+import { openWorkerLog } from "../worker-log.ts";
 
 interface WorkerFlags {
   server: string;
@@ -18,97 +17,122 @@ interface WorkerFlags {
   repositoryPaths: string;
   cacheGb: string;
   minFreeMb: string;
+  stallSeconds: string;
+  logFormat: string;
 }
 
-/** Its key comes from the environment: argument lists are for everybody to read. */
+/** The key comes from the environment, because other users of the machine can see arguments. */
 export const workerCommand = new Command("worker")
-  .description("Take runs from a server and execute them. The worker key is read from OUTRIDER_WORKER_KEY.")
-  .option("--server <url>", "where the server is", process.env.OUTRIDER_SERVER ?? "http://127.0.0.1:4000")
+  .description("Start a worker. It reads its key from OUTRIDER_WORKER_KEY.")
+  .option(
+    "--server <url>",
+    "URL of the server (OUTRIDER_SERVER)",
+    process.env.OUTRIDER_SERVER ?? "http://127.0.0.1:4000",
+  )
   .option(
     "--ca <file>",
-    "a certificate to trust, PEM, besides the usual ones (OUTRIDER_CA)",
+    "PEM file with an additional CA certificate to trust (OUTRIDER_CA)",
     process.env.OUTRIDER_CA,
   )
-  .option("--name <name>", "how it is shown", hostname())
-  .option("--slots <number>", "how many runs at once", process.env.OUTRIDER_WORKER_SLOTS ?? "16")
-  .option("--data-dir <path>", "where sandboxes lie; no other worker's", ".outrider-worker")
+  .option("--name <name>", "name of the worker", hostname())
+  .option(
+    "--slots <number>",
+    "number of concurrent runs (OUTRIDER_WORKER_SLOTS)",
+    process.env.OUTRIDER_WORKER_SLOTS ?? "16",
+  )
+  .option(
+    "--data-dir <path>",
+    "directory for sandboxes; must not be shared with another worker",
+    ".outrider-worker",
+  )
   .option(
     "--drain-seconds <number>",
-    "how long runs may go on after SIGTERM before they are handed back",
+    "how long runs can continue after SIGTERM before they are returned to the queue",
     "20",
   )
   .option(
     "--allow-addresses <list>",
-    "of the inner network, what sandboxes, git and MCP calls may reach, as in 10.0.0.0/8, git.internal:22 (OUTRIDER_ALLOW_ADDRESSES)",
+    "private addresses that sandboxes, git and MCP calls can reach, such as 10.0.0.0/8, git.internal:22 (OUTRIDER_ALLOW_ADDRESSES)",
     process.env.OUTRIDER_ALLOW_ADDRESSES ?? "",
   )
   .option(
     "--repository-paths <list>",
-    "folders of this machine below which file:/// repositories may lie, separated by colons (OUTRIDER_REPOSITORY_PATHS)",
+    "directories that can contain file:/// repositories, separated by colons (OUTRIDER_REPOSITORY_PATHS)",
     process.env.OUTRIDER_REPOSITORY_PATHS ?? "",
   )
   .option(
     "--cache-gb <number>",
-    "disk for prepared environments; the least recently used go first (OUTRIDER_CACHE_GB)",
+    "disk space for cached builds; the least recently used are removed first (OUTRIDER_CACHE_GB)",
     process.env.OUTRIDER_CACHE_GB ?? "20",
   )
   .option(
     "--min-free-mb <number>",
-    "with less free on the disk of its folder it takes no new runs (OUTRIDER_MIN_FREE_MB)",
+    "stop taking runs when less disk space is free (OUTRIDER_MIN_FREE_MB)",
     process.env.OUTRIDER_MIN_FREE_MB ?? "256",
+  )
+  .option(
+    "--stall-seconds <number>",
+    "restart a worker process that has been unresponsive for this long; 0 turns this off (OUTRIDER_STALL_SECONDS)",
+    process.env.OUTRIDER_STALL_SECONDS ?? "10",
+  )
+  .option(
+    "--log-format <format>",
+    "human, json or auto: human on a terminal, otherwise json (OUTRIDER_LOG_FORMAT)",
+    process.env.OUTRIDER_LOG_FORMAT || "auto",
   )
   .action(async (flags: WorkerFlags) => {
     const { server, name, slots, dataDir, drainSeconds } = flags;
     const key = process.env.OUTRIDER_WORKER_KEY;
-    if (!key) throw new Error("OUTRIDER_WORKER_KEY is not set. An admin makes a worker key with POST /keys.");
-    const folder = resolve(dataDir);
-    mkdirSync(folder, { recursive: true, mode: 0o711 });
-    const lines = {
-      base: { worker: name, pid: process.pid },
-      timestamp: pino.stdTimeFunctions.isoTime,
-      serializers: { error: pino.stdSerializers.err },
-    };
-    const log = pino(lines, logOutput());
-    const worker = await startWorker({
-      url: server,
-      key,
-      ...(flags.ca ? { ca: flags.ca } : {}),
-      name,
-      version,
-      slots: wholeNumber("--slots", slots),
-      folder,
-      drainMs: wholeNumber("--drain-seconds", drainSeconds) * 1_000,
-      allowedAddresses: flags.allowAddresses,
-      repositoryPaths: flags.repositoryPaths.split(":").filter(Boolean),
-      cacheBytes: wholeNumber("--cache-gb", flags.cacheGb) * 2 ** 30,
-      minFreeBytes: megabytes("--min-free-mb", flags.minFreeMb) * 2 ** 20,
+    if (!key)
+      throw new Error(
+        "OUTRIDER_WORKER_KEY is not set. Ask an admin to create a key with `outrider key create --type worker`.",
+      );
+    const format = logFormat(flags.logFormat);
+    const log = openWorkerLog({ name, format });
+    const supervisor = new Supervisor({
+      program: { file: join(import.meta.dirname, "../worker-process.ts"), args: [format] },
+      settings: {
+        url: server,
+        key,
+        ...(flags.ca ? { ca: flags.ca } : {}),
+        name,
+        version,
+        slots: positiveInteger("--slots", slots),
+        folder: resolve(dataDir),
+        drainMs: positiveInteger("--drain-seconds", drainSeconds) * 1_000,
+        allowedAddresses: flags.allowAddresses,
+        repositoryPaths: flags.repositoryPaths.split(":").filter(Boolean),
+        cacheBytes: positiveInteger("--cache-gb", flags.cacheGb) * 2 ** 30,
+        minFreeBytes: nonNegative("--min-free-mb", flags.minFreeMb, "megabytes") * 2 ** 20,
+      },
+      stallMs: nonNegative("--stall-seconds", flags.stallSeconds, "seconds") * 1_000,
+      onReady() {
+        for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => supervisor.drain());
+      },
       log,
     });
-    log.info({ worker_id: worker.workerId, server }, "ready for runs");
-    let isLeaving = false;
-    const leave = async () => {
-      if (isLeaving) return;
-      isLeaving = true;
-      await worker.drain();
-      log.info({ worker_id: worker.workerId }, "drained");
-      process.exit(0);
-    };
-    void worker.drained.then(leave);
-    process.once("SIGTERM", leave);
-    process.once("SIGINT", leave);
-    // Started by `serve`: it goes when the server goes. One that was killed takes no more reports: its next start has a
-    // worker of its own in this folder, so what runs here ends now.
-    if (process.env.OUTRIDER_WORKER_ATTACHED) process.stdin.resume().once("end", () => process.exit(1));
+    // A worker that was started by `serve` exits when the server dies. It does not drain, because the next server
+    // starts a new worker in the same directory.
+    const isAttached = Boolean(process.env.OUTRIDER_WORKER_ATTACHED);
+    if (isAttached) process.stdin.resume().once("end", () => process.exit(1));
+    // After a failure, an open stdin would keep this process running.
+    process.exit(await supervisor.run().finally(() => isAttached && process.stdin.destroy()));
   });
 
-function wholeNumber(flag: string, text: string): number {
+function positiveInteger(flag: string, text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) === 0)
-    throw new Error(`${flag} must be a whole number above 0.`);
+    throw new Error(`${flag} must be an integer greater than 0.`);
   return Number(text);
 }
 
-/** As the server reads the same variable: also 0, and parts of one. */
-function megabytes(flag: string, text: string): number {
-  if (!/^\d{1,9}(\.\d+)?$/.test(text)) throw new Error(`${flag} must be a number of megabytes, 0 or more.`);
+function logFormat(text: string): LogFormat {
+  const format = logFormats.find((known) => known === text);
+  if (!format) throw new Error("--log-format must be auto, human or json.");
+  return format;
+}
+
+/** Parses a number in the same way as the server does. Accepts 0 and fractions. */
+function nonNegative(flag: string, text: string, unit: string): number {
+  if (!/^\d{1,9}(\.\d+)?$/.test(text)) throw new Error(`${flag} must be a number of ${unit}, 0 or more.`);
   return Number(text);
 }

@@ -6,13 +6,13 @@ export interface Completion {
 }
 
 export interface Completions {
-  /** Words that may follow, by the path of the command: "" is the root, "runs list" a command below it. */
+  /** Maps a command path to the possible next words: "" is the root, "runs list" is a subcommand. */
   words: Record<string, Completion[]>;
-  /** Values of options by path and flag, as in "runs list --sort"; empty where a file or free text follows. */
+  /** Maps a path and flag, such as "runs list --sort", to the option's values. Empty for files and free text. */
   values: Record<string, readonly string[]>;
 }
 
-/** What can be typed where, from the commands themselves. */
+/** Builds the completion table from the command tree. */
 export function completionTable(program: Command): Completions {
   const table: Completions = { words: {}, values: {} };
   visit(program, [], table);
@@ -22,10 +22,10 @@ export function completionTable(program: Command): Completions {
 function visit(command: Command, path: string[], table: Completions): void {
   const help = command.createHelp();
   const at = path.join(" ");
-  const subcommands = help.visibleCommands(command).filter((each) => each.name() !== "help");
+  const subcommands = help.visibleCommands(command).filter((subcommand) => subcommand.name() !== "help");
   const options = help.visibleOptions(command);
   table.words[at] = [
-    ...subcommands.map((each) => ({ word: each.name(), description: each.description() })),
+    ...subcommands.map((subcommand) => ({ word: subcommand.name(), description: subcommand.description() })),
     ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
       argChoices.map((word) => ({ word, description })),
     ),
@@ -34,5 +34,8 @@ function visit(command: Command, path: string[], table: Completions): void {
   for (const { long, short, argChoices, required } of options)
     for (const flag of [long, short])
       if (flag && required) table.values[`${at} ${flag}`.trim()] = argChoices ?? [];
-  for (const each of subcommands) visit(each, [...path, each.name()], table);
+  // An alias is not suggested, but what follows it is.
+  for (const subcommand of subcommands)
+    for (const name of [subcommand.name(), ...subcommand.aliases()])
+      visit(subcommand, [...path, name], table);
 }

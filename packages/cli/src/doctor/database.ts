@@ -1,21 +1,24 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import type { Config } from "@outrider/server/config";
-import { openDb, requireSupportedVersion } from "@outrider/server/store/db";
-import { type Diagnosis, diagnose } from "@outrider/server/store/diagnosis";
-import { findEmbedded } from "@outrider/server/store/embedded";
+import { findAccountName, nobodyAccount } from "@outrider/server/postgres/account";
+import { findEmbedded } from "@outrider/server/postgres/embedded-postgres";
+import { openDb, requireSupportedVersion } from "@outrider/server/store/connection/db";
+import { type Diagnosis, diagnose } from "@outrider/server/store/connection/diagnosis";
 import { compareMigrations } from "@outrider/server/store/migrate";
-import { type Finding, fail, inGigabytes, inTime, ok, warn } from "./finding.ts";
+import { type Finding, fail, formatDuration, formatGibibytes, ok, warn } from "./finding.ts";
 import { secretFindings } from "./master-key.ts";
-import { workFindings } from "./work.ts";
+import { workFindings } from "./queue.ts";
 
 type Db = ReturnType<typeof openDb>;
 
 const SLOW_MS = 50;
-/** As many as one server opens. */
-const CONNECTIONS = 35;
+/** The maximum number of connections that one server opens. */
+const CONNECTIONS_PER_SERVER = 38;
 const LAG_SECONDS = 30;
 const CLOCK_SECONDS = 2;
 
-/** The installation's database, and what it knows of the installation. */
+/** Checks the installation's database and the state that it contains. */
 export async function databaseFindings(config: Config): Promise<Finding[]> {
   const { databaseUrl, dataDir } = config;
   const target = databaseUrl ?? (await findEmbedded(dataDir));
@@ -23,26 +26,27 @@ export async function databaseFindings(config: Config): Promise<Finding[]> {
     return [
       warn(
         "database",
-        `no server runs on ${dataDir}, and its database with it`,
+        `the embedded database in ${dataDir} is not running`,
         "start it with `outrider serve`",
       ),
     ];
   const db = openDb(target, { connections: 1, applicationName: "outrider-doctor" });
   try {
     await requireSupportedVersion(db);
-    const began = performance.now();
+    const start = performance.now();
     const sent = Date.now();
-    const seen = await diagnose(db);
-    const ms = performance.now() - began;
-    const migrations = await migrationFinding(db);
+    const diagnosis = await diagnose(db);
+    const ms = performance.now() - start;
+    const migrations = await checkMigrations(db);
     return [
-      reach(seen, ms),
-      room(seen),
-      ...standby(seen),
-      clock((sent + Date.now()) / 2_000 - seen.clock_seconds),
+      checkDatabase(diagnosis, ms),
+      ...(databaseUrl ? [] : [checkAccount(dataDir)]),
+      checkConnections(diagnosis),
+      ...checkStandbys(diagnosis),
+      checkClock((sent + Date.now()) / 2_000 - diagnosis.clock_seconds),
       migrations,
       ...(await secretFindings(db, config)),
-      // What is not migrated cannot be asked for more.
+      // The other checks require the current schema.
       ...(migrations.state === "fail" ? [] : await workFindings(db)),
     ];
   } catch (error) {
@@ -50,8 +54,8 @@ export async function databaseFindings(config: Config): Promise<Finding[]> {
     return [
       fail(
         "database",
-        `it cannot be asked: ${message || code}`,
-        "see that it runs, and that DATABASE_URL is right",
+        `unreachable: ${message || code}`,
+        "check that it is running and that DATABASE_URL is correct",
       ),
     ];
   } finally {
@@ -59,57 +63,75 @@ export async function databaseFindings(config: Config): Promise<Finding[]> {
   }
 }
 
-function reach({ version, is_standby, database_bytes }: Diagnosis, ms: number): Finding {
-  const says = `PostgreSQL ${version}, ${inGigabytes(database_bytes)}, answers in ${ms.toFixed(1)} ms`;
+function checkDatabase({ version, is_standby, database_bytes }: Diagnosis, ms: number): Finding {
+  const message = `PostgreSQL ${version}, ${formatGibibytes(database_bytes)}, responds in ${ms.toFixed(1)} ms`;
   if (is_standby)
-    return fail("database", `${says}; it is a standby`, "point DATABASE_URL to the primary, or promote it");
+    return fail(
+      "database",
+      `${message}; it is a standby`,
+      "set DATABASE_URL to the primary, or promote this server",
+    );
   return ms > SLOW_MS
-    ? warn("database", says, "every call asks it several times: bring server and database closer together")
-    : ok("database", says);
+    ? warn(
+        "database",
+        message,
+        "every request makes several queries: reduce the latency between server and database",
+      )
+    : ok("database", message);
 }
 
-function room({ connections, connections_max }: Diagnosis): Finding {
+/** PostgreSQL runs only as the owner of its files, so the owner is the account that it runs under. */
+function checkAccount(dataDir: string): Finding {
+  const { uid } = statSync(join(dataDir, "postgres"));
+  const name = findAccountName(uid);
+  const message = `PostgreSQL runs as ${name ? `${name} (uid ${uid})` : `uid ${uid}`}`;
+  return uid === nobodyAccount().uid
+    ? warn("account", `${message}, like other services`, "restart the server, which gives it its own account")
+    : ok("account", message);
+}
+
+function checkConnections({ connections, connections_max }: Diagnosis): Finding {
   const left = connections_max - connections;
-  const says = `${left} of ${connections_max} left`;
-  return left < CONNECTIONS
+  const message = `${left} of ${connections_max} available`;
+  return left < CONNECTIONS_PER_SERVER
     ? warn(
         "connections",
-        says,
-        `a server opens up to ${CONNECTIONS}: raise max_connections before you start another`,
+        message,
+        `a server opens up to ${CONNECTIONS_PER_SERVER}: raise max_connections before you start another server`,
       )
-    : ok("connections", says);
+    : ok("connections", message);
 }
 
-function standby({ standbys, standby_lag_seconds: lag }: Diagnosis): Finding[] {
+function checkStandbys({ standbys, standby_lag_seconds: lag }: Diagnosis): Finding[] {
   if (standbys === 0) return [];
-  const says = `${standbys}, behind by at most ${inTime(lag)}`;
+  const message = `${standbys}, maximum lag ${formatDuration(lag)}`;
   return [
     lag > LAG_SECONDS
-      ? warn("standbys", says, "a fail-over now would lose what they lack: look at their disks and network")
-      : ok("standbys", says),
+      ? warn("standbys", message, "a failover now would lose data: check their disks and network")
+      : ok("standbys", message),
   ];
 }
 
-function clock(offset: number): Finding {
-  const says = `${Math.abs(offset).toFixed(2)} s from the database's`;
+function checkClock(offset: number): Finding {
+  const message = `${Math.abs(offset).toFixed(2)} s difference from the database`;
   return Math.abs(offset) > CLOCK_SECONDS
-    ? warn("clock", says, "let both machines take their time from the same source")
-    : ok("clock", says);
+    ? warn("clock", message, "synchronize both machines with the same time source")
+    : ok("clock", message);
 }
 
-async function migrationFinding(db: Db): Promise<Finding> {
+async function checkMigrations(db: Db): Promise<Finding> {
   const { missing, unknown } = await compareMigrations(db);
   if (missing.length > 0)
     return fail(
       "migrations",
       `${missing.length} not applied: ${missing.join(", ")}`,
-      "start a server of this version",
+      "start a server of this version, which applies them",
     );
   return unknown.length > 0
     ? warn(
         "migrations",
-        `the database has ${unknown.length} that this version does not know: ${unknown.join(", ")}`,
-        "a newer version runs on it: bring this one up to date (docs/upgrades.md)",
+        `the database has ${unknown.length} unknown to this version: ${unknown.join(", ")}`,
+        "a newer version uses this database: upgrade this machine (docs/upgrades.md)",
       )
     : ok("migrations", "all applied");
 }

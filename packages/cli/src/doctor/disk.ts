@@ -1,29 +1,29 @@
 import { realpath, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "@outrider/server/config";
-import { type Finding, fail, inGigabytes, ok, warn } from "./finding.ts";
+import { type Finding, fail, formatGibibytes, ok, warn } from "./finding.ts";
 
-const SHORT_SHARE = 0.1;
+const LOW_SPACE_SHARE = 0.1;
 
-/** Room where the server writes. Folders on one disk are told once. */
+/** Checks the free space on the disks that the server writes to. Returns one finding per disk. */
 export async function diskFindings({ dataDir, databaseUrl, minFreeBytes }: Config): Promise<Finding[]> {
   const folders = [dataDir, join(dataDir, "blobs"), ...(databaseUrl ? [] : [join(dataDir, "postgres")])];
   const findings = new Map<string, Finding>();
   for (const folder of folders) {
-    const place = await realpath(folder).catch(() => undefined);
-    const disk = place && (await statfs(place).catch(() => undefined));
+    const path = await realpath(folder).catch(() => undefined);
+    const disk = path && (await statfs(path).catch(() => undefined));
     if (!disk) continue;
-    const [free, whole] = [disk.bavail * disk.bsize, disk.blocks * disk.bsize];
-    const says = `${folder}: ${inGigabytes(free)} of ${inGigabytes(whole)} free`;
-    const remedy = "make room, or set a shorter retention (docs/operations.md)";
-    const found =
+    const [free, total] = [disk.bavail * disk.bsize, disk.blocks * disk.bsize];
+    const message = `${folder}: ${formatGibibytes(free)} of ${formatGibibytes(total)} free`;
+    const remedy = "free up space, or shorten the retention (docs/operations.md)";
+    const finding =
       free < minFreeBytes
-        ? fail("disk", `${says}, no new runs are taken`, remedy)
-        : free < 4 * minFreeBytes || free < SHORT_SHARE * whole
-          ? warn("disk", says, remedy)
-          : ok("disk", says);
-    const same = `${whole} ${disk.files}`;
-    if (!findings.has(same)) findings.set(same, found);
+        ? fail("disk", `${message}; new runs are rejected`, remedy)
+        : free < 4 * minFreeBytes || free < LOW_SPACE_SHARE * total
+          ? warn("disk", message, remedy)
+          : ok("disk", message);
+    const diskKey = `${total} ${disk.files}`;
+    if (!findings.has(diskKey)) findings.set(diskKey, finding);
   }
   if (findings.size === 0)
     return [warn("disk", `${dataDir} does not exist`, "start the server once, or set OUTRIDER_DATA_DIR")];

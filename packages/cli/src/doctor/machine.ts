@@ -2,40 +2,45 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLocalProvider } from "@outrider/worker/sandboxes/local";
+import { silentLog } from "@outrider/worker/log";
+import { openLocalProvider } from "@outrider/worker/sandboxes/local/local-provider";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
-/** What this machine offers to runs, as a worker would find it. */
+/** Checks that this machine has everything that a worker needs. */
 export async function machineFindings(): Promise<Finding[]> {
-  return [program("git", "repositories"), program("ssh", "repositories by ssh"), ...(await sandbox())];
+  return [
+    checkProgram("git", "repositories"),
+    checkProgram("ssh", "repositories over ssh"),
+    ...(await checkSandbox()),
+  ];
 }
 
-function program(name: string, purpose: string): Finding {
+function checkProgram(name: string, purpose: string): Finding {
   try {
     const flag = name === "ssh" ? "-V" : "--version";
     execFileSync(name, [flag], { stdio: "ignore" });
-    return ok(name, `for ${purpose}`);
+    return ok(name, `found; required for ${purpose}`);
   } catch {
-    return warn(name, `is missing, for ${purpose}`, `install ${name}`);
+    return warn(name, `not found; required for ${purpose}`, `install ${name}`);
   }
 }
 
-/** By opening one: nothing else tells whether a kernel lets us. */
-async function sandbox(): Promise<Finding[]> {
+/** Starts a sandbox, because this is the only reliable way to find out what the kernel allows. */
+async function checkSandbox(): Promise<Finding[]> {
   const root = mkdtempSync(join(tmpdir(), "outrider-doctor-"));
-  // As root, the sandbox's own user has to pass.
+  // If the command runs as root, the sandbox's unprivileged user must be able to enter the directory.
   chmodSync(root, 0o711);
   try {
-    const provider = await openLocalProvider({ root, log: { warn() {} } });
+    const provider = await openLocalProvider({ root, log: silentLog });
     const controls = Object.entries(provider.capabilities()).map(([name, capability]) =>
       capability.enforced
         ? ok(name, `enforced by ${capability.by}`)
-        : warn(name, `not enforced: ${capability.reason}`, "docs/running.md says what each control needs"),
+        : warn(name, `not enforced: ${capability.reason}`, "see docs/running.md for the requirements"),
     );
     await provider.stop();
-    return [ok("sandbox", "a command runs in one"), ...controls];
+    return [ok("sandbox", "works"), ...controls];
   } catch (error) {
-    return [fail("sandbox", "none can be opened", (error as Error).message)];
+    return [fail("sandbox", "failed to start", (error as Error).message)];
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

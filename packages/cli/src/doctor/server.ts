@@ -1,68 +1,67 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { authoritiesWith, distrustOf } from "@outrider/worker/trust";
+import { explainUntrusted, trustOptions } from "@outrider/worker/server-client/certificate-trust";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
-const REACH_MS = 5_000;
-/** The Date header has whole seconds. */
+const CHECK_TIMEOUT_MS = 5_000;
+/** The maximum clock difference. It cannot be much lower, because the Date header has a resolution of one second. */
 const CLOCK_SECONDS = 3;
 
-interface Answered {
+interface ServerResponse {
   status: number;
   date: number;
 }
 
-/** The server that a worker here would serve: whether it answers, takes the key, and has the same time. */
+/** Checks that a worker's server responds and accepts the worker key, and that the two clocks agree. */
 export async function serverFindings(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { OUTRIDER_SERVER: server, OUTRIDER_WORKER_KEY: key, OUTRIDER_CA: ca } = environment;
   if (!server) return [];
   try {
-    const { status, date } = await ask(new URL("/readyz", server), { ca });
-    if (status !== 200) return [fail("server", `${server} answers ${status}`, "look at the server's log")];
+    const { status, date } = await fetchStatus(new URL("/readyz", server), { ca });
+    if (status !== 200)
+      return [fail("server", `${server} returned ${status}`, "check the log of the server")];
     const offset = Date.now() / 1_000 - date;
     return [
       ok("server", `${server} is ready`),
       Math.abs(offset) > CLOCK_SECONDS
         ? warn(
             "clock",
-            `${Math.round(Math.abs(offset))} s from the server's`,
-            "let both take their time from the same source",
+            `${Math.round(Math.abs(offset))} s difference from the server`,
+            "synchronize both machines with the same time source",
           )
-        : ok("clock", "that of the server"),
-      ...(key ? [await keyFinding(server, key, ca)] : []),
+        : ok("clock", "matches the server"),
+      ...(key ? [await checkKey(server, key, ca)] : []),
     ];
   } catch (error) {
     const { message, code = "" } = error as Error & { code?: string };
-    const remedy =
-      distrustOf(error) ?? "see that OUTRIDER_SERVER is right and that this machine may reach it";
-    return [fail("server", `${server} cannot be reached: ${message || code}`, remedy)];
+    const remedy = explainUntrusted(error) ?? "check OUTRIDER_SERVER and the network connection";
+    return [fail("server", `${server} is unreachable: ${message || code}`, remedy)];
   }
 }
 
-/** A worker key may not ask who it is: that it is told so says that it is known. */
-async function keyFinding(server: string, key: string, ca: string | undefined): Promise<Finding> {
-  const { status } = await ask(new URL("/api/v1/me", server), { key, ca });
-  if (status === 403) return ok("worker key", "the server knows it");
+/** Checks the worker key. `GET /me` rejects a valid worker key with 403, and an invalid key with 401. */
+async function checkKey(server: string, key: string, ca: string | undefined): Promise<Finding> {
+  const { status } = await fetchStatus(new URL("/api/v1/me", server), { key, ca });
+  if (status === 403) return ok("worker key", "accepted by the server");
   return status === 401
-    ? fail(
-        "worker key",
-        "the server does not take it",
-        "an admin makes another: `outrider key create --type worker`",
-      )
-    : warn("worker key", "it is no worker key", "an admin makes one: `outrider key create --type worker`");
+    ? fail("worker key", "rejected by the server", "ask an admin to run `outrider key create --type worker`")
+    : warn("worker key", "not a worker key", "ask an admin to run `outrider key create --type worker`");
 }
 
-function ask(url: URL, { key, ca }: { key?: string; ca: string | undefined }): Promise<Answered> {
+function fetchStatus(
+  url: URL,
+  { key, ca }: { key?: string; ca: string | undefined },
+): Promise<ServerResponse> {
   const options = {
     headers: key ? { authorization: `Bearer ${key}` } : {},
-    signal: AbortSignal.timeout(REACH_MS),
-    ...authoritiesWith(ca),
+    signal: AbortSignal.timeout(CHECK_TIMEOUT_MS),
+    ...trustOptions(ca),
   };
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-    send(url, options, (answer) => {
-      answer.resume();
-      resolve({ status: answer.statusCode ?? 0, date: Date.parse(answer.headers.date ?? "") / 1_000 });
+    send(url, options, (response) => {
+      response.resume();
+      resolve({ status: response.statusCode ?? 0, date: Date.parse(response.headers.date ?? "") / 1_000 });
     })
       .on("error", reject)
       .end();

@@ -1,7 +1,7 @@
 import type { CloudEnvironmentRequest, EnvironmentNetwork, EnvironmentRepository } from "@outrider/sdk";
 import { type Command, Option } from "commander";
-import { Complaint } from "../exit.ts";
-import { asNumber, collect, given, pairsOf } from "./pairs.ts";
+import { UsageError } from "../exit-codes.ts";
+import { collect, numberParser, omitUndefined, parsePairs } from "./pairs.ts";
 import { readObject } from "./text.ts";
 
 export interface EnvironmentFlags {
@@ -22,7 +22,7 @@ export interface EnvironmentFlags {
   input?: string;
 }
 
-/** What says something about the environment, as against how the command behaves. */
+/** The flags that describe the environment, as opposed to other flags of the command. */
 export const environmentFlags: readonly string[] = [
   ...["name", "description", "repo", "setup", "variable", "secret", "network", "allow", "cpus", "memoryMb"],
   ...["pids", "diskMb", "timeoutMinutes", "maxConcurrentRuns", "input"],
@@ -30,39 +30,41 @@ export const environmentFlags: readonly string[] = [
 
 export function addEnvironmentOptions(command: Command): Command {
   return command
-    .option("--description <text>", "what it is for")
+    .option("--description <text>", "description of the environment")
     .option(
       "--repo <repository>",
-      "owner/name or an address, with #ref where not the default; repeatable",
+      "repository as owner/name or URL, with an optional #ref; repeatable",
       collect,
     )
-    .option("--setup <command>", "run once when it is built; repeatable, in order", collect)
-    .option("--variable <name=value>", "for the run's processes; repeatable", collect)
-    .option("--secret <name>", "one of `outrider secret list`, as a variable; repeatable", collect)
-    .addOption(new Option("--network <mode>", "what runs may reach").choices(["open", "allowlist", "none"]))
-    .option("--allow <domain>", "with --network allowlist; repeatable", collect)
-    .option("--cpus <number>", "processors for a sandbox", asNumber("--cpus"))
-    .option("--memory-mb <number>", "memory for a sandbox", asNumber("--memory-mb"))
-    .option("--pids <number>", "processes in a sandbox", asNumber("--pids"))
-    .option("--disk-mb <number>", "disk for a sandbox", asNumber("--disk-mb"))
-    .option("--timeout-minutes <number>", "of a turn, where the run sets none", asNumber("--timeout-minutes"))
+    .option("--setup <command>", "setup command to run during the build; repeatable, in order", collect)
+    .option("--variable <name=value>", "environment variable for runs; repeatable", collect)
+    .option("--secret <name>", "secret to pass to runs as a variable; repeatable", collect)
+    .addOption(
+      new Option("--network <mode>", "network access of runs").choices(["open", "allowlist", "none"]),
+    )
+    .option("--allow <domain>", "allowed domain, with --network allowlist; repeatable", collect)
+    .option("--cpus <number>", "CPU limit of a sandbox", numberParser("--cpus"))
+    .option("--memory-mb <number>", "memory limit of a sandbox", numberParser("--memory-mb"))
+    .option("--pids <number>", "process limit of a sandbox", numberParser("--pids"))
+    .option("--disk-mb <number>", "disk limit of a sandbox", numberParser("--disk-mb"))
+    .option("--timeout-minutes <number>", "default timeout of a turn", numberParser("--timeout-minutes"))
     .option(
       "--max-concurrent-runs <number>",
-      "how many may be at work in it",
-      asNumber("--max-concurrent-runs"),
+      "maximum number of concurrent runs",
+      numberParser("--max-concurrent-runs"),
     )
-    .option("--input <file>", "members as a JSON object, below what flags say; - reads stdin");
+    .option("--input <file>", "JSON file with fields, which flags override; - reads stdin");
 }
 
-/** What the flags say, on top of what was there before. A list that is given replaces the one before. */
-export async function environmentOf(
+/** Applies the flags to an existing environment. A list flag replaces the whole list. */
+export async function buildEnvironmentRequest(
   flags: EnvironmentFlags,
   before: Partial<CloudEnvironmentRequest> = {},
 ): Promise<Partial<CloudEnvironmentRequest>> {
   const file =
     flags.input === undefined ? {} : ((await readObject(flags.input)) as Partial<CloudEnvironmentRequest>);
   const base = { ...before, ...file };
-  const resources = given({
+  const resources = omitUndefined({
     cpus: flags.cpus,
     memory_mb: flags.memoryMb,
     pids: flags.pids,
@@ -70,14 +72,14 @@ export async function environmentOf(
   });
   return {
     ...base,
-    ...given({
+    ...omitUndefined({
       name: flags.name,
       description: flags.description,
-      repos: flags.repo?.map(repositoryOf),
+      repos: flags.repo?.map(parseRepository),
       setup_commands: flags.setup,
-      variables: flags.variable && pairsOf("--variable", flags.variable),
+      variables: flags.variable && parsePairs("--variable", flags.variable),
       secrets: flags.secret,
-      network: networkOf(flags, base.network),
+      network: buildNetwork(flags, base.network),
       resources: Object.keys(resources).length > 0 ? { ...base.resources, ...resources } : undefined,
       timeout_minutes: flags.timeoutMinutes,
       max_concurrent_runs: flags.maxConcurrentRuns,
@@ -85,22 +87,22 @@ export async function environmentOf(
   };
 }
 
-function networkOf(
+function buildNetwork(
   { network, allow }: EnvironmentFlags,
   before: EnvironmentNetwork | undefined,
 ): EnvironmentNetwork | undefined {
   if (network === undefined && allow === undefined) return undefined;
   const mode = network ?? before?.mode;
-  if (allow && mode !== "allowlist") throw new Complaint("--allow goes with --network allowlist.");
+  if (allow && mode !== "allowlist") throw new UsageError("--allow requires --network allowlist.");
   return { mode: mode ?? "none", ...(allow ? { allow } : {}) };
 }
 
-/** More about one, its path or the secret to fetch it with, goes through --input. */
-function repositoryOf(text: string): EnvironmentRepository {
-  const [, where = "", ref] = /^([^#]+)(?:#(.+))?$/.exec(text) ?? [];
-  const rest = ref === undefined ? {} : { ref };
-  const [, owner, repo] = /^([\w.-]+)\/([\w.-]+)$/.exec(where) ?? [];
-  if (owner && repo) return { owner, repo, ...rest };
-  if (/^(https?|ssh|file):\/\/|^[\w.-]+@[\w.-]+:/.test(where)) return { url: where, ...rest };
-  throw new Complaint(`--repo takes owner/name or an address, not ${JSON.stringify(text)}.`);
+/** Parses a --repo flag. A repository's path and secret can be set only with --input. */
+function parseRepository(text: string): EnvironmentRepository {
+  const [, location = "", ref] = /^([^#]+)(?:#(.+))?$/.exec(text) ?? [];
+  const refField = ref === undefined ? {} : { ref };
+  const [, owner, repo] = /^([\w.-]+)\/([\w.-]+)$/.exec(location) ?? [];
+  if (owner && repo) return { owner, repo, ...refField };
+  if (/^(https?|ssh|file):\/\/|^[\w.-]+@[\w.-]+:/.test(location)) return { url: location, ...refField };
+  throw new UsageError(`--repo must be owner/name or a URL, not ${JSON.stringify(text)}.`);
 }

@@ -1,17 +1,20 @@
-import { Complaint } from "../exit.ts";
-import { numberOf, pairsOf } from "./pairs.ts";
+import { UsageError } from "../exit-codes.ts";
+import { parseNumber, parsePairs } from "./pairs.ts";
 
-/** `name=number`, for names that are known here so that a typo does not have to travel. */
-export function limitsOf<Name extends string>(
+/** Parses `name=number` flags. Checks the names, so that a typo fails before any request is sent. */
+export function parseLimits<Name extends string>(
   texts: string[] | undefined,
   names: readonly Name[],
 ): { [K in Name]?: number } | undefined {
   if (!texts) return undefined;
   const limits: { [K in Name]?: number } = {};
-  for (const [name, value] of Object.entries(pairsOf("--limit", texts))) {
-    const known = names.find((each) => each === name);
-    if (!known) throw new Complaint(`--limit knows ${names.join(", ")}, not ${JSON.stringify(name)}.`);
-    limits[known] = numberOf(`--limit ${name}`, value);
+  for (const [name, value] of Object.entries(parsePairs("--limit", texts))) {
+    const known = names.find((candidate) => candidate === name);
+    if (!known)
+      throw new UsageError(
+        `--limit does not support ${JSON.stringify(name)}. Use one of ${names.join(", ")}.`,
+      );
+    limits[known] = parseNumber(`--limit ${name}`, value);
   }
   return limits;
 }

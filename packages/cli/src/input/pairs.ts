@@ -1,40 +1,39 @@
-import { Complaint } from "../exit.ts";
+import { UsageError } from "../exit-codes.ts";
 
-/** For options that may be repeated. */
+/** Appends a value of a repeatable option to the previous values. */
 export function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
 }
 
-export function pairOf(flag: string, text: string): [name: string, value: string] {
+export function parsePair(flag: string, text: string): [name: string, value: string] {
   const at = text.indexOf("=");
-  if (at < 1) throw new Complaint(`${flag} takes name=value, not ${JSON.stringify(text)}.`);
+  if (at < 1) throw new UsageError(`${flag} must be name=value, not ${JSON.stringify(text)}.`);
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** A name twice would drop a value without a word. */
-export function pairsOf(flag: string, texts: string[]): Record<string, string> {
+/** Parses `name=value` flags. Rejects duplicate names, because one of the values would be lost. */
+export function parsePairs(flag: string, texts: string[]): Record<string, string> {
   const pairs: Record<string, string> = {};
-  for (const [name, value] of texts.map((text) => pairOf(flag, text))) {
-    if (Object.hasOwn(pairs, name)) throw new Complaint(`${flag} names ${JSON.stringify(name)} twice.`);
+  for (const [name, value] of texts.map((text) => parsePair(flag, text))) {
+    if (Object.hasOwn(pairs, name)) throw new UsageError(`${flag} contains ${JSON.stringify(name)} twice.`);
     pairs[name] = value;
   }
   return pairs;
 }
 
-export function numberOf(flag: string, text: string): number {
+export function parseNumber(flag: string, text: string): number {
   const number = Number(text);
   if (text.trim() === "" || !Number.isFinite(number))
-    throw new Complaint(`${flag} takes a number, not ${JSON.stringify(text)}.`);
+    throw new UsageError(`${flag} must be a number, not ${JSON.stringify(text)}.`);
   return number;
 }
 
-/** A reader for an option that takes a number. */
-export function asNumber(flag: string): (text: string) => number {
-  return (text) => numberOf(flag, text);
+/** Returns a parser for an option whose value is a number. */
+export function numberParser(flag: string): (text: string) => number {
+  return (text) => parseNumber(flag, text);
 }
 
-/** Members with a value: the API takes no null. */
-export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+export function omitUndefined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
   };

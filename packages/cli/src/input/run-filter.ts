@@ -1,9 +1,12 @@
 import type { Outrider } from "@outrider/sdk";
 import type { Command } from "commander";
-import { environmentId } from "./named.ts";
-import { collect, given, pairsOf } from "./pairs.ts";
+import { collect, omitUndefined, parsePairs } from "./pairs.ts";
+import { findEnvironmentId } from "./resolve-names.ts";
+import { timeParser } from "./time.ts";
 
-/** The filters of runs, for every command that chooses some. */
+const TIME = "date, timestamp, or time ago such as 30m, 12h or 7d";
+
+/** The filter flags of commands that select runs. */
 export interface RunFilterFlags {
   state?: string[];
   name?: string[];
@@ -26,23 +29,23 @@ export const runFilterNames: readonly (keyof RunFilterFlags)[] = [
 
 export function addRunFilter(command: Command, states: string): Command {
   return command
-    .option("--state <state>", `${states}; repeatable`, collect)
-    .option("--name <label>", "as given to `run --name`; repeatable", collect)
-    .option("--model <id>", "as resolved; repeatable", collect)
-    .option("--creator <who>", "a uid, an e-mail address, or me; repeatable", collect)
-    .option("--source <source>", "WEB_APP, CLI, GITHUB_ACTION, API; repeatable", collect)
-    .option("--env <environment>", "by name or id; repeatable", collect)
-    .option("--skill <spec>", "as given to `run --skill`; repeatable", collect)
-    .option("--created-after <time>", "a date or a time, inclusive")
-    .option("--created-before <time>", "a date or a time, exclusive")
-    .option("--updated-after <time>", "a date or a time, inclusive")
-    .option("--metadata <key=value>", "repeatable; all must match", collect)
-    .option("--search <words>", "in title, prompt and skill");
+    .option("--state <state>", `run state: ${states}; repeatable`, collect)
+    .option("--name <label>", "label, as set with `run --name`; repeatable", collect)
+    .option("--model <id>", "resolved model; repeatable", collect)
+    .option("--creator <who>", "uid, email address, or me; repeatable", collect)
+    .option("--source <source>", "WEB_APP, CLI, GITHUB_ACTION or API; repeatable", collect)
+    .option("--env <environment>", "environment name or ID; repeatable", collect)
+    .option("--skill <spec>", "skill, as set with `run --skill`; repeatable", collect)
+    .option("--created-after <time>", `${TIME}, inclusive`, timeParser("--created-after"))
+    .option("--created-before <time>", `${TIME}, exclusive`, timeParser("--created-before"))
+    .option("--updated-after <time>", `${TIME}, inclusive`, timeParser("--updated-after"))
+    .option("--metadata <key=value>", "metadata pair; repeatable, all must match", collect)
+    .option("--search <words>", "full-text search in title, prompt and skill");
 }
 
-export async function runFilterOf(client: Outrider, flags: RunFilterFlags) {
-  const environments = flags.env?.map((each) => environmentId(client, each));
-  return given({
+export async function buildRunFilter(client: Outrider, flags: RunFilterFlags) {
+  const environments = flags.env?.map((environment) => findEnvironmentId(client, environment));
+  return omitUndefined({
     state: flags.state?.map((state) => state.toUpperCase()),
     config_name: flags.name,
     model_id: flags.model,
@@ -53,7 +56,7 @@ export async function runFilterOf(client: Outrider, flags: RunFilterFlags) {
     created_after: flags.createdAfter,
     created_before: flags.createdBefore,
     updated_after: flags.updatedAfter,
-    metadata: flags.metadata && pairsOf("--metadata", flags.metadata),
+    metadata: flags.metadata && parsePairs("--metadata", flags.metadata),
     q: flags.search,
   });
 }

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { Complaint } from "../exit.ts";
+import { UsageError } from "../exit-codes.ts";
+import { describeSystemError } from "../terminal/system-errors.ts";
 
-export function readFileOrComplain(path: string): Buffer {
+export function readFileOrFail(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw new Complaint(`${path} cannot be read: ${(error as Error).message}.`);
+    throw new UsageError(`Cannot read ${path}: ${describeSystemError(error) ?? (error as Error).message}.`);
   }
 }
 
@@ -14,27 +15,27 @@ export async function readStdin(): Promise<string> {
   return text(process.stdin);
 }
 
-/** Text as it was typed, `@path` for a file's, `-` for all of stdin. */
+/** Returns a file's content for `@path`, stdin for `-`, and any other text unchanged. */
 export async function readText(given: string): Promise<string> {
   if (given === "-") return readStdin();
   if (!given.startsWith("@")) return given;
-  return readFileOrComplain(given.slice(1)).toString("utf8");
+  return readFileOrFail(given.slice(1)).toString("utf8");
 }
 
-/** A JSON document from a file, or with `-` from stdin. */
+/** Reads a JSON document from a file, or from stdin for `-`. */
 export async function readJson(source: string): Promise<unknown> {
-  const json = source === "-" ? await readStdin() : readFileOrComplain(source).toString("utf8");
+  const json = source === "-" ? await readStdin() : readFileOrFail(source).toString("utf8");
   try {
     return JSON.parse(json);
   } catch (error) {
     const name = source === "-" ? "stdin" : source;
-    throw new Complaint(`${name} is not JSON: ${(error as Error).message}.`);
+    throw new UsageError(`${name} is not valid JSON: ${(error as Error).message}.`);
   }
 }
 
 export async function readObject(source: string): Promise<Record<string, unknown>> {
   const value = await readJson(source);
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Complaint(`${source === "-" ? "stdin" : source} must hold a JSON object.`);
+    throw new UsageError(`${source === "-" ? "stdin" : source} must contain a JSON object.`);
   return value as Record<string, unknown>;
 }

@@ -1,23 +1,23 @@
-import type { Progress } from "@outrider/server/engine/backup";
+import type { Progress } from "@outrider/server/engine/operations/backup";
 
-const EVERY_MS = 2_000;
+const INTERVAL_MS = 2_000;
 
-const figures = new Intl.NumberFormat("en");
+const numberFormat = new Intl.NumberFormat("en");
 
-/** A line on stderr now and then, so that a long work is seen to go on. */
-export function progressLines({ isQuiet }: { isQuiet: boolean }): (progress: Progress) => void {
-  let told = Date.now();
+/** Returns a callback that reports progress on stderr every few seconds. */
+export function createProgressReporter({ isQuiet }: { isQuiet: boolean }): (progress: Progress) => void {
+  let lastReport = Date.now();
   return ({ what, done, unit }) => {
-    if (isQuiet || Date.now() - told < EVERY_MS) return;
-    told = Date.now();
-    process.stderr.write(`  ${unit === "files" ? "" : `${what}: `}${figures.format(done)} ${unit}\n`);
+    if (isQuiet || Date.now() - lastReport < INTERVAL_MS) return;
+    lastReport = Date.now();
+    process.stderr.write(`  ${unit === "files" ? "" : `${what}: `}${numberFormat.format(done)} ${unit}\n`);
   };
 }
 
 export function megabytes(bytes: number): string {
-  return `${figures.format(Math.ceil(bytes / 100_000) / 10)} MB`;
+  return `${numberFormat.format(Math.ceil(bytes / 100_000) / 10)} MB`;
 }
 
-export function count(number: number, one: string, many: string): string {
-  return `${figures.format(number)} ${number === 1 ? one : many}`;
+export function count(number: number, singular: string, plural: string): string {
+  return `${numberFormat.format(number)} ${number === 1 ? singular : plural}`;
 }

@@ -1,37 +1,37 @@
-import { harmlessLine } from "./harmless.ts";
 import type { Output } from "./output.ts";
-import { cut } from "./width.ts";
+import { sanitizeLine } from "./sanitize.ts";
+import { truncate } from "./width.ts";
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const FRAME_MS = 100;
 
-/** The one line at the bottom that moves, on stderr and only where somebody watches. */
+/** Shows an animated status line at the bottom of the terminal. Writes to stderr. */
 export class Status {
   readonly #out: Output;
-  readonly #began = Date.now();
-  readonly #isMoving: boolean;
+  readonly #startedAt = Date.now();
+  readonly #isEnabled: boolean;
   #text = "";
   #frame = 0;
-  #isShown = false;
+  #isVisible = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** A still one is never shown: what it would tell has happened already. */
-  constructor(out: Output, { isStill = false } = {}) {
+  /** With `isDisabled`, shows nothing. Used while past events are printed. */
+  constructor(out: Output, { isDisabled = false } = {}) {
     this.#out = out;
-    this.#isMoving = out.isLive && !isStill;
+    this.#isEnabled = out.isLive && !isDisabled;
   }
 
   show(text: string): void {
     this.#text = text;
-    if (!this.#isMoving || this.#timer) return;
+    if (!this.#isEnabled || this.#timer) return;
     this.#timer = setInterval(() => this.#draw(), FRAME_MS).unref();
     this.#draw();
   }
 
-  /** Takes the line away while something is printed; the next frame brings it back. */
+  /** Removes the line so that other text can be printed. The next frame draws it again. */
   clear(): void {
-    if (this.#isShown) process.stderr.write("\r\x1b[K");
-    this.#isShown = false;
+    if (this.#isVisible) process.stderr.write("\r\x1b[K");
+    this.#isVisible = false;
   }
 
   stop(): void {
@@ -42,10 +42,10 @@ export class Status {
 
   #draw(): void {
     const { style, width } = this.#out;
-    const seconds = `${Math.round((Date.now() - this.#began) / 1_000)} s`;
+    const seconds = `${Math.round((Date.now() - this.#startedAt) / 1_000)} s`;
     const frame = FRAMES[this.#frame++ % FRAMES.length] as string;
-    const text = cut(harmlessLine(this.#text), width - seconds.length - 6);
+    const text = truncate(sanitizeLine(this.#text), width - seconds.length - 6);
     process.stderr.write(`\r\x1b[K${style.cyan(frame)} ${text} ${style.dim(`(${seconds})`)}`);
-    this.#isShown = true;
+    this.#isVisible = true;
   }
 }

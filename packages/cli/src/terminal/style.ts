@@ -13,7 +13,7 @@ const codes = {
 
 export type Style = Record<keyof typeof codes, (text: string) => string> & { readonly isOn: boolean };
 
-export function makeStyle(isOn: boolean): Style {
+export function createStyle(isOn: boolean): Style {
   const paints = Object.entries(codes).map(([name, [open, close]]) => [
     name,
     (text: string) => (isOn && text !== "" ? `\x1b[${open}m${text}\x1b[${close}m` : text),
@@ -21,8 +21,8 @@ export function makeStyle(isOn: boolean): Style {
   return { ...Object.fromEntries(paints), isOn };
 }
 
-/** The flag says no above all; NO_COLOR stands above FORCE_COLOR, and both above what the terminal is. */
-export function wantsColour(from: {
+/** Returns whether to use colors. --no-color overrides NO_COLOR, which overrides FORCE_COLOR and terminal detection. */
+export function wantsColor(from: {
   flag: boolean;
   environment: NodeJS.ProcessEnv;
   isTerminal: boolean;

@@ -1,28 +1,28 @@
-import { harmless } from "../terminal/harmless.ts";
+import { sanitize } from "../terminal/sanitize.ts";
 
-/** What one command has printed so far, of which the last lines are kept. */
+/** Collects a command's output, keeping only the last `maxLines` lines. */
 export class CommandOutput {
-  readonly #most: number;
+  readonly #maxLines: number;
   #lines: string[] = [];
-  #open = "";
+  #partialLine = "";
   #dropped = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(maxLines: number) {
+    this.#maxLines = maxLines;
   }
 
-  /** Takes a piece, and answers the lines that it completed. */
+  /** Appends output and returns the lines that it completes. */
   add(text: string): string[] {
-    const lines = harmless(this.#open + text).split("\n");
-    this.#open = lines.pop() ?? "";
+    const lines = sanitize(this.#partialLine + text).split("\n");
+    this.#partialLine = lines.pop() ?? "";
     this.#keep(lines);
     return lines;
   }
 
-  /** The last words, where no line break ended them. */
+  /** Ends the output. Returns the last line if it has no line break. */
   close(): string[] {
-    const rest = this.#open === "" ? [] : [this.#open];
-    this.#open = "";
+    const rest = this.#partialLine === "" ? [] : [this.#partialLine];
+    this.#partialLine = "";
     this.#keep(rest);
     return rest;
   }
@@ -31,18 +31,18 @@ export class CommandOutput {
     return this.#lines;
   }
 
-  /** How many lines came before those. */
+  /** The number of earlier lines that were dropped. */
   get dropped(): number {
     return this.#dropped;
   }
 
   get last(): string {
-    return this.#open.trim() || (this.#lines.findLast((line) => line.trim() !== "") ?? "");
+    return this.#partialLine.trim() || (this.#lines.findLast((line) => line.trim() !== "") ?? "");
   }
 
   #keep(lines: string[]): void {
     const all = [...this.#lines, ...lines];
-    this.#lines = all.slice(-this.#most);
+    this.#lines = all.slice(-this.#maxLines);
     this.#dropped += all.length - this.#lines.length;
   }
 }

@@ -1,49 +1,49 @@
 import type { Outrider, RunItem } from "@outrider/sdk";
-import { Complaint, exits } from "../exit.ts";
-import { harmless } from "../terminal/harmless.ts";
+import { exits, UsageError } from "../exit-codes.ts";
 import type { Output } from "../terminal/output.ts";
+import { sanitize } from "../terminal/sanitize.ts";
 import { Status } from "../terminal/status.ts";
-import { exitOf, summary } from "./summary.ts";
+import { exitCodeByState, summary } from "./summary.ts";
 import { TranscriptView } from "./view.ts";
 
-export interface Following {
+export interface FollowOptions {
   client: Outrider;
   out: Output;
   runId: string;
-  /** Only events behind this one. */
+  /** Shows only events after this sequence number. */
   after?: number;
   isFull?: boolean;
-  /** Shows nothing of the way, and the agent's last words at the end. */
+  /** Shows no events, only the final answer. */
   isSilent?: boolean;
   timeoutSeconds?: number | undefined;
 }
 
-/** Shows a run until it is final or asks something. Ctrl-C only stops the watching. Sets what the process ends with. */
-export async function follow(following: Following): Promise<void> {
-  const { client, out, runId, after = 0, isFull = false, isSilent = false, timeoutSeconds } = following;
+/** Follows a run until it ends or asks a question, and sets the exit code. Ctrl-C detaches without cancelling the run. */
+export async function follow(options: FollowOptions): Promise<void> {
+  const { client, out, runId, after = 0, isFull = false, isSilent = false, timeoutSeconds } = options;
   const status = new Status(out);
   const view = new TranscriptView({ out, status, isFull });
   const stream = client.runs.stream(runId, { after, deltas: true });
-  let why: "interrupted" | "late" | "blocked" | undefined;
-  const stop = (reason: typeof why) => {
-    why ??= reason;
+  let stopReason: "interrupted" | "timeout" | "blocked" | undefined;
+  const stop = (reason: typeof stopReason) => {
+    stopReason ??= reason;
     stream.close();
   };
   const interrupt = () => stop("interrupted");
   process.on("SIGINT", interrupt);
   const timer =
-    timeoutSeconds === undefined ? undefined : setTimeout(() => stop("late"), timeoutSeconds * 1_000);
-  let lastWords = "";
-  status.show("waits for a worker");
+    timeoutSeconds === undefined ? undefined : setTimeout(() => stop("timeout"), timeoutSeconds * 1_000);
+  let finalAnswer = "";
+  status.show("Waiting for a worker");
   try {
     for await (const event of stream) {
-      if (event.type === "run.succeeded") lastWords = event.data.text;
+      if (event.type === "run.succeeded") finalAnswer = event.data.text;
       if (event.type === "message.agent.delta" && !out.isLive) continue;
-      if (isSilent) status.show(`${runId} works`);
+      if (isSilent) status.show(`Run ${runId} in progress`);
       else if (out.isJson) {
         if (event.type !== "message.agent.delta") out.line(event);
       } else if (!out.isQuiet) view.show(event);
-      // An earlier question of the log may have been answered long ago.
+      // Check the current state, because the question may have been answered already.
       if (event.type === "run.blocked" && (await client.runs.get(runId)).state === "BLOCKED") stop("blocked");
     }
   } finally {
@@ -51,42 +51,42 @@ export async function follow(following: Following): Promise<void> {
     clearTimeout(timer);
     status.stop();
   }
-  if (why === "interrupted") return detach(out, runId);
-  if (why === "late")
-    throw new Complaint(`Run ${runId} is still at work after ${timeoutSeconds} s; it goes on.`, {
+  if (stopReason === "interrupted") return detach(out, runId);
+  if (stopReason === "timeout")
+    throw new UsageError(`Run ${runId} is still in progress after ${timeoutSeconds} s. The run continues.`, {
       exit: exits.waitTimeout,
       code: "timeout",
     });
-  conclude({ out, run: await client.runs.get(runId), isSilent, lastWords });
+  printEnd({ out, run: await client.runs.get(runId), isSilent, finalAnswer });
 }
 
-function conclude(from: { out: Output; run: RunItem; isSilent: boolean; lastWords: string }): void {
+function printEnd(from: { out: Output; run: RunItem; isSilent: boolean; finalAnswer: string }): void {
   const { out, run, isSilent } = from;
-  process.exitCode = exitOf[run.state];
-  if (isSilent) sayEnd(from);
+  process.exitCode = exitCodeByState[run.state];
+  if (isSilent) printResult(from);
   else if (out.isJson) return;
   else if (out.isQuiet) out.print(run.state);
   else for (const line of summary(run, out)) out.print(line);
 }
 
-function sayEnd({ out, run, lastWords }: { out: Output; run: RunItem; lastWords: string }): void {
+function printResult({ out, run, finalAnswer }: { out: Output; run: RunItem; finalAnswer: string }): void {
   if (out.isJson) {
     out.document(run);
     return;
   }
   const { output } = run;
-  // Who asked for a schema wants the answer that fits it.
+  // With an output schema, print the structured output instead of the text.
   if (run.state === "SUCCEEDED" && output !== undefined) out.document(output);
   else if (run.state === "SUCCEEDED")
-    out.printForeign(lastWords.endsWith("\n") ? lastWords : `${lastWords}\n`);
-  else if (run.status_message) out.say(harmless(run.status_message.message));
-  for (const line of summary(run, { style: out.errorStyle, width: out.width }).slice(1)) out.say(line);
+    out.printUntrusted(finalAnswer.endsWith("\n") ? finalAnswer : `${finalAnswer}\n`);
+  else if (run.status_message) out.note(sanitize(run.status_message.message));
+  for (const line of summary(run, { style: out.errorStyle, width: out.width }).slice(1)) out.note(line);
 }
 
 function detach(out: Output, runId: string): void {
   process.exitCode = exits.interrupted;
-  out.say("");
-  out.say("Detached; the run goes on.");
-  out.say(`  watch it again  outrider runs logs -f ${runId}`);
-  out.say(`  end it          outrider runs cancel ${runId}`);
+  out.note("");
+  out.note("Detached. The run continues.");
+  out.note(`  follow it  outrider runs logs -f ${runId}`);
+  out.note(`  cancel it  outrider runs cancel ${runId}`);
 }

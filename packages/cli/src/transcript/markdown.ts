@@ -1,7 +1,7 @@
 import type { Style } from "../terminal/style.ts";
 import { wrap } from "../terminal/width.ts";
 
-/** Agents speak Markdown. Line by line, so that words can be shown as they come; the text must be harmless already. */
+/** Renders Markdown line by line, so that text can be shown while it streams. The text must already be sanitized. */
 export class Markdown {
   readonly #style: Style;
   readonly #columns: number;
@@ -12,21 +12,21 @@ export class Markdown {
     this.#columns = columns;
   }
 
-  /** The lines of the terminal for one line of the text. */
+  /** Returns the terminal lines for one line of text. */
   line(text: string): string[] {
     const isFence = /^\s*(```|~~~)/.test(text);
     if (isFence) this.#isCode = !this.#isCode;
-    // Without colours the marks are all that tells code from words, so they stay.
+    // Without colors, keep the fences, because nothing else marks code.
     if (isFence) return this.#style.isOn ? [] : [text];
     if (this.#isCode) return [this.#style.isOn ? `  ${this.#style.cyan(text)}` : text];
     const [, indent = "", mark = "", rest = ""] = /^(\s*)([-*+] |\d+[.)] |> |#{1,6} )?(.*)$/.exec(text) ?? [];
     const isHeading = mark.startsWith("#");
-    const sign = this.#style.isOn ? (isHeading ? "" : mark.replace(/^[-*+]/, "•")) : mark;
-    const words = isHeading ? this.#style.bold(rest) : this.#spans(rest);
-    const hang = indent + " ".repeat(sign.length);
-    if (!Number.isFinite(this.#columns)) return [indent + sign + words];
-    const lines = wrap(words, Math.max(10, this.#columns - hang.length));
-    return lines.map((line, index) => (index === 0 ? indent + sign : hang) + line);
+    const prefix = this.#style.isOn ? (isHeading ? "" : mark.replace(/^[-*+]/, "•")) : mark;
+    const content = isHeading ? this.#style.bold(rest) : this.#spans(rest);
+    const hang = indent + " ".repeat(prefix.length);
+    if (!Number.isFinite(this.#columns)) return [indent + prefix + content];
+    const lines = wrap(content, Math.max(10, this.#columns - hang.length));
+    return lines.map((line, index) => (index === 0 ? indent + prefix : hang) + line);
   }
 
   #spans(text: string): string {
@@ -35,9 +35,9 @@ export class Markdown {
     return text
       .split(/(`[^`]+`)/)
       .map((part, index) => {
-        if (index % 2 === 1) return eachWord(part.slice(1, -1), cyan);
+        if (index % 2 === 1) return paintWords(part.slice(1, -1), cyan);
         return part
-          .replace(/\*\*([^*]+)\*\*/g, (_, inner: string) => eachWord(inner, bold))
+          .replace(/\*\*([^*]+)\*\*/g, (_, inner: string) => paintWords(inner, bold))
           .replace(
             /\[([^\][]+)\]\((https?:[^()\s]+)\)/g,
             (_, label: string, url: string) => `${label} (${underline(url)})`,
@@ -47,8 +47,8 @@ export class Markdown {
   }
 }
 
-/** A colour that ends with each word survives a break between words. */
-function eachWord(text: string, paint: (text: string) => string): string {
+/** Paints each word separately, so that line breaks between words do not split a color. */
+function paintWords(text: string, paint: (text: string) => string): string {
   return text
     .split(" ")
     .map((word) => paint(word))

@@ -1,17 +1,16 @@
-import { harmless } from "../terminal/harmless.ts";
+import { sanitize } from "../terminal/sanitize.ts";
 import type { Style } from "../terminal/style.ts";
-import { cut } from "../terminal/width.ts";
+import { truncate } from "../terminal/width.ts";
 
-export interface PatchLook {
+export interface PatchOptions {
   style: Style;
   columns: number;
-  /** At most so many lines. */
-  most: number;
+  maxLines: number;
 }
 
-/** A patch as a reader wants it: without the heads that repeat the path. */
-export function patchLines(patch: string, { style, columns, most }: PatchLook): string[] {
-  const lines = harmless(patch)
+/** Formats a patch for reading. Omits the headers that repeat the path. */
+export function patchLines(patch: string, { style, columns, maxLines }: PatchOptions): string[] {
+  const lines = sanitize(patch)
     .trimEnd()
     .split("\n")
     .filter(
@@ -19,8 +18,8 @@ export function patchLines(patch: string, { style, columns, most }: PatchLook): 
         !/^(diff --git|index |--- |\+\+\+ |new file mode|deleted file mode|old mode|new mode)/.test(line),
     );
   const shown = lines
-    .slice(0, most)
-    .map((line) => paintLine(cut(line.replaceAll("\t", "    "), columns), style));
+    .slice(0, maxLines)
+    .map((line) => paintLine(truncate(line.replaceAll("\t", "    "), columns), style));
   const rest = lines.length - shown.length;
   return rest > 0 ? [...shown, style.dim(`… ${rest} more lines`)] : shown;
 }
@@ -32,7 +31,7 @@ export function paintLine(line: string, style: Style): string {
   return style.dim(line);
 }
 
-/** How many lines came and went. */
+/** Returns the number of added and removed lines, such as "+3 −1". */
 export function patchCounts(patch: string): string {
   const body = patch.split("\n").filter((line) => !/^(\+\+\+|---) /.test(line));
   const added = body.filter((line) => line.startsWith("+")).length;

@@ -1,11 +1,11 @@
 import type { RunItem, RunState } from "@outrider/sdk";
-import { exits } from "../exit.ts";
-import { counted, dollars, duration } from "../terminal/figures.ts";
-import { harmlessLine } from "../terminal/harmless.ts";
+import { exits } from "../exit-codes.ts";
+import { counted, dollars, duration } from "../terminal/format.ts";
+import { sanitizeLine } from "../terminal/sanitize.ts";
 import type { Style } from "../terminal/style.ts";
 import { wrap } from "../terminal/width.ts";
 
-export const exitOf: Record<RunState, number> = {
+export const exitCodeByState: Record<RunState, number> = {
   QUEUED: exits.ok,
   INPROGRESS: exits.ok,
   BLOCKED: exits.blocked,
@@ -26,7 +26,7 @@ export function paintState(state: RunState, style: Style): (text: string) => str
   return paints[state];
 }
 
-/** The line about what a run took. */
+/** Formats a run's duration, steps, tokens and cost. */
 export function usageLine({ usage }: RunItem): string {
   const { steps, run_seconds, input_tokens, cached_input_tokens, output_tokens, cost_usd } = usage;
   const cached = cached_input_tokens > 0 ? ` (${cached_input_tokens.toLocaleString("en-US")} cached)` : "";
@@ -38,16 +38,16 @@ export function usageLine({ usage }: RunItem): string {
   ].join(" · ");
 }
 
-/** The end of a transcript: how it stands, what it took, where to read on, and what to do next. */
+/** Returns a run's summary: state, usage, link, and the next step if the run is blocked. */
 export function summary(run: RunItem, { style, width }: { style: Style; width: number }): string[] {
   const [first = "", ...rest] = wrap(usageLine(run), Math.max(10, width - run.state.length - 1));
   const lines = [
     "",
     `${paintState(run.state, style)(run.state)} ${style.dim(first)}`,
     ...rest.map((line) => style.dim(line)),
-    ...(run.session_link ? [style.dim(harmlessLine(run.session_link))] : []),
+    ...(run.session_link ? [style.dim(sanitizeLine(run.session_link))] : []),
   ];
   if (run.state === "BLOCKED")
-    lines.push(`It waits for your answer: outrider runs followup ${run.run_id} "…" --follow`);
+    lines.push(`Waiting for your answer: outrider runs followup ${run.run_id} "…" --follow`);
   return lines;
 }

@@ -1,32 +1,32 @@
 import type { MessageAgentDelta, RunEvent } from "@outrider/sdk";
-import { bytes, duration } from "../terminal/figures.ts";
-import { harmless, harmlessLine } from "../terminal/harmless.ts";
+import { bytes, duration } from "../terminal/format.ts";
 import type { Output } from "../terminal/output.ts";
+import { sanitize, sanitizeLine } from "../terminal/sanitize.ts";
 import type { Status } from "../terminal/status.ts";
-import { cut, wrap } from "../terminal/width.ts";
+import { truncate, wrap } from "../terminal/width.ts";
+import { AgentText } from "./agent-text.ts";
 import { CommandOutput } from "./command-output.ts";
 import { Markdown } from "./markdown.ts";
 import { patchCounts, patchLines } from "./patch.ts";
-import { Speech } from "./speech.ts";
 
 const OUTPUT_LINES = 8;
 const PATCH_LINES = 16;
 const PROMPT_LINES = 12;
-/** Lines longer than this are hard to read, however wide the terminal. */
-const WIDEST = 100;
+/** The maximum line width, because longer lines are hard to read. */
+const MAX_COLUMNS = 100;
 
-/** The question itself follows as an event of its own. */
-const ASK = "ask";
+/** The tool that asks a question. It is not shown, because the question is a separate event. */
+const ASK_TOOL = "ask";
 
-type Of<Type extends RunEvent["type"]> = Extract<RunEvent, { type: Type }>["data"];
+type DataOf<Type extends RunEvent["type"]> = Extract<RunEvent, { type: Type }>["data"];
 
-/** A run's events as a person reads them, one after the other. */
+/** Prints a run's events in a readable form. */
 export class TranscriptView {
   readonly #out: Output;
   readonly #status: Status;
   readonly #isFull: boolean;
   readonly #commands = new Map<string, CommandOutput>();
-  readonly #speech = new Speech();
+  readonly #agentText = new AgentText();
   #markdown: Markdown | undefined;
   #turn = 1;
 
@@ -38,7 +38,7 @@ export class TranscriptView {
 
   show(event: RunEvent | MessageAgentDelta): void {
     if (event.type === "message.agent.delta") {
-      this.#hear(event.data.text);
+      this.#appendDelta(event.data.text);
       return;
     }
     if (event.turn !== this.#turn) {
@@ -53,37 +53,37 @@ export class TranscriptView {
     switch (event.type) {
       case "run.created":
         if (event.data.title !== event.data.prompt.trim()) this.#print(bold(this.#oneLine(event.data.title)));
-        this.#quote(event.data.prompt, `${harmlessLine(event.data.creator.display_name)} asks`);
-        this.#status.show("waits for a worker");
+        this.#quote(event.data.prompt, sanitizeLine(event.data.creator.display_name));
+        this.#status.show("Waiting for a worker");
         return;
       case "run.claimed":
-        this.#status.show(`${event.data.worker} prepares the sandbox`);
+        this.#status.show(`Preparing the sandbox on ${event.data.worker}`);
         return;
       case "run.started":
-        this.#print("", dim(`${this.#oneLine(event.data.model_id)} begins`));
-        this.#status.show("thinks");
+        this.#print("", dim(`Agent started · ${this.#oneLine(event.data.model_id)}`));
+        this.#status.show("Thinking");
         return;
       case "run.recovering":
-        this.#speech.forget();
-        this.#print(yellow(this.#oneLine(`↻ taken up again: ${event.data.reason}`)));
-        this.#status.show("waits for a worker");
+        this.#agentText.reset();
+        this.#print(yellow(this.#oneLine(`↻ resumed: ${event.data.reason}`)));
+        this.#status.show("Waiting for a worker");
         return;
       case "run.blocked":
-        this.#say(event.data.question, magenta("?"));
+        this.#printMarked(event.data.question, magenta("?"));
         return;
       case "run.succeeded":
         return;
       case "run.failed": {
         const { message, error_code, remedy } = event.data.status_message;
-        this.#print(red(this.#words(`✗ ${error_code ?? "failed"}: ${message}`)));
-        if (remedy) this.#print(this.#words(`  ${remedy}`));
+        this.#print(red(this.#wrapText(`✗ ${error_code ?? "failed"}: ${message}`)));
+        if (remedy) this.#print(this.#wrapText(`  ${remedy}`));
         return;
       }
       case "run.cancelled":
         this.#print(yellow(this.#oneLine(`■ cancelled by ${event.data.by.display_name}`)));
         return;
       case "run.reopened":
-        this.#status.show("waits for a worker");
+        this.#status.show("Waiting for a worker");
         return;
       case "environment.step":
         this.#environment(event.data);
@@ -93,11 +93,11 @@ export class TranscriptView {
         this.#quote(event.data.text, "follow-up");
         return;
       case "message.agent":
-        this.#settle(event.data.text);
+        this.#completeMessage(event.data.text);
         return;
       case "reasoning":
         if (this.#isFull) this.#print(...this.#wrapped(event.data.text, "  ").map(dim));
-        this.#status.show("thinks");
+        this.#status.show("Thinking");
         return;
       case "command.started":
         this.#started(event.data);
@@ -133,13 +133,13 @@ export class TranscriptView {
         return;
       }
       case "compacted":
-        this.#print(dim("⋯ the conversation had grown long and was shortened"));
+        this.#print(dim("⋯ conversation compacted"));
         return;
       case "notice":
-        this.#print(yellow(this.#words(`! ${event.data.message}`)));
+        this.#print(yellow(this.#wrapText(`! ${event.data.message}`)));
         return;
       default: {
-        // A newer server may tell of more than we know.
+        // A newer server can send event types that this version does not know.
         const { type } = event as { type: string };
         this.#print(dim(this.#oneLine(`· ${type}`)));
         return;
@@ -147,7 +147,7 @@ export class TranscriptView {
     }
   }
 
-  #environment({ name, state, detail }: Of<"environment.step">): void {
+  #environment({ name, state, detail }: DataOf<"environment.step">): void {
     const { red, dim } = this.#out.style;
     const text = this.#oneLine(`${name}${detail ? `: ${detail}` : ""}`, 2);
     if (state === "started") this.#status.show(text);
@@ -155,10 +155,10 @@ export class TranscriptView {
     if (state === "failed") this.#print(red(`✗ ${text}`));
   }
 
-  #started({ command_id, command, background }: Of<"command.started">): void {
+  #started({ command_id, command, background }: DataOf<"command.started">): void {
     const { bold, cyan } = this.#out.style;
     this.#commands.set(command_id, new CommandOutput(this.#isFull ? Number.POSITIVE_INFINITY : OUTPUT_LINES));
-    const lines = harmless(command).split("\n");
+    const lines = sanitize(command).split("\n");
     const sign = background ? "&" : "$";
     const shown = this.#isFull ? lines : lines.slice(0, PROMPT_LINES);
     this.#print(
@@ -168,77 +168,83 @@ export class TranscriptView {
     this.#status.show(lines[0] as string);
   }
 
-  #output({ command_id, text }: Of<"command.output">): void {
+  #output({ command_id, text }: DataOf<"command.output">): void {
     const output = this.#commands.get(command_id);
     const lines = output?.add(text) ?? [];
     if (this.#isFull) this.#print(...lines.map((line) => this.#dimmed(line)));
     if (output?.last) this.#status.show(output.last);
   }
 
-  #finished({ command_id, exit_code, duration_ms, timed_out, omitted_bytes }: Of<"command.finished">): void {
+  #finished({
+    command_id,
+    exit_code,
+    duration_ms,
+    timed_out,
+    omitted_bytes,
+  }: DataOf<"command.finished">): void {
     const { dim, green, red } = this.#out.style;
     const output = this.#commands.get(command_id);
     this.#commands.delete(command_id);
     const rest = output?.close() ?? [];
     const lines = this.#isFull ? rest : (output?.lines ?? []);
     if (!this.#isFull && output && output.dropped > 0)
-      this.#print(dim(`  … ${output.dropped} lines before (--full shows all)`));
+      this.#print(dim(`  … ${output.dropped} earlier lines (use --full to show all)`));
     this.#print(...lines.map((line) => this.#dimmed(line)));
     const how = exit_code === undefined ? (timed_out ? "timed out" : "killed") : `exit ${exit_code}`;
-    const omitted = omitted_bytes ? `, ${bytes(omitted_bytes)} of output left out` : "";
+    const omitted = omitted_bytes ? `, ${bytes(omitted_bytes)} of output omitted` : "";
     const mark = exit_code === 0 ? green("✓") : red("✗");
     this.#print(
       `  ${mark} ${exit_code === 0 ? dim(how) : red(how)} ${dim(`· ${duration(duration_ms)}${omitted}`)}`,
     );
-    this.#status.show("thinks");
+    this.#status.show("Thinking");
   }
 
-  #changed({ path, kind, patch }: Of<"file.changed">): void {
+  #changed({ path, kind, patch }: DataOf<"file.changed">): void {
     const { style, width } = this.#out;
     const sign = { created: style.green("+"), modified: style.yellow("~"), deleted: style.red("−") }[kind];
     this.#print(
       `${sign} ${style.bold(this.#oneLine(path, 20))} ${style.dim(`${kind} ${patchCounts(patch)}`)}`,
     );
-    const most = this.#isFull ? Number.POSITIVE_INFINITY : PATCH_LINES;
-    const lines = patch === "" ? [] : patchLines(patch, { style, columns: width - 2, most });
+    const maxLines = this.#isFull ? Number.POSITIVE_INFINITY : PATCH_LINES;
+    const lines = patch === "" ? [] : patchLines(patch, { style, columns: width - 2, maxLines });
     this.#print(...lines.map((line) => `  ${line}`));
   }
 
-  #called({ tool, input }: Of<"tool.called">): void {
-    if (tool === ASK) return;
+  #called({ tool, input }: DataOf<"tool.called">): void {
+    if (tool === ASK_TOOL) return;
     const { bold, cyan, dim } = this.#out.style;
-    const json = harmlessLine(JSON.stringify(input) ?? "");
-    this.#print("", `${cyan("›")} ${bold(harmlessLine(tool))} ${dim(this.#fit(json, tool.length + 3))}`);
+    const json = sanitizeLine(JSON.stringify(input) ?? "");
+    this.#print("", `${cyan("›")} ${bold(sanitizeLine(tool))} ${dim(this.#fit(json, tool.length + 3))}`);
     this.#status.show(tool);
   }
 
-  #returned({ tool, output, is_error }: Of<"tool.returned">): void {
-    if (tool === ASK) return;
-    const lines = harmless(output).trimEnd().split("\n");
+  #returned({ tool, output, is_error }: DataOf<"tool.returned">): void {
+    if (tool === ASK_TOOL) return;
+    const lines = sanitize(output).trimEnd().split("\n");
     const shown = this.#isFull ? lines : lines.slice(0, OUTPUT_LINES);
     const paint = is_error ? this.#out.style.red : this.#out.style.dim;
     this.#print(...shown.filter(Boolean).map((line) => paint(`  ${this.#fit(line, 2)}`)));
     const more = lines.length - shown.length;
-    if (more > 0) this.#print(this.#out.style.dim(`  … ${more} more lines (--full shows all)`));
-    this.#status.show("thinks");
+    if (more > 0) this.#print(this.#out.style.dim(`  … ${more} more lines (use --full to show all)`));
+    this.#status.show("Thinking");
   }
 
-  #hear(delta: string): void {
-    const isFirst = !this.#speech.isBegun;
-    const lines = this.#speech.hear(delta);
-    if (lines.length > 0) this.#speak(lines, isFirst);
-    if (this.#speech.open.trim() !== "") this.#status.show(this.#speech.open);
+  #appendDelta(delta: string): void {
+    const isFirst = !this.#agentText.hasPrintedLines;
+    const lines = this.#agentText.append(delta);
+    if (lines.length > 0) this.#printAgentLines(lines, isFirst);
+    if (this.#agentText.partialLine.trim() !== "") this.#status.show(this.#agentText.partialLine);
   }
 
-  #settle(text: string): void {
-    const isFirst = !this.#speech.isBegun;
-    const { lines, isAnew } = this.#speech.settle(text);
-    if (lines.length > 0) this.#speak(lines, isFirst || isAnew);
+  #completeMessage(text: string): void {
+    const isFirst = !this.#agentText.hasPrintedLines;
+    const { lines, isReprinted } = this.#agentText.complete(text);
+    if (lines.length > 0) this.#printAgentLines(lines, isFirst || isReprinted);
     this.#markdown = undefined;
-    this.#status.show("thinks");
+    this.#status.show("Thinking");
   }
 
-  #speak(lines: string[], isFirst: boolean): void {
+  #printAgentLines(lines: string[], isFirst: boolean): void {
     const { style } = this.#out;
     if (isFirst || !this.#markdown) {
       this.#markdown = new Markdown(style, this.#columns(2));
@@ -249,18 +255,18 @@ export class TranscriptView {
     this.#print(...shown.map((line, index) => `${isFirst && index === 0 ? style.green("●") : " "} ${line}`));
   }
 
-  #say(text: string, sign: string): void {
+  #printMarked(text: string, sign: string): void {
     const lines = this.#wrapped(text, "  ");
     this.#print("", ...lines.map((line, index) => (index === 0 ? `${sign} ${line.slice(2)}` : line)));
   }
 
-  #quote(text: string, who: string): void {
+  #quote(text: string, author: string): void {
     const { dim } = this.#out.style;
     const lines = this.#wrapped(text.trimEnd(), "");
     const shown = this.#isFull ? lines : lines.slice(0, PROMPT_LINES);
     const more = lines.length - shown.length;
     this.#print(
-      dim(`${who}:`),
+      dim(`${author}:`),
       ...shown.map((line) => `${dim("▏")} ${line}`),
       ...(more > 0 ? [dim(`▏ … ${more} more lines`)] : []),
     );
@@ -268,12 +274,12 @@ export class TranscriptView {
 
   #wrapped(text: string, indent: string): string[] {
     const columns = this.#columns(indent.length + 2);
-    const lines = harmless(text).replaceAll("\t", "    ").split("\n");
+    const lines = sanitize(text).replaceAll("\t", "    ").split("\n");
     if (!Number.isFinite(columns)) return lines.map((line) => indent + line);
     return lines.flatMap((line) => wrap(line, columns)).map((line) => indent + line);
   }
 
-  #words(text: string): string {
+  #wrapText(text: string): string {
     return this.#wrapped(text, "").join("\n");
   }
 
@@ -281,17 +287,17 @@ export class TranscriptView {
     return this.#out.style.dim(`  ${this.#isFull ? line : this.#fit(line, 2)}`);
   }
 
-  /** One line that fits beside what takes so many columns. */
+  /** Returns the text as a single line that leaves `taken` columns free. */
   #oneLine(text: string, taken = 0): string {
-    return this.#fit(harmlessLine(text), taken);
+    return this.#fit(sanitizeLine(text), taken);
   }
 
   #fit(line: string, taken: number): string {
-    return cut(line.replaceAll("\t", "    "), Math.max(8, this.#out.width - taken));
+    return truncate(line.replaceAll("\t", "    "), Math.max(8, this.#out.width - taken));
   }
 
   #columns(taken: number): number {
-    return this.#out.isTerminal ? Math.min(this.#out.width, WIDEST) - taken : Number.POSITIVE_INFINITY;
+    return this.#out.isTerminal ? Math.min(this.#out.width, MAX_COLUMNS) - taken : Number.POSITIVE_INFINITY;
   }
 
   #print(...lines: string[]): void {

@@ -14,7 +14,7 @@ export const artifactsRoutes = {
     summary: "Get an artifact",
     scope: "runs:read",
     params: artifactId,
-    answers: { 200: { description: "What it is.", schema: Artifact } },
+    responses: { 200: { description: "The artifact.", schema: Artifact } },
     errors: [],
   }),
   getArtifactContent: route({
@@ -22,21 +22,28 @@ export const artifactsRoutes = {
     path: "/agent/artifacts/{artifactId}/content",
     tag: "Artifacts",
     summary: "Download an artifact",
+    description: "Supports conditional requests, and ranges so that an interrupted download can be resumed.",
     scope: "runs:read",
     params: artifactId,
-    answers: { 200: { description: "Its bytes, as a download.", media: ["application/octet-stream"] } },
-    errors: [],
+    responses: {
+      200: {
+        description: "The content of the artifact.",
+        media: ["application/octet-stream"],
+        ranges: true,
+      },
+    },
+    errors: ["range_not_satisfiable"],
   }),
   getDiff: route({
     method: "GET",
     path: "/agent/runs/{runId}/diff",
     tag: "Artifacts",
-    summary: "Read what a run has changed",
+    summary: "Get the diff of a run",
     description:
-      "One unified patch against the commits it started from, as `git apply` takes it. Stored when a turn ends, and from time to time before; empty where nothing has changed.",
+      "Returns one unified diff against the commits that the run started from, in the format of `git apply`. It is updated during a turn and at its end. It is empty if nothing has changed. Binary files that contain a secret are listed without their content.",
     scope: "runs:read",
     params: runId,
-    answers: { 200: { description: "The patch.", media: ["text/x-diff"] } },
+    responses: { 200: { description: "The diff.", media: ["text/x-diff"] } },
     errors: [],
   }),
 };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { CloudEnvironment, EnvironmentRequest, ListEnvironmentsResponse } from "../environment.ts";
-import { gone, route } from "../route.ts";
+import { noContent, route } from "../route.ts";
 import { Uuid } from "../text.ts";
 
 const environmentId = z.object({ environmentId: Uuid });
@@ -12,7 +12,9 @@ export const environmentsRoutes = {
     tag: "Environments",
     summary: "List environments",
     scope: "runs:read",
-    answers: { 200: { description: "All environments, by name.", schema: ListEnvironmentsResponse } },
+    responses: {
+      200: { description: "All environments, sorted by name.", schema: ListEnvironmentsResponse },
+    },
     errors: [],
   }),
   createEnvironment: route({
@@ -22,7 +24,7 @@ export const environmentsRoutes = {
     summary: "Create an environment",
     scope: "admin",
     body: EnvironmentRequest,
-    answers: { 201: { description: "The environment.", schema: CloudEnvironment } },
+    responses: { 201: { description: "The environment.", schema: CloudEnvironment } },
     errors: [],
   }),
   getEnvironment: route({
@@ -32,18 +34,20 @@ export const environmentsRoutes = {
     summary: "Get an environment",
     scope: "runs:read",
     params: environmentId,
-    answers: { 200: { description: "The environment.", schema: CloudEnvironment } },
+    responses: { 200: { description: "The environment.", schema: CloudEnvironment } },
     errors: [],
   }),
   replaceEnvironment: route({
     method: "PUT",
     path: "/agent/environments/{environmentId}",
     tag: "Environments",
-    summary: "Replace an environment's configuration",
+    summary: "Replace an environment",
     scope: "admin",
     params: environmentId,
     body: EnvironmentRequest,
-    answers: { 200: { description: "The environment, one version on.", schema: CloudEnvironment } },
+    responses: {
+      200: { description: "The environment, with a new version number.", schema: CloudEnvironment },
+    },
     errors: [],
   }),
   deleteEnvironment: route({
@@ -53,7 +57,7 @@ export const environmentsRoutes = {
     summary: "Delete an environment",
     scope: "admin",
     params: environmentId,
-    answers: gone,
+    responses: noContent,
     errors: [],
   }),
 };

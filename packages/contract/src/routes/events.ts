@@ -13,13 +13,13 @@ export const eventsRoutes = {
     tag: "Events",
     summary: "Read or stream a run's events",
     description:
-      "With `Accept: text/event-stream`: `id:` is the event's `seq`, a stream resumes after `Last-Event-ID` (which wins over `after`) and ends when the run is final and everything was sent.",
+      "With `Accept: text/event-stream`, the call streams events. The `id:` of each event is its `seq`, and a new stream continues after `Last-Event-ID`, which takes precedence over `after`. The stream ends after the last event of a finished run.",
     scope: "runs:read",
     params: runId,
     query: ListEventsQuery,
-    answers: {
-      200: { description: "Events in order.", schema: ListEventsResponse, stream: "resumable" },
-      204: { description: "Stream only: the run is final and the client has everything." },
+    responses: {
+      200: { description: "Events in ascending order.", schema: ListEventsResponse, stream: "resumable" },
+      204: { description: "Streams only: the run is finished, and there are no further events." },
     },
     errors: [],
   }),
@@ -27,13 +27,13 @@ export const eventsRoutes = {
     method: "GET",
     path: "/agent/runs/{runId}/transcript",
     tag: "Events",
-    summary: "Read a run's transcript",
-    description: "As Markdown, as one JSON document, or with one event a line, by `Accept`.",
+    summary: "Get the transcript of a run",
+    description: "Returns Markdown, one JSON document, or one event per line, depending on `Accept`.",
     scope: "runs:read",
     params: runId,
-    answers: {
+    responses: {
       200: {
-        description: "The whole transcript so far.",
+        description: "The transcript so far.",
         media: ["text/markdown", "application/json", "application/x-ndjson"],
       },
     },

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { Identity, IdentityRequest, ListIdentitiesResponse } from "../identity.ts";
-import { gone, route } from "../route.ts";
+import { Identity, IdentityRequest, ListIdentitiesResponse } from "../auth/identity.ts";
+import { noContent, route } from "../route.ts";
 import { Uuid } from "../text.ts";
 
 const uid = z.object({ uid: Uuid });
@@ -12,7 +12,7 @@ export const identitiesRoutes = {
     tag: "Cloud agents",
     summary: "List cloud agents",
     scope: "runs:read",
-    answers: { 200: { description: "All cloud agents, by name.", schema: ListIdentitiesResponse } },
+    responses: { 200: { description: "All cloud agents, sorted by name.", schema: ListIdentitiesResponse } },
     errors: [],
   }),
   createIdentity: route({
@@ -22,7 +22,7 @@ export const identitiesRoutes = {
     summary: "Create a cloud agent",
     scope: "runs:write",
     body: IdentityRequest,
-    answers: { 201: { description: "The cloud agent.", schema: Identity } },
+    responses: { 201: { description: "The cloud agent.", schema: Identity } },
     errors: ["model_not_available"],
   }),
   getIdentity: route({
@@ -32,18 +32,18 @@ export const identitiesRoutes = {
     summary: "Get a cloud agent",
     scope: "runs:read",
     params: uid,
-    answers: { 200: { description: "The cloud agent.", schema: Identity } },
+    responses: { 200: { description: "The cloud agent.", schema: Identity } },
     errors: [],
   }),
   replaceIdentity: route({
     method: "PUT",
     path: "/agent/identities/{uid}",
     tag: "Cloud agents",
-    summary: "Replace a cloud agent's description",
+    summary: "Replace a cloud agent",
     scope: "runs:write",
     params: uid,
     body: IdentityRequest,
-    answers: { 200: { description: "The cloud agent.", schema: Identity } },
+    responses: { 200: { description: "The cloud agent.", schema: Identity } },
     errors: ["model_not_available"],
   }),
   deleteIdentity: route({
@@ -53,7 +53,7 @@ export const identitiesRoutes = {
     summary: "Delete a cloud agent and revoke its keys",
     scope: "runs:write",
     params: uid,
-    answers: gone,
+    responses: noContent,
     errors: [],
   }),
 };

@@ -6,11 +6,11 @@ export const installationRoutes = {
     method: "GET",
     path: "/installation",
     tag: "Installation",
-    summary: "Say what is stopped, and which limits and retention hold",
+    summary: "Get maintenance status, limits and retention",
     description:
-      "For everybody who may read runs. Cheap enough to be asked every few seconds: it tells in advance whether a new run would be taken.",
+      "Shows whether the installation accepts new runs. The call is cheap, so clients can poll it every few seconds.",
     scope: "runs:read",
-    answers: { 200: { description: "As it is now.", schema: Installation } },
+    responses: { 200: { description: "Settings and current status.", schema: Installation } },
     errors: [],
   }),
 };

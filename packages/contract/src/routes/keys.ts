@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CreateKeyRequest, CreateKeyResponse, ListKeysResponse } from "../key.ts";
+import { CreateKeyRequest, CreateKeyResponse, ListKeysResponse } from "../auth/key.ts";
 import { route } from "../route.ts";
 import { Uuid } from "../text.ts";
 
@@ -9,9 +9,10 @@ export const keysRoutes = {
     path: "/keys",
     tag: "Keys",
     summary: "List keys",
-    description: "Your own and your cloud agents'; an admin sees all. Raw keys never come out.",
+    description:
+      "Returns your keys and those of your cloud agents. Admins see all keys. Raw keys are never returned.",
     scope: "runs:read",
-    answers: { 200: { description: "Keys that are not revoked.", schema: ListKeysResponse } },
+    responses: { 200: { description: "Keys that are not revoked.", schema: ListKeysResponse } },
     errors: [],
   }),
   createKey: route({
@@ -21,17 +22,19 @@ export const keysRoutes = {
     summary: "Create a key",
     scope: "runs:write",
     body: CreateKeyRequest,
-    answers: { 201: { description: "The key, with its raw value this once.", schema: CreateKeyResponse } },
+    responses: {
+      201: { description: "The key. Its raw value is shown only once.", schema: CreateKeyResponse },
+    },
     errors: [],
   }),
   deleteKey: route({
     method: "DELETE",
     path: "/keys/{keyId}",
     tag: "Keys",
-    summary: "Revoke a key at once",
+    summary: "Revoke a key",
     scope: "runs:write",
     params: z.object({ keyId: Uuid }),
-    answers: { 204: { description: "It is revoked." } },
+    responses: { 204: { description: "Revoked. The key stops working immediately." } },
     errors: [],
   }),
 };

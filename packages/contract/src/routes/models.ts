@@ -8,7 +8,9 @@ export const modelsRoutes = {
     tag: "Models",
     summary: "List models",
     scope: "runs:read",
-    answers: { 200: { description: "What `model_id` may name.", schema: ListModelsResponse } },
+    responses: {
+      200: { description: "The models and aliases that `model_id` accepts.", schema: ListModelsResponse },
+    },
     errors: [],
   }),
 };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ListRunsQuery } from "../query.ts";
-import { gone, route } from "../route.ts";
+import { noContent, route } from "../route.ts";
 import { CancelRunResponse, ListRunsResponse, RunAgentRequest, RunAgentResponse, RunItem } from "../run.ts";
 import { Uuid } from "../text.ts";
 
@@ -12,15 +12,16 @@ const createRun = route({
   tag: "Runs",
   summary: "Create a run",
   description:
-    "Answers at once; the agent starts afterwards. Send an `Idempotency-Key` so that a retry starts no second agent.",
+    "Returns immediately; the agent starts later. Send an `Idempotency-Key` so that a retry does not create a second run.",
   scope: "runs:write",
   body: RunAgentRequest,
+  recordsClient: true,
   attachments: true,
-  answers: {
+  responses: {
     200: {
       description: "The run is queued.",
       schema: RunAgentResponse,
-      headers: { Location: "The address of the run." },
+      headers: { Location: "URL of the run." },
     },
   },
   errors: ["model_not_available"],
@@ -31,7 +32,7 @@ export const runsRoutes = {
   createRunAlias: route({
     ...createRun,
     path: "/agent/runs",
-    summary: "Create a run (the same as POST /agent/run)",
+    summary: "Create a run (alias of POST /agent/run)",
     aliasOf: "createRun",
   }),
   listRuns: route({
@@ -40,11 +41,15 @@ export const runsRoutes = {
     tag: "Runs",
     summary: "List runs",
     description:
-      'Filters are ANDed; each may be repeated for "any of". Pages are stable: nothing is skipped or repeated while others are created. With `Accept: text/event-stream`: hints `{run_id, state, updated_at}` of changes under the same filters, from now on.',
+      "Runs must match all filters. Repeat a filter to match any of several values. Pages are stable: creating runs in the meantime does not skip or repeat any. With `Accept: text/event-stream`, the call streams `{run_id, state, updated_at}` for each change to a matching run, starting now.",
     scope: "runs:read",
     query: ListRunsQuery,
-    answers: {
-      200: { description: "A page of runs, recent ones first.", schema: ListRunsResponse, stream: true },
+    responses: {
+      200: {
+        description: "A page of runs, newest first by default.",
+        schema: ListRunsResponse,
+        stream: true,
+      },
     },
     errors: [],
   }),
@@ -55,17 +60,17 @@ export const runsRoutes = {
     summary: "Get a run",
     scope: "runs:read",
     params: runId,
-    answers: { 200: { description: "The whole run.", schema: RunItem } },
+    responses: { 200: { description: "The run.", schema: RunItem } },
     errors: [],
   }),
   deleteRun: route({
     method: "DELETE",
     path: "/agent/runs/{runId}",
     tag: "Runs",
-    summary: "Delete a finished run with everything of it",
+    summary: "Delete a finished run and all of its data",
     scope: "runs:write",
     params: runId,
-    answers: gone,
+    responses: noContent,
     errors: ["conflict"],
   }),
   cancelRun: route({
@@ -74,10 +79,10 @@ export const runsRoutes = {
     tag: "Runs",
     summary: "Cancel a run",
     description:
-      "In every state that is not final. A second cancel answers the same; on SUCCEEDED or FAILED it is a conflict.",
+      "Cancels a run in any state that is not final. Cancelling a CANCELLED run succeeds; cancelling a SUCCEEDED or FAILED run is a conflict.",
     scope: "runs:write",
     params: runId,
-    answers: { 200: { description: "The run is cancelled.", schema: CancelRunResponse } },
+    responses: { 200: { description: "The run is cancelled.", schema: CancelRunResponse } },
     errors: ["conflict"],
   }),
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { gone, route } from "../route.ts";
+import { noContent, route } from "../route.ts";
 import { ListSecretsResponse, PutSecretRequest, Secret, SecretName } from "../secret.ts";
 
 export const secretsRoutes = {
@@ -7,20 +7,25 @@ export const secretsRoutes = {
     method: "GET",
     path: "/agent/secrets",
     tag: "Secrets",
-    summary: "List the names of secrets",
+    summary: "List secrets",
     scope: "admin",
-    answers: { 200: { description: "Names only; values never come out.", schema: ListSecretsResponse } },
+    responses: {
+      200: {
+        description: "The names of all secrets. Values are never returned.",
+        schema: ListSecretsResponse,
+      },
+    },
     errors: [],
   }),
   putSecret: route({
     method: "PUT",
     path: "/agent/secrets/{name}",
     tag: "Secrets",
-    summary: "Store or replace a secret",
+    summary: "Create or replace a secret",
     scope: "admin",
     params: z.object({ name: SecretName }),
     body: PutSecretRequest,
-    answers: { 200: { description: "The secret is stored.", schema: Secret } },
+    responses: { 200: { description: "The secret is stored.", schema: Secret } },
     errors: [],
   }),
   deleteSecret: route({
@@ -30,7 +35,7 @@ export const secretsRoutes = {
     summary: "Delete a secret that no environment uses",
     scope: "admin",
     params: z.object({ name: SecretName }),
-    answers: gone,
+    responses: noContent,
     errors: ["conflict"],
   }),
 };

@@ -1,5 +1,5 @@
 import { route } from "../route.ts";
-import { ListSkillsResponse } from "../skill.ts";
+import { ListAgentsResponse, ListSkillsResponse } from "../skill.ts";
 
 export const skillsRoutes = {
   listSkills: route({
@@ -8,9 +8,21 @@ export const skillsRoutes = {
     tag: "Skills",
     summary: "List skills",
     description:
-      "What the builds of environments have found in their repositories, by name. A run may also use a skill that is not listed: any that `skill_spec` can name.",
+      "Returns the skills that builds found in the repositories of the environments that the key can use, sorted by name, each with its environments. A key that is limited to some environments gets only their skills. Runs can also use other skills that `skill_spec` can name.",
     scope: "runs:read",
-    answers: { 200: { description: "Skills of all environments.", schema: ListSkillsResponse } },
+    responses: {
+      200: { description: "Skills of the environments that the key can use.", schema: ListSkillsResponse },
+    },
+    errors: [],
+  }),
+  listAgents: route({
+    method: "GET",
+    path: "/agent",
+    tag: "Skills",
+    summary: "List what can be started",
+    description: "Returns the same skills as `GET /agent/skills`, in the field `agents`.",
+    scope: "runs:read",
+    responses: { 200: { description: "Skills that can be started.", schema: ListAgentsResponse } },
     errors: [],
   }),
 };

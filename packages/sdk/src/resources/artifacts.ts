@@ -3,7 +3,7 @@ import type { Artifact } from "../generated/models.ts";
 import type { Http, RequestOptions } from "../http.ts";
 import type { ResponsePromise } from "../promise.ts";
 
-/** Files that runs have left. */
+/** Files that runs produced. */
 export class Artifacts {
   readonly #http: Http;
 
@@ -15,7 +15,7 @@ export class Artifacts {
     return this.#http.request({ method: "GET", path: path`/agent/artifacts/${artifactId}` }, options);
   }
 
-  /** Its bytes; `.asResponse()` streams what is too large for memory. */
+  /** Downloads the content. Use `.asResponse()` to stream large files. */
   content(artifactId: string, options?: RequestOptions): ResponsePromise<Uint8Array> {
     return this.#http.request(
       { method: "GET", path: path`/agent/artifacts/${artifactId}/content`, reading: "bytes" },

@@ -11,7 +11,7 @@ import { type PagePromise, requestPage } from "../page.ts";
 import type { ResponsePromise } from "../promise.ts";
 import { EventStream, type StreamOptions } from "../stream.ts";
 
-/** Environments made ready. Runs build what they need by themselves. */
+/** Environment builds. Runs also build their environment if necessary. */
 export class Builds {
   readonly #http: Http;
 
@@ -19,7 +19,7 @@ export class Builds {
     this.#http = http;
   }
 
-  /** The latest hundred, newest first. */
+  /** Lists the latest 100 builds, newest first. */
   list(environmentId: string, options?: RequestOptions): ResponsePromise<ListBuildsResponse> {
     return this.#http.request(
       { method: "GET", path: path`/agent/environments/${environmentId}/builds` },
@@ -27,7 +27,7 @@ export class Builds {
     );
   }
 
-  /** Builds anew, ahead of a run or because the outcome of setup commands has changed. */
+  /** Rebuilds an environment, ahead of a run or to run the setup commands again. */
   create(environmentId: string, options?: RequestOptions): ResponsePromise<Build> {
     return this.#http.request(
       { method: "POST", path: path`/agent/environments/${environmentId}/builds` },
@@ -42,7 +42,7 @@ export class Builds {
     );
   }
 
-  /** The log in order; iterate over it for all pages. */
+  /** Lists the log entries in ascending order. Iterate over the result for all pages. */
   events(
     environmentId: string,
     buildId: string,
@@ -54,7 +54,7 @@ export class Builds {
     return requestPage(this.#http, { call, options, items, cursor: "after" });
   }
 
-  /** The log as it is written, from its beginning or behind `after`, until the build is finished. */
+  /** Streams the log from the beginning, or after `after`, until the build is finished. */
   stream(environmentId: string, buildId: string, options: StreamOptions = {}): EventStream<BuildEvent> {
     return new EventStream({
       http: this.#http,

@@ -7,7 +7,7 @@ import type {
 import type { Http, RequestOptions } from "../http.ts";
 import type { ResponsePromise } from "../promise.ts";
 
-/** What runs execute in: repositories, setup commands, network. */
+/** Environments define repositories, setup commands and network access for runs. */
 export class Environments {
   readonly #http: Http;
 
@@ -15,7 +15,7 @@ export class Environments {
     this.#http = http;
   }
 
-  /** All of them, by name. */
+  /** Lists all environments, sorted by name. */
   list(options?: RequestOptions): ResponsePromise<ListEnvironmentsResponse> {
     return this.#http.request({ method: "GET", path: "/agent/environments" }, options);
   }
@@ -28,7 +28,7 @@ export class Environments {
     return this.#http.request({ method: "GET", path: path`/agent/environments/${environmentId}` }, options);
   }
 
-  /** Replaces the whole configuration and makes it one version on. */
+  /** Replaces the configuration and increases the version. */
   replace(
     environmentId: string,
     body: CloudEnvironmentRequest,

@@ -3,7 +3,7 @@ import type { ListEventsQuery, ListEventsResponse, RunEvent } from "../generated
 import type { Http, RequestOptions } from "../http.ts";
 import { type PagePromise, requestPage } from "../page.ts";
 
-/** A run's log. `runs.stream` follows it. */
+/** A run's events. Use `runs.stream` to follow them. */
 export class Events {
   readonly #http: Http;
 
@@ -11,7 +11,7 @@ export class Events {
     this.#http = http;
   }
 
-  /** In order; iterate over it for all pages. */
+  /** Lists the events in ascending order. Iterate over the result for all pages. */
   list(
     runId: string,
     query?: ListEventsQuery,

@@ -9,7 +9,7 @@ import type {
 import type { Http, RequestOptions } from "../http.ts";
 import type { ResponsePromise } from "../promise.ts";
 
-/** Messages to a run that steer or continue it. */
+/** Messages that steer or continue a run. */
 export class Followups {
   readonly #http: Http;
 
@@ -17,7 +17,7 @@ export class Followups {
     this.#http = http;
   }
 
-  /** Steers a run at work, joins the prompt of a waiting one, continues a finished or blocked one. */
+  /** Steers a run in progress, adds to the prompt of a queued run, or continues a finished or blocked run. */
   create(
     runId: string,
     body: RunFollowupRequest,
@@ -26,12 +26,12 @@ export class Followups {
     return this.#http.request({ method: "POST", path: path`/agent/runs/${runId}/followups`, body }, options);
   }
 
-  /** In the order in which they were sent. */
+  /** Lists the follow-ups in the order they were sent. */
   list(runId: string, options?: RequestOptions): ResponsePromise<ListFollowupsResponse> {
     return this.#http.request({ method: "GET", path: path`/agent/runs/${runId}/followups` }, options);
   }
 
-  /** Changes one that is still queued. */
+  /** Updates a queued follow-up. */
   update(
     runId: string,
     followupId: string,
@@ -44,7 +44,7 @@ export class Followups {
     );
   }
 
-  /** Withdraws one that is still queued. */
+  /** Withdraws a queued follow-up. */
   delete(runId: string, followupId: string, options?: RequestOptions): ResponsePromise<void> {
     return this.#http.request(
       { method: "DELETE", path: path`/agent/runs/${runId}/followups/${followupId}` },

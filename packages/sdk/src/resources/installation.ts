@@ -2,7 +2,7 @@ import type { Installation } from "../generated/models.ts";
 import type { Http, RequestOptions } from "../http.ts";
 import type { ResponsePromise } from "../promise.ts";
 
-/** What holds for everybody on this service. */
+/** Settings and status of the installation. */
 export class InstallationResource {
   readonly #http: Http;
 
@@ -10,7 +10,7 @@ export class InstallationResource {
     this.#http = http;
   }
 
-  /** What is stopped, and which limits and retention hold. */
+  /** Returns maintenance status, limits and retention. */
   get(options?: RequestOptions): ResponsePromise<Installation> {
     return this.#http.request({ method: "GET", path: "/installation" }, options);
   }

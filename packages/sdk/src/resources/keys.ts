@@ -10,17 +10,17 @@ export class Keys {
     this.#http = http;
   }
 
-  /** Your own and your cloud agents'; an admin sees all. */
+  /** Lists your keys and those of your cloud agents. Admins see all keys. */
   list(options?: RequestOptions): ResponsePromise<ListKeysResponse> {
     return this.#http.request({ method: "GET", path: "/keys" }, options);
   }
 
-  /** The answer holds the raw key, this once: store it before you do anything else. */
+  /** Creates a key. The response contains the raw key, which is never shown again. */
   create(body: CreateKeyRequest, options?: RequestOptions): ResponsePromise<CreateKeyResponse> {
     return this.#http.request({ method: "POST", path: "/keys", body }, options);
   }
 
-  /** Revokes it at once. */
+  /** Revokes a key immediately. */
   delete(keyId: string, options?: RequestOptions): ResponsePromise<void> {
     return this.#http.request({ method: "DELETE", path: path`/keys/${keyId}` }, options);
   }

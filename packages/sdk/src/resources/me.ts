@@ -9,7 +9,7 @@ export class Me {
     this.#http = http;
   }
 
-  /** Who the key speaks for, and what it may do. */
+  /** Returns the user or cloud agent that the key belongs to, and the key's permissions. */
   get(options?: RequestOptions): ResponsePromise<Caller> {
     return this.#http.request({ method: "GET", path: "/me" }, options);
   }

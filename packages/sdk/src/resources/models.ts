@@ -9,7 +9,7 @@ export class Models {
     this.#http = http;
   }
 
-  /** What `model_id` may name. */
+  /** Lists the models and aliases that `model_id` accepts. */
   list(options?: RequestOptions): ResponsePromise<ListModelsResponse> {
     return this.#http.request({ method: "GET", path: "/agent/models" }, options);
   }

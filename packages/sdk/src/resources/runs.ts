@@ -14,30 +14,30 @@ import type {
 import type { Http, RequestOptions } from "../http.ts";
 import { type PagePromise, requestPage } from "../page.ts";
 import type { ResponsePromise } from "../promise.ts";
-import { pause } from "../retry.ts";
+import { sleep } from "../retry.ts";
 import type { Message } from "../sse.ts";
 import { EventStream, type StreamOptions } from "../stream.ts";
 
-/** Filters that may be repeated take one value or several. */
+/** List filters. Repeatable filters accept one value or an array. */
 export type ListRunsParams = {
   [K in keyof ListRunsQuery]: NonNullable<ListRunsQuery[K]> extends (infer Each)[]
     ? Each | Each[]
     : ListRunsQuery[K];
 };
 
-/** A piece of the agent's words as they are spoken. The whole follows as `message.agent`. */
+/** Part of a message that the agent is writing. The complete message follows as `message.agent`. */
 export interface MessageAgentDelta {
   type: "message.agent.delta";
   data: { text: string };
 }
 
 export interface RunStreamOptions extends StreamOptions {
-  /** Also the pieces of what the agent is saying. They are not part of the log, and a cut loses some. */
+  /** Include parts of messages while the agent writes them. They are not stored: parts that are sent while the connection is lost are missing. The complete message always follows. */
   deltas?: boolean;
 }
 
 export interface WaitOptions extends Omit<RequestOptions, "timeout" | "idempotencyKey"> {
-  /** Milliseconds for the whole wait, then WaitTimeoutError. Without it there is no end. */
+  /** Milliseconds until WaitTimeoutError. Default: no limit. */
   timeout?: number;
 }
 
@@ -59,12 +59,12 @@ export class Runs {
     this.#http = http;
   }
 
-  /** Starts an agent. Answers at once; the agent works afterwards. */
+  /** Creates a run. Returns immediately; the agent starts later. */
   create(body: RunAgentRequest, options?: RequestOptions): ResponsePromise<RunAgentResponse> {
     return this.#http.request({ method: "POST", path: "/agent/run", body }, options);
   }
 
-  /** Recent runs first; iterate over it for all pages. */
+  /** Lists runs, newest first. Iterate over the result for all pages. */
   list(query?: ListRunsParams, options?: RequestOptions): PagePromise<RunItem, ListRunsResponse> {
     const call = { method: "GET", path: "/agent/runs", query };
     return requestPage(this.#http, {
@@ -79,27 +79,27 @@ export class Runs {
     return this.#http.request({ method: "GET", path: path`/agent/runs/${runId}` }, options);
   }
 
-  /** Deletes a finished run with everything of it. */
+  /** Deletes a finished run and all its data. */
   delete(runId: string, options?: RequestOptions): ResponsePromise<void> {
     return this.#http.request({ method: "DELETE", path: path`/agent/runs/${runId}` }, options);
   }
 
-  /** Ends a run that is not final. When this resolves, it is CANCELLED. */
+  /** Cancels a run that is not final. When the promise resolves, the run is CANCELLED. */
   cancel(runId: string, options?: RequestOptions): ResponsePromise<CancelRunResponse> {
     return this.#http.request({ method: "POST", path: path`/agent/runs/${runId}/cancel` }, options);
   }
 
-  /** A link by which anybody can read the run; it replaces an earlier one. Shown this once. */
+  /** Creates a public link to a run. It replaces any earlier link and is shown once. */
   share(runId: string, body: ShareRequest = {}, options?: RequestOptions): ResponsePromise<ShareResponse> {
     return this.#http.request({ method: "POST", path: path`/agent/runs/${runId}/share`, body }, options);
   }
 
-  /** Ends the run's link at once. */
+  /** Revokes a run's public link immediately. */
   unshare(runId: string, options?: RequestOptions): ResponsePromise<void> {
     return this.#http.request({ method: "DELETE", path: path`/agent/runs/${runId}/share` }, options);
   }
 
-  /** The whole transcript so far: Markdown, one JSON document, or one event a line. */
+  /** Returns the transcript so far, as Markdown, as one JSON document, or as one event per line. */
   transcript(
     runId: string,
     format: TranscriptFormat = "markdown",
@@ -112,7 +112,7 @@ export class Runs {
     );
   }
 
-  /** What the run has changed, as one patch that `git apply` takes. */
+  /** Returns a run's changes as a patch for `git apply`. */
   diff(runId: string, options?: RequestOptions): ResponsePromise<string> {
     const where = path`/agent/runs/${runId}/diff`;
     return this.#http.request(
@@ -121,7 +121,7 @@ export class Runs {
     );
   }
 
-  /** The run's events as they happen, from the first or behind `after`, until the run is final. */
+  /** Streams a run's events from the first one, or after `after`, until the run is final. */
   stream(
     runId: string,
     options: RunStreamOptions & { deltas: true },
@@ -139,7 +139,7 @@ export class Runs {
     return new EventStream({ http: this.#http, path: path`/agent/runs/${runId}/events`, options, read });
   }
 
-  /** Resolves with the run once it is final, or BLOCKED: then it waits for a follow-up of yours. */
+  /** Waits until a run is final, or until it is BLOCKED and needs a follow-up. */
   async wait(runId: string, { timeout = Infinity, ...options }: WaitOptions = {}): Promise<RunItem> {
     const end = Date.now() + timeout;
     for (let look = FIRST_LOOK_MS; ; look = Math.min(look * 1.5, LONGEST_LOOK_MS)) {
@@ -147,11 +147,11 @@ export class Runs {
       if (run.state !== "QUEUED" && run.state !== "INPROGRESS") return run;
       if (Date.now() >= end)
         throw new WaitTimeoutError(`Run ${runId} is still ${run.state} after ${timeout} ms.`, run);
-      await pause(Math.min(look, end - Date.now()), options.signal);
+      await sleep(Math.min(look, end - Date.now()), options.signal);
     }
   }
 
-  /** `create`, then `wait`. */
+  /** Creates a run and waits for it. */
   async createAndWait(
     body: RunAgentRequest,
     { idempotencyKey, ...waiting }: WaitOptions & Pick<RequestOptions, "idempotencyKey"> = {},

@@ -3,7 +3,7 @@ import type { ListSecretsResponse, PutSecretRequest, Secret } from "../generated
 import type { Http, RequestOptions } from "../http.ts";
 import type { ResponsePromise } from "../promise.ts";
 
-/** Values for environments. They go in and never come out. */
+/** Secrets for environments. Values can be set but never read. */
 export class Secrets {
   readonly #http: Http;
 
@@ -11,17 +11,17 @@ export class Secrets {
     this.#http = http;
   }
 
-  /** Names only. */
+  /** Lists the secrets' names. */
   list(options?: RequestOptions): ResponsePromise<ListSecretsResponse> {
     return this.#http.request({ method: "GET", path: "/agent/secrets" }, options);
   }
 
-  /** Stores or replaces it. */
+  /** Creates or replaces a secret. */
   put(name: string, body: PutSecretRequest, options?: RequestOptions): ResponsePromise<Secret> {
     return this.#http.request({ method: "PUT", path: path`/agent/secrets/${name}`, body }, options);
   }
 
-  /** Deletes one that no environment uses. */
+  /** Deletes a secret that no environment uses. */
   delete(name: string, options?: RequestOptions): ResponsePromise<void> {
     return this.#http.request({ method: "DELETE", path: path`/agent/secrets/${name}` }, options);
   }

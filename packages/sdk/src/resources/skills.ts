@@ -9,7 +9,7 @@ export class Skills {
     this.#http = http;
   }
 
-  /** What `skill_spec` may name: the skills of the environments' repositories. */
+  /** Lists the skills in the environments' repositories. */
   list(options?: RequestOptions): ResponsePromise<ListSkillsResponse> {
     return this.#http.request({ method: "GET", path: "/agent/skills" }, options);
   }

@@ -3,7 +3,7 @@ import type { ListWorkersResponse, Worker } from "../generated/models.ts";
 import type { Http, RequestOptions } from "../http.ts";
 import type { ResponsePromise } from "../promise.ts";
 
-/** Processes that take runs and execute them. */
+/** Processes that execute runs. */
 export class Workers {
   readonly #http: Http;
 
@@ -11,12 +11,12 @@ export class Workers {
     this.#http = http;
   }
 
-  /** Those that live first. */
+  /** Lists workers, connected ones first. */
   list(options?: RequestOptions): ResponsePromise<ListWorkersResponse> {
     return this.#http.request({ method: "GET", path: "/workers" }, options);
   }
 
-  /** Lets it finish or hand back what it has, and take nothing new. */
+  /** Drains a worker: it accepts no new work and finishes its runs or requeues them. */
   drain(workerId: string, options?: RequestOptions): ResponsePromise<Worker> {
     return this.#http.request({ method: "POST", path: path`/workers/${workerId}/drain` }, options);
   }

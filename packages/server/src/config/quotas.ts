@@ -1,25 +1,25 @@
 import { z } from "zod";
 
-/** Bounds that hold for all servers of an installation together. */
+/** Rate limits and budgets. They apply to the whole installation, not to each server. */
 export interface QuotaSettings {
-  /** For each key, and for each person who is signed in. */
+  /** Applies to each key and each signed-in user. */
   requestsPerMinute: number;
   creationsPerMinute: number;
-  /** For each address: how many requests may come without a good key, session or link. */
+  /** Limits the requests from each client network that have no valid key, session or link. */
   failuresPerMinute: number;
-  /** Of the installation; none where absent. */
+  /** Applies to the whole installation. If absent, there is no limit. */
   maxCostUsdPerDay?: number;
 }
 
-const MOST = 100_000_000;
+const MAX = 100_000_000;
 
-const count = (usual: number) =>
+const count = (defaultValue: number) =>
   z.coerce
     .number("must be a whole number above 0")
     .int("must be a whole number above 0")
     .min(1, "must be a whole number above 0")
-    .max(MOST, `must be at most ${MOST}`)
-    .default(usual);
+    .max(MAX, `must be at most ${MAX}`)
+    .default(defaultValue);
 
 const dollars = z.coerce
   .number("must be a number of dollars above 0")

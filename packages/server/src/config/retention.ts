@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** As the engine takes it. */
+/** The maximum age and total size of each kind of data. An absent value means no limit. */
 export interface RetentionSettings {
   runs: { days?: number };
   events: { days?: number; bytes?: number };
@@ -10,21 +10,21 @@ export interface RetentionSettings {
 }
 
 const amount = z.coerce
-  .number("must be a number above 0, or not set to keep everything")
-  .positive("must be a number above 0, or not set to keep everything")
+  .number("must be a number above 0, or unset to keep everything")
+  .positive("must be a number above 0, or unset to keep everything")
   .max(1_000_000, "is too large")
   .optional();
 
 const kinds = ["runs", "events", "artifacts", "files", "builds"] as const;
 const GIGABYTE = 1024 ** 3;
 
-/** How long and how much the installation keeps of each kind: `OUTRIDER_KEEP_EVENTS_DAYS`, `OUTRIDER_KEEP_EVENTS_GB`. */
+/** Reads `OUTRIDER_KEEP_EVENTS_DAYS`, `OUTRIDER_KEEP_EVENTS_GB` and the equivalents for other kinds of data. */
 export function readRetention(read: <T>(variable: string, type: z.ZodType<T>) => T): RetentionSettings {
-  const bounds = kinds.map((kind) => {
+  const entries = kinds.map((kind) => {
     const days = read(`OUTRIDER_KEEP_${kind.toUpperCase()}_DAYS`, amount);
     const gigabytes = kind === "runs" ? undefined : read(`OUTRIDER_KEEP_${kind.toUpperCase()}_GB`, amount);
     const bytes = gigabytes === undefined ? {} : { bytes: gigabytes * GIGABYTE };
     return [kind, { ...(days === undefined ? {} : { days }), ...bytes }];
   });
-  return Object.fromEntries(bounds);
+  return Object.fromEntries(entries);
 }

@@ -4,35 +4,47 @@ import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { keepBlob } from "../store/blobs.ts";
-import type { Db } from "../store/db.ts";
-import { Refusal } from "./refusal.ts";
+import { upsertBlob } from "../store/blobs.ts";
+import type { Db } from "../store/connection/db.ts";
+import { ApiError } from "./api-error.ts";
 
-/** Files by the hash of their content: snapshots of workspaces, output too large for an event. */
+/**
+ * A store of files named by the SHA-256 of their content: workspace snapshots, artifacts, and output too large for an
+ * event.
+ */
 export interface Blobs {
   put(sha256: string, content: Readable): Promise<void>;
-  open(sha256: string): Promise<{ content: Readable; size: number } | undefined>;
-  /** Of all of them. */
+  /** Opens a blob, or the part of it that `select` returns for its size. Both ends of the part are inclusive. */
+  open(
+    sha256: string,
+    select?: (size: number) => BlobRange | undefined,
+  ): Promise<{ content: Readable; size: number; range?: BlobRange } | undefined>;
+  /** The folder that contains all blobs. */
   folder: string;
 }
 
-export function placeOf(folder: string, sha256: string): string {
+interface BlobRange {
+  start: number;
+  end: number;
+}
+
+export function blobPath(folder: string, sha256: string): string {
   return join(folder, sha256.slice(0, 2), sha256);
 }
 
-/** Puts a file where its content belongs, whole or not at all. */
-export async function placeBlob({
+/** Writes a blob atomically, by writing a temporary file and then renaming it. */
+export async function writeBlob({
   folder,
   sha256,
   content,
-  beforeItIsThere = async () => {},
+  beforeRename = async () => {},
 }: {
   folder: string;
   sha256: string;
   content: Readable;
-  beforeItIsThere?: (size: number) => Promise<void>;
+  beforeRename?: (size: number) => Promise<void>;
 }): Promise<void> {
-  const target = placeOf(folder, sha256);
+  const target = blobPath(folder, sha256);
   const draft = `${target}.${randomUUID()}.part`;
   await mkdir(dirname(target), { recursive: true, mode: 0o700 });
   const hash = createHash("sha256");
@@ -47,9 +59,9 @@ export async function placeBlob({
   try {
     await pipeline(content, tee, createWriteStream(draft, { mode: 0o600, flush: true }));
     if (hash.digest("hex") !== sha256) {
-      throw new Refusal("invalid_request", "The content does not have the hash that its address names.");
+      throw new ApiError("invalid_request", "The content does not match the SHA-256 in the URL.");
     }
-    await beforeItIsThere(size);
+    await beforeRename(size);
     await rename(draft, target);
   } finally {
     await rm(draft, { force: true });
@@ -60,16 +72,21 @@ export function openBlobs(folder: string, db: Db): Blobs {
   return {
     folder,
     put: (sha256, content) =>
-      // Once the row says that it is needed, nobody removes the file. Who was about to has done so by then.
-      placeBlob({
+      // The row is written before the rename. If garbage collection is removing the same blob, the insert waits for it
+      // to finish; once the row exists, garbage collection leaves the file alone.
+      writeBlob({
         folder,
         sha256,
         content,
-        beforeItIsThere: (size_bytes) => keepBlob(db, { sha256, size_bytes }),
+        beforeRename: (size_bytes) => upsertBlob(db, { sha256, size_bytes }),
       }),
-    async open(sha256) {
-      const found = await stat(placeOf(folder, sha256)).catch(() => undefined);
-      return found && { content: createReadStream(placeOf(folder, sha256)), size: found.size };
+    async open(sha256, select) {
+      const path = blobPath(folder, sha256);
+      const found = await stat(path).catch(() => undefined);
+      if (!found) return undefined;
+      const { size } = found;
+      const range = select?.(size);
+      return { content: createReadStream(path, range), size, ...(range ? { range } : {}) };
     },
   };
 }

@@ -1,26 +1,27 @@
-import type { Sql, Tx } from "./db.ts";
+import type { Sql, Tx } from "./connection/db.ts";
+import { json } from "./connection/json.ts";
 
 export interface BlobFile {
   sha256: string;
   size_bytes: number;
 }
 
-/** Says that a file is there, as of now. Waits for who is about to remove it. */
-export async function keepBlob(sql: Sql, { sha256, size_bytes }: BlobFile): Promise<void> {
+/** Records that a blob has just been stored. Waits if garbage collection is removing the same blob. */
+export async function upsertBlob(sql: Sql, { sha256, size_bytes }: BlobFile): Promise<void> {
   await sql`
     insert into blobs (sha256, size_bytes) values (${sha256}, ${size_bytes})
     on conflict (sha256) do update set size_bytes = excluded.size_bytes, stored_at = outrider_now()`;
 }
 
-/** Files that lie there without a row: those of a server that knew of none. They count as stored now. */
+/** Creates rows for files that have none, with the current time as the time of storage. */
 export async function adoptBlobs(sql: Sql, files: BlobFile[]): Promise<void> {
   await sql`
     insert into blobs (sha256, size_bytes)
-    select sha256, size_bytes from jsonb_to_recordset(${sql.json(files as never)}) as file (sha256 text, size_bytes bigint)
+    select sha256, size_bytes from jsonb_to_recordset(${json(sql, files)}) as file (sha256 text, size_bytes bigint)
     on conflict do nothing`;
 }
 
-/** The next so many behind a hash, in the order of hashes. */
+/** Returns the next hashes after the given one, in order. */
 export async function listBlobs(sql: Sql, after: string, limit: number): Promise<string[]> {
   const rows = await sql<{ sha256: string }[]>`
     select sha256 from blobs where sha256 > ${after} order by sha256 limit ${limit}`;
@@ -28,10 +29,10 @@ export async function listBlobs(sql: Sql, after: string, limit: number): Promise
 }
 
 /**
- * Takes away the rows of those that nobody names and that were not stored lately, and answers which. Until the
- * transaction ends, who stores one of them again waits.
+ * Deletes the rows of blobs that are unreferenced and older than the grace period, and returns their hashes. A
+ * concurrent upload of one of these blobs waits until the transaction ends.
  */
-export async function dropUnusedBlobs(tx: Tx, hashes: string[], graceHours: number): Promise<string[]> {
+export async function deleteUnusedBlobs(tx: Tx, hashes: string[], graceHours: number): Promise<string[]> {
   const rows = await tx<{ sha256: string }[]>`
     delete from blobs b
     where b.sha256 = any(${hashes}::text[]) and b.stored_at < outrider_now() - make_interval(hours => ${graceHours})
@@ -42,7 +43,7 @@ export async function dropUnusedBlobs(tx: Tx, hashes: string[], graceHours: numb
   return rows.map(({ sha256 }) => sha256);
 }
 
-/** The hashes that runs need: of snapshots, artifacts, and the builds that runs go on from, or all builds. */
+/** Selects the hashes of all snapshots, all artifacts, and either all builds or only those that runs use. */
 function neededBlobs(sql: Sql, { withBuilds }: { withBuilds: boolean }) {
   return sql`
     select snapshot_sha256 as sha256 from runs where snapshot_sha256 is not null
@@ -51,7 +52,7 @@ function neededBlobs(sql: Sql, { withBuilds }: { withBuilds: boolean }) {
       and (${withBuilds} or exists (select 1 from runs r where r.build_id = b.build_id))`;
 }
 
-/** In the order of their hashes, so many at a time. */
+/** Iterates over the needed blobs in batches, ordered by hash. */
 export function listNeededBlobs(
   tx: Tx,
   options: { withBuilds: boolean },
@@ -61,7 +62,7 @@ export function listNeededBlobs(
   >`select sha256 from (${neededBlobs(tx, options)}) needed order by sha256`.cursor(500);
 }
 
-/** Rows of files that did not come along. */
-export async function forgetOtherBlobs(tx: Tx, options: { withBuilds: boolean }): Promise<void> {
+/** Deletes the rows of blobs that are not in the backup. */
+export async function deleteOtherBlobRows(tx: Tx, options: { withBuilds: boolean }): Promise<void> {
   await tx`delete from blobs where sha256 not in (select sha256 from (${neededBlobs(tx, options)}) needed)`;
 }

@@ -1,49 +1,49 @@
-import type { Sql } from "./db.ts";
+import type { Sql } from "./connection/db.ts";
 
-export interface Reserving {
+export interface ReservationRequest {
   runId: string;
   executionId: string;
   reservationId: string;
-  /** What the run has cost so far. */
+  /** The run's total cost so far. */
   cost: number;
-  /** What its next model call may cost. */
+  /** The maximum cost of the next model call. */
   usd: number;
-  /** Of the installation, where there is a limit. */
+  /** The installation's daily limit, if there is one. */
   maxTotal?: number | undefined;
 }
 
-export interface Reserved {
+export interface ReservationResult {
   is_limited: boolean;
-  /** The limit that has not so much left: `installation`, or `key` and its id. */
+  /** The exceeded limit: `installation`, or `key` followed by the key's ID. */
   refused_by: string | null;
   limit_usd: number | null;
   used_usd: number | null;
 }
 
-/** Undefined where the lease is lost. */
+/** Reserves the cost of a model call; see functions/outrider_reserve.sql. Returns undefined if the lease is lost. */
 export async function reserveCost(
   sql: Sql,
-  { runId, executionId, reservationId, cost, usd, maxTotal }: Reserving,
-): Promise<Reserved | undefined> {
-  const [row] = await sql<Reserved[]>`
+  { runId, executionId, reservationId, cost, usd, maxTotal }: ReservationRequest,
+): Promise<ReservationResult | undefined> {
+  const [row] = await sql<ReservationResult[]>`
     select * from outrider_reserve(${runId}, ${executionId}, ${reservationId}, ${cost}, ${usd}, ${maxTotal ?? null})`;
   return row;
 }
 
 export async function settleCost(
   sql: Sql,
-  { runId, reservationId, cost }: Pick<Reserving, "runId" | "reservationId" | "cost">,
+  { runId, reservationId, cost }: Pick<ReservationRequest, "runId" | "reservationId" | "cost">,
 ): Promise<void> {
   await sql`select outrider_settle(${runId}, ${reservationId}, ${cost})`;
 }
 
 export interface DailyCosts {
   costs: { subject: string; usd: number }[];
-  /** When the next day begins. */
+  /** The start of the next UTC day. */
   resets_at: string;
 }
 
-/** What is spent and reserved today. */
+/** Returns the amounts spent and reserved today. */
 export async function findDailyCosts(sql: Sql, subjects: string[]): Promise<DailyCosts> {
   const [row] = await sql<DailyCosts[]>`
     with today as (select (outrider_now() at time zone 'UTC')::date as day)
@@ -54,7 +54,7 @@ export async function findDailyCosts(sql: Sql, subjects: string[]): Promise<Dail
   return row as DailyCosts;
 }
 
-/** A run may go on after its reservation is gone; what that had counted stays counted. */
+/** Deletes old rows. If a run outlives its reservation, the reserved amount remains part of that day's costs. */
 export async function deleteOldCosts(sql: Sql): Promise<void> {
   await sql`delete from reservations where day < (outrider_now() at time zone 'UTC')::date - 7`;
   await sql`delete from daily_costs where day < (outrider_now() at time zone 'UTC')::date - 60`;

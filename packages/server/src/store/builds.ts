@@ -1,11 +1,13 @@
 import type { Build, BuildEvent, BuildSummary, NewBuildEvent } from "@outrider/contract/build";
 import type { EnvironmentRequest } from "@outrider/contract/environment";
-import type { CheckedOut, RunStatusMessage } from "@outrider/contract/run";
+import type { CheckedOutRepository, RunStatusMessage } from "@outrider/contract/run";
 import type { BuildOutcome, ReadyBuild } from "@outrider/contract/worker";
-import type { Sql, Tx } from "./db.ts";
-import { present } from "./runs.ts";
+import type { Sql, Tx } from "./connection/db.ts";
+import { json } from "./connection/json.ts";
+import { type LogPage, type LogRange, readLogPage } from "./log-page.ts";
+import { omitNulls } from "./runs/runs.ts";
 
-const LISTED = 100;
+const MAX_LISTED = 100;
 
 function columns(sql: Sql) {
   return sql`build_id, environment_id, version, state, repositories, size_bytes::float, status_message,
@@ -15,8 +17,8 @@ function columns(sql: Sql) {
 export async function listBuilds(sql: Sql, environmentId: string): Promise<Build[]> {
   const rows = await sql<Build[]>`
     select ${columns(sql)} from builds where environment_id = ${environmentId}
-    order by created_at desc, build_id desc limit ${LISTED}`;
-  return rows.map(present);
+    order by created_at desc, build_id desc limit ${MAX_LISTED}`;
+  return rows.map(omitNulls);
 }
 
 export async function findBuild(
@@ -25,10 +27,10 @@ export async function findBuild(
 ): Promise<Build | undefined> {
   const [row] = await sql<Build[]>`
     select ${columns(sql)} from builds where build_id = ${buildId} and environment_id = ${environmentId}`;
-  return row && present(row);
+  return row && omitNulls(row);
 }
 
-/** The latest builds of these environments as they are now, by environment. */
+/** Returns the latest build of each environment's current version, keyed by environment ID. */
 export async function latestBuilds(sql: Sql, environmentIds: string[]): Promise<Map<string, BuildSummary>> {
   const rows = await sql<(BuildSummary & { environment_id: string })[]>`
     select latest.* from environments e cross join lateral (
@@ -37,7 +39,7 @@ export async function latestBuilds(sql: Sql, environmentIds: string[]): Promise<
       from builds b where b.environment_id = e.environment_id and b.version = e.version
       order by b.created_at desc limit 1
     ) latest where e.environment_id = any(${environmentIds}::uuid[])`;
-  return new Map(rows.map(({ environment_id, ...build }) => [environment_id, present(build)]));
+  return new Map(rows.map(({ environment_id, ...build }) => [environment_id, omitNulls(build)]));
 }
 
 export interface NewBuild {
@@ -46,22 +48,57 @@ export interface NewBuild {
   version: number;
   config: Omit<EnvironmentRequest, "name">;
   key?: string;
-  repositories?: CheckedOut[];
+  repositories?: CheckedOutRepository[];
+  /** The user who requested the build. Absent if a run needs it. */
+  requested_by?: string;
 }
 
-/** Queues a build, unless one of the same content waits or is being made. */
+/** Queues a build. Returns undefined if one with the same key is already queued or in progress. */
 export async function insertBuild(tx: Tx, build: NewBuild): Promise<Build | undefined> {
-  const { build_id, environment_id, version, config, key = null, repositories = null } = build;
+  const { build_id, environment_id, version, config } = build;
+  const { key = null, repositories = null, requested_by = null } = build;
   const [row] = await tx<Build[]>`
-    insert into builds (build_id, environment_id, version, config, key, repositories, state)
-    values (${build_id}, ${environment_id}, ${version}, ${tx.json(config as never)}, ${key},
-      ${repositories ? tx.json(repositories as never) : null}::jsonb, 'QUEUED')
+    insert into builds (build_id, environment_id, version, config, key, repositories, requested_by, state)
+    values (${build_id}, ${environment_id}, ${version}, ${json(tx, config)}, ${key},
+      ${json(tx, repositories)}::jsonb, ${requested_by}, 'QUEUED')
     on conflict do nothing
     returning ${columns(tx)}`;
-  return row && present(row);
+  return row && omitNulls(row);
 }
 
-/** The newest one of this content. */
+/**
+ * Serializes the build requests of a user, and those for an environment, until the transaction ends. Every transaction
+ * acquires the two locks in the same order.
+ */
+export async function lockBuildRequests(
+  tx: Tx,
+  { userUid, environmentId }: { userUid: string; environmentId: string },
+): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`builds of ${userUid}`}, 0))`;
+  await tx`select 1 from environments where environment_id = ${environmentId} for no key update`;
+}
+
+/** Returns the oldest build of this version of an environment that is queued or in progress. */
+export async function findUnfinishedOf(
+  sql: Sql,
+  { environmentId, version }: { environmentId: string; version: number },
+): Promise<Build | undefined> {
+  const [row] = await sql<Build[]>`
+    select ${columns(sql)} from builds
+    where environment_id = ${environmentId} and version = ${version} and state in ('QUEUED', 'BUILDING')
+    order by created_at, build_id limit 1`;
+  return row && omitNulls(row);
+}
+
+/** Returns how many builds that a user requested are queued or in progress. */
+export async function countRequested(sql: Sql, userUid: string): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from builds
+    where requested_by = ${userUid} and state in ('QUEUED', 'BUILDING')`;
+  return row?.count ?? 0;
+}
+
+/** Returns the newest ready build with this key. */
 export async function findReady(sql: Sql, key: string): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
     select build_id, sha256, repositories from builds where key = ${key} and state = 'READY'
@@ -69,7 +106,7 @@ export async function findReady(sql: Sql, key: string): Promise<ReadyBuild | und
   return row;
 }
 
-/** The newest one of the environment's version, whatever its commits. */
+/** Returns the newest ready build for a version of an environment, regardless of its commits. */
 export async function findReadyOf(
   sql: Sql,
   { environmentId, version }: { environmentId: string; version: number },
@@ -103,15 +140,15 @@ export interface TakenBuild {
   config: Omit<EnvironmentRequest, "name">;
 }
 
-interface Taker {
+interface Builder {
   workerId: string;
   leaseMs: number;
 }
 
-/** Gives a build that waits, or whose maker was lost, to a worker: a certain one, or the oldest. */
+/** Assigns a build that is queued or whose lease has expired to a worker. Without `buildId`, it chooses the oldest. */
 export async function takeBuild(
   tx: Tx,
-  { workerId, leaseMs }: Taker,
+  { workerId, leaseMs }: Builder,
   buildId?: string,
 ): Promise<TakenBuild | undefined> {
   const [row] = await tx<TakenBuild[]>`
@@ -127,12 +164,22 @@ export async function takeBuild(
   return row;
 }
 
+/** Returns the key of the worker that holds the build's lease. Returns undefined if no worker has ever held it. */
+export async function findBuildHolder(
+  sql: Sql,
+  buildId: string,
+): Promise<{ key_id: string | null } | undefined> {
+  const [row] = await sql<{ key_id: string | null }[]>`
+    select w.key_id from builds b join workers w using (worker_id) where b.build_id = ${buildId}`;
+  return row;
+}
+
 export interface BuildLease {
   build_id: string;
   report_batch: number;
 }
 
-/** The row of who makes it, locked, with its lease extended; undefined for anybody else. */
+/** Locks a build and renews its lease. Returns undefined if the token is not the current lease's. */
 export async function lockBuild(
   tx: Tx,
   { buildId, token, leaseMs }: { buildId: string; token: string; leaseMs: number },
@@ -144,36 +191,40 @@ export async function lockBuild(
   return row;
 }
 
-/** Whether this maker has brought it to its end: then a repeated call has nothing to do. */
+/** Returns whether this lease has already finished the build, in which case a repeated call has no effect. */
 export async function wasFinishedBy(sql: Sql, buildId: string, token: string): Promise<boolean> {
   const rows = await sql`
     select 1 from builds where build_id = ${buildId} and token = ${token} and state in ('READY', 'FAILED')`;
   return rows.length > 0;
 }
 
-/** Under the build's lock. */
+/** Appends events to the build's log. The caller must hold the build's lock. */
 export async function appendBuildEvents(
   tx: Tx,
   { buildId, batch, events }: { buildId: string; batch?: number; events: NewBuildEvent[] },
 ): Promise<void> {
-  const rows = events.map(({ type, data }, index) => ({ type, data, place: index + 1 }));
+  const rows = events.map(({ type, data }, index) => ({ type, data, position: index + 1 }));
   await tx`
     with build as (
       update builds set last_seq = last_seq + ${events.length}, report_batch = coalesce(${batch ?? null}, report_batch)
       where build_id = ${buildId} returning last_seq
     )
     insert into build_events (build_id, seq, created_at, type, data)
-    select ${buildId}, build.last_seq - ${events.length} + e.place, outrider_now(), e.type, e.data
-    from build, jsonb_to_recordset(${tx.json(rows as never)}) as e(type text, data jsonb, place int)`;
+    select ${buildId}, build.last_seq - ${events.length} + e.position, outrider_now(), e.type, e.data
+    from build, jsonb_to_recordset(${json(tx, rows)}) as e(type text, data jsonb, position int)`;
 }
 
 export async function listBuildEvents(
   sql: Sql,
-  { buildId, after, limit }: { buildId: string; after: number; limit: number },
-): Promise<BuildEvent[]> {
-  return sql<BuildEvent[]>`
-    select build_id, seq, created_at, type, data from build_events
-    where build_id = ${buildId} and seq > ${after} order by seq limit ${limit}`;
+  { buildId, ...range }: { buildId: string } & LogRange,
+): Promise<LogPage<BuildEvent>> {
+  return readLogPage<BuildEvent>(
+    sql,
+    range,
+    ({ after, limit }) => sql`
+      select build_id, seq, created_at, type, data from build_events
+      where build_id = ${buildId} and seq > ${after} order by seq limit ${limit}`,
+  );
 }
 
 export async function completeBuild(
@@ -186,19 +237,19 @@ export async function completeBuild(
 ): Promise<void> {
   await tx`
     update builds set state = 'READY', key = ${outcome.key}, sha256 = ${outcome.sha256},
-      size_bytes = ${outcome.size_bytes}, repositories = ${tx.json(outcome.repositories as never)},
-      skills = ${tx.json(outcome.skills ?? [])}, finished_at = outrider_now(), lease_expires_at = null
+      size_bytes = ${outcome.size_bytes}, repositories = ${json(tx, outcome.repositories)},
+      skills = ${json(tx, outcome.skills ?? [])}, finished_at = outrider_now(), lease_expires_at = null
     where build_id = ${buildId}`;
 }
 
 export async function failBuild(tx: Tx, buildId: string, status_message: RunStatusMessage): Promise<void> {
   await tx`
-    update builds set state = 'FAILED', status_message = ${tx.json(status_message)}, finished_at = outrider_now(),
+    update builds set state = 'FAILED', status_message = ${json(tx, status_message)}, finished_at = outrider_now(),
       lease_expires_at = null
     where build_id = ${buildId}`;
 }
 
-/** A run starts from this build, in this turn and in every later one. */
+/** Makes the run's current and later turns start from this build. */
 export async function pinBuild(tx: Tx, runId: string, buildId: string): Promise<void> {
   await tx`update runs set build_id = ${buildId} where run_id = ${runId}`;
 }
@@ -210,7 +261,7 @@ export async function findBuildOfRun(sql: Sql, runId: string): Promise<ReadyBuil
   return row;
 }
 
-/** Who made it gives it up, which costs no attempt. */
+/** Requeues a build that its worker gave up. This does not count as an attempt. */
 export async function requeueBuild(tx: Tx, buildId: string): Promise<void> {
   await tx`
     update builds set state = 'QUEUED', attempt = attempt - 1, token = null, lease_expires_at = null

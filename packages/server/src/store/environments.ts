@@ -1,5 +1,6 @@
 import type { CloudEnvironment, EnvironmentRequest } from "@outrider/contract/environment";
-import type { Sql } from "./db.ts";
+import type { Sql } from "./connection/db.ts";
+import { json } from "./connection/json.ts";
 
 interface Row {
   environment_id: string;
@@ -31,7 +32,7 @@ export async function insertEnvironment(
 ): Promise<CloudEnvironment> {
   const [row] = await sql<Row[]>`
     insert into environments (environment_id, name, config)
-    values (${environmentId}, ${name}, ${sql.json(config as Parameters<typeof sql.json>[0])})
+    values (${environmentId}, ${name}, ${json(sql, config)})
     returning ${sql(columns)}`;
   return toEnvironment(row as Row);
 }
@@ -43,7 +44,7 @@ export async function replaceEnvironment(
 ): Promise<CloudEnvironment | undefined> {
   const [row] = await sql<Row[]>`
     update environments
-    set name = ${name}, config = ${sql.json(config as Parameters<typeof sql.json>[0])}, version = version + 1,
+    set name = ${name}, config = ${json(sql, config)}, version = version + 1,
       updated_at = outrider_now()
     where environment_id = ${environmentId} and deleted_at is null
     returning ${sql(columns)}`;
@@ -59,7 +60,7 @@ export async function findEnvironment(
   return row && toEnvironment(row);
 }
 
-/** As it is now, even where it was deleted: a run keeps what it was created with. */
+/** Returns a run's environment, even if the environment has been deleted. */
 export async function findEnvironmentOfRun(
   sql: Sql,
   runId: string,
@@ -76,7 +77,7 @@ export async function listEnvironments(sql: Sql): Promise<CloudEnvironment[]> {
   return rows.map(toEnvironment);
 }
 
-/** Runs keep the id, so the row stays; nothing new can use it. */
+/** Marks an environment as deleted. The row is kept because runs refer to it. */
 export async function deleteEnvironment(sql: Sql, environmentId: string): Promise<boolean> {
   const { count } = await sql`
     update environments set deleted_at = outrider_now() where environment_id = ${environmentId} and deleted_at is null`;
@@ -86,6 +87,6 @@ export async function deleteEnvironment(sql: Sql, environmentId: string): Promis
 export async function environmentsUsingSecret(sql: Sql, name: string): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     select name from environments where deleted_at is null and (config -> 'secrets' ? ${name}
-      or config @> ${sql.json({ repos: [{ secret: name }] })}) order by name`;
+      or config @> ${json(sql, { repos: [{ secret: name }] })}) order by name`;
   return rows.map((row) => row.name);
 }

@@ -1,4 +1,5 @@
-import type { Sql, Tx } from "./db.ts";
+import type { Sql, Tx } from "./connection/db.ts";
+import { json } from "./connection/json.ts";
 
 export interface IdempotencyScope {
   owner_uid: string;
@@ -7,7 +8,7 @@ export interface IdempotencyScope {
   key: string;
 }
 
-export interface StoredAnswer {
+export interface StoredResponse {
   fingerprint: Buffer;
   status: number;
   headers: Record<string, string>;
@@ -15,8 +16,9 @@ export interface StoredAnswer {
 }
 
 /**
- * Takes the key for this transaction. A second caller waits here on the unique index until the first commits (false:
- * the answer stands) or rolls back (true: the key is free again); after the lock timeout of db.ts it fails (55P03).
+ * Claims an idempotency key for this transaction and returns whether it was free. A second caller waits on the unique
+ * index until the first one commits or rolls back. It then gets false if the first caller stored a response, and true
+ * otherwise. If it waits longer than the lock timeout (see db.ts), it fails with 55P03.
  */
 export async function takeIdempotencyKey(
   tx: Tx,
@@ -33,27 +35,27 @@ export async function takeIdempotencyKey(
   return count > 0;
 }
 
-export async function findStoredAnswer(tx: Tx, scope: IdempotencyScope): Promise<StoredAnswer> {
+export async function findStoredResponse(tx: Tx, scope: IdempotencyScope): Promise<StoredResponse> {
   const { owner_uid, method, path, key } = scope;
-  const [row] = await tx<StoredAnswer[]>`
+  const [row] = await tx<StoredResponse[]>`
     select fingerprint, status, headers, body from idempotency_keys
     where owner_uid = ${owner_uid} and method = ${method} and path = ${path} and key = ${key}`;
-  return row as StoredAnswer;
+  return row as StoredResponse;
 }
 
-export async function storeAnswer(
+export async function storeResponse(
   tx: Tx,
   scope: IdempotencyScope,
-  answer: Omit<StoredAnswer, "fingerprint">,
+  response: Omit<StoredResponse, "fingerprint">,
 ): Promise<void> {
   const { owner_uid, method, path, key } = scope;
   await tx`
     update idempotency_keys
-    set status = ${answer.status}, headers = ${tx.json(answer.headers)}, body = ${answer.body}
+    set status = ${response.status}, headers = ${json(tx, response.headers)}, body = ${response.body}
     where owner_uid = ${owner_uid} and method = ${method} and path = ${path} and key = ${key}`;
 }
 
-/** The oldest so many that have had their time. */
+/** Deletes a batch of the oldest expired keys. */
 export async function deleteOldIdempotencyKeys(
   sql: Sql,
   { hours, limit }: { hours: number; limit: number },

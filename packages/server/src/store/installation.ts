@@ -1,18 +1,18 @@
-import type { Sql } from "./db.ts";
+import type { Sql } from "./connection/db.ts";
 
-/** Stores a fact about the installation unless it stands already; answers what stands. */
-export async function settleFact(sql: Sql, name: string, value: string): Promise<string> {
+/** Stores a fact about the installation unless it already exists. Returns the stored value. */
+export async function ensureInstallationFact(sql: Sql, name: string, value: string): Promise<string> {
   await sql`insert into installation (name, value) values (${name}, ${value}) on conflict do nothing`;
-  return (await findFact(sql, name)) ?? value;
+  return (await findInstallationFact(sql, name)) ?? value;
 }
 
-export async function putFact(sql: Sql, name: string, value: string): Promise<void> {
+export async function putInstallationFact(sql: Sql, name: string, value: string): Promise<void> {
   await sql`
     insert into installation (name, value) values (${name}, ${value})
     on conflict (name) do update set value = excluded.value where installation.value <> excluded.value`;
 }
 
-export async function findFact(sql: Sql, name: string): Promise<string | undefined> {
+export async function findInstallationFact(sql: Sql, name: string): Promise<string | undefined> {
   const [row] = await sql<{ value: string }[]>`select value from installation where name = ${name}`;
   return row?.value;
 }

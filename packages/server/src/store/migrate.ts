@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import type { Db, Sql, Tx } from "./db.ts";
+import type { Db, Sql, Tx } from "./connection/db.ts";
 
 const folder = new URL("./migrations/", import.meta.url);
+const functionsFolder = new URL("./functions/", import.meta.url);
 
-/** Any number that no other user of the database is likely to lock. */
+/** An arbitrary advisory lock key that other applications are unlikely to use. */
 const LOCK = 7_286_011_432;
 
-/** A migration as a database remembers it. */
+/** A migration as recorded in the database. */
 export interface AppliedMigration {
   number: number;
   name: string;
@@ -29,12 +30,15 @@ export async function readMigrations(): Promise<Migration[]> {
   );
 }
 
-/** Which migrations of this version the database lacks, and which of its own this version does not know. */
+/**
+ * Returns the migrations that have not been applied to the database, and the applied ones that this version does not
+ * include.
+ */
 export async function compareMigrations(db: Db): Promise<{ missing: string[]; unknown: string[] }> {
   const migrations = await readMigrations();
-  const [{ isThere } = { isThere: false }] = await db<{ isThere: boolean }[]>`
-    select to_regclass('migrations') is not null as "isThere"`;
-  const applied = isThere
+  const [{ tableExists } = { tableExists: false }] = await db<{ tableExists: boolean }[]>`
+    select to_regclass('migrations') is not null as "tableExists"`;
+  const applied = tableExists
     ? await db<{ number: number; name: string }[]>`select number, name from migrations`
     : [];
   const known = new Set(migrations.map(({ number }) => number));
@@ -45,18 +49,21 @@ export async function compareMigrations(db: Db): Promise<{ missing: string[]; un
   };
 }
 
-/** Brings the database up to date. Many servers may start at once: one works, the others wait for it. */
+/**
+ * Applies all missing migrations and returns their names. If several servers start at once, one migrates and the others
+ * wait.
+ */
 export async function migrate(db: Db): Promise<string[]> {
   return db.begin((tx) => migrateWithin(tx));
 }
 
-/** Who holds this is alone in changing what the database consists of, until the transaction ends. */
+/** Acquires the lock that serializes schema changes. The lock is held until the transaction ends. */
 export async function lockMigrations(tx: Tx): Promise<void> {
   await tx`set local lock_timeout = 0`;
   await tx`select pg_advisory_xact_lock(${LOCK})`;
 }
 
-/** All migrations that this version has, or only some of them. */
+/** Applies all of this version's migrations and SQL functions, or only the migrations with the given numbers. */
 export async function migrateWithin(tx: Tx, only?: ReadonlySet<number>): Promise<string[]> {
   const migrations = await readMigrations();
   await lockMigrations(tx);
@@ -68,18 +75,34 @@ export async function migrateWithin(tx: Tx, only?: ReadonlySet<number>): Promise
       applied_at timestamptz not null default clock_timestamp()
     )`;
   const applied = new Map((await listApplied(tx)).map(({ number, checksum }) => [number, checksum]));
-  const done: string[] = [];
+  const newlyApplied: string[] = [];
   for (const { number, name, sql, checksum } of migrations) {
-    const before = applied.get(number);
-    if (before !== undefined && before !== checksum) {
-      throw new Error(`Migration ${name} was changed after it had been applied to this database.`);
+    const appliedChecksum = applied.get(number);
+    if (appliedChecksum !== undefined && appliedChecksum !== checksum) {
+      throw new Error(`Migration ${name} differs from the one that was applied to this database.`);
     }
-    if (before !== undefined || only?.has(number) === false) continue;
+    if (appliedChecksum !== undefined || only?.has(number) === false) continue;
     await tx.unsafe(sql);
     await tx`insert into migrations (number, name, checksum) values (${number}, ${name}, ${checksum})`;
-    done.push(name);
+    newlyApplied.push(name);
   }
-  return done;
+  const known = new Set(migrations.map(({ number }) => number));
+  const knowsAllApplied = [...applied.keys()].every((number) => known.has(number));
+  if (knowsAllApplied && only === undefined) await createFunctions(tx);
+  return newlyApplied;
+}
+
+/**
+ * Replaces the SQL functions with those in store/functions. Only a server that has every applied migration does this,
+ * so an older server never restores an older function body. A function's name, arguments and results must never change,
+ * because servers running two versions may call it at the same time; a different signature needs a new name. PostgreSQL
+ * also refuses to rename an existing function's parameters.
+ */
+async function createFunctions(tx: Tx): Promise<void> {
+  const names = (await readdir(functionsFolder)).filter((name) => name.endsWith(".sql")).sort();
+  // Functions call each other, so their bodies cannot be checked until all of them exist.
+  await tx`set local check_function_bodies = off`;
+  for (const name of names) await tx.unsafe(await readFile(new URL(name, functionsFolder), "utf8"));
 }
 
 export async function listApplied(sql: Sql): Promise<AppliedMigration[]> {

@@ -1,4 +1,4 @@
-import type { Sql } from "./db.ts";
+import type { Sql } from "./connection/db.ts";
 
 export async function listModelKeys(sql: Sql): Promise<{ provider: string; sealed: Buffer }[]> {
   return sql<{ provider: string; sealed: Buffer }[]>`select provider, sealed from model_keys`;

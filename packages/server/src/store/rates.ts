@@ -1,12 +1,12 @@
-import type { Sql } from "./db.ts";
+import type { Sql } from "./connection/db.ts";
 
 export interface Grant {
-  /** The window, by the second in which it began. */
-  began: number;
+  /** The start of the window, in seconds since the Unix epoch. */
+  window_start: number;
   granted: number;
-  /** Of the window's allowance, what nobody has taken. */
-  rest: number;
-  /** Until the window ends. */
+  /** The part of the window's allowance that no server has taken. */
+  remaining: number;
+  /** Milliseconds until the window ends. */
   left_ms: number;
 }
 
@@ -15,33 +15,33 @@ export interface Rate {
   windowSeconds: number;
 }
 
-/** A share of what is left of an allowance in this window; see the migration that makes the function. */
-export async function takeShare(
+/** Takes a share of the current window's remaining allowance; see functions/outrider_take_rate_share.sql. */
+export async function takeRateShare(
   sql: Sql,
   subject: string,
   wanted: number,
   { max, windowSeconds }: Rate,
 ): Promise<Grant> {
   const [row] = await sql<Grant[]>`
-    select began, granted, rest, left_ms from outrider_take(${subject}, ${wanted}, ${max}, ${windowSeconds})`;
+    select window_start, granted, remaining, left_ms from outrider_take_rate_share(${subject}, ${wanted}, ${max}, ${windowSeconds})`;
   return row as Grant;
 }
 
-/** What nobody has taken of an allowance, without taking any. */
-export async function findRest(
+/** Returns the current window's remaining allowance without taking any of it. */
+export async function findRemaining(
   sql: Sql,
   subject: string,
   { max, windowSeconds }: Rate,
-): Promise<Pick<Grant, "rest" | "left_ms">> {
-  const [row] = await sql<Pick<Grant, "rest" | "left_ms">[]>`
+): Promise<Pick<Grant, "remaining" | "left_ms">> {
+  const [row] = await sql<Pick<Grant, "remaining" | "left_ms">[]>`
     with at as materialized (select outrider_now() as now),
-    of_now as (select date_bin(make_interval(secs => ${windowSeconds}), now, timestamptz 'epoch') as start, now from at)
-    select ${max} - coalesce((select taken from rate_windows where subject = ${subject} and began = start), 0) as rest,
+    current as (select date_bin(make_interval(secs => ${windowSeconds}), now, timestamptz 'epoch') as start, now from at)
+    select ${max} - coalesce((select taken from rate_windows where subject = ${subject} and window_start = start), 0) as remaining,
       (extract(epoch from start + make_interval(secs => ${windowSeconds}) - now) * 1000)::float as left_ms
-    from of_now`;
-  return row as Pick<Grant, "rest" | "left_ms">;
+    from current`;
+  return row as Pick<Grant, "remaining" | "left_ms">;
 }
 
 export async function deleteOldWindows(sql: Sql): Promise<void> {
-  await sql`delete from rate_windows where began < outrider_now() - interval '10 minutes'`;
+  await sql`delete from rate_windows where window_start < outrider_now() - interval '10 minutes'`;
 }

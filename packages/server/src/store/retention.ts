@@ -1,16 +1,16 @@
-import type { Sql, Tx } from "./db.ts";
+import type { Sql, Tx } from "./connection/db.ts";
 
-/** Any number that no other user of the database is likely to lock. */
+/** An arbitrary advisory lock key that other applications are unlikely to use. */
 const LOCK = 7_286_011_434;
 
-/** One server at a time cleans up: the lock is the transaction's, so that it ends with each batch. */
-export async function lockRetention(tx: Tx): Promise<boolean> {
+/** Tries to acquire the lock that lets only one server at a time delete data. It is held until the transaction ends. */
+export async function tryLockRetention(tx: Tx): Promise<boolean> {
   const [row] = await tx<{ taken: boolean }[]>`select pg_try_advisory_xact_lock(${LOCK}) as taken`;
   return row?.taken ?? false;
 }
 
-/** Waits until nobody cleans up, and keeps everybody from it until the transaction ends. */
-export async function holdRetention(tx: Tx): Promise<void> {
+/** Waits for the retention lock, then blocks retention until the transaction ends. */
+export async function blockRetention(tx: Tx): Promise<void> {
   await tx`select pg_advisory_xact_lock(${LOCK})`;
 }
 
@@ -19,17 +19,17 @@ export async function daysAgo(sql: Sql, days: number): Promise<string> {
   return row?.then as string;
 }
 
-/** Of these, the runs that ended before a time and are nobody's now; their locks are held. */
+/** Locks and returns the given runs that ended before `before`. Runs that are already locked are skipped. */
 async function lockEnded(tx: Tx, runIds: string[], before: string): Promise<string[]> {
   const rows = await tx<{ run_id: string }[]>`
-    select h.run_id from run_heads h join runs r using (run_id)
+    select h.run_id from run_state h join runs r using (run_id)
     where h.run_id = any(${runIds}::uuid[]) and h.state in ('SUCCEEDED', 'FAILED', 'CANCELLED')
       and r.finished_at < ${before}
     order by h.run_id for update of h skip locked`;
   return rows.map(({ run_id }) => run_id);
 }
 
-/** The oldest runs that ended before a time. */
+/** Locks and returns the oldest runs that ended before `before`. */
 export async function lockOldRuns(tx: Tx, before: string, limit: number): Promise<string[]> {
   const rows = await tx<{ run_id: string }[]>`
     select run_id from runs where created_at < ${before} and finished_at < ${before}
@@ -43,8 +43,8 @@ export async function lockOldRuns(tx: Tx, before: string, limit: number): Promis
 }
 
 /**
- * The next runs behind one that have events, in the order of their ids, which is that of their creation. Walks the index
- * from run to run, so that neither events nor runs without any are read.
+ * Returns the next runs after `after` that have events, in order of ID and therefore of creation. It walks the index
+ * from run to run, so it reads neither all events nor runs without events.
  */
 export async function listRunsWithEvents(sql: Sql, after: string, limit: number): Promise<string[]> {
   const rows = await sql<{ run_id: string }[]>`
@@ -58,17 +58,17 @@ export async function listRunsWithEvents(sql: Sql, after: string, limit: number)
   return rows.map(({ run_id }) => run_id);
 }
 
-/** How many there are and how large one is, as the database last estimated it. */
+/** Estimates the number of events and their average size from the database's statistics. */
 export async function measureEvents(sql: Sql): Promise<{ rows: number; bytes: number }> {
   const [row] = await sql<{ rows: number; width: number }[]>`
     select coalesce((select n_live_tup from pg_stat_user_tables where relid = 'events'::regclass), 0)::float as rows,
       coalesce((select sum(avg_width) from pg_stats where schemaname = current_schema and tablename = 'events'), 0)::float
         as width`;
-  // A row's header and its entry in the index.
+  // The row header and index entry take about 72 bytes.
   return { rows: row?.rows ?? 0, bytes: (row?.width ?? 0) + 72 };
 }
 
-/** Takes the log of those among these runs that ended before a time. */
+/** Deletes the events of those given runs that ended before `before`. */
 export async function removeEvents(
   tx: Tx,
   runIds: string[],
@@ -81,7 +81,7 @@ export async function removeEvents(
   return { runs: ended.length, events: count };
 }
 
-/** Takes what the oldest of these runs would go on from: snapshot and build. What they left as artifacts stays. */
+/** Removes the snapshot and build from the oldest ended runs, which then cannot be continued. Artifacts are kept. */
 export async function removeFiles(tx: Tx, before: string, limit: number): Promise<number> {
   const rows = await tx<{ run_id: string }[]>`
     select run_id from runs where (snapshot_sha256 is not null or build_id is not null) and finished_at < ${before}
@@ -97,17 +97,17 @@ export async function removeFiles(tx: Tx, before: string, limit: number): Promis
   return ended.length;
 }
 
-/** The content; that there was one is still said. */
+/** Marks artifacts as removed. Their content is garbage-collected later, but the rows are kept. */
 export async function removeArtifacts(tx: Tx, before: string, limit: number): Promise<number> {
   const { count } = await tx`
     update artifacts set removed_at = outrider_now() where artifact_id in (
-      select a.artifact_id from artifacts a join run_heads h using (run_id)
+      select a.artifact_id from artifacts a join run_state h using (run_id)
       where a.removed_at is null and a.created_at < ${before} and h.state in ('SUCCEEDED', 'FAILED', 'CANCELLED')
       order by a.created_at limit ${limit})`;
   return count;
 }
 
-/** Builds that no run goes on from, but for the newest of each version of an environment, which the next run begins with. */
+/** Deletes builds that no run uses, except each environment's newest build, because the next run starts from it. */
 export async function removeBuilds(tx: Tx, before: string, limit: number): Promise<number> {
   const { count } = await tx`
     delete from builds where build_id in (
@@ -119,8 +119,10 @@ export async function removeBuilds(tx: Tx, before: string, limit: number): Promi
   return count;
 }
 
-/** The time before which everything must go so that the rest is no larger than this; undefined where it is not. */
-export async function cutBySize(
+/**
+ * Returns the time before which data must be deleted to meet a size limit, or undefined if the limit is already met.
+ */
+export async function findSizeCutoff(
   sql: Sql,
   kind: "artifacts" | "files" | "builds",
   bytes: number,

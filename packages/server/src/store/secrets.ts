@@ -1,5 +1,5 @@
 import type { Secret } from "@outrider/contract/secret";
-import type { Sql } from "./db.ts";
+import type { Sql } from "./connection/db.ts";
 
 export async function putSecret(sql: Sql, name: string, sealed: Buffer): Promise<Secret> {
   const [row] = await sql<Secret[]>`
@@ -13,7 +13,10 @@ export async function listSecrets(sql: Sql): Promise<Secret[]> {
   return sql<Secret[]>`select name, updated_at from secrets order by name`;
 }
 
-/** Holds the row, so that no environment can begin to use it while it is being deleted, nor the other way round. */
+/**
+ * Locks secrets and returns the names that exist. The lock prevents an environment from starting to use a secret that
+ * is being deleted, and vice versa.
+ */
 export async function lockSecrets(sql: Sql, names: string[]): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     select name from secrets where name = any(${names}::text[]) order by name for update`;
@@ -24,7 +27,7 @@ export async function deleteSecret(sql: Sql, name: string): Promise<void> {
   await sql`delete from secrets where name = ${name}`;
 }
 
-/** For a worker's claim alone. */
+/** Returns encrypted secrets. They must be decrypted only for a worker. */
 export async function listSealedSecrets(
   sql: Sql,
   names: string[],

@@ -1,11 +1,12 @@
 import type { Skill } from "@outrider/contract/skill";
-import type { Sql } from "./db.ts";
+import type { Sql } from "./connection/db.ts";
 
 /**
- * The skills of each environment's latest build. An environment that has none of its own may start runs from another's,
- * where both have the same content; then its latest run tells which.
+ * Returns the skills in each environment's latest build, or only in those of the given environments. An environment
+ * without its own build may use another environment's build with the same content; in that case, its latest run
+ * identifies the build.
  */
-export async function listSkills(sql: Sql): Promise<Skill[]> {
+export async function listSkills(sql: Sql, environmentIds?: string[]): Promise<Skill[]> {
   const rows = await sql<(Omit<Skill, "environments"> & { environment_id: string })[]>`
     select s.name, s.description, s.skill_spec, e.environment_id
     from environments e
@@ -19,6 +20,7 @@ export async function listSkills(sql: Sql): Promise<Skill[]> {
     ) latest
     cross join lateral jsonb_to_recordset(latest.skills) s(name text, description text, skill_spec text)
     where e.deleted_at is null
+      ${environmentIds ? sql`and e.environment_id = any(${environmentIds}::uuid[])` : sql``}
     order by s.name, s.skill_spec, e.name, e.environment_id`;
   const bySpec = new Map<string, Skill>();
   for (const { environment_id, ...skill } of rows) {

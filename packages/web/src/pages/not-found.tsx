@@ -1,24 +1,24 @@
 import { Link } from "@tanstack/react-router";
 import { Compass } from "lucide-react";
 import { buttonClass } from "../ui/button.tsx";
-import { Empty } from "../ui/empty.tsx";
+import { EmptyState } from "../ui/feedback/empty-state.tsx";
 import { useTitle } from "../ui/page.tsx";
 
 export function NotFound() {
   useTitle("Not found");
   return (
     <main id="main">
-      <Empty
+      <EmptyState
         icon={<Compass className="size-5" aria-hidden />}
-        title="Nothing has this address"
+        title="Page not found"
         action={
           <Link to="/" className={buttonClass("primary")}>
             Go home
           </Link>
         }
       >
-        The link may be mistyped, or what it named was deleted.
-      </Empty>
+        The link may be wrong, or the page may have been deleted.
+      </EmptyState>
     </main>
   );
 }

@@ -2,14 +2,16 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { OctagonPause } from "lucide-react";
 import { queries } from "../queries.ts";
-import { useFreshStanding } from "../standing.ts";
+import { usePolledServiceStatus } from "../service-status.ts";
 
-/** What is stopped, for everybody, above every page. The box stays when it is empty, so that what comes is read aloud. */
+/**
+ * Shows active restrictions above every page. The empty box is always rendered so that screen readers announce changes.
+ */
 export function Banner() {
-  const { notice, message } = useFreshStanding();
+  const { notice, message } = usePolledServiceStatus();
   const { data: me } = useQuery(queries.me());
   return (
-    <div role="status" aria-label="What is stopped" className="shrink-0">
+    <div role="status" aria-label="Active restrictions" className="shrink-0">
       {notice && (
         <div className="flex flex-wrap items-start gap-x-2 border-b border-line bg-warn-soft px-4 py-2 sm:px-6 lg:px-8">
           <OctagonPause className="mt-0.5 size-4 shrink-0 text-warn" aria-hidden />

@@ -4,25 +4,25 @@ import clsx from "clsx";
 import { Ellipsis } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { queries } from "../queries.ts";
-import { Dialog } from "../ui/dialog.tsx";
 import { Kbd } from "../ui/kbd.tsx";
-import { Announcer } from "./announcer.tsx";
+import { Dialog } from "../ui/overlay/dialog.tsx";
 import { Banner } from "./banner.tsx";
-import { places, tabPlaces } from "./nav.ts";
-import { PersonMenu } from "./person-menu.tsx";
+import { navItems, tabBarItems } from "./nav.ts";
 import { useShortcut } from "./shortcuts.ts";
+import { Toaster } from "./toaster.tsx";
+import { UserMenu } from "./user-menu.tsx";
 
 const Palette = lazy(() => import("./palette.tsx").then(({ Palette }) => ({ default: Palette })));
 const ShortcutHelp = lazy(() =>
   import("./shortcut-help.tsx").then(({ ShortcutHelp }) => ({ default: ShortcutHelp })),
 );
 
-/** Around every page of somebody who is signed in: the places at the side, or below on a phone. */
+/** Defines the layout of every signed-in page. The navigation is in a sidebar or, on phones, in a bar at the bottom. */
 export function Frame() {
   const [open, setOpen] = useState<"palette" | "help" | "more">();
   const close = () => setOpen(undefined);
-  useShortcut({ keys: "mod+k", what: "Go anywhere, do anything", run: () => setOpen("palette") });
-  useShortcut({ keys: "?", what: "Show the keyboard shortcuts", run: () => setOpen("help") });
+  useShortcut({ keys: "mod+k", what: "Open command menu", run: () => setOpen("palette") });
+  useShortcut({ keys: "?", what: "Show keyboard shortcuts", run: () => setOpen("help") });
   return (
     <div className="min-h-dvh md:grid md:grid-cols-[13.5rem_minmax(0,1fr)]">
       <a
@@ -46,21 +46,21 @@ export function Frame() {
         >
           Search <Kbd keys="mod+k" />
         </button>
-        <Places />
+        <NavLinks />
         <div className="mt-auto pt-3">
-          <PersonMenu onHelp={() => setOpen("help")} />
+          <UserMenu onHelp={() => setOpen("help")} />
         </div>
       </aside>
-      {/* A page that fills the screen has what the banner leaves of it. */}
+      {/* A full-height page uses the height that remains below the banner. */}
       <div className="min-w-0 has-[>[data-fills]]:flex has-[>[data-fills]]:h-[calc(100dvh-3.5rem)] has-[>[data-fills]]:flex-col md:has-[>[data-fills]]:h-dvh">
         <Banner />
         <Outlet />
       </div>
       <nav
-        aria-label="Places"
+        aria-label="Main"
         className="fixed inset-x-0 bottom-0 z-40 grid grid-cols-4 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] md:hidden"
       >
-        {tabPlaces.map(({ to, label, Sign }) => (
+        {tabBarItems.map(({ to, label, Icon }) => (
           <Link
             key={to}
             to={to}
@@ -68,7 +68,7 @@ export function Frame() {
             activeOptions={{ exact: to === "/" }}
             activeProps={{ className: "text-accent-ink" }}
           >
-            <Sign className="size-5" aria-hidden />
+            <Icon className="size-5" aria-hidden />
             {label}
           </Link>
         ))}
@@ -77,33 +77,33 @@ export function Frame() {
           More
         </button>
       </nav>
-      <Dialog open={open === "more"} onClose={close} title="Places" sheet>
-        {/* biome-ignore lint/a11y/noStaticElementInteractions: a press on any place closes the sheet, be it by key or finger. */}
+      <Dialog open={open === "more"} onClose={close} title="Menu" sheet>
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: activating any link closes the sheet, by key or pointer. */}
         {/* biome-ignore lint/a11y/useKeyWithClickEvents: as above. */}
         <div onClick={close}>
-          <Places />
+          <NavLinks />
         </div>
         <div className="mt-4 border-t border-line pt-4">
-          <PersonMenu onHelp={() => setOpen("help")} />
+          <UserMenu onHelp={() => setOpen("help")} />
         </div>
       </Dialog>
       <Suspense>
         {open === "palette" && <Palette onClose={close} onHelp={() => setOpen("help")} />}
         {open === "help" && <ShortcutHelp onClose={close} />}
       </Suspense>
-      <Announcer />
+      <Toaster />
     </div>
   );
 }
 
 const tab = clsx("flex h-14 flex-col items-center justify-center gap-0.5 text-[11px] text-muted");
 
-function Places() {
+function NavLinks() {
   const { data: me } = useQuery(queries.me());
-  const shown = places.filter(({ admin }) => !admin || me?.role === "admin");
+  const shown = navItems.filter(({ admin }) => !admin || me?.role === "admin");
   return (
-    <nav aria-label="Places" className="flex flex-col gap-0.5">
-      {shown.map(({ to, label, Sign }) => (
+    <nav aria-label="Main" className="flex flex-col gap-0.5">
+      {shown.map(({ to, label, Icon }) => (
         <Link
           key={to}
           to={to}
@@ -111,7 +111,7 @@ function Places() {
           className="flex h-8 items-center gap-2.5 rounded-md px-2 text-muted hover:bg-raised hover:text-ink"
           activeProps={{ className: "bg-raised font-medium text-ink!" }}
         >
-          <Sign className="size-4" aria-hidden />
+          <Icon className="size-4" aria-hidden />
           {label}
         </Link>
       ))}

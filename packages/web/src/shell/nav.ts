@@ -10,18 +10,18 @@ import {
   WandSparkles,
 } from "lucide-react";
 
-/** The places of the app, in the order in which people need them. */
-export const places = [
-  { to: "/", label: "Home", Sign: House, admin: false },
-  { to: "/runs", label: "Runs", Sign: SquareTerminal, admin: false },
-  { to: "/environments", label: "Environments", Sign: Box, admin: false },
-  { to: "/skills", label: "Skills", Sign: WandSparkles, admin: false },
-  { to: "/agents", label: "Cloud agents", Sign: Bot, admin: false },
-  { to: "/secrets", label: "Secrets", Sign: Lock, admin: true },
-  { to: "/keys", label: "Keys", Sign: KeyRound, admin: false },
-  { to: "/workers", label: "Workers", Sign: Server, admin: true },
-  { to: "/settings", label: "Settings", Sign: Settings, admin: false },
+/** The app's main navigation. */
+export const navItems = [
+  { to: "/", label: "Home", Icon: House, admin: false },
+  { to: "/runs", label: "Runs", Icon: SquareTerminal, admin: false },
+  { to: "/environments", label: "Environments", Icon: Box, admin: false },
+  { to: "/skills", label: "Skills", Icon: WandSparkles, admin: false },
+  { to: "/agents", label: "Cloud agents", Icon: Bot, admin: false },
+  { to: "/secrets", label: "Secrets", Icon: Lock, admin: true },
+  { to: "/keys", label: "Keys", Icon: KeyRound, admin: false },
+  { to: "/workers", label: "Workers", Icon: Server, admin: true },
+  { to: "/settings", label: "Settings", Icon: Settings, admin: false },
 ] as const;
 
-/** What a phone shows in its bar; the rest is one press further. */
-export const tabPlaces = places.slice(0, 3);
+/** The items in the bottom bar on phones. All others are in the menu. */
+export const tabBarItems = navItems.slice(0, 3);

@@ -1,29 +1,30 @@
+import { limits } from "@outrider/contract/limits";
 import type { RunItem } from "@outrider/sdk";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { outrider } from "../api.ts";
 import { queries } from "../queries.ts";
+import { Time } from "../ui/format/time.tsx";
 import { RunState } from "../ui/run-state.tsx";
-import { Time } from "../ui/time.tsx";
-import { visibleLine } from "../ui/visible.ts";
+import { sanitizeLine } from "../ui/text/sanitize.ts";
 import { PaletteGroup } from "./palette-group.tsx";
 
 const PAUSE_MS = 200;
 const SHOWN = 6;
 const isId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The runs that hold the words, or the one of that id; before anything is typed, those that changed last. */
+/** Lists the runs that match the typed text or ID. If nothing is typed, lists the most recently updated runs. */
 export function PaletteRuns({ typed, onChosen }: { typed: string; onChosen: () => void }) {
   const navigate = useNavigate();
-  const words = useSettled(typed);
+  const query = useDebounced(typed);
   const { data: recent = [] } = useQuery(
     queries.runs({ sort_by: "updated_at", sort_order: "desc", limit: SHOWN }),
   );
   const { data: found = [] } = useQuery({
-    queryKey: ["runs", "palette", words],
-    queryFn: () => find(words),
-    enabled: words !== "",
+    queryKey: ["runs", "palette", query],
+    queryFn: () => find(query),
+    enabled: query !== "",
     placeholderData: keepPreviousData,
   });
   const runs = typed === "" ? recent : found;
@@ -42,7 +43,7 @@ export function PaletteRuns({ typed, onChosen }: { typed: string; onChosen: () =
 function Line({ run: { title, state, phase, updated_at } }: { run: RunItem }) {
   return (
     <>
-      <span className="min-w-0 flex-1 truncate">{visibleLine(title)}</span>
+      <span className="min-w-0 flex-1 truncate">{sanitizeLine(title)}</span>
       <span className="text-xs">
         <RunState state={state} phase={phase} />
       </span>
@@ -51,21 +52,22 @@ function Line({ run: { title, state, phase, updated_at } }: { run: RunItem }) {
   );
 }
 
-async function find(words: string): Promise<RunItem[]> {
-  if (!isId.test(words)) return (await outrider.runs.list({ q: words.slice(0, 256), limit: SHOWN })).items;
-  // No run of that id is an answer too.
-  return outrider.runs.get(words).then(
+async function find(query: string): Promise<RunItem[]> {
+  if (!isId.test(query))
+    return (await outrider.runs.list({ q: query.slice(0, limits.searchCharacters), limit: SHOWN })).items;
+  // A missing run is an empty result, not an error.
+  return outrider.runs.get(query).then(
     (run) => [run],
     () => [],
   );
 }
 
-/** The words once the typing has paused. */
-function useSettled(typed: string): string {
-  const [settled, setSettled] = useState(typed);
+/** Returns the typed text once the user stops typing. */
+function useDebounced(typed: string): string {
+  const [debounced, setDebounced] = useState(typed);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(typed), PAUSE_MS);
+    const timer = setTimeout(() => setDebounced(typed), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [typed]);
-  return settled;
+  return debounced;
 }

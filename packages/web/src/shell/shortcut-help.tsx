@@ -1,12 +1,12 @@
-import { Dialog } from "../ui/dialog.tsx";
 import { Kbd } from "../ui/kbd.tsx";
+import { Dialog } from "../ui/overlay/dialog.tsx";
 import { useActiveShortcuts } from "./shortcuts.ts";
-import { SingleKeys } from "./single-keys.tsx";
+import { SingleKeySetting } from "./single-key-setting.tsx";
 
 export function ShortcutHelp({ onClose }: { onClose: () => void }) {
   const shortcuts = useActiveShortcuts();
   return (
-    <Dialog open onClose={onClose} title="Keyboard shortcuts" description="Those that work on this page.">
+    <Dialog open onClose={onClose} title="Keyboard shortcuts" description="Shortcuts available on this page.">
       <dl className="divide-y divide-line">
         {shortcuts.map(({ keys, what }) => (
           <div key={keys} className="flex items-center justify-between gap-4 py-2">
@@ -17,7 +17,7 @@ export function ShortcutHelp({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
-      <SingleKeys className="mt-4 border-t border-line pt-4" />
+      <SingleKeySetting className="mt-4 border-t border-line pt-4" />
     </Dialog>
   );
 }

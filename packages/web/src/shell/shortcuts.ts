@@ -1,10 +1,10 @@
 import { useEffect, useRef, useSyncExternalStore } from "react";
-import { setting } from "./setting.ts";
+import { storedSetting } from "./stored-setting.ts";
 
 export interface Shortcut {
-  /** As in `KeyboardEvent.key`, with `mod+` for ⌘ or Ctrl: "mod+k", "j", "/", "?". */
+  /** The key as in `KeyboardEvent.key`, with `mod+` for ⌘ or Ctrl: "mod+k", "j", "/", "?". */
   keys: string;
-  /** For the list of shortcuts. */
+  /** The description shown in the list of shortcuts. */
   what: string;
   run: (event: KeyboardEvent) => void;
 }
@@ -15,17 +15,20 @@ let snapshot: readonly Shortcut[] = [];
 
 function changed() {
   snapshot = [...active].map(({ current }) => current);
-  for (const tell of listeners) tell();
+  for (const notify of listeners) notify();
 }
 
-const singleKeys = setting("single-keys");
+const singleKeys = storedSetting("single-keys");
 
-/** Single letters can be switched off: who dictates, or whose keys slip, sets them off by accident. */
-export function singleKeysAreOn(): boolean {
+/**
+ * Returns whether single-key shortcuts are enabled. Users can turn them off, because dictation and typing errors
+ * trigger them by accident.
+ */
+export function areSingleKeysEnabled(): boolean {
   return singleKeys.read() !== "off";
 }
 
-export function switchSingleKeys(on: boolean) {
+export function setSingleKeysEnabled(on: boolean) {
   singleKeys.write(on ? undefined : "off");
   changed();
 }
@@ -41,9 +44,9 @@ function press(event: KeyboardEvent) {
   if (event.defaultPrevented || event.isComposing || event.altKey) return;
   const mod = event.metaKey || event.ctrlKey;
   const keys = (mod ? "mod+" : "") + event.key.toLowerCase();
-  if (!mod && (isTyping(event.target) || !singleKeysAreOn() || document.querySelector("dialog[open]")))
+  if (!mod && (isTyping(event.target) || !areSingleKeysEnabled() || document.querySelector("dialog[open]")))
     return;
-  // The one that was added last stands in front.
+  // The most recently registered shortcut takes precedence.
   const found = [...active].findLast(({ current }) => current.keys === keys);
   if (!found) return;
   event.preventDefault();
@@ -52,14 +55,14 @@ function press(event: KeyboardEvent) {
 
 addEventListener("keydown", press);
 
-/** Works as long as the component is shown. Undefined switches it off. */
+/** Registers a shortcut while the component is mounted. Passing undefined registers nothing. */
 export function useShortcut(shortcut: Shortcut | undefined) {
-  const held = useRef(shortcut);
-  held.current = shortcut;
+  const latest = useRef(shortcut);
+  latest.current = shortcut;
   const keys = shortcut?.keys;
   useEffect(() => {
     if (!keys) return;
-    const entry = held as { current: Shortcut };
+    const entry = latest as { current: Shortcut };
     active.add(entry);
     changed();
     return () => {

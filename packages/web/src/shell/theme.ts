@@ -1,9 +1,9 @@
 import { useSyncExternalStore } from "react";
-import { setting } from "./setting.ts";
+import { storedSetting } from "./stored-setting.ts";
 
 export type ThemeChoice = "system" | "light" | "dark";
 
-const stored = setting("theme");
+const stored = storedSetting("theme");
 const system = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
 
@@ -12,12 +12,12 @@ function choice(): ThemeChoice {
   return value === "light" || value === "dark" ? value : "system";
 }
 
-/** The same rule as in public/theme.js, which decides before the first paint. */
+/** Applies the theme with the same rule as public/theme.js, which runs before the first paint. */
 function apply() {
   const chosen = choice();
   const dark = chosen === "system" ? system.matches : chosen === "dark";
   document.documentElement.dataset.theme = dark ? "dark" : "light";
-  for (const tell of listeners) tell();
+  for (const notify of listeners) notify();
 }
 
 system.addEventListener("change", apply);

@@ -10,7 +10,6 @@ const tones = {
   live: "bg-live-soft text-live",
 };
 
-/** A word about something, set apart from its name. */
 export function Badge({ tone = "plain", children }: { tone?: keyof typeof tones; children: ReactNode }) {
   return (
     <span

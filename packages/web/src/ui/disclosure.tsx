@@ -8,7 +8,7 @@ interface DisclosureProps {
   children: ReactNode;
 }
 
-/** Something that most readers do not need, one press away. */
+/** Shows collapsible content that most users do not need. */
 export function Disclosure({ summary, className, children }: DisclosureProps) {
   return (
     <details className={clsx("group", className)}>

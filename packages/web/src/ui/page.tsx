@@ -3,15 +3,15 @@ import { type ReactNode, useEffect } from "react";
 
 interface PageProps {
   title: string;
-  /** One sentence that says what this page is for. */
+  /** One sentence that explains the page's purpose. */
   lead?: ReactNode;
-  /** The page's one primary button, and what belongs beside it. */
+  /** The page's primary button and related actions. */
   actions?: ReactNode;
   wide?: boolean;
   children: ReactNode;
 }
 
-/** The frame of every page but the session's: a title, perhaps a sentence, one primary button. */
+/** Defines the layout of every page except the run page. */
 export function Page({ title, lead, actions, wide = false, children }: PageProps) {
   useTitle(title);
   return (
@@ -42,7 +42,7 @@ export function useTitle(title: string) {
   }, [title]);
 }
 
-/** A bordered part of a page with a heading of its own. */
+/** Shows a bordered section of a page with its own heading. */
 export function Section({ title, lead, actions, children }: Omit<PageProps, "wide">) {
   return (
     <section className="mb-6 rounded-xl border border-line bg-surface">

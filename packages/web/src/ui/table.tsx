@@ -1,12 +1,12 @@
 import clsx from "clsx";
 import type { ComponentProps, ReactNode } from "react";
 
-/** Short lists of resources. It scrolls sideways within itself, never the page. */
+/** Shows a table for short lists. The table scrolls horizontally on its own, so the page never has to. */
 export function Table({ label, head, children }: { label: string; head: ReactNode; children: ReactNode }) {
   return (
     <section
       aria-label={label}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keyboard.
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard.
       tabIndex={0}
       className="overflow-x-auto rounded-xl border border-line bg-surface"
     >

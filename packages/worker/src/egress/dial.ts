@@ -1,39 +1,39 @@
 import { connect, type Socket } from "node:net";
+import { RefusedError, UnreachableError } from "./egress-errors.ts";
 import type { Exceptions } from "./exceptions.ts";
-import { RefusedError, UnreachableError } from "./failures.ts";
+import type { Lookup } from "./fair-lookup.ts";
 import type { Target } from "./host.ts";
-import type { Lookup } from "./lookup.ts";
-import { type EgressPolicy, policyCheck } from "./policy.ts";
-import { resolve } from "./resolve.ts";
+import { createPolicyCheck, type EgressPolicy } from "./policy.ts";
+import { resolveTarget } from "./resolve.ts";
 
 export interface DialOptions {
   policy: EgressPolicy;
   exceptions: Exceptions;
   lookup: Lookup;
   timeoutMs: number;
-  /** Aborts what is under way when the proxy closes. */
+  /** Aborts pending connections when the proxy closes. */
   signal: AbortSignal;
 }
 
 export type Dial = (target: Target) => Promise<Socket>;
 
-const addressesTried = 4;
+const maxAddresses = 4;
 
 /**
- * The one way out: policy, then resolution, then a connection to an address that was checked. Rejects with RefusedError
- * or UnreachableError.
+ * Returns the function that opens all outbound connections. It applies the policy, resolves the name, and connects only
+ * to an address that it has checked. It rejects with a RefusedError or an UnreachableError.
  */
 export function createDial({ policy, exceptions, lookup, timeoutMs, signal }: DialOptions): Dial {
-  const refusalOf = policyCheck(policy, exceptions);
+  const checkPolicy = createPolicyCheck(policy, exceptions);
   return async (target) => {
-    const refusal = refusalOf(target);
+    const refusal = checkPolicy(target);
     if (refusal) throw new RefusedError(refusal);
-    const addresses = await resolve(target, { exceptions, lookup, timeoutMs });
+    const addresses = await resolveTarget(target, { exceptions, lookup, timeoutMs });
     let failure = new UnreachableError(502, "the proxy is closing");
-    for (const address of addresses.slice(0, addressesTried)) {
+    for (const address of addresses.slice(0, maxAddresses)) {
       if (signal.aborted) break;
       try {
-        return await reach({ address, port: target.port, timeoutMs, signal });
+        return await connectTo({ address, port: target.port, timeoutMs, signal });
       } catch (error) {
         failure = error as UnreachableError;
       }
@@ -42,7 +42,7 @@ export function createDial({ policy, exceptions, lookup, timeoutMs, signal }: Di
   };
 }
 
-function reach({
+function connectTo({
   address,
   port,
   timeoutMs,
@@ -55,24 +55,24 @@ function reach({
 }): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
-    const timer = setTimeout(() => fail(new UnreachableError(504, "no connection in time")), timeoutMs);
+    const timer = setTimeout(() => fail(new UnreachableError(504, "the connection timed out")), timeoutMs);
     const fail = (error: UnreachableError) => {
-      settle();
+      cleanUp();
       socket.on("error", () => {}).destroy();
       reject(error);
     };
-    const failed = (cause: NodeJS.ErrnoException) =>
-      fail(new UnreachableError(502, `no connection (${cause.code ?? "failed"})`, { cause }));
-    const closing = () => fail(new UnreachableError(502, "the proxy is closing"));
-    const settle = () => {
+    const onError = (cause: NodeJS.ErrnoException) =>
+      fail(new UnreachableError(502, `the connection failed (${cause.code ?? "unknown error"})`, { cause }));
+    const onAbort = () => fail(new UnreachableError(502, "the proxy is closing"));
+    const cleanUp = () => {
       clearTimeout(timer);
-      socket.off("error", failed);
-      signal.removeEventListener("abort", closing);
+      socket.off("error", onError);
+      signal.removeEventListener("abort", onAbort);
     };
-    signal.addEventListener("abort", closing, { once: true });
-    socket.once("error", failed);
+    signal.addEventListener("abort", onAbort, { once: true });
+    socket.once("error", onError);
     socket.once("connect", () => {
-      settle();
+      cleanUp();
       resolve(socket);
     });
   });

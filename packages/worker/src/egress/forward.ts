@@ -1,64 +1,70 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream";
-import { answerRequest, notReached } from "./answer.ts";
-import { UnreachableError } from "./failures.ts";
-import { endToEnd } from "./headers.ts";
-import { authorityOf, type Target, targetOf } from "./host.ts";
+import { UnreachableError } from "./egress-errors.ts";
+import { endToEndHeaders } from "./headers.ts";
+import { formatAuthority, parseTarget, type Target } from "./host.ts";
+import { connectErrorResponse, respond } from "./respond.ts";
 
 export const maxHeaderBytes = 32 * 1024;
 
-/** Where a request in absolute form goes, read as strictly as the target of CONNECT. */
-export function destinationOf(url: string): { target: Target; path: string } | undefined {
+/** Parses an absolute-form request URL as strictly as a CONNECT target. */
+export function parseDestination(url: string): { target: Target; path: string } | undefined {
   const [, authority = "", path = ""] = /^http:\/\/([^/?#]*)([^#]*)/i.exec(url) ?? [];
-  const target = targetOf(authority, 80);
+  const target = parseTarget(authority, 80);
   return target && { target, path: path.startsWith("/") ? path : `/${path}` };
 }
 
-export interface Forwarded {
+export interface ForwardOptions {
   request: IncomingMessage;
   response: ServerResponse;
   target: Target;
   path: string;
-  /** Already connected to the target, and used for this request alone. */
+  /** A connection to the target. It is used for this request only. */
   socket: Socket;
   idleMs: number;
 }
 
-/** Sends a request on as a new one and its answer back; what either side means by a message is Node's parser's word. */
-export function forward({ request, response, target, path, socket, idleMs }: Forwarded): void {
+/** Forwards a request as a new one and streams the response back. Node's parser alone decides where messages end. */
+export function forward({ request, response, target, path, socket, idleMs }: ForwardOptions): void {
   const outgoing = httpRequest({
     createConnection: () => socket,
     method: request.method,
     path,
     headers: [
-      ...["host", target.port === 80 ? authorityOf(target).replace(/:80$/, "") : authorityOf(target)],
-      ...endToEnd(request.rawHeaders, ["host"]),
-      ...framingOf(request),
+      ...["host", target.port === 80 ? formatAuthority(target).replace(/:80$/, "") : formatAuthority(target)],
+      ...endToEndHeaders(request.rawHeaders, ["host"]),
+      ...framingHeaders(request),
       ...["connection", "close"],
     ],
     setHost: false,
     insecureHTTPParser: false,
     maxHeaderSize: maxHeaderBytes,
   });
-  outgoing.setTimeout(idleMs, () => outgoing.destroy(new UnreachableError(504, "it did not answer in time")));
-  const failed = (error: UnreachableError) => answerRequest(response, notReached(target, error));
+  outgoing.setTimeout(idleMs, () =>
+    outgoing.destroy(new UnreachableError(504, "it did not respond in time")),
+  );
+  const fail = (error: UnreachableError) => respond(response, connectErrorResponse(target, error));
   outgoing.on("error", (error: NodeJS.ErrnoException) => {
-    failed(error instanceof UnreachableError ? error : new UnreachableError(502, brokenBy(error)));
+    fail(error instanceof UnreachableError ? error : new UnreachableError(502, describeFailure(error)));
   });
-  // Nobody asked for one, as the header does not go on. Node reports nothing further on such a connection.
+  // The upgrade header is not forwarded, so an upgrade is unexpected. Node emits no further events for this connection.
   outgoing.on("upgrade", () => {
     socket.destroy();
-    failed(new UnreachableError(502, "it wants to speak another protocol"));
+    fail(new UnreachableError(502, "it switched to another protocol"));
   });
   outgoing.on("response", (incoming) => {
     try {
-      // A body that the other side did not wait for still lies on the connection.
+      // The server responded early, so the rest of the request body is still on the connection.
       if (!request.complete) response.shouldKeepAlive = false;
       response.sendDate = false;
-      response.writeHead(incoming.statusCode ?? 0, incoming.statusMessage, endToEnd(incoming.rawHeaders));
+      response.writeHead(
+        incoming.statusCode ?? 0,
+        incoming.statusMessage,
+        endToEndHeaders(incoming.rawHeaders),
+      );
     } catch {
-      outgoing.destroy(new UnreachableError(502, "it sent an answer that is not HTTP"));
+      outgoing.destroy(new UnreachableError(502, notHttp));
       return;
     }
     pipeline(incoming, response, () => outgoing.destroy());
@@ -67,15 +73,18 @@ export function forward({ request, response, target, path, socket, idleMs }: For
   request.on("error", () => outgoing.destroy()).pipe(outgoing);
 }
 
-/** Our own words about the length of the body, where the client's do not go on or where Node would guess. */
-function framingOf({ method = "", headers }: IncomingMessage): string[] {
+/**
+ * Returns the body-length headers to add. `transfer-encoding` is never forwarded, and if a request that may have a body
+ * has no length, Node would guess one.
+ */
+function framingHeaders({ method = "", headers }: IncomingMessage): string[] {
   if (headers["transfer-encoding"] !== undefined) return ["transfer-encoding", "chunked"];
-  const isUsuallyEmpty = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"].includes(method);
-  return headers["content-length"] !== undefined || isUsuallyEmpty ? [] : ["content-length", "0"];
+  const usuallyHasNoBody = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"].includes(method);
+  return headers["content-length"] !== undefined || usuallyHasNoBody ? [] : ["content-length", "0"];
 }
 
-function brokenBy({ code }: NodeJS.ErrnoException): string {
-  return code?.startsWith("HPE_")
-    ? "it sent an answer that is not HTTP"
-    : `the connection broke (${code ?? "closed"})`;
+const notHttp = "it sent a response that is not HTTP";
+
+function describeFailure({ code }: NodeJS.ErrnoException): string {
+  return code?.startsWith("HPE_") ? notHttp : `the connection was closed (${code ?? "no error code"})`;
 }

@@ -1,4 +1,7 @@
-/** About one connection and not about the message; "expect" too, as we have answered it. */
+/**
+ * Headers that apply to one connection rather than to the message. Includes `expect`, because the proxy itself answers
+ * it.
+ */
 const hopByHop = [
   "connection",
   "expect",
@@ -12,15 +15,15 @@ const hopByHop = [
   "upgrade",
 ];
 
-/** What goes on to the other side, in order and spelled as it came: a flat list of names and values. */
-export function endToEnd(rawHeaders: string[], except: string[] = []): string[] {
+/** Returns the headers to forward as a flat list of names and values, in their original order and spelling. */
+export function endToEndHeaders(rawHeaders: string[], except: string[] = []): string[] {
   const pairs = rawHeaders.flatMap((name, index) =>
     index % 2 === 0 ? [{ name, key: name.toLowerCase(), value: rawHeaders[index + 1] ?? "" }] : [],
   );
   const named = pairs
     .filter(({ key }) => key === "connection")
     .flatMap(({ value }) => value.split(",").map((token) => token.trim().toLowerCase()))
-    // Whoever names this one would have the other side read a body of another length than we send.
+    // Dropping this header would make the other side expect a different body length than the proxy sends.
     .filter((token) => token !== "content-length");
   const dropped = new Set([...hopByHop, ...named, ...except]);
   return pairs.filter(({ key }) => !dropped.has(key)).flatMap(({ name, value }) => [name, value]);

@@ -1,19 +1,19 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import type { Log } from "../sandboxes/sandbox.ts";
+import type { Log } from "../log.ts";
 import type { Exceptions } from "./exceptions.ts";
 import { serveEgress } from "./proxy.ts";
 
 export interface HostProxy {
-  /** With the credential in it. */
+  /** Includes the credential. */
   url: string;
   close(): Promise<void>;
 }
 
 /**
- * The way out for programs that the worker runs itself on addresses which a caller wrote: git, for one. They reach any
- * public address. The credential keeps others on this machine from using it.
+ * Starts a proxy for programs such as git that the worker itself runs with URLs from callers. They can reach any public
+ * address. The credential prevents other users on this machine from using the proxy.
  */
 export async function startHostProxy({
   exceptions,
@@ -30,8 +30,8 @@ export async function startHostProxy({
     policy: { mode: "open", allow: [] },
     exceptions,
     log,
-    // Whoever runs the program hears of it from the program.
-    refused: () => {},
+    // The program reports the refusal itself.
+    onRefused: () => {},
     authorize: ({ headers }) => timingSafeEqual(digest(headers["proxy-authorization"] ?? ""), expected),
   });
   listener.listen(0, "127.0.0.1");
@@ -40,7 +40,7 @@ export async function startHostProxy({
   return { url: `http://x:${secret}@127.0.0.1:${port}`, close: () => egress.close() };
 }
 
-/** Of one length for any text, so that comparing says nothing about it. */
+/** Returns a value of fixed length, so that the comparison takes constant time. */
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }

@@ -1,147 +1,178 @@
+/**
+ * The HTTP proxy that is a sandbox's only route to the network. It serves a listener inside the sandbox's network
+ * namespace; host-proxy.ts serves the same protocol to the worker's own programs.
+ *
+ * Protocol:
+ * - `CONNECT host:port` opens a tunnel: after "200 Connection established", bytes pass unchanged in both directions.
+ * - A request in absolute form (`GET http://host/path`) is parsed and sent as a new request on its own connection.
+ * - Everything else gets a one-line text response and the connection is closed: 400 for an invalid target, 403 for a
+ *   refused target, 407 without the credential, 501 for an unknown transfer encoding, 502 or 504 for an unreachable
+ *   target, 503 above the connection limit.
+ *
+ * Invariants:
+ * - Every outbound connection goes through `dial`, which checks the policy before DNS and connects only to an address
+ *   that it has checked. The proxy never follows redirects.
+ * - Client and proxy must agree on where a message ends. Requests that two parsers could read differently are rejected,
+ *   and no response may be pending when a tunnel starts.
+ * - One client can use at most `connections` connections in each direction. An internal error closes one connection and
+ *   never crashes the worker.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
-import type { Log } from "../sandboxes/sandbox.ts";
-import { answerRequest, answerSocket, notReached, type PlainAnswer, unreadable } from "./answer.ts";
+import type { Log } from "../log.ts";
 import { createDial } from "./dial.ts";
 import type { Exceptions } from "./exceptions.ts";
-import { destinationOf, forward, maxHeaderBytes } from "./forward.ts";
-import { targetOf } from "./host.ts";
-import { fairLookup, type Lookup } from "./lookup.ts";
+import { createFairLookup, type Lookup } from "./fair-lookup.ts";
+import { forward, maxHeaderBytes, parseDestination } from "./forward.ts";
+import { parseTarget } from "./host.ts";
 import type { EgressPolicy } from "./policy.ts";
-import { type Refusal, Refusals } from "./refusals.ts";
-import { join } from "./tunnel.ts";
+import { type EgressRefusal, RefusalReporter } from "./refusal-reporter.ts";
+import {
+  connectErrorResponse,
+  type PlainResponse,
+  parseErrorResponse,
+  respond,
+  respondOnSocket,
+} from "./respond.ts";
+import { joinSockets } from "./tunnel.ts";
 import { Upstreams } from "./upstreams.ts";
 
 export interface EgressOptions {
-  /** Where the sandbox connects to. It is closed with the proxy. */
+  /** Accepts the sandbox's connections. Closing the proxy also closes the listener. */
   listener: Server;
   policy: EgressPolicy;
   exceptions: Exceptions;
   /** Called once for each host, port and reason. */
-  refused(refusal: Refusal): void;
+  onRefused(refusal: EgressRefusal): void;
   log: Log;
-  /** The system's resolver by default. */
+  /** Default: the system's resolver. */
   lookup?: Lookup;
-  /** Everyone who reaches the listener by default. */
+  /** Default: accepts every client of the listener. */
   authorize?(request: IncomingMessage): boolean;
   limits?: Partial<typeof defaults>;
 }
 
 export interface Egress {
-  /** Through all connections so far, as the sandbox sees it. */
+  /** Returns the total bytes of all connections so far, from the sandbox's point of view. */
   bytes(): { sent: number; received: number };
-  /** Every connection is gone when it resolves. */
+  /** Resolves when every connection is closed. */
   close(): Promise<void>;
 }
 
 const defaults = { connections: 256, connectMs: 10_000, idleMs: 15 * 60_000 };
 const keepAliveMs = 60_000;
-/** How many connections above the limit are told so; more are closed without a word, as each holds a file of ours. */
-const mostTurnedAway = 64;
-/** Requests that a client may send ahead of their answers. */
-const mostAhead = 16;
+/**
+ * Limits how many connections above the limit still get a response. Further connections are closed at once, because
+ * each uses a file descriptor.
+ */
+const maxRejectedConnections = 64;
+/** Limits how many pipelined requests a client may have pending. */
+const maxPipelinedRequests = 16;
 
-const badTarget = "This is an HTTP proxy: it takes CONNECT host:port and requests for http://host/path.";
-const badEncoding = "The only transfer encoding that this proxy knows is chunked.";
-const full: PlainAnswer = { status: 503, text: "Too many connections at once. Close some and try again." };
-const unknownClient: PlainAnswer = {
+const badTarget = "This is an HTTP proxy. It accepts CONNECT host:port and requests for http://host/path.";
+const badEncoding = "The proxy supports only the transfer encoding chunked.";
+const tooManyConnections: PlainResponse = {
+  status: 503,
+  text: "Too many concurrent connections. Close some and try again.",
+};
+const credentialRequired: PlainResponse = {
   status: 407,
-  text: "This proxy wants a credential.",
+  text: "The proxy requires a credential.",
   headers: { "proxy-authenticate": 'Basic realm="outrider"' },
 };
 
-/** An HTTP proxy on a listener, which lets through what the policy allows. It never follows a redirect by itself. */
+/** Serves the proxy on a listener. */
 export function serveEgress(options: EgressOptions): Egress {
-  const { listener, policy, exceptions, log, authorize = () => true, lookup = fairLookup() } = options;
+  const { listener, policy, exceptions, log, authorize = () => true, lookup = createFairLookup() } = options;
   const { connections, connectMs, idleMs } = { ...defaults, ...options.limits };
   const closing = new AbortController();
   const clients = new Set<Socket>();
-  const ahead = new WeakMap<Socket, number>();
-  const refusals = new Refusals({ refused: options.refused, log });
+  const pendingRequests = new WeakMap<Socket, number>();
+  const refusals = new RefusalReporter({ onRefused: options.onRefused, log });
   const dial = createDial({ policy, exceptions, lookup, timeoutMs: connectMs, signal: closing.signal });
-  const upstreams = new Upstreams({ dial, most: connections });
+  const upstreams = new Upstreams({ dial, max: connections });
 
   const server = createServer({
     insecureHTTPParser: false,
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: keepAliveMs,
-    // Uploads take as long as they take; a connection on which nothing moves is closed.
+    // Uploads may take any amount of time. `server.timeout` closes idle connections.
     requestTimeout: 0,
   });
   server.timeout = idleMs;
-  // Beyond this number Node drops headers in silence, and one of them may say how long the body is.
+  // With a limit, Node silently drops excess headers, and one of them may be the body length.
   server.maxHeadersCount = 0;
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket: client, headers } = request;
-    const waiting = (ahead.get(client) ?? 0) + 1;
-    if (waiting > mostAhead) return void client.destroy();
-    ahead.set(client, waiting);
-    response.once("close", () => ahead.set(client, (ahead.get(client) ?? 1) - 1));
+    const pending = (pendingRequests.get(client) ?? 0) + 1;
+    if (pending > maxPipelinedRequests) return void client.destroy();
+    pendingRequests.set(client, pending);
+    response.once("close", () => pendingRequests.set(client, (pendingRequests.get(client) ?? 1) - 1));
     response.on("error", () => {});
-    if (!authorize(request)) return answerRequest(response, unknownClient);
-    const destination = destinationOf(request.url ?? "");
-    if (!destination) return answerRequest(response, { status: 400, text: badTarget });
+    if (!authorize(request)) return respond(response, credentialRequired);
+    const destination = parseDestination(request.url ?? "");
+    if (!destination) return respond(response, { status: 400, text: badTarget });
     const encoding = headers["transfer-encoding"]?.toLowerCase() ?? "chunked";
-    if (encoding !== "chunked") return answerRequest(response, { status: 501, text: badEncoding });
-    if (upstreams.isFull) return answerRequest(response, full);
+    if (encoding !== "chunked") return respond(response, { status: 501, text: badEncoding });
+    if (upstreams.isFull) return respond(response, tooManyConnections);
     try {
       const socket = await upstreams.open(destination.target);
       if (response.destroyed) socket.destroy();
       else forward({ ...destination, request, response, socket, idleMs });
     } catch (error) {
-      refusals.note(destination.target, error);
-      answerRequest(response, notReached(destination.target, error));
+      refusals.report(destination.target, error);
+      respond(response, connectErrorResponse(destination.target, error));
     }
   }
 
   async function onConnect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
-    // An answer that is still under way would end up in the middle of the tunnel.
-    if (ahead.get(client)) return void client.destroy();
-    if (!authorize(request)) return answerSocket(client, unknownClient);
-    const target = targetOf(request.url ?? "");
-    if (!target) return answerSocket(client, { status: 400, text: badTarget });
-    if (upstreams.isFull) return answerSocket(client, full);
+    // A pending response would be written into the tunnel.
+    if (pendingRequests.get(client)) return void client.destroy();
+    if (!authorize(request)) return respondOnSocket(client, credentialRequired);
+    const target = parseTarget(request.url ?? "");
+    if (!target) return respondOnSocket(client, { status: 400, text: badTarget });
+    if (upstreams.isFull) return respondOnSocket(client, tooManyConnections);
     try {
       const upstream = await upstreams.open(target);
       if (client.destroyed) return void upstream.destroy();
       client.write("HTTP/1.1 200 Connection established\r\n\r\n");
       if (head.length > 0) upstream.write(head);
-      join({ client, upstream, idleMs });
+      joinSockets({ client, upstream, idleMs });
     } catch (error) {
-      refusals.note(target, error);
-      answerSocket(client, notReached(target, error));
+      refusals.report(target, error);
+      respondOnSocket(client, connectErrorResponse(target, error));
     }
   }
 
-  /** Only a mistake of ours comes here. It must cost one connection and not the worker. */
-  const orEnd = (client: Socket) => (error: unknown) => {
-    log.warn({ error }, "the egress proxy failed on a connection");
+  /** Handles bugs in the proxy. They must close one connection and not crash the worker. */
+  const closeOnError = (client: Socket) => (error: unknown) => {
+    log.warn({ error }, "egress proxy connection failed");
     client.destroy();
   };
   server.on("request", (request, response) => {
-    onRequest(request, response).catch(orEnd(request.socket));
+    onRequest(request, response).catch(closeOnError(request.socket));
   });
   server.on("connect", (request, client: Socket, head) => {
-    onConnect(request, client, head).catch(orEnd(client));
+    onConnect(request, client, head).catch(closeOnError(client));
   });
   server.on("clientError", ({ code }: NodeJS.ErrnoException, client: Socket) => {
-    // What follows the first unreadable bytes is as unreadable, and comes here too.
+    // The bytes after a parse error cause further errors, which need no response.
     if (client.writableEnded) return;
-    if (ahead.get(client) || !client.writable) client.destroy();
-    else answerSocket(client, unreadable(code));
+    if (pendingRequests.get(client) || !client.writable) client.destroy();
+    else respondOnSocket(client, parseErrorResponse(code));
   });
 
   function accept(client: Socket): void {
     client.on("error", () => {});
     clients.add(client);
     client.once("close", () => clients.delete(client));
-    // The listener decided otherwise, not knowing that a tunnel's client may end its half first.
+    // A tunnel's client may close its sending side first. The listener was created without this option.
     client.allowHalfOpen = true;
-    if (clients.size > connections) answerSocket(client, full);
+    if (clients.size > connections) respondOnSocket(client, tooManyConnections);
     else server.emit("connection", client);
   }
-  listener.maxConnections = connections + mostTurnedAway;
+  listener.maxConnections = connections + maxRejectedConnections;
   listener.on("connection", accept);
 
   return {

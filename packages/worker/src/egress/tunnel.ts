@@ -1,10 +1,10 @@
 import type { Socket } from "node:net";
 
 /**
- * Joins two connections until both directions have ended. One side may end and still listen. An end by error is passed on
- * as one: a plain end would make half a file look whole.
+ * Copies data between two connections until both directions have ended. A side that has ended may still receive. An
+ * error on one side resets the other: a normal end would make a truncated transfer look complete.
  */
-export function join({
+export function joinSockets({
   client,
   upstream,
   idleMs,

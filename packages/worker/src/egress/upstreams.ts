@@ -3,22 +3,22 @@ import type { Socket } from "node:net";
 import type { Dial } from "./dial.ts";
 import type { Target } from "./host.ts";
 
-/** The connections that lead out: how many, how much went through, and their end. */
+/** Limits a proxy's outbound connections, counts their bytes and closes them. */
 export class Upstreams {
   readonly #dial: Dial;
-  readonly #most: number;
+  readonly #max: number;
   readonly #sockets = new Set<Socket>();
   #dialing = 0;
   #sent = 0;
   #received = 0;
 
-  constructor({ dial, most }: { dial: Dial; most: number }) {
+  constructor({ dial, max }: { dial: Dial; max: number }) {
     this.#dial = dial;
-    this.#most = most;
+    this.#max = max;
   }
 
   get isFull(): boolean {
-    return this.#sockets.size + this.#dialing >= this.#most;
+    return this.#sockets.size + this.#dialing >= this.#max;
   }
 
   async open(target: Target): Promise<Socket> {

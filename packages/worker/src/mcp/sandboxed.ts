@@ -2,15 +2,15 @@ import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "@outrider/agent/failure";
 import { connect } from "@outrider/agent/mcp/connection";
-import { LineTransport } from "@outrider/agent/mcp/line-transport";
-import type { Link } from "@outrider/agent/mcp/link";
-import { quoted } from "../quoted.ts";
-import type { Redactor } from "../redact.ts";
+import type { Link } from "@outrider/agent/mcp/open-http-link";
+import { StdioTransport } from "@outrider/agent/mcp/stdio-transport";
+import { quote } from "../quote.ts";
+import type { Redactor } from "../redaction/redact.ts";
 import type { Sandbox, Spawned } from "../sandboxes/sandbox.ts";
-import { LastWords } from "./last-words.ts";
+import { StderrTail } from "./stderr-tail.ts";
 
-/** A server whose output has ended is most likely about to say how it ended itself. */
-const ENDING_MS = 1_000;
+/** How long to wait for a server to exit after its output has ended. Its exit code explains the error. */
+const EXIT_WAIT_MS = 1_000;
 
 export interface SandboxedOptions {
   spawn: Sandbox["spawn"];
@@ -18,50 +18,55 @@ export interface SandboxedOptions {
   args: string[];
   env: Record<string, string>;
   redactor: Redactor;
-  /** Aborts when it has taken too long. */
+  /** Aborts when starting the server takes too long. */
   signal: AbortSignal;
-  /** Aborts at the end of the execution, whatever else happens: then it is killed. */
-  life: AbortSignal;
+  /** Aborts at the end of the execution, which kills the server. */
+  lifetime: AbortSignal;
 }
 
-/** Starts a stdio server inside the sandbox and speaks with it over its pipes. */
+/** Starts a stdio MCP server inside the sandbox and connects to its pipes. */
 export async function openSandboxed(options: SandboxedOptions): Promise<Link> {
-  const { spawn, command, args, env, redactor, signal, life } = options;
-  const line = `exec ${[command, ...args].map(quoted).join(" ")}`;
-  const spawned = await spawn(line, { signal: life, env });
-  const words = new LastWords(redactor);
-  spawned.stderr.on("data", (data: Buffer) => words.add(data)).on("error", () => {});
-  const transport = new LineTransport({ ...spawned, noise: (data) => words.add(data) });
-  const complaint = async () => {
-    const problem = transport.failure ?? (await endingOf(spawned));
-    const said = words.read();
-    return [problem, said === "" ? "It said nothing." : `Its last lines: ${said}`].filter(Boolean).join(" ");
+  const { spawn, command, args, env, redactor, signal, lifetime } = options;
+  const line = `exec ${[command, ...args].map(quote).join(" ")}`;
+  const spawned = await spawn(line, { signal: lifetime, env });
+  const tail = new StderrTail(redactor);
+  spawned.stderr.on("data", (data: Buffer) => tail.add(data)).on("error", () => {});
+  const transport = new StdioTransport({ ...spawned, onLog: (data) => tail.add(data) });
+  const describeFailure = async () => {
+    const problem = transport.failure ?? (await describeExit(spawned));
+    const output = tail.read();
+    return [problem, output === "" ? "It printed nothing." : `Last lines of its output: ${output}`]
+      .filter(Boolean)
+      .join(" ");
   };
   try {
     const connection = await connect(transport, signal);
     return {
       transport: "stdio",
       connection,
-      complaint,
+      describeFailure,
       async close() {
         await connection.close();
         await spawned.kill();
       },
     };
   } catch (error) {
-    const said = await complaint();
+    const failure = await describeFailure();
     await spawned.kill();
-    const isOver = signal.aborted || messageOf(error) === "Connection closed";
-    throw new Error(isOver ? said : `${messageOf(error)}. ${said}`);
+    const isClosed = signal.aborted || messageOf(error) === "Connection closed";
+    throw new Error(isClosed ? failure : `${messageOf(error).replace(/\.$/, "")}. ${failure}`);
   }
 }
 
-/** Waits for the last of what it wrote, too. */
-async function endingOf({ ended, stderr }: Spawned): Promise<string> {
-  const all = Promise.all([ended, finished(stderr, { writable: false }).catch(() => {})]);
-  const over = await Promise.race([all, pause(ENDING_MS, undefined, { ref: false })]);
-  if (!over) return "";
-  const [{ exitCode, signal }] = over;
+/**
+ * Describes how the server exited, after reading the rest of its stderr. Returns an empty string if it is still
+ * running.
+ */
+async function describeExit({ ended, stderr }: Spawned): Promise<string> {
+  const exit = Promise.all([ended, finished(stderr, { writable: false }).catch(() => {})]);
+  const result = await Promise.race([exit, pause(EXIT_WAIT_MS, undefined, { ref: false })]);
+  if (!result) return "";
+  const [{ exitCode, signal }] = result;
   return exitCode === null
     ? `It was killed${signal ? ` by ${signal}` : ""}.`
     : `It exited with code ${exitCode}.`;

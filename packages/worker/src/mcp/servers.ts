@@ -1,5 +1,5 @@
 import { Failure, messageOf } from "@outrider/agent/failure";
-import { type Link, openHttpLink } from "@outrider/agent/mcp/link";
+import { type Link, openHttpLink } from "@outrider/agent/mcp/open-http-link";
 import { McpServer } from "@outrider/agent/mcp/server";
 import { mcpTools } from "@outrider/agent/mcp/tools";
 import type { Tool } from "@outrider/agent/tools/tool";
@@ -7,29 +7,30 @@ import type { FileChange } from "@outrider/agent/workspace";
 import type { MCPServerConfig } from "@outrider/contract/agent-config";
 import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
+import type { Notice } from "../egress/egress-session.ts";
 import type { Exceptions } from "../egress/exceptions.ts";
-import type { Notice } from "../networks.ts";
-import type { Redactor } from "../redact.ts";
+import type { Redactor } from "../redaction/redact.ts";
+import { executionLabel } from "../run/execution-label.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { openRemote, type Remote } from "./remote.ts";
 import { openSandboxed } from "./sandboxed.ts";
-import { filled } from "./secrets.ts";
+import { fillSecrets } from "./secrets.ts";
 
 export interface McpOptions {
   assignment: Pick<
     Assignment,
     "agent_config" | "secrets" | "variables" | "run_id" | "execution_id" | "model"
   >;
-  /** The run's sandbox, for servers that run in it. */
+  /** The run's workspace, for servers that run in its sandbox. */
   workspace: {
     open(): Promise<unknown>;
-    spawnBeside: Sandbox["spawn"];
-    changesBeside(): Promise<FileChange[]>;
+    spawnService: Sandbox["spawn"];
+    listServiceChanges(): Promise<FileChange[]>;
   };
   exceptions: Exceptions;
   redactor: Redactor;
-  notice(notice: Notice): void;
-  /** The execution is given up: everything that was started dies. */
+  emitNotice(notice: Notice): void;
+  /** Aborts when the execution is abandoned, which kills everything that was started. */
   signal: AbortSignal;
   startMs?: number;
   callMs?: number;
@@ -41,8 +42,8 @@ export interface McpServers {
   close(): Promise<void>;
 }
 
-/** Headers that say how a request is sent, which is ours to say. */
-const OURS = [
+/** Headers that control how a request is sent. Users cannot set them. */
+const RESERVED_HEADERS = [
   "host",
   "connection",
   "content-length",
@@ -53,24 +54,28 @@ const OURS = [
   "expect",
 ];
 
-/** Starts all servers of a run at once. Rejects with a Failure that names the first one that cannot be started. */
+/**
+ * Starts all of a run's MCP servers in parallel. Rejects with a Failure that names the first server that did not start.
+ */
 export async function openMcpServers(options: McpOptions): Promise<McpServers> {
-  const { assignment, workspace, exceptions, redactor, notice, signal } = options;
-  const over = new AbortController();
-  const life = AbortSignal.any([signal, over.signal]);
+  const { assignment, workspace, exceptions, emitNotice, signal } = options;
+  const closed = new AbortController();
+  const lifetime = AbortSignal.any([signal, closed.signal]);
   const remote = openRemote({ exceptions });
   const configured = Object.entries(assignment.agent_config.mcp_servers ?? {});
-  const servers = configured.map(([name, config]) => serverOf(name, config, { ...options, remote, life }));
-  // What it takes to open the sandbox is not the servers' delay.
+  const servers = configured.map(([name, config]) =>
+    createServer(name, config, { ...options, remote, lifetime }),
+  );
+  // Opening the sandbox must not count towards the servers' start timeout.
   if (configured.some(([, { url }]) => url === undefined)) await workspace.open();
   const close = async () => {
     await Promise.all(servers.map((server) => server.close()));
-    over.abort();
+    closed.abort();
     remote.close();
   };
   const starting = servers.map((server) =>
-    server.start(life).catch((error: unknown) => {
-      life.throwIfAborted();
+    server.start(lifetime).catch((error: unknown) => {
+      lifetime.throwIfAborted();
       throw new Failure(
         "mcp_server_failed",
         `The MCP server ${server.name} did not start. ${messageOf(error)}`,
@@ -80,14 +85,14 @@ export async function openMcpServers(options: McpOptions): Promise<McpServers> {
   try {
     await Promise.all(starting);
   } catch (error) {
-    over.abort();
+    closed.abort();
     await Promise.allSettled(starting);
     await close();
     signal.throwIfAborted();
     throw error;
   }
   const { tools, namesOf, notices } = mcpTools(servers, assignment.model);
-  for (const message of notices) notice({ code: "mcp_tools", message: redactor.text(message) });
+  for (const message of notices) emitNotice({ code: "mcp_tools", message });
   return {
     tools,
     receipt: servers.map((server) => ({ ...server.receipt, tools: namesOf(server) })),
@@ -95,58 +100,59 @@ export async function openMcpServers(options: McpOptions): Promise<McpServers> {
   };
 }
 
-type Opening = McpOptions & { remote: Remote; life: AbortSignal };
+type OpenOptions = McpOptions & { remote: Remote; lifetime: AbortSignal };
 
-function serverOf(name: string, config: MCPServerConfig, options: Opening): McpServer {
+function createServer(name: string, config: MCPServerConfig, options: OpenOptions): McpServer {
   const { redactor, workspace, startMs, callMs } = options;
   const { url } = config;
   return new McpServer({
     name,
     startMs,
     callMs,
-    clean: (text) => redactor.text(text),
+    redact: (text) => redactor.redact(text),
     open: (signal) =>
-      url === undefined ? inside(config, options, signal) : outside(url, config, options, signal),
-    ...(url === undefined ? { changes: () => workspace.changesBeside() } : {}),
+      url === undefined ? openInSandbox(config, options, signal) : openOverHttp(url, config, options, signal),
+    ...(url === undefined ? { changes: () => workspace.listServiceChanges() } : {}),
   });
 }
 
-async function inside(
+async function openInSandbox(
   { command = "", args = [], env = {} }: MCPServerConfig,
-  { assignment, workspace, redactor, life }: Opening,
+  { assignment, workspace, redactor, lifetime }: OpenOptions,
   signal: AbortSignal,
 ): Promise<Link> {
   const { secrets, variables, run_id, execution_id } = assignment;
-  const own = Object.entries(env).map(([name, value]) => [name, filled(value, secrets)]);
+  const serverEnv = Object.entries(env).map(([name, value]) => [name, fillSecrets(value, secrets)]);
   return await openSandboxed({
-    spawn: (line, how) => workspace.spawnBeside(line, how),
+    spawn: (line, spawnOptions) => workspace.spawnService(line, spawnOptions),
     command,
     args,
     env: {
       OUTRIDER_RUN_ID: run_id,
-      OUTRIDER_EXECUTION_ID: execution_id,
+      OUTRIDER_EXECUTION: executionLabel(execution_id),
       ...variables,
-      ...Object.fromEntries(own),
+      ...Object.fromEntries(serverEnv),
     },
     redactor,
     signal,
-    life,
+    lifetime,
   });
 }
 
-async function outside(
+async function openOverHttp(
   url: string,
   { headers = {} }: MCPServerConfig,
-  { assignment, remote }: Opening,
+  { assignment, remote }: OpenOptions,
   signal: AbortSignal,
 ): Promise<Link> {
-  const all = Object.entries(headers).map(([name, value]) => {
-    if (OURS.includes(name.toLowerCase())) throw new Error(`Its header ${name} cannot be set: take it out.`);
-    return [name.toLowerCase(), filled(value, assignment.secrets).trim()];
+  const filledHeaders = Object.entries(headers).map(([name, value]) => {
+    if (RESERVED_HEADERS.includes(name.toLowerCase()))
+      throw new Error(`The header ${name} cannot be set. Remove it from the configuration.`);
+    return [name.toLowerCase(), fillSecrets(value, assignment.secrets).trim()];
   });
   return await openHttpLink({
     url: new URL(url),
-    headers: Object.fromEntries(all),
+    headers: Object.fromEntries(filledHeaders),
     send: remote.send,
     signal,
   });

@@ -2,33 +2,38 @@ import { randomUUID } from "node:crypto";
 import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { quoted } from "../quoted.ts";
+import { quote } from "../quote.ts";
 import type { Address } from "./address.ts";
-import { authenticationRequired } from "./error.ts";
+import { authenticationRequired } from "./repository-error.ts";
 
-/** The file descriptor at which git holds the private key. */
+/** The private key's file descriptor in the git process. */
 export const keyFd = 4;
 
 export interface AccessOptions {
   address: Address;
-  /** `user:token`, a token alone, or a private key. */
+  /** `user:token`, a token, or a private key. */
   credential?: string | undefined;
   /** `http://user:secret@host:port`. */
   proxyUrl?: string | undefined;
-  /** Leads ssh through the proxy; finds its address in OUTRIDER_PROXY. %h and %p are host and port. */
+  /**
+   * ssh's ProxyCommand, which reads the proxy's URL from OUTRIDER_PROXY. ssh replaces %h and %p with the host and port.
+   */
   sshProxyCommand?: string | undefined;
-  /** Host keys that were seen before; a new host is added. */
+  /** The known_hosts file to which new hosts are added. */
   seenHosts: string;
-  /** The operator's own list instead, to which nothing is added. */
+  /** The operator's known_hosts file. If set, it is used instead and nothing is added to it. */
   knownHosts?: string | undefined;
 }
 
-/** How one git process gets to the repository. Secrets travel in its environment or an open file, never in arguments. */
+/**
+ * Describes how one git process accesses a repository. Secrets are passed through its environment or an open file,
+ * never as arguments.
+ */
 export interface Access extends Disposable {
   env: Record<string, string>;
   settings: Record<string, string>;
   keyFile: number | undefined;
-  /** What must not be in anything that git says. */
+  /** Values to remove from git's output. */
   secrets: string[];
 }
 
@@ -41,7 +46,7 @@ export function openAccess(options: AccessOptions): Access {
   const proxySecret = proxyUrl ? decodeURIComponent(new URL(proxyUrl).password) : "";
   const access: Access = {
     env: { GIT_ALLOW_PROTOCOL: address.kind },
-    // An empty helper makes git forget those that were named before.
+    // An empty value clears git's list of credential helpers.
     settings: { "credential.helper": "", ...(proxyUrl ? proxySettings(proxyUrl) : {}) },
     keyFile: undefined,
     secrets: [proxySecret, credential ?? ""].filter((secret) => secret !== ""),
@@ -54,7 +59,7 @@ export function openAccess(options: AccessOptions): Access {
   return access;
 }
 
-/** Left to itself, git first asks the proxy without its secret. */
+/** Sets the auth method, because git would otherwise send its first request without the credential. */
 function proxySettings(proxyUrl: string): Record<string, string> {
   return { "http.proxy": proxyUrl, "http.proxyAuthMethod": "basic" };
 }
@@ -62,16 +67,16 @@ function proxySettings(proxyUrl: string): Record<string, string> {
 function addToken(access: Access, { kind, host }: Address, credential: string): void {
   if (isPrivateKey(credential) || /\p{Cc}/u.test(credential)) {
     throw authenticationRequired(
-      `The credential for ${host} is not a token, which an ${kind} address needs.`,
-      "Store `user:token` or a token alone as the secret, or use the repository's ssh address.",
+      `The credential for ${host} is not a token. An ${kind} URL requires a token.`,
+      "Store `user:token` or a token as the secret, or use the repository's ssh URL.",
     );
   }
   const colon = credential.indexOf(":");
   const token = credential.slice(colon + 1);
-  // GitHub, GitLab and Gitea all take a token under this name.
+  // GitHub, GitLab and Gitea accept a token with this user name.
   access.env.OUTRIDER_GIT_USER = colon > 0 ? credential.slice(0, colon) : "x-access-token";
   access.env.OUTRIDER_GIT_TOKEN = token;
-  // For this host alone: where a server sends git on to another one, the token stays behind.
+  // The helper is set for this host only, so that the token is not sent if the server redirects git to another host.
   access.settings[`credential.${kind}://${host}.helper`] = tokenHelper;
   access.secrets.push(token);
 }
@@ -81,11 +86,11 @@ function addKey(access: Access, options: AccessOptions): void {
   if (credential) {
     if (!isPrivateKey(credential)) {
       throw authenticationRequired(
-        `The credential for ${address.host} is not a private key, which an ssh address needs.`,
-        "Store a private key without a passphrase as the secret, or use the repository's https address.",
+        `The credential for ${address.host} is not a private key. An ssh URL requires a private key.`,
+        "Store a private key without a passphrase as the secret, or use the repository's https URL.",
       );
     }
-    access.keyFile = hiddenFile(`${credential.replaceAll("\r", "")}\n`);
+    access.keyFile = openUnlinkedFile(`${credential.replaceAll("\r", "")}\n`);
     access.secrets.push(...credential.split(/\s+/).filter((line) => line.length >= 16));
   }
   access.env.GIT_SSH_VARIANT = "ssh";
@@ -109,12 +114,13 @@ function sshCommand({ credential, seenHosts, knownHosts, sshProxyCommand }: Acce
     ...(sshProxyCommand ? [`ProxyCommand=${sshProxyCommand}`] : []),
     ...(credential ? [] : ["IdentityFile=none"]),
   ];
-  const words = ["ssh", "-F", "/dev/null", ...settings.flatMap((setting) => ["-o", setting])];
-  // ssh closes what it inherits, so it reads the key through git, which is the parent of the shell around it.
-  return `${words.map(quoted).join(" ")}${credential ? ` -i /proc/$PPID/fd/${keyFd}` : ""}`;
+  const sshArgs = ["ssh", "-F", "/dev/null", ...settings.flatMap((setting) => ["-o", setting])];
+  // ssh closes inherited files, so it reads the key through git's open file. git is the parent of the shell that runs
+  // ssh.
+  return `${sshArgs.map(quote).join(" ")}${credential ? ` -i /proc/$PPID/fd/${keyFd}` : ""}`;
 }
 
-/** The token of `user:token` is a secret by itself. */
+/** Returns the credential and, for `user:token`, also the token, which is a secret by itself. */
 export function secretsOfCredential(credential: string): string[] {
   const token = isPrivateKey(credential) ? "" : credential.slice(credential.indexOf(":") + 1).trim();
   return [credential, ...(token.length >= 8 ? [token] : [])];
@@ -124,8 +130,8 @@ function isPrivateKey(credential: string): boolean {
   return /^-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(credential);
 }
 
-/** A file without a name, in memory where the system has such a place: whatever kills us, nothing of it is left. */
-function hiddenFile(content: string): number {
+/** Opens an unlinked file, in memory if possible, so that nothing remains if the worker dies. */
+function openUnlinkedFile(content: string): number {
   const path = join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `outrider-${randomUUID()}`);
   const file = openSync(path, "wx+", 0o600);
   rmSync(path);

@@ -1,76 +1,74 @@
 import { realpathSync, statSync } from "node:fs";
 import { sep } from "node:path";
-import { setupFailed } from "./error.ts";
+import { setupFailed } from "./repository-error.ts";
 
-/** Where a repository is, taken apart by our own grammar: what git would make of anything else is not tried. */
+/** A repository URL, parsed by a strict grammar. URLs that do not match it are never passed to git. */
 export interface Address {
   kind: "https" | "http" | "ssh" | "file";
-  /** What git is given, and what `origin` becomes. It holds no credentials. */
+  /** The URL that is passed to git and set as `origin`. It contains no credentials. */
   url: string;
-  /** With its port, where the address names one; empty for a path. */
+  /** The host, including the port if the URL has one. Empty for a path. */
   host: string;
 }
 
 export interface AddressRules {
-  /** Folders below which repositories may be taken from this machine's disk. */
+  /** Folders on this machine below which repositories may be read. */
   allowedPaths: string[];
-  /** Hosts, as in the address with their port, for which plain http is accepted. */
+  /** Hosts, including the port if the URL has one, for which plain http is allowed. */
   insecureHosts: string[];
 }
 
 const hostName = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\]";
-const web = new RegExp(`^(https?)://((?:${hostName})(?::\\d{1,5})?)(/[^\\s?#]+)$`);
-const secureShell = new RegExp(
+const httpUrl = new RegExp(`^(https?)://((?:${hostName})(?::\\d{1,5})?)(/[^\\s?#]+)$`);
+const sshUrl = new RegExp(
   `^ssh://(?:[A-Za-z0-9_.][A-Za-z0-9_.-]*@)?((?:${hostName})(?::\\d{1,5})?)(/[^\\s]+)$`,
 );
-const shortSecureShell = new RegExp(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*@(${hostName}):([^\\s]+)$`);
-/** As such, or encoded: a line break in an address could pass for another line of git's talk with its helpers. */
-const control = /[\p{Cc}\\]|%(?:[01][0-9a-f]|7f)/iu;
+const scpLikeUrl = new RegExp(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*@(${hostName}):([^\\s]+)$`);
+/** Literal or encoded control characters. A line break could inject a line into git's credential protocol. */
+const controlCharacter = /[\p{Cc}\\]|%(?:[01][0-9a-f]|7f)/iu;
 
 export function parseAddress(url: string, rules: AddressRules): Address {
   if (url.startsWith("/") || url.startsWith("file:")) return pathAddress(url, rules.allowedPaths);
   if (/^https?:\/\/[^/]*@|^ssh:\/\/[^/@:]*:[^/]*@/.test(url)) {
     throw setupFailed(
-      "The address of a repository holds credentials.",
-      "Take them out of the address and store them as a secret.",
+      "The repository URL contains credentials.",
+      "Remove them from the URL and store them as a secret.",
     );
   }
-  const byWeb = control.test(url) ? null : web.exec(url);
-  if (byWeb) {
-    const [, kind = "", host = ""] = byWeb;
+  const http = controlCharacter.test(url) ? null : httpUrl.exec(url);
+  if (http) {
+    const [, kind = "", host = ""] = http;
     if (kind === "http" && !rules.insecureHosts.includes(host)) {
-      throw setupFailed(
-        `The repository ${url} would be fetched over http, which anyone on the way can read and change.`,
-        "Use its https address.",
-      );
+      throw setupFailed(`The repository ${url} uses http, which is not encrypted.`, "Use its https URL.");
     }
     return { kind: kind as "https" | "http", url, host };
   }
-  const byShell = control.test(url) ? null : (secureShell.exec(url) ?? shortSecureShell.exec(url));
-  // A path that begins with a dash could be read as an option by the program at the other end.
-  if (byShell && !/^\/?-/.test(byShell[2] ?? "")) return { kind: "ssh", url, host: byShell[1] ?? "" };
+  const ssh = controlCharacter.test(url) ? null : (sshUrl.exec(url) ?? scpLikeUrl.exec(url));
+  // The program on the server could interpret a path that starts with a dash as an option.
+  if (ssh && !/^\/?-/.test(ssh[2] ?? "")) return { kind: "ssh", url, host: ssh[1] ?? "" };
   throw setupFailed(
-    `"${url.slice(0, 200).replaceAll(/\p{Cc}/gu, " ")}" is no address of a repository that Outrider fetches.`,
-    "Use one like https://host/owner/name, ssh://git@host/owner/name or git@host:owner/name.",
+    `"${url.slice(0, 200).replaceAll(/\p{Cc}/gu, " ")}" is not a supported repository URL.`,
+    "Use a URL like https://host/owner/name, ssh://git@host/owner/name or git@host:owner/name.",
   );
 }
 
-/** The whole path is resolved before it is compared, so that a link inside an allowed folder leads nowhere else. */
+/** Resolves symlinks before the comparison, so that a symlink in an allowed folder cannot lead elsewhere. */
 function pathAddress(url: string, allowedPaths: string[]): Address {
   const path = url.replace(/^file:\/\/(?=\/)/, "");
-  const found = path.startsWith("/") && !control.test(path) ? realPath(path) : undefined;
-  const allowed = allowedPaths.flatMap((each) => realPath(each) ?? []);
+  const found = path.startsWith("/") && !controlCharacter.test(path) ? realPath(path) : undefined;
+  const allowed = allowedPaths.flatMap((allowedPath) => realPath(allowedPath) ?? []);
   if (found && allowed.some((folder) => found === folder || found.startsWith(folder.replace(/\/?$/, sep)))) {
     if (statSync(found).isDirectory()) return { kind: "file", url: `file://${found}`, host: "" };
   }
-  // The same words whether it exists or not: nobody learns from them what is on this disk.
+  // The message is the same whether the path exists or not, so that it reveals nothing about this disk.
   throw setupFailed(
-    `This worker may not read a repository at ${path.slice(0, 200).replaceAll(/\p{Cc}/gu, " ")}.`,
-    "Ask the operator to allow a folder above it for repositories, or use an https or ssh address.",
+    `This worker is not allowed to read a repository at ${path.slice(0, 200).replaceAll(/\p{Cc}/gu, " ")}.`,
+    "Ask the operator to allow one of its parent folders for repositories, or use an https or ssh URL.",
   );
 }
 
-function realPath(path: string): string | undefined {
+/** Resolves symlinks. Returns undefined if the path does not exist. */
+export function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch {

@@ -1,42 +1,42 @@
 import { posix } from "node:path";
-import { quoted } from "../quoted.ts";
+import { quote } from "../quote.ts";
 
 export interface CheckoutOptions {
-  /** Where the mirror is bound, read-only. */
-  mirrorInside: string;
+  /** The mirror's read-only mount point inside the sandbox. */
+  mirrorPath: string;
   commit: string;
-  /** As resolved. A branch is checked out as such, anything else as a commit without a branch. */
+  /** The resolved ref. A branch is checked out as a branch, anything else as a detached HEAD. */
   ref?: string;
-  /** Below /workspace. */
+  /** Relative to /workspace. */
   path: string;
-  /** What `origin` becomes. */
+  /** The URL of `origin`. */
   url: string;
 }
 
 /**
- * The bash script that makes a clone of its own out of the mirror, inside a sandbox: what a repository brings to run
- * on the way, it runs there. Packs are copied as they are, in milliseconds where git's own protocol would take seconds
- * or minutes; a pack that vanishes meanwhile, because the mirror's packs are joined, makes it take the long way.
- * The clone has the whole history, all branches as those of `origin`, and needs the mirror no more.
+ * Returns the bash script that clones the mirror. It runs inside a sandbox, so that any program that a repository makes
+ * git run is confined to it. The script copies packs as files, which takes milliseconds, whereas git's protocol would
+ * take seconds or minutes. If a pack disappears because the mirror is being repacked, the script falls back to a fetch.
+ * The clone has the full history and all branches under `origin`, and does not depend on the mirror.
  */
 export function checkoutScript(options: CheckoutOptions): string {
-  const { mirrorInside, commit, ref, url } = options;
+  const { mirrorPath, commit, ref, url } = options;
   const path = posix.join("/workspace", posix.normalize(`/${options.path}`));
   if (options.path.split("/").includes("..") || options.path.includes("\0")) {
     throw new Error(`"${options.path}" is not a path inside the workspace.`);
   }
-  if (!/^[0-9a-f]{40,64}$/.test(commit)) throw new Error(`"${commit}" is no commit.`);
+  if (!/^[0-9a-f]{40,64}$/.test(commit)) throw new Error(`"${commit}" is not a commit id.`);
   const branch = ref?.startsWith("refs/heads/") ? ref : undefined;
   const remoteBranch = branch?.replace("refs/heads/", "refs/remotes/origin/");
   return `set -euo pipefail
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0 LC_ALL=C
 export GIT_ALLOW_PROTOCOL=file GIT_NO_LAZY_FETCH=1
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_TEMPLATE_DIR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF
-mirror=${quoted(mirrorInside)} commit=${commit} path=${quoted(path)} url=${quoted(url)}
+mirror=${quote(mirrorPath)} commit=${commit} path=${quote(path)} url=${quote(url)}
 git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c safe.directory='*' -c gc.auto=0 "$@"; }
 reader='git -c safe.directory=* upload-pack'
 if [ -n "$(ls -A -- "$path" 2>/dev/null)" ]; then
-  echo "$path is not empty, so no repository can be put there." >&2
+  echo "$path is not empty. Choose an empty folder for the repository." >&2
   exit 1
 fi
 mkdir -p -- "$path"
@@ -52,7 +52,7 @@ fetch() {
 copy 2>/dev/null || fetch
 cd -- "$path"
 git remote set-url origin "$url"
-# A clone follows the branch that the mirror has as its default one. Ours follows none, and has the one branch that was asked for.
+# git clone tracks the mirror's default branch. This removes it, so that the clone has only the requested branch.
 default=$(git symbolic-ref --quiet HEAD || true)
 if [ -n "$default" ]; then
   git config --remove-section "branch.\${default#refs/heads/}" 2>/dev/null || true
@@ -63,12 +63,12 @@ default=refs/remotes/origin/\${default#refs/heads/}
 if git rev-parse --quiet --verify "$default" >/dev/null; then git symbolic-ref refs/remotes/origin/HEAD "$default"; fi
 ${
   branch && remoteBranch
-    ? `git update-ref ${quoted(remoteBranch)} "$commit"
-git update-ref ${quoted(branch)} "$commit"
-git symbolic-ref HEAD ${quoted(branch)}`
+    ? `git update-ref ${quote(remoteBranch)} "$commit"
+git update-ref ${quote(branch)} "$commit"
+git symbolic-ref HEAD ${quote(branch)}`
     : `git update-ref --no-deref HEAD "$commit"`
 }
 git -c advice.detachedHead=false -c checkout.workers=0 reset --quiet --hard
-rm -rf .git/FETCH_HEAD .git/ORIG_HEAD .git/logs # the log tells of the mirror, and of nothing that the agent did
+rm -rf .git/FETCH_HEAD .git/ORIG_HEAD .git/logs # the reflog mentions the mirror
 `;
 }

@@ -1,37 +1,45 @@
 import { spawn } from "node:child_process";
-import { Redactor } from "../redact.ts";
+import { totalmem } from "node:os";
+import { Redactor, type StreamRedactor } from "../redaction/redact.ts";
 import type { Access } from "./access.ts";
 
-/** Of what git complains, the end is kept. */
-const COMPLAINT_CHARACTERS = 16_000;
+/** Only the end of git's stderr is kept. */
+const MAX_STDERR_CHARACTERS = 16_000;
 
 export interface GitOptions {
   args: string[];
   signal: AbortSignal;
   timeoutMs: number;
-  /** Without it git reaches no repository but those it is told as folders. */
+  /** The memory that each of git's processes may use. Files that git only reads do not count. */
+  maxMemoryBytes?: number;
+  /** Without this, git can access only local repositories. */
   access?: Access;
-  /** Goes along to git, so that the lock holds as long as any of its processes lives. */
+  /** The open lock file. git inherits it, so the lock is held until all of git's processes have exited. */
   lock?: number;
   stdin?: string;
   onOutput?(data: Buffer): void;
   onProgress?(text: string): void;
-  /** Called every second; what it says ends git. */
-  watch?(): string | undefined;
+  /** Called every second. If it returns a reason, git is killed. */
+  checkEverySecond?(): string | undefined;
 }
 
 export interface GitResult {
   ok: boolean;
   stdout: string;
-  /** What git wrote besides, without secrets. */
-  complaint: string;
-  /** Why it was ended from here. */
-  ended?: string;
+  /** The end of git's stderr, without secrets. */
+  stderr: string;
+  /** Why the worker killed git, if it did. */
+  endReason?: string;
 }
 
-const OUTPUT_BYTES = 128 * 2 ** 20;
+const MAX_OUTPUT_BYTES = 128 * 2 ** 20;
+/** A few kilobytes of a hostile pack can expand to any size, which must not exhaust the host's memory. */
+const MAX_MEMORY_BYTES = Math.min(4 * 2 ** 30, Math.floor(totalmem() / 2));
 
-/** A repository's hooks, filters and settings never count here: git only moves objects, into folders that we made. */
+/** Limits the memory of git and its child processes, in KiB. An error means that a lower limit already applies. */
+const limitScript = 'ulimit -d "$0" 2> /dev/null; exec git "$@"';
+
+/** Disables hooks, filters and repository settings. git only transfers objects into the worker's own folders. */
 const settings: Record<string, string> = {
   "core.hooksPath": "/dev/null",
   "core.fsmonitor": "false",
@@ -42,10 +50,12 @@ const settings: Record<string, string> = {
   "fetch.unpackLimit": "1",
   "protocol.version": "2",
   "http.followRedirects": "initial",
-  // A server that counts its objects for minutes says little more than that it lives.
+  // A server that spends minutes counting objects sends little more than keep-alives.
   "http.lowSpeedLimit": "1",
   "http.lowSpeedTime": "180",
-  // Many an honest old repository fails this check, and nothing of a mirror is ever checked out on this host.
+  // git reads smaller files into memory as a whole.
+  "core.bigFileThreshold": "32m",
+  // Many legitimate old repositories fail this check, and mirrors are never checked out on the host.
   "transfer.fsckObjects": "false",
 };
 
@@ -61,21 +71,21 @@ const environment = {
   GIT_ALLOW_PROTOCOL: "none",
 };
 
-/** Runs git in a session of its own, with nothing of our environment. Rejects when it was aborted or never started. */
+/** Runs git in its own session with a clean environment. Rejects if it was aborted or could not start. */
 export async function git(options: GitOptions): Promise<GitResult> {
-  const { args, access, signal, timeoutMs } = options;
+  const { args, access, signal, timeoutMs, maxMemoryBytes = MAX_MEMORY_BYTES } = options;
   signal.throwIfAborted();
-  // Their places are 3 and, for the key, 4.
-  const held = [options.lock ?? "ignore", access?.keyFile ?? "ignore"] as const;
-  const child = spawn("git", args, {
-    stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe", ...held],
+  // The child has the lock as file descriptor 3 and the key as 4.
+  const inheritedFiles = [options.lock ?? "ignore", access?.keyFile ?? "ignore"] as const;
+  const child = spawn("/bin/sh", ["-c", limitScript, String(Math.floor(maxMemoryBytes / 1024)), ...args], {
+    stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe", ...inheritedFiles],
     detached: true,
     cwd: "/",
-    env: { ...environment, ...access?.env, ...asVariables({ ...settings, ...access?.settings }) },
+    env: { ...environment, ...access?.env, ...toVariables({ ...settings, ...access?.settings }) },
   });
-  let ended: string | undefined;
+  let endReason: string | undefined;
   const end = (reason: string) => {
-    ended ??= reason;
+    endReason ??= reason;
     try {
       if (child.pid) process.kill(-child.pid, "SIGKILL");
     } catch (error) {
@@ -86,20 +96,20 @@ export async function git(options: GitOptions): Promise<GitResult> {
   signal.addEventListener("abort", abort);
   const timer = setTimeout(() => end("timeout"), timeoutMs);
   const watcher = setInterval(() => {
-    const reason = options.watch?.();
+    const reason = options.checkEverySecond?.();
     if (reason) end(reason);
   }, 1_000);
-  const words = new Words(new Redactor(access?.secrets ?? []), options.onProgress);
+  const stderr = new StderrReader(new Redactor(access?.secrets ?? []), options.onProgress);
   const chunks: Buffer[] = [];
   let size = 0;
   child.stdout?.on("data", (data: Buffer) => {
     if (options.onOutput) return options.onOutput(data);
     size += data.length;
-    if (size > OUTPUT_BYTES) end("output");
+    if (size > MAX_OUTPUT_BYTES) end("output");
     else chunks.push(data);
   });
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => words.push(text));
-  child.stdin?.on("error", () => {}); // its exit code tells
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => stderr.push(text));
+  child.stdin?.on("error", () => {}); // the exit code reports the failure
   child.stdin?.end(options.stdin);
   try {
     const code = await new Promise<number | null>((resolve, reject) => {
@@ -108,11 +118,11 @@ export async function git(options: GitOptions): Promise<GitResult> {
     });
     signal.throwIfAborted();
     const result = {
-      ok: code === 0 && !ended,
-      complaint: words.end(),
+      ok: code === 0 && !endReason,
+      stderr: stderr.end(),
       stdout: String(Buffer.concat(chunks)),
     };
-    return ended ? { ...result, ended } : result;
+    return endReason ? { ...result, endReason } : result;
   } finally {
     signal.removeEventListener("abort", abort);
     clearTimeout(timer);
@@ -120,7 +130,7 @@ export async function git(options: GitOptions): Promise<GitResult> {
   }
 }
 
-function asVariables(all: Record<string, string>): Record<string, string> {
+function toVariables(all: Record<string, string>): Record<string, string> {
   const entries = Object.entries(all);
   const variables = entries.map(([name, value], index) => ({
     [`GIT_CONFIG_KEY_${index}`]: name,
@@ -129,36 +139,39 @@ function asVariables(all: Record<string, string>): Record<string, string> {
   return Object.assign({ GIT_CONFIG_COUNT: String(entries.length) }, ...variables);
 }
 
-/** What git says, line by line and without secrets. Lines of progress end with a carriage return. */
-class Words {
-  private readonly redactor: Redactor;
-  private readonly onProgress: ((text: string) => void) | undefined;
-  private open = "";
-  private kept = "";
+/**
+ * Keeps the end of git's stderr, without secrets. Progress lines end with a carriage return. A hostile server can send
+ * any number of lines, so only the last one of each chunk is reported, and only the end of a chunk is processed.
+ */
+class StderrReader {
+  readonly #redactor: StreamRedactor;
+  readonly #onProgress: ((text: string) => void) | undefined;
+  #tail = "";
 
   constructor(redactor: Redactor, onProgress?: (text: string) => void) {
-    this.redactor = redactor;
-    this.onProgress = onProgress;
+    this.#redactor = redactor.stream();
+    this.#onProgress = onProgress;
   }
 
   push(text: string): void {
-    const lines = (this.open + text).split(/[\r\n]+/);
-    this.open = (lines.pop() ?? "").slice(-COMPLAINT_CHARACTERS);
-    for (const line of lines) this.pass(line);
+    const added = this.#redactor.push(text);
+    this.#tail = (this.#tail + added).slice(-MAX_STDERR_CHARACTERS);
+    if (!this.#onProgress || !/[\r\n]/.test(added)) return;
+    const end = Math.max(this.#tail.lastIndexOf("\r"), this.#tail.lastIndexOf("\n"));
+    const last = cleanLines(this.#tail.slice(0, Math.max(0, end))).at(-1);
+    if (last) this.#onProgress(last.slice(0, 500));
   }
 
   end(): string {
-    this.pass(this.open);
-    return this.kept;
+    const text = (this.#tail + this.#redactor.end()).slice(-MAX_STDERR_CHARACTERS);
+    return cleanLines(text)
+      .map((line) => `${line}\n`)
+      .join("");
   }
+}
 
-  private pass(line: string): void {
-    const clean = this.redactor
-      .text(line)
-      .replaceAll(/\p{Cc}/gu, " ")
-      .trim();
-    if (clean === "") return;
-    this.kept = `${this.kept}${clean}\n`.slice(-COMPLAINT_CHARACTERS);
-    this.onProgress?.(clean.slice(0, 500));
-  }
+/** Replaces control characters and removes empty lines. */
+function cleanLines(text: string): string[] {
+  const lines = text.split(/[\r\n]+/).map((line) => line.replaceAll(/\p{Cc}/gu, " ").trim());
+  return lines.filter((line) => line !== "");
 }

@@ -1,51 +1,43 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { closeSync, futimesSync, openSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { tryLock as tryLockFile } from "fs-native-extensions";
+
+const POLL_MS = 50;
 
 /**
- * A lock of the kernel on a file, between the tasks of this process and with other processes. It belongs to the open
- * file, which git inherits: whoever dies gives it up, and a git that outlives its worker is waited for. The file's
- * time says when it was last taken.
+ * An exclusive kernel lock on a file. It excludes other tasks in this process as well as other processes. The lock
+ * belongs to the open file, which git inherits. If a process dies, its lock is released, but a git process that
+ * outlives its worker still holds the lock. The file's modification time records the last use.
  */
 export interface Lock extends Disposable {
   file: number;
 }
 
-export async function takeLock(path: string, signal: AbortSignal): Promise<Lock> {
-  const lock = await flock(path, [], signal);
-  if (!lock) throw new Error(`There is no lock to be had on ${path}.`);
-  return lock;
+/** Waits for the lock. It polls, because a blocking call would occupy one of the few threads of Node's thread pool. */
+export async function acquireLock(path: string, signal: AbortSignal): Promise<Lock> {
+  for (;;) {
+    signal.throwIfAborted();
+    const lock = tryLock(path);
+    if (lock) return lock;
+    await pause(POLL_MS, undefined, { signal });
+  }
 }
 
-/** Undefined where another has it. */
-export function tryLock(path: string, signal: AbortSignal): Promise<Lock | undefined> {
-  return flock(path, ["-n"], signal);
-}
-
-export function noteUse({ file }: Lock): void {
-  const now = new Date();
-  futimesSync(file, now, now);
-}
-
-async function flock(path: string, options: string[], signal: AbortSignal): Promise<Lock | undefined> {
+/** Returns undefined if another task or process is holding the lock. */
+export function tryLock(path: string): Lock | undefined {
   const file = openSync(path, "a", 0o600);
   const lock: Lock = { file, [Symbol.dispose]: () => closeSync(file) };
   try {
-    // Node has no call for this. The lock stays with our open file when this program ends.
-    const program = spawn("flock", ["-x", ...options, "3"], {
-      stdio: ["ignore", "ignore", "ignore", file],
-      env: { PATH: "/usr/bin:/bin" },
-      cwd: "/",
-      signal,
-      killSignal: "SIGKILL",
-    });
-    const [code] = await once(program, "exit");
-    signal.throwIfAborted();
-    if (code === 0) return lock;
+    if (tryLockFile(file)) return lock;
   } catch (error) {
     lock[Symbol.dispose]();
     throw error;
   }
   lock[Symbol.dispose]();
   return undefined;
+}
+
+export function recordUse({ file }: Lock): void {
+  const now = new Date();
+  futimesSync(file, now, now);
 }

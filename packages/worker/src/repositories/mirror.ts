@@ -1,24 +1,41 @@
+/**
+ * A mirror: a bare repository in the worker's cache with the branches and tags of a remote repository. Checkouts copy
+ * from it, so that a repository is downloaded once per worker and updates transfer only what is missing.
+ *
+ * Layout: `refs/heads/*` and `refs/tags/*` match the remote's as of the last fetch. Every resolved commit has a ref
+ * `refs/outrider/keep/DAY/COMMIT`. It protects the commit from garbage collection for several days, because a build may
+ * still need it after its branch has moved.
+ *
+ * Invariants:
+ * - Every method runs under the mirror's lock (lock.ts). git inherits the lock, so a git process that outlives its
+ *   worker still excludes others.
+ * - The repository is consistent at every moment: git writes objects before refs, and a new mirror is created in the
+ *   scratch folder and then renamed.
+ * - The remote's hooks, filters and settings never take effect, and nothing is checked out on the host (git.ts).
+ * - A mirror is only a cache. Damage raises a BrokenMirrorError; the caller removes the mirror and fetches it again.
+ */
 import { randomUUID } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { removeFolder } from "../sandboxes/folders.ts";
+import { removeFolder } from "../sandboxes/local/files/folders.ts";
 import type { Access } from "./access.ts";
 import type { Address } from "./address.ts";
-import { explainGit } from "./complaint.ts";
 import { type GitOptions, type GitResult, git } from "./git.ts";
-import type { Listing } from "./listing.ts";
+import { explainGitError } from "./git-error.ts";
 import type { Lock } from "./lock.ts";
+import type { RefListing } from "./ref-listing.ts";
+import { uploadPackArgs } from "./upload-pack.ts";
 
-const LOCAL_MS = 10 * 60_000;
-const MANY_PACKS = 20;
+const LOCAL_TIMEOUT_MS = 10 * 60_000;
+const MAX_PACKS = 20;
 const DAY_MS = 24 * 3_600_000;
-const keepRefs = "refs/outrider/keep";
+const keepRefPrefix = "refs/outrider/keep";
 
-/** What git says of its own objects, not of those at the other end. */
-const broken =
+/** Matches git errors about objects in the mirror rather than in the remote. */
+const corruption =
   /bad object|is corrupt|is empty$|unable to read|cannot be accessed|missing (?:blob|tree|commit)|bad tree/im;
 
-/** What is on the disk is not what was written there; it can be fetched again. */
+/** Thrown when the mirror is damaged. The caller can remove it and fetch it again. */
 export class BrokenMirrorError extends Error {
   override name = "BrokenMirrorError";
 }
@@ -26,7 +43,12 @@ export class BrokenMirrorError extends Error {
 export interface Limits {
   fetchMs: number;
   maxBytes: number;
+  /** The maximum number of branches and tags. Each is a file in the mirror. */
+  maxRefs: number;
+  maxMemoryBytes?: number;
 }
+
+type RunOptions = Pick<GitOptions, "stdin" | "onOutput" | "checkEverySecond">;
 
 export interface MirrorOptions {
   folder: string;
@@ -35,173 +57,171 @@ export interface MirrorOptions {
   signal: AbortSignal;
 }
 
-/**
- * A bare repository of ours with the branches and tags of another. Objects come first and refs after, so that it is
- * whole at every moment, whatever kills git. All that is done here is done under the mirror's lock.
- */
 export class Mirror {
   readonly folder: string;
-  private readonly options: MirrorOptions;
+  readonly #options: MirrorOptions;
 
   private constructor(options: MirrorOptions) {
     this.folder = options.folder;
-    this.options = options;
+    this.#options = options;
   }
 
-  /** Takes up a mirror, which is made where there is none: beside its place first, so that no half of one stands there. */
+  /** Opens a mirror. Creates it if it does not exist. */
   static async open(options: MirrorOptions & { objectFormat: string }): Promise<Mirror> {
     const mirror = new Mirror(options);
     if (existsSync(options.folder)) {
       removeLeftovers(options.folder);
       return mirror;
     }
-    const beside = join(options.scratch, randomUUID());
-    // The mode for all: sandboxes read mirrors under another uid, and who gets as far is decided above the mirror.
+    const draft = join(options.scratch, randomUUID());
+    // Readable by everyone, because sandboxes read mirrors under another uid. The parent folder restricts access.
     const init = ["init", "--quiet", "--bare", "--template=", "--shared=0644"];
     await mirror.run(
-      [...init, `--object-format=${options.objectFormat}`, "--initial-branch=main", beside],
+      [...init, `--object-format=${options.objectFormat}`, "--initial-branch=main", draft],
       {},
       [],
     );
-    renameSync(beside, options.folder);
+    renameSync(draft, options.folder);
     return mirror;
   }
 
-  static existing(options: MirrorOptions): Mirror {
+  static openExisting(options: MirrorOptions): Mirror {
     return new Mirror(options);
   }
 
-  /** Whether branches and tags are those of the listing. */
-  async isCurrent({ refs }: Listing): Promise<boolean> {
+  /** Returns whether the mirror's branches and tags match the listing. */
+  async isCurrent({ refs }: RefListing): Promise<boolean> {
     const format = "--format=%(objectname)\t%(refname)";
     const lines = (await this.run(["for-each-ref", format, "refs/heads", "refs/tags"])).split("\n");
-    const own = lines.filter((line) => line !== "").sort();
-    const theirs = [...refs].filter(([name]) => /^refs\/(?:heads|tags)\//.test(name));
-    return (
-      own.join("\n") ===
-      theirs
-        .map(([name, object]) => `${object}\t${name}`)
-        .sort()
-        .join("\n")
-    );
+    const localRefs = lines.filter((line) => line !== "").sort();
+    const remoteRefs = [...refs]
+      .filter(([name]) => /^refs\/(?:heads|tags)\//.test(name))
+      .map(([name, object]) => `${object}\t${name}`)
+      .sort();
+    return localRefs.join("\n") === remoteRefs.join("\n");
   }
 
-  /** Brings branches and tags to where they are now, and what is named besides. Only what is missing travels. */
+  /** Updates all branches and tags, or fetches only `extra`. */
   async fetch(options: {
     address: Address;
     access: Access;
+    allowedPaths: string[];
     limits: Limits;
-    /** One thing besides: a ref elsewhere than among branches and tags, or a commit that none of them reaches. */
-    also?: { source: string; commit: string } | undefined;
+    /** A ref other than a branch or tag, or a commit that no branch or tag contains. */
+    extra?: { source: string; commit: string } | undefined;
     onProgress?: ((text: string) => void) | undefined;
   }): Promise<void> {
-    const { address, limits, also } = options;
-    const { lock, signal } = this.options;
+    const { address, limits, extra } = options;
+    const { lock, signal } = this.#options;
     const flags = ["--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--progress"];
-    const all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
-    const names = also ? [`+${also.source}:${keepRef(also.commit)}`] : all;
-    if (!also) flags.push("--prune");
+    const allRefs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
+    const refspecs = extra ? [`+${extra.source}:${keepRef(extra.commit)}`] : allRefs;
+    if (!extra) flags.push("--prune");
     const result = await git({
       args: [
         "--git-dir",
         this.folder,
         "fetch",
         ...flags,
-        ...uploadPack(address),
+        ...uploadPackArgs(address, options.allowedPaths),
         "--",
         address.url,
-        ...names,
+        ...refspecs,
       ],
       access: options.access,
       lock: lock.file,
       signal,
       timeoutMs: limits.fetchMs,
-      watch: () => (packBytes(this.folder) > limits.maxBytes ? "size" : undefined),
+      ...(limits.maxMemoryBytes ? { maxMemoryBytes: limits.maxMemoryBytes } : {}),
+      checkEverySecond: () => (packBytes(this.folder) > limits.maxBytes ? "size" : undefined),
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
     });
     removeLeftovers(this.folder);
-    if (broken.test(result.complaint)) throw failed("A mirror cannot be fetched", result);
-    if (!result.ok) throw explainGit(address, result);
-    await this.joinPacks();
+    if (corruption.test(result.stderr)) {
+      // The damage may be in the mirror or in what the remote sent.
+      const cause = result.ok ? undefined : explainGitError(address, result);
+      throw mirrorError("Failed to fetch into a mirror", result, cause);
+    }
+    if (!result.ok) throw explainGitError(address, result);
+    await this.#repackIfNeeded();
   }
 
-  /** The commits that may be meant, as far as the mirror has all that belongs to them. */
-  async find(beginning: string): Promise<string[]> {
-    const all = await this.run(["rev-parse", `--disambiguate=${beginning}`]);
-    const types = await this.run(["cat-file", "--batch-check=%(objecttype) %(objectname)"], { stdin: all });
+  /** Returns the complete commits whose id starts with the prefix. */
+  async findCommits(prefix: string): Promise<string[]> {
+    const objects = await this.run(["rev-parse", `--disambiguate=${prefix}`]);
+    const types = await this.run(["cat-file", "--batch-check=%(objecttype) %(objectname)"], {
+      stdin: objects,
+    });
     const commits = types
       .split("\n")
       .flatMap((line) => /^commit (.+)$/.exec(line)?.[1] ?? [])
       .slice(0, 5);
-    const whole = await Promise.all(commits.map((commit) => this.isWhole(commit)));
-    return commits.filter((_, index) => whole[index]);
+    const complete = await Promise.all(commits.map((commit) => this.#isComplete(commit)));
+    return commits.filter((_, index) => complete[index]);
   }
 
-  async has(commit: string): Promise<boolean> {
-    const { stdout } = await this.tryRun(["cat-file", "-t", commit]);
+  async hasCommit(commit: string): Promise<boolean> {
+    const { stdout } = await this.#tryRun(["cat-file", "-t", commit]);
     return stdout.trim() === "commit";
   }
 
-  /** Out of its place in one step. */
+  /** Removes the mirror. Renames it first, which takes it out of use atomically. */
   async remove(): Promise<void> {
-    const beside = join(this.options.scratch, randomUUID());
-    renameSync(this.folder, beside);
-    await removeFolder(beside);
+    const removed = join(this.#options.scratch, randomUUID());
+    renameSync(this.folder, removed);
+    await removeFolder(removed);
   }
 
-  /** What was resolved stays for some days, even if its branch moves on or goes: a build may still stand on it. */
+  /** Protects a commit from garbage collection for several days, and sets the default branch. */
   async keep(commit: string, head: string | undefined): Promise<void> {
     await this.run(["update-ref", keepRef(commit), commit]);
-    if (head) await this.tryRun(["symbolic-ref", "HEAD", head]); // its name may be one that our git does not take
+    if (head) await this.#tryRun(["symbolic-ref", "HEAD", head]); // the installed git may reject the branch's name
   }
 
-  /** Forgets what was last resolved so many days ago, and drops the objects that nothing else holds. */
+  /** Ends the protection of commits that were last resolved more than `days` days ago, and collects garbage. */
   async expire(days: number): Promise<void> {
     const before = dayOf(Date.now() - days * DAY_MS);
-    const names = (await this.run(["for-each-ref", "--format=%(refname)", keepRefs])).split("\n");
-    const old = names.filter((name) => name !== "" && (name.split("/")[3] ?? "") < before);
-    if (old.length === 0) return;
-    await this.run(["update-ref", "--stdin"], { stdin: old.map((name) => `delete ${name}\n`).join("") });
+    const names = (await this.run(["for-each-ref", "--format=%(refname)", keepRefPrefix])).split("\n");
+    const expired = names.filter((name) => name !== "" && (name.split("/")[3] ?? "") < before);
+    if (expired.length === 0) return;
+    await this.run(["update-ref", "--stdin"], { stdin: expired.map((name) => `delete ${name}\n`).join("") });
     await this.run(["gc", "--quiet", "--prune=now"]);
   }
 
   async run(
     args: string[],
-    options: Pick<GitOptions, "stdin" | "onOutput"> = {},
-    place = ["--git-dir", this.folder],
+    options: RunOptions = {},
+    gitDirArgs = ["--git-dir", this.folder],
   ): Promise<string> {
-    const result = await this.tryRun(args, options, place);
-    if (!result.ok) throw failed(`git ${args[0]} failed in a mirror`, result);
+    const result = await this.#tryRun(args, options, gitDirArgs);
+    if (!result.ok) throw mirrorError(`git ${args[0]} failed in a mirror`, result);
     return result.stdout;
   }
 
-  private tryRun(
-    args: string[],
-    options: Pick<GitOptions, "stdin" | "onOutput"> = {},
-    place = ["--git-dir", this.folder],
-  ) {
-    const { lock, signal } = this.options;
-    return git({ args: [...place, ...args], lock: lock.file, signal, timeoutMs: LOCAL_MS, ...options });
+  #tryRun(args: string[], options: RunOptions = {}, gitDirArgs = ["--git-dir", this.folder]) {
+    const { lock, signal } = this.#options;
+    return git({
+      args: [...gitDirArgs, ...args],
+      lock: lock.file,
+      signal,
+      timeoutMs: LOCAL_TIMEOUT_MS,
+      ...options,
+    });
   }
 
-  /** A fetch that was broken off can leave objects without those they need. */
-  private async isWhole(commit: string): Promise<boolean> {
-    return (await this.tryRun(["rev-list", "--objects", "--quiet", commit, "--not", "--all"])).ok;
+  /** Returns whether the mirror has every object that a commit refers to. An interrupted fetch can leave some out. */
+  async #isComplete(commit: string): Promise<boolean> {
+    return (await this.#tryRun(["rev-list", "--objects", "--quiet", commit, "--not", "--all"])).ok;
   }
 
-  /** Each fetch adds a pack, and many of them are slow to read. This one never drops an object. */
-  private async joinPacks(): Promise<void> {
+  /**
+   * Merges packs if there are many: each fetch adds one, and reading many packs is slow. This repack never drops an
+   * object.
+   */
+  async #repackIfNeeded(): Promise<void> {
     const packs = readdirSync(join(this.folder, "objects/pack")).filter((name) => name.endsWith(".pack"));
-    if (packs.length > MANY_PACKS) await this.run(["repack", "-d", "-q", "--geometric=2"]);
+    if (packs.length > MAX_PACKS) await this.run(["repack", "-d", "-q", "--geometric=2"]);
   }
-}
-
-/**
- * A repository on this disk may belong to someone else, and git then refuses it unless told so, which has to be told
- * to the program that reads it. The operator has allowed its folder.
- */
-export function uploadPack({ kind }: Address): string[] {
-  return kind === "file" ? ["--upload-pack=git -c safe.directory=* upload-pack"] : [];
 }
 
 export function packBytes(folder: string): number {
@@ -213,7 +233,10 @@ export function packBytes(folder: string): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Whoever has the lock knows that no other git is at work here, so these are of one that was killed. */
+/**
+ * Removes the temporary files of a killed git process. The caller holds the lock, so no other git process is using the
+ * mirror.
+ */
 function removeLeftovers(folder: string): void {
   const packs = join(folder, "objects/pack");
   for (const name of readdirSync(packs)) if (name.startsWith("tmp_")) rmSync(join(packs, name));
@@ -224,13 +247,14 @@ function removeLeftovers(folder: string): void {
   for (const name of locks) rmSync(join(folder, name), { force: true });
 }
 
-function failed(what: string, { ended, complaint }: GitResult): Error {
-  const message = `${what}: ${(ended ?? complaint).slice(0, 1_000)}`;
-  return ended || /no space left/i.test(complaint) ? new Error(message) : new BrokenMirrorError(message);
+function mirrorError(problem: string, { endReason, stderr }: GitResult, cause?: Error): Error {
+  const message = `${problem}: ${(endReason ?? stderr).slice(0, 1_000)}`;
+  if (endReason || /no space left|out of memory/i.test(stderr)) return new Error(message, { cause });
+  return new BrokenMirrorError(message, { cause });
 }
 
 function keepRef(commit: string): string {
-  return `${keepRefs}/${dayOf(Date.now())}/${commit}`;
+  return `${keepRefPrefix}/${dayOf(Date.now())}/${commit}`;
 }
 
 function dayOf(time: number): string {

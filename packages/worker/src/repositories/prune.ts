@@ -1,15 +1,15 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { removeFolder } from "../sandboxes/folders.ts";
-import type { Log } from "../sandboxes/sandbox.ts";
-import type { Folders } from "./folders.ts";
+import type { Log } from "../log.ts";
+import { removeFolder } from "../sandboxes/local/files/folders.ts";
+import type { CacheFolders } from "./cache-folders.ts";
 import { tryLock } from "./lock.ts";
 import { Mirror, packBytes } from "./mirror.ts";
 
-const ABANDONED_MS = 24 * 3_600_000;
+const ABANDONED_AFTER_MS = 24 * 3_600_000;
 
 interface PruneOptions {
-  folders: Folders;
+  folders: CacheFolders;
   log: Log;
   keep: string[];
   maxBytes: number;
@@ -17,43 +17,45 @@ interface PruneOptions {
   signal?: AbortSignal;
 }
 
-/** Answers the mirrors that are gone. */
+/**
+ * Expires old commits, then removes the least recently used mirrors until the rest fit. Returns the removed mirrors.
+ */
 export async function prune(options: PruneOptions): Promise<string[]> {
   const { folders, log, maxBytes } = options;
   await removeAbandoned(folders.scratch);
-  const mirrors = list(options);
-  for (const { folder, lockFile, isKept } of mirrors) {
-    if (isKept) continue;
+  const mirrors = listMirrors(options);
+  for (const { folder, lockFile, mustKeep } of mirrors) {
+    if (mustKeep) continue;
     await expire({ ...options, folder, lockFile }).catch((error) =>
-      log.warn({ folder, error }, "cannot tidy up a mirror"),
+      log.warn({ folder, error }, "failed to expire commits in mirror"),
     );
   }
-  const gone: string[] = [];
+  const removed: string[] = [];
   let total = mirrors.reduce((sum, { folder }) => sum + packBytes(folder), 0);
-  for (const { folder, lockFile, isKept } of mirrors) {
+  for (const { folder, lockFile, mustKeep } of mirrors) {
     if (total <= maxBytes) break;
     const size = packBytes(folder);
-    if (isKept || !(await remove({ ...options, folder, lockFile }))) continue;
+    if (mustKeep || !(await remove({ ...options, folder, lockFile }))) continue;
     total -= size;
-    gone.push(folder);
+    removed.push(folder);
   }
-  return gone;
+  return removed;
 }
 
-export function bytesOf(mirrors: string): number {
+export function mirrorBytes(mirrors: string): number {
   return readdirSync(mirrors).reduce((sum, name) => sum + packBytes(join(mirrors, name)), 0);
 }
 
-/** The one that was not used for longest comes first. */
-function list({ folders, keep }: PruneOptions) {
+/** Returns the mirrors, least recently used first. */
+function listMirrors({ folders, keep }: PruneOptions) {
   const names = readdirSync(folders.mirrors).map((entry) => entry.replace(/\.git$/, ""));
   const mirrors = names.map((name) => {
     const folder = join(folders.mirrors, `${name}.git`);
     const lockFile = join(folders.locks, name);
-    const used = statSync(lockFile, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    return { folder, lockFile, used, isKept: keep.includes(folder) };
+    const usedAt = statSync(lockFile, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    return { folder, lockFile, usedAt, mustKeep: keep.includes(folder) };
   });
-  return mirrors.sort((a, b) => a.used - b.used);
+  return mirrors.sort((a, b) => a.usedAt - b.usedAt);
 }
 
 type Target = PruneOptions & { folder: string; lockFile: string };
@@ -65,22 +67,22 @@ async function expire({
   keepDays,
   signal = new AbortController().signal,
 }: Target) {
-  using lock = await tryLock(lockFile, signal);
+  using lock = tryLock(lockFile);
   if (!lock || !existsSync(folder)) return;
-  await Mirror.existing({ folder, scratch: folders.scratch, lock, signal }).expire(keepDays);
+  await Mirror.openExisting({ folder, scratch: folders.scratch, lock, signal }).expire(keepDays);
 }
 
-/** A mirror that someone works on stays. */
+/** Removes a mirror. Returns false if it is in use. */
 async function remove({ folder, lockFile, folders, signal = new AbortController().signal }: Target) {
-  using lock = await tryLock(lockFile, signal);
+  using lock = tryLock(lockFile);
   if (!lock) return false;
-  await Mirror.existing({ folder, scratch: folders.scratch, lock, signal }).remove();
+  await Mirror.openExisting({ folder, scratch: folders.scratch, lock, signal }).remove();
   return true;
 }
 
 async function removeAbandoned(scratch: string): Promise<void> {
   for (const path of readdirSync(scratch).map((name) => join(scratch, name))) {
     const changed = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-    if (Date.now() - changed > ABANDONED_MS) await removeFolder(path);
+    if (Date.now() - changed > ABANDONED_AFTER_MS) await removeFolder(path);
   }
 }

@@ -1,83 +1,107 @@
+/**
+ * Resolves environments' repositories to commits and stores them as bare mirrors on this host.
+ *
+ * `resolve` does, in this order:
+ * 1. Check the URL against the worker's rules (address.ts) and open access with the credential (access.ts).
+ * 2. List the remote's refs with the credential, every time. A mirror therefore never gives access to a caller whose
+ *    credential the remote rejects.
+ * 3. Determine what `ref` refers to: branch, tag or commit (ref-listing.ts).
+ * 4. Under the mirror's lock, fetch if the mirror's refs differ from the listing, then find the commit. Concurrent
+ *    callers wait for the lock and then find that the first one has fetched for all.
+ * 5. Protect the commit from garbage collection and return the mirror's folder for a read-only mount.
+ *
+ * Steps 2 to 4 are repeated if the branch moved between listing and fetch, or if the mirror was damaged and removed.
+ *
+ * Invariants:
+ * - A mirror is shared only by callers with the same credential or the same `sharedBy` name.
+ * - Secrets are passed to git through its environment or an open file, never as arguments, and are removed from its
+ *   output.
+ * - Errors for users are RepositoryErrors with a remedy.
+ */
 import { existsSync } from "node:fs";
-import type { Log } from "../sandboxes/sandbox.ts";
+import type { Log } from "../log.ts";
 import { type Access, openAccess } from "./access.ts";
 import { type Address, parseAddress } from "./address.ts";
-import { explainGit } from "./complaint.ts";
-import { setupFailed } from "./error.ts";
-import { type Folders, makeFolders, mirrorPlace, type Place } from "./folders.ts";
+import { type CacheFolders, type MirrorPaths, makeCacheFolders, mirrorPaths } from "./cache-folders.ts";
 import { git } from "./git.ts";
-import { choose, type Listing, readListing, unknownRef, type Wanted } from "./listing.ts";
-import { noteUse, takeLock, tryLock } from "./lock.ts";
-import { BrokenMirrorError, type Limits, Mirror, uploadPack } from "./mirror.ts";
-import { noticesOf } from "./notices.ts";
-import { bytesOf, prune } from "./prune.ts";
+import { explainGitError } from "./git-error.ts";
+import { acquireLock, recordUse, tryLock } from "./lock.ts";
+import { BrokenMirrorError, type Limits, Mirror } from "./mirror.ts";
+import { checkoutNotices } from "./notices.ts";
+import { mirrorBytes, prune } from "./prune.ts";
+import { type RefListing, RefListingParser, type Selection, selectRef, unknownRef } from "./ref-listing.ts";
+import { RepositoryError, setupFailed } from "./repository-error.ts";
+import { uploadPackArgs } from "./upload-pack.ts";
 
-const TRIES = 3;
+const MAX_ATTEMPTS = 3;
+const LIST_MEMORY_BYTES = 2 ** 30;
 
 export interface Repository {
-  /** https, ssh, or a path that the operator allows. */
+  /** An https or ssh URL, or a path that the operator allows. */
   url: string;
-  /** A branch, a tag, a commit or its beginning, or a full name like refs/pull/7/head. Default: the default branch. */
+  /** A branch, tag, full or abbreviated commit id, or full name like refs/pull/7/head. Default: the default branch. */
   ref?: string;
-  /** The value of a secret: `user:token`, a token alone, or for ssh a private key. */
+  /** The value of a secret: `user:token`, a token, or a private key for ssh. */
   credential?: string;
   /**
-   * Whose the credential is. A mirror is shared by all who name the same; without a name, by those with the same
-   * credential. Otherwise one could see in it what only another's credential opens.
+   * The name of the credential's owner. Callers with the same name share a mirror. Without a name, only callers with
+   * the same credential share one, so that no caller sees refs that only another credential can read.
    */
   sharedBy?: string;
 }
 
 export interface Resolved {
   commit: string;
-  /** The full name it was found by: a branch is checked out as one. */
+  /** The full name of the ref. A branch is checked out as a branch. */
   ref?: string;
-  /** The folder of a bare repository that has the commit; to be bound read-only. */
+  /** The folder of a bare repository that contains the commit. Mount it read-only. */
   mirror: string;
-  /** What a checkout will lack, in sentences. */
+  /** Sentences that say what a checkout will not contain. */
   notices: string[];
 }
 
 export interface Repositories {
-  /** Asks the repository, fetches what is missing, rejects with a RepositoryError. The credential is tried each time. */
+  /** Resolves a repository to a commit and fetches what is missing. Rejects with a RepositoryError. */
   resolve(
     repository: Repository,
     options: { signal: AbortSignal; onProgress?: (text: string) => void },
   ): Promise<Resolved>;
   /**
-   * The folder of the mirror, where it is here and has the commit. Nobody is asked and no credential tried, so this is
-   * for a commit that the run has had from the repository before.
+   * Returns the mirror's folder if it exists and contains the commit. This does not contact the remote or check the
+   * credential, so use it only for a commit that the run has already resolved.
    */
   find(repository: Repository, commit: string, options: { signal: AbortSignal }): Promise<string | undefined>;
-  /** Removes what was not used for longest until the rest fits, never a mirror in use or to be kept. */
+  /**
+   * Removes the least recently used mirrors until the rest fit, except mirrors in use or in `keep`. Returns the removed
+   * mirrors.
+   */
   prune(options: { keep: string[]; maxBytes: number; signal?: AbortSignal }): Promise<string[]>;
-  /** What all mirrors take of the disk. */
+  /** Returns the disk usage of all mirrors. */
   bytes(): number;
 }
 
 export interface RepositoriesOptions {
-  /** Ours alone; other workers on this host may share it. */
+  /** The cache folder. Several workers on one host may share it. */
   folder: string;
   allowedPaths: string[];
   log: Log;
-  /** The group of the sandboxes, where they do not run as the worker's own user: it may read mirrors. */
-  readers?: number;
-  /** All of git's traffic goes through it: `http://user:secret@host:port`. */
+  /** The sandboxes' group id, if they do not run as the worker's user. The group may read mirrors. */
+  readerGroup?: number;
+  /** The proxy for all of git's traffic: `http://user:secret@host:port`. */
   proxyUrl?: string;
-  /** How ssh gets through that proxy. Without it, a worker with a proxy fetches nothing by ssh. */
+  /** The ProxyCommand that routes ssh through the proxy. Without it, a worker with a proxy rejects ssh URLs. */
   sshProxyCommand?: string;
-  /** The operator's list of host keys. Without it, the key that a host shows first is remembered. */
+  /** The operator's known_hosts file. Without it, each host's first key is trusted and stored. */
   knownHosts?: string;
   insecureHosts?: string[];
   limits?: Partial<Limits & { listMs: number; keepDays: number }>;
 }
 
-/** Repositories for environments, as bare mirrors on this host. Hooks, filters and settings of theirs never run here. */
 export function openRepositories(options: RepositoriesOptions): Repositories {
-  const { log } = options;
-  const folders = makeFolders(options.folder, options.readers);
+  const { log, allowedPaths } = options;
+  const folders = makeCacheFolders(options.folder, options.readerGroup);
   const limits = {
-    ...{ listMs: 2 * 60_000, fetchMs: 30 * 60_000, maxBytes: 20 * 2 ** 30, keepDays: 30 },
+    ...{ listMs: 2 * 60_000, fetchMs: 30 * 60_000, maxBytes: 20 * 2 ** 30, maxRefs: 250_000, keepDays: 30 },
     ...options.limits,
   };
   return {
@@ -85,128 +109,166 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
       const address = addressOf(repository, options);
       const { credential } = repository;
       using access = openAccess({ ...options, address, credential, seenHosts: folders.seenHosts });
-      for (let tries = 1; ; tries++) {
-        const listing = await list({ address, access, signal, timeoutMs: limits.listMs });
-        const wanted = choose(listing, repository.ref, address.url);
-        const place = mirrorPlace(folders, { ...repository, url: address.url, format: formatOf(listing) });
-        const task = { address, access, listing, wanted, place, folders, limits, log, signal, onProgress };
-        const resolved = await update(task);
+      for (let attempt = 1; ; attempt++) {
+        const listing = await listRefs({ address, access, allowedPaths, signal, limits });
+        const selection = selectRef(listing, repository.ref, address.url);
+        const paths = mirrorPaths(folders, { ...repository, url: address.url, format: formatOf(listing) });
+        const task = {
+          ...{ address, access, allowedPaths, listing, selection, paths, folders, limits, log, signal },
+          onProgress,
+        };
+        const resolved = await updateMirror(task);
         if (resolved) return resolved;
-        // Between listing and fetch the branch went elsewhere, or the mirror was broken.
-        if (tries === TRIES) throw unknownRef(listing, repository.ref ?? "HEAD", address.url);
+        // The branch moved between listing and fetch, or the mirror was damaged.
+        if (attempt === MAX_ATTEMPTS) throw unknownRef(listing, repository.ref ?? "HEAD", address.url);
       }
     },
     async find(repository, commit, { signal }) {
       const { url } = addressOf(repository, options);
-      const place = mirrorPlace(folders, { ...repository, url, format: formatOfId(commit) });
-      if (!existsSync(place.folder)) return undefined;
-      using lock = await takeLock(place.lockFile, signal);
-      noteUse(lock);
-      const mirror = Mirror.existing({ ...place, scratch: folders.scratch, lock, signal });
-      if (!existsSync(place.folder) || !(await mirror.has(commit))) return undefined;
+      const paths = mirrorPaths(folders, { ...repository, url, format: formatOfId(commit) });
+      if (!existsSync(paths.folder)) return undefined;
+      using lock = await acquireLock(paths.lockFile, signal);
+      recordUse(lock);
+      const mirror = Mirror.openExisting({ ...paths, scratch: folders.scratch, lock, signal });
+      if (!existsSync(paths.folder) || !(await mirror.hasCommit(commit))) return undefined;
       await mirror.keep(commit, undefined);
-      return place.folder;
+      return paths.folder;
     },
     prune: (request) => prune({ ...request, folders, log, keepDays: limits.keepDays }),
-    bytes: () => bytesOf(folders.mirrors),
+    bytes: () => mirrorBytes(folders.mirrors),
   };
 }
 
-interface Task {
+interface ResolveTask {
   address: Address;
   access: Access;
-  listing: Listing;
-  wanted: Wanted;
-  place: Place;
-  folders: Folders;
+  allowedPaths: string[];
+  listing: RefListing;
+  selection: Selection;
+  paths: MirrorPaths;
+  folders: CacheFolders;
   limits: Limits;
   log: Log;
   signal: AbortSignal;
   onProgress: ((text: string) => void) | undefined;
 }
 
-/** Who comes second waits at the lock, and then finds that the first has fetched for both. */
-async function update(task: Task): Promise<Resolved | undefined> {
-  const { place, folders, log, signal, onProgress } = task;
-  using lock = await lockOf(place, signal, onProgress);
-  noteUse(lock);
+/**
+ * Updates the mirror and resolves the commit in it. Returns undefined if the mirror was damaged or the commit is no
+ * longer there, so that the caller retries.
+ */
+async function updateMirror(task: ResolveTask): Promise<Resolved | undefined> {
+  const { paths, folders, log, signal, onProgress } = task;
+  using lock = await lockMirror(paths, signal, onProgress);
+  recordUse(lock);
   const { scratch } = folders;
-  const mirror = await Mirror.open({ ...place, scratch, lock, signal });
+  const isNew = !existsSync(paths.folder);
+  const mirror = await Mirror.open({ ...paths, scratch, lock, signal });
   try {
-    return await answer(mirror, task);
+    return await resolveInMirror(mirror, task);
   } catch (error) {
     if (!(error instanceof BrokenMirrorError)) throw error;
-    log.warn({ mirror: place.folder, error: error.message }, "a mirror is broken and will be fetched anew");
+    log.warn({ mirror: paths.folder, error: error.message }, "removed damaged mirror");
     await mirror.remove();
+    // A mirror that was empty before this fetch has the remote's damage, which another fetch would repeat.
+    if (isNew) throw damagedRemote(task.address, error);
     return undefined;
   }
 }
 
-async function answer(mirror: Mirror, task: Task): Promise<Resolved | undefined> {
-  const { address, listing, wanted } = task;
+function damagedRemote({ url }: Address, error: BrokenMirrorError): RepositoryError {
+  if (error.cause instanceof RepositoryError) return error.cause;
+  return setupFailed(
+    `The repository ${url} cannot be read: ${error.message.slice(0, 500)}`,
+    "Check the repository with `git fsck --full`, repair it, and push it again.",
+  );
+}
+
+async function resolveInMirror(mirror: Mirror, task: ResolveTask): Promise<Resolved | undefined> {
+  const { address, listing, selection } = task;
   if (!(await mirror.isCurrent(listing))) await mirror.fetch(task);
   const commit =
-    "commit" in wanted ? await bring(mirror, task, wanted) : await search(mirror, task, wanted.beginning);
+    "commit" in selection
+      ? await ensureCommit(mirror, task, selection)
+      : await findByPrefix(mirror, task, selection.commitPrefix);
   if (!commit) return undefined;
   await mirror.keep(commit, listing.head);
-  const notices = await noticesOf((args, options) => mirror.run(args, options), commit, address.url);
-  const ref = "commit" in wanted && wanted.ref ? { ref: wanted.ref } : {};
+  const notices = await checkoutNotices((args, options) => mirror.run(args, options), commit, address.url);
+  const ref = "commit" in selection && selection.ref ? { ref: selection.ref } : {};
   return { commit, ...ref, mirror: mirror.folder, notices };
 }
 
-async function lockOf(place: Place, signal: AbortSignal, onProgress: Task["onProgress"]) {
-  const free = await tryLock(place.lockFile, signal);
-  if (free) return free;
+async function lockMirror(paths: MirrorPaths, signal: AbortSignal, onProgress: ResolveTask["onProgress"]) {
+  const lock = tryLock(paths.lockFile);
+  if (lock) return lock;
   onProgress?.("Waiting for another fetch of this repository.");
-  return await takeLock(place.lockFile, signal);
+  return await acquireLock(paths.lockFile, signal);
 }
 
-async function bring(mirror: Mirror, task: Task, wanted: { commit: string; ref?: string }) {
-  const { commit, ref: source } = wanted;
-  if (await mirror.has(commit)) return commit;
+/** Returns the commit if the mirror has it or can fetch it. */
+async function ensureCommit(mirror: Mirror, task: ResolveTask, selection: { commit: string; ref?: string }) {
+  const { commit, ref: source } = selection;
+  if (await mirror.hasCommit(commit)) return commit;
   if (source && /^refs\/(?:heads|tags)\//.test(source)) {
+    // If the refs are up to date but the commit is missing, the mirror is damaged, and this command throws a
+    // BrokenMirrorError.
     if (await mirror.isCurrent(task.listing)) await mirror.run(["cat-file", "-e", commit]);
     return undefined;
   }
-  await mirror.fetch({ ...task, also: { source: source ?? commit, commit } });
-  return (await mirror.has(commit)) ? commit : undefined;
+  await mirror.fetch({ ...task, extra: { source: source ?? commit, commit } });
+  return (await mirror.hasCommit(commit)) ? commit : undefined;
 }
 
-async function search(mirror: Mirror, task: Task, beginning: string): Promise<string> {
+async function findByPrefix(mirror: Mirror, task: ResolveTask, prefix: string): Promise<string> {
   const { listing, address } = task;
-  const found = await mirror.find(beginning);
+  const found = await mirror.findCommits(prefix);
   if (found.length > 1) {
     throw setupFailed(
-      `The repository ${address.url} has several commits that begin with ${beginning}.`,
-      "Give the whole commit as the repository's `ref`.",
+      `The repository ${address.url} has several commits that start with ${prefix}.`,
+      "Set the repository's `ref` to the full commit id.",
     );
   }
   if (found[0]) return found[0];
-  // Many servers hand out any commit they have, if it is named in full.
-  if (beginning.length === formatOf(listing).hexLength) {
-    const also = { source: beginning, commit: beginning };
-    await mirror.fetch({ ...task, also }).catch((error) => {
+  // Many servers allow fetching any commit by its full id.
+  if (prefix.length === formatOf(listing).hexLength) {
+    const extra = { source: prefix, commit: prefix };
+    await mirror.fetch({ ...task, extra }).catch((error) => {
       if (!/not our ref|unadvertised/i.test(error.message)) throw error;
     });
-    if (await mirror.has(beginning)) return beginning;
+    if (await mirror.hasCommit(prefix)) return prefix;
   }
-  throw unknownRef(listing, beginning, address.url);
+  throw unknownRef(listing, prefix, address.url);
 }
 
-async function list(options: {
+async function listRefs(options: {
   address: Address;
   access: Access;
+  allowedPaths: string[];
   signal: AbortSignal;
-  timeoutMs: number;
-}): Promise<Listing> {
-  const { address } = options;
-  const args = ["ls-remote", "--symref", "--quiet", ...uploadPack(address), "--", address.url];
-  const result = await git({ ...options, args });
-  if (!result.ok) throw explainGit(address, result);
-  return readListing(result.stdout);
+  limits: Limits & { listMs: number };
+}): Promise<RefListing> {
+  const { address, access, allowedPaths, signal, limits } = options;
+  const args = ["ls-remote", "--symref", "--quiet", ...uploadPackArgs(address, allowedPaths), "--"];
+  const parser = new RefListingParser(limits);
+  const result = await git({
+    ...{ access, signal, args: [...args, address.url] },
+    timeoutMs: limits.listMs,
+    onOutput: (data) => parser.push(data),
+    checkEverySecond: () => (parser.isTooLong ? "output" : undefined),
+    // git collects the whole listing in memory before it prints the first line.
+    maxMemoryBytes: Math.min(LIST_MEMORY_BYTES, limits.maxMemoryBytes ?? LIST_MEMORY_BYTES),
+  });
+  if (!result.ok) throw explainGitError(address, result);
+  if (parser.isTooLong) throw explainGitError(address, { ...result, ok: false, endReason: "output" });
+  const { listing, count } = parser;
+  if (count <= limits.maxRefs) return listing;
+  throw setupFailed(
+    `The repository ${address.url} has ${count} branches and tags, but this worker allows ${limits.maxRefs}.`,
+    "Delete branches and tags that are no longer used.",
+  );
 }
 
-function formatOf({ refs }: Listing) {
+function formatOf({ refs }: RefListing) {
   const [object] = refs.values();
   return formatOfId(object);
 }
@@ -219,7 +281,7 @@ function addressOf(repository: Repository, options: RepositoriesOptions): Addres
   const { allowedPaths, insecureHosts = [], proxyUrl, sshProxyCommand } = options;
   const address = parseAddress(repository.url, { allowedPaths, insecureHosts });
   if (address.kind === "ssh" && proxyUrl && !sshProxyCommand) {
-    throw setupFailed("This worker fetches no repositories by ssh.", "Use the repository's https address.");
+    throw setupFailed("This worker does not support ssh URLs.", "Use the repository's https URL.");
   }
   return address;
 }

@@ -12,57 +12,63 @@ export type Control = "memory" | "cpus" | "pids" | "disk" | "network" | "seccomp
 export type Capability = { enforced: true; by: string } | { enforced: false; reason: string };
 export type Capabilities = Record<Control, Capability>;
 
-/** What holds for one sandbox; `limit` is in the unit of the limit's own member. */
+/** Describes how each control is enforced for one sandbox. `limit` uses the same unit as the field in `Limits`. */
 export type Enforced = Record<
   Control,
   { enforced: true; by: string; limit?: number } | { enforced: false; reason: string }
 >;
 
-const members = { memory: "memory_mb", cpus: "cpus", pids: "pids", disk: "disk_mb" } as const;
-const limited = Object.keys(members) as (keyof typeof members)[];
+const limitFields = { memory: "memory_mb", cpus: "cpus", pids: "pids", disk: "disk_mb" } as const;
+const limitedControls = Object.keys(limitFields) as (keyof typeof limitFields)[];
 
-/** Where the environment asks for nothing. A sandbox may use every CPU when nobody else wants it. */
+/** Limits for environments that set none. There is no default CPU limit: a sandbox may use every idle CPU. */
 export const defaultLimits: Limits = {
   memory_mb: Math.min(4096, Math.floor(totalmem() / 2 ** 21)),
   pids: 4096,
   disk_mb: 10 * 1024,
 };
 
-/** Somebody relies on a limit that cannot hold here: better no sandbox than one without. */
+/** Thrown when an environment requests a limit that this worker cannot enforce. The sandbox is then not opened. */
 export class LimitNotEnforceableError extends Error {
   override name = "LimitNotEnforceableError";
-  readonly member: keyof Limits;
+  readonly field: keyof Limits;
 
-  constructor(member: keyof Limits, reason: string) {
-    super(`limits.${member} does not hold here: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`);
-    this.member = member;
+  constructor(field: keyof Limits, reason: string) {
+    super(
+      `limits.${field} cannot be enforced on this worker: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`,
+    );
+    this.field = field;
   }
 }
 
-/** The limits a sandbox gets: those asked for, each of which has to hold, and for the rest those defaults that can. */
-export function chooseLimits(asked: Limits, capabilities: Capabilities): Limits {
-  const chosen: Limits = {};
-  for (const control of limited) {
-    const member = members[control];
+/**
+ * Returns a sandbox's limits. Every requested limit must be enforceable. Defaults apply to the other limits where this
+ * worker can enforce them.
+ */
+export function resolveLimits(requested: Limits, capabilities: Capabilities): Limits {
+  const limits: Limits = {};
+  for (const control of limitedControls) {
+    const field = limitFields[control];
     const capability = capabilities[control];
     if (capability.enforced) {
-      const limit = asked[member] ?? defaultLimits[member];
-      if (limit !== undefined) chosen[member] = limit;
-    } else if (asked[member] !== undefined) {
-      throw new LimitNotEnforceableError(member, capability.reason);
+      const limit = requested[field] ?? defaultLimits[field];
+      if (limit !== undefined) limits[field] = limit;
+    } else if (requested[field] !== undefined) {
+      throw new LimitNotEnforceableError(field, capability.reason);
     }
   }
-  return chosen;
+  return limits;
 }
 
-export function enforcedWith(limits: Limits, capabilities: Capabilities): Enforced {
+/** Describes which controls apply to a sandbox with these limits. */
+export function describeEnforcement(limits: Limits, capabilities: Capabilities): Enforced {
   const enforced: Enforced = { ...capabilities };
-  for (const control of limited) {
-    const limit = limits[members[control]];
+  for (const control of limitedControls) {
+    const limit = limits[limitFields[control]];
     const capability = capabilities[control];
     if (!capability.enforced) continue;
     enforced[control] =
-      limit === undefined ? { enforced: false, reason: "No limit was asked for." } : { ...capability, limit };
+      limit === undefined ? { enforced: false, reason: "No limit is set." } : { ...capability, limit };
   }
   return enforced;
 }

@@ -3,71 +3,74 @@ import type { Readable, Writable } from "node:stream";
 import type { Capabilities, Enforced, Limits } from "./limits.ts";
 
 /**
- * Files and processes of one execution, out of reach of the host and of each other. Whatever runs inside may be
- * written by an attacker, so nothing here trusts the files of a workspace or the output of a command.
+ * The files and processes of one execution, isolated from the host and from other sandboxes. Code inside a sandbox may
+ * be hostile, so callers must not trust a workspace's files or a command's output.
  */
 export interface Sandbox {
-  /** The execution's id. */
+  /** Commands in the sandbox can see it, so it must not be a secret. */
   readonly id: string;
-  /** For each control whether it holds for this sandbox: by what and how much, or why not. */
+  /** Describes how each control is enforced for this sandbox and at which limit, or why it is not enforced. */
   readonly enforced: Enforced;
 
   /**
-   * Runs `bash -c command` in /workspace with an empty stdin. Resolves when every process that the command started is
-   * gone and all output has been delivered. Rejects when the command never ran: the deadline has passed, the signal
-   * was aborted before, the sandbox is closed or cannot be started. Commands share files and localhost, but do not
-   * see each other's processes.
+   * Runs `bash -c command` in /workspace with an empty stdin. Resolves when every process of the command has exited and
+   * all output has been delivered. Rejects if the command never ran: the deadline has passed, the signal was already
+   * aborted, or the sandbox is closed or cannot be started. Commands share files and localhost, but they do not see
+   * each other's processes.
    */
   exec(command: string, options: ExecOptions): Promise<ExecResult>;
 
-  /** The same for a process that goes on beside other commands until it ends, is killed, or the sandbox is. */
+  /** Like `exec`, for a process that runs alongside other commands until it exits or is killed. */
   spawn(command: string, options: SpawnOptions): Promise<Spawned>;
 
   /**
-   * The same for a bash script of ours, which sees more than commands do: /.outrider/kept, a folder that is its alone
-   * to remember things in, and where there is a base its files and what differs from them, as /.outrider/lower and
-   * /.outrider/upper. It must run nothing that the workspace could choose.
+   * Like `spawn`, for one of the worker's own bash scripts. The script has more mounts than a command:
+   * /.outrider/state, a private folder for data that scripts store between calls, and with a base also the overlay's
+   * /.outrider/lower and /.outrider/upper. The script must not execute anything that the workspace controls.
    */
   inspect(script: string, options: { signal: AbortSignal }): Promise<Spawned>;
 
   /**
-   * At most the first `limit` bytes of a file. The path is relative to the workspace and resolved inside the
-   * sandbox: symlinks, `..` and absolute paths lead to what a command would see there, never to the host.
+   * Returns at most the first `limit` bytes of a file. The path is relative to the workspace and resolved inside the
+   * sandbox: symlinks, `..` and absolute paths lead to the file that a command would see, never to the host.
    */
   read(path: string, limit: number): Promise<Buffer>;
 
-  /** Replaces the file whole or not at all, makes its folders, keeps its mode. The path is that of `read`. */
+  /**
+   * Replaces a file atomically, creates its parent folders and preserves its mode. Resolves the path as `read` does.
+   */
   write(path: string, data: Buffer): Promise<void>;
 
   /**
-   * The workspace, compressed: all of it, or where there is a base what differs from that. Made inside. A failure is
-   * an error of the stream; destroying it ends its processes.
+   * Streams a compressed archive of the workspace. With a base, the archive contains only the difference. The archive
+   * is created inside the sandbox. A failure is reported as a stream error; destroying the stream kills the processes.
    */
   snapshot(): Readable;
 
   /**
-   * Puts a snapshot over the workspace, inside: a hostile one can do what a command could. One that was made over a
-   * base needs a sandbox over the same base.
+   * Extracts a snapshot over the workspace, inside the sandbox. A hostile snapshot can do no more than a command could.
+   * A snapshot that was made over a base requires a sandbox over the same base.
    */
   restore(snapshot: Readable): Promise<void>;
 
-  /** Stops every process where it stands until `thaw`. Rejects where the capability `freeze` is missing. */
+  /** Pauses every process until `thaw`. Rejects without the `freeze` capability. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
 
-  /** What the limits have done to it so far. Nothing where they are not enforced. */
-  happened(): Happened;
+  /** Returns how often each limit has taken effect. All counts are 0 if limits are not enforced. */
+  limitEvents(): LimitEvents;
 
   /**
-   * Moves the dead-man's switch to a time of `process.hrtime.bigint()`; an earlier one than now set is ignored. At
-   * the deadline every process dies, even if this worker is stopped, and commands are refused until it is extended.
+   * Moves the watchdog's deadline to a `process.hrtime.bigint()` time. A time before the current deadline is ignored.
+   * At the deadline every process is killed, even if this worker hangs. Later commands are rejected until the deadline
+   * is extended.
    */
   extendDeadline(at: bigint): void;
 
-  /** Every process is gone when it resolves. Files stay, and further commands may follow. */
+  /** Kills every process and resolves when all have exited. The files remain, and more commands may follow. */
   kill(): Promise<void>;
 
-  /** `kill`, then all files are removed. */
+  /** Kills every process, then removes all files. */
   close(): Promise<void>;
 }
 
@@ -75,32 +78,32 @@ export interface ExecOptions {
   /** Aborting kills every process; the result then has the signal SIGKILL. */
   signal: AbortSignal;
   timeoutMs: number;
-  /** On top of PATH, HOME, USER, LOGNAME, SHELL, LANG and TERM. */
+  /** Added to PATH, HOME, USER, LOGNAME, SHELL, LANG and TERM. */
   env?: Record<string, string>;
-  /** Called as output arrives and not kept: what it does not store costs no memory. Throwing kills the command. */
+  /** Receives output as it arrives. The sandbox does not buffer it. If the callback throws, the command is killed. */
   onOutput(chunk: OutputChunk): void;
 }
 
-export interface Happened {
-  /** Processes that were killed because the sandbox's memory was used up. */
+export interface LimitEvents {
+  /** The number of processes that the kernel killed because the sandbox ran out of memory. */
   oom_kills: number;
-  /** How often a process could not be started because there were as many as the limit allows. */
+  /** The number of forks that failed because the sandbox reached its process limit. */
   forks_refused: number;
 }
 
 export interface SpawnOptions {
   /** Aborting kills every process of the command. */
   signal: AbortSignal;
-  /** As that of `exec`. */
+  /** Same as in `ExecOptions`. */
   env?: Record<string, string>;
 }
 
 export interface Spawned {
   readonly stdin: Writable;
-  /** Both have to be read or destroyed: a command whose output nobody takes waits. */
+  /** Read or destroy both output streams: a command blocks until its output is read. */
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Resolves when every process of the command is gone. */
+  /** Resolves when every process of the command has exited. */
   readonly ended: Promise<{ exitCode: number | null; signal?: string }>;
   kill(): Promise<void>;
 }
@@ -111,79 +114,74 @@ export interface OutputChunk {
 }
 
 export interface ExecResult {
-  /** Null when the command was killed from outside; 128 + n when a signal of its own making ended it. */
+  /** Null if the command was killed from outside the sandbox; 128 + n if signal n from inside the sandbox ended it. */
   exitCode: number | null;
   signal?: string;
   timedOut: boolean;
   durationMs: number;
 }
 
-/** Says for whom a sandbox was opened; a later worker decides by it what to remove. */
+/** Describes the purpose of a sandbox. A later worker uses it to decide which leftover sandboxes to remove. */
 export type Label = Record<string, string>;
 
 export interface OpenOptions {
   id: string;
   deadline: bigint;
   label: Label;
-  /** The name of a kept base, on whose files this sandbox begins. Without one it begins empty. */
+  /** The name of a saved base whose files the sandbox starts with. Without a base it starts empty. */
   base?: string;
-  /** What is given here holds, or `open` rejects with a LimitNotEnforceableError. Defaults hold where they can. */
+  /** If a requested limit cannot be enforced, `open` rejects with a LimitNotEnforceableError. */
   limits?: Limits;
-  /** Given: commands find a proxy at 127.0.0.1:3128 and in their environment, whose listener the caller serves. */
+  /** Serves the proxy that commands find at 127.0.0.1:3128 and in their environment. Without it there is no network. */
   network?: (listener: Server) => void;
-  /** Files or folders of the host, by absolute paths; as root, those that everybody may reach. */
+  /** Host files or folders, by absolute path. If the worker is root, every user must be able to access them. */
   mounts?: Mount[];
 }
 
 export interface Base {
   name: string;
   bytes: number;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the Unix epoch. */
   usedAt: number;
 }
 
 export interface SandboxProvider {
-  /** The group of the sandboxes' processes on the host, where that is not the worker's own. */
+  /** The sandbox processes' group id on the host, if it differs from the worker's own. */
   readonly group: number | undefined;
-  /** For each control whether it can hold here: by what, or why not. */
+  /** Describes how this worker enforces each control, or why it cannot. */
   capabilities(): Capabilities;
   open(options: OpenOptions): Promise<Sandbox>;
-  /** How many are open. */
+  /** Returns the number of open sandboxes. */
   count(): number;
   /**
-   * Makes the files of a sandbox (workspace and home) an immutable base and closes the sandbox. A base is whole or
-   * absent, whatever happens meanwhile; one that has the name already stays.
+   * Saves a sandbox's workspace and home as an immutable base and closes the sandbox. The base appears atomically. If a
+   * base with this name already exists, it remains unchanged.
    */
-  keepBase(sandbox: Sandbox, name: string): Promise<void>;
+  saveBase(sandbox: Sandbox, name: string): Promise<void>;
   listBases(): Base[];
-  /** Rejects while a sandbox uses it. */
+  /** Rejects while a sandbox is using the base. */
   removeBase(name: string): Promise<void>;
-  /** Removes the sandboxes which an earlier worker left, but for those to keep, and returns their ids. */
+  /** Removes the sandboxes that an earlier worker left behind, except those to keep, and returns the removed ids. */
   reap(keep: (label: Label) => boolean): Promise<string[]>;
-  /** Runs a trivial sandbox; throws one sentence that says what to install or set. */
+  /** Runs a trivial command in a sandbox. On failure, the error says what to install or configure. */
   check(): Promise<void>;
-  /** Kills every process of every sandbox. Files of sandboxes that were not closed stay for `reap`. */
+  /** Kills every process in every sandbox. The files of sandboxes that are not closed remain for `reap`. */
   stop(): Promise<void>;
 }
 
-/** A folder or file of the host that a sandbox sees, under rights of the host; as root, one that everybody may reach. */
+/** A host file or folder that is visible in a sandbox. If the worker is root, every user must be able to access it. */
 export interface Mount {
   source: string;
-  /** An absolute path inside, where nothing else is. */
+  /** An absolute path inside the sandbox that nothing else uses. */
   target: string;
   writable?: boolean;
 }
 
-/** What we need of a logger; pino has it. */
-export interface Log {
-  warn(fields: object, message: string): void;
-}
-
-/** Nothing of the command has run. */
+/** Thrown when a command was not started because the sandbox's deadline has passed. */
 export class DeadlinePassedError extends Error {
   override name = "DeadlinePassedError";
   constructor() {
-    super("The sandbox's deadline has passed: no command is started until it is extended.");
+    super("The sandbox's deadline has passed. Extend the deadline before you start another command.");
   }
 }
 

@@ -2,77 +2,75 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LimitNotEnforceableError } from "../../src/sandboxes/limits.ts";
-import { isRoot, run } from "../sandbox-support.ts";
-import { attempts, canary, type Ground, takeGround } from "./ground.ts";
-import { hostileTar, zipped } from "./tar.ts";
+import { isRoot, run } from "../sandboxes/sandbox-support.ts";
+import { canary, type EscapeFixture, openEscapeFixture, testAttempts } from "./escape-support.ts";
+import { gzipped, hostileTar } from "./hostile-tar.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let ground: Ground;
+let fixture: EscapeFixture;
 beforeAll(async () => {
-  ground = await takeGround();
+  fixture = await openEscapeFixture();
 });
-afterAll(() => ground?.leave());
+afterAll(() => fixture?.cleanUp());
 
-const words = new RegExp(canary);
+const canaryText = new RegExp(canary);
 
 describe("files of the host", () => {
-  attempts(
-    () => ground,
+  testAttempts(
+    () => fixture,
     [
-      { name: "by path", command: "cat $OUTSIDE/canary", says: /No such file/, outside: words },
+      { name: "by path", command: "cat $OUTSIDE/canary", expected: /No such file/, onHost: canaryText },
       {
-        name: "by the roots and folders of processes",
-        command: `for way in /proc/self/root /proc/1/root /proc/1/cwd /proc/self/cwd/../.. /proc/1/task/1/root; do
-          cat $way$OUTSIDE/canary; done`,
-        says: /^(?:cat: .*No such file.*\n){5}$/,
-        outside: words,
+        name: "through the root and working folders of processes",
+        command: `for path in /proc/self/root /proc/1/root /proc/1/cwd /proc/self/cwd/../.. /proc/1/task/1/root; do
+          cat $path$OUTSIDE/canary; done`,
+        expected: /^(?:cat: .*No such file.*\n){5}$/,
+        onHost: canaryText,
       },
       {
-        name: "above the workspace",
+        name: "through .. from the workspace",
         command: "cd /workspace; cat ../../../../../../../../../..$OUTSIDE/canary",
-        says: /No such file/,
+        expected: /No such file/,
       },
       {
-        name: "through a link",
+        name: "through a symlink",
         command: "ln -sfn $OUTSIDE way; cat way/canary; echo owned > way/canary; echo owned > way/new",
-        says: /^(?:.*No such file.*\n){3}$/,
+        expected: /^(?:.*No such file.*\n){3}$/,
       },
       {
-        name: "the sandbox's own folder, as the host names it",
+        name: "the sandbox's own folder by its host path",
         command: "ls $ROOT $ROOT/$OWN/label.json",
-        says: /^(?:ls: .*No such file.*\n){2}$/,
-        outside: /label\.json/,
+        expected: /^(?:ls: .*No such file.*\n){2}$/,
+        onHost: /label\.json/,
       },
       {
         name: "accounts and keys",
         command: "cat /etc/shadow; ls /root /var/lib /run /home/*/.ssh /boot",
-        says: /^cat: .*No such file.*\n(?:ls: .*No such file.*\n){5}$/,
-        ...(isRoot ? { outside: /root:/ } : {}),
+        expected: /^cat: .*No such file.*\n(?:ls: .*No such file.*\n){5}$/,
+        ...(isRoot ? { onHost: /root:/ } : {}),
       },
       {
-        name: "programs, to change them for everybody",
+        name: "changes to the host's programs",
         command:
           "echo x > /usr/bin/ls; echo x > /etc/passwd; touch /bin/x /lib/x /etc/x /x; rm -f /usr/bin/ls",
-        says: /^(?:.*(?:Read-only|denied).*\n){7}$/,
+        expected: /^(?:.*(?:Read-only|denied).*\n){7}$/,
       },
       {
-        name: "a second name for a program that makes root",
+        name: "a hard link to a setuid program",
         command: "ln /usr/bin/passwd /workspace/second; ln /etc/hosts /tmp/second; ln /workspace /tmp/third",
-        says: /^(?:ln: .*(?:cross-device|not permitted|not allowed).*\n){3}$/,
+        expected: /^(?:ln: .*(?:cross-device|not permitted|not allowed).*\n){3}$/,
       },
     ],
   );
 
-  test("are no mount that could be written, but the sandbox's own", async () => {
-    const { stdout } = await run(ground.sandbox, "cut -d' ' -f5,6 /proc/self/mountinfo");
+  test("are not writable through any mount", async () => {
+    const { stdout } = await run(fixture.sandbox, "cut -d' ' -f5,6 /proc/self/mountinfo");
     const writable = stdout.split("\n").filter((line) => / rw/.test(line));
-    const places = writable
+    const paths = writable
       .map((line) => line.split(" ")[0] as string)
-      .filter((place) => !place.startsWith("/dev/"));
-    expect(new Set(places)).toEqual(new Set(["/workspace", "/home/sandbox", "/tmp", "/proc"]));
+      .filter((path) => !path.startsWith("/dev/"));
+    expect(new Set(paths)).toEqual(new Set(["/workspace", "/home/sandbox", "/tmp"]));
     for (const line of stdout.trim().split("\n")) expect(line).toMatch(/nosuid/);
   });
 });
@@ -80,29 +78,29 @@ describe("files of the host", () => {
 describe("files that the worker reads and writes for the agent", () => {
   const data = Buffer.from("owned");
 
-  test("are looked for inside, whatever links lead out", async () => {
-    const { sandbox, outside, unharmed } = ground;
+  test("are resolved inside the sandbox, even through symlinks", async () => {
+    const { sandbox, outside, expectHostUnchanged } = fixture;
     await run(
       sandbox,
       `ln -sfn ${outside} out; ln -sfn / all; mkdir -p ${outside}; ln -sfn ${outside}/canary deep`,
     );
-    for (const way of [
+    for (const path of [
       "out/canary",
       `all${outside}/canary`,
       "deep",
       `${outside}/canary`,
       `../..${outside}/canary`,
     ]) {
-      await expect(sandbox.read(way, 100)).rejects.toMatchObject({ code: "not_found" });
-      await sandbox.write(way, data);
-      expect((await sandbox.read(way, 100)).toString()).toBe("owned");
-      unharmed();
+      await expect(sandbox.read(path, 100)).rejects.toMatchObject({ code: "not_found" });
+      await sandbox.write(path, data);
+      expect((await sandbox.read(path, 100)).toString()).toBe("owned");
+      expectHostUnchanged();
       await run(sandbox, `rm -f ${outside}/canary`);
     }
   });
 
-  test("do not hang on what is no file", async () => {
-    const { sandbox } = ground;
+  test("do not block on fifos, devices and folders", async () => {
+    const { sandbox } = fixture;
     await run(
       sandbox,
       "mkfifo fifo; ln -sf /dev/zero zero; ln -sf /dev/tty tty; ln -sf loop loop; mkdir -p folder",
@@ -116,35 +114,35 @@ describe("files that the worker reads and writes for the agent", () => {
     await expect(sandbox.write("zero", data)).rejects.toMatchObject({ code: "failed" });
   });
 
-  test("may be called like options or commands", async () => {
-    const { sandbox, unharmed } = ground;
+  test("may have names that look like options or commands", async () => {
+    const { sandbox, expectHostUnchanged } = fixture;
     const names = ["-rf", "--help", "$(touch ran)", "`touch ran`", "; touch ran #", "a\nb", "*", "'", '"'];
     for (const name of names) {
       await sandbox.write(name, Buffer.from(name));
       expect((await sandbox.read(name, 100)).toString()).toBe(name);
     }
     expect((await run(sandbox, "ls ran")).exitCode).not.toBe(0);
-    unharmed();
+    expectHostUnchanged();
   });
 });
 
 describe("snapshots", () => {
-  test("run nothing that a file's name says", async () => {
-    const [from, to] = [await ground.open(), await ground.open()];
+  test("do not execute file names", async () => {
+    const [from, to] = [await fixture.open(), await fixture.open()];
     await from.write("--checkpoint=1", Buffer.from("x"));
     await from.write("--checkpoint-action=exec=touch ran", Buffer.from("x"));
     await from.write("-I touch ran", Buffer.from("x"));
     await to.restore(from.snapshot());
-    for (const each of [from, to]) {
-      const { stdout } = await run(each, "ls -A | LC_ALL=C sort; find / -xdev -name ran 2> /dev/null");
+    for (const sandbox of [from, to]) {
+      const { stdout } = await run(sandbox, "ls -A | LC_ALL=C sort; find / -xdev -name ran 2> /dev/null");
       expect(stdout).toBe("--checkpoint-action=exec=touch ran\n--checkpoint=1\n-I touch ran\n");
-      await each.close();
+      await sandbox.close();
     }
-    ground.unharmed();
+    fixture.expectHostUnchanged();
   });
 
-  test("of somebody hostile put nothing outside, and no device inside", async () => {
-    const { outside, unharmed } = ground;
+  test("from an attacker write nothing outside and create no devices", async () => {
+    const { outside, expectHostUnchanged } = fixture;
     const up = "../".repeat(12);
     const tars = {
       above: hostileTar([{ name: `${up}${outside.slice(1)}/evil`, text: "owned" }]),
@@ -167,24 +165,24 @@ describe("snapshots", () => {
       privileges: hostileTar([{ name: "root", text: "#!/bin/sh\nid -u\n", mode: 0o6755 }]),
     };
     for (const [kind, tar] of Object.entries(tars)) {
-      const sandbox = await ground.open();
-      // Some of it tar refuses, some it makes harmless; the last one is honest and shows that these are archives.
-      await sandbox.restore(Readable.from([zipped(tar)])).catch(() => {});
-      unharmed();
+      const sandbox = await fixture.open();
+      // tar rejects some entries and sanitizes others. The last archive is valid and shows that the format is right.
+      await sandbox.restore(Readable.from([gzipped(tar)])).catch(() => {});
+      expectHostUnchanged();
       const { stdout } = await run(
         sandbox,
         "find . -type b -o -type c; cat root 2> /dev/null && ./root; pwd",
       );
-      const honest = kind === "privileges" ? "#!/bin/sh\nid -u\n1000\n" : "";
-      expect([kind, stdout]).toEqual([kind, `${honest}/workspace\n`]);
+      const output = kind === "privileges" ? "#!/bin/sh\nid -u\n1000\n" : "";
+      expect([kind, stdout]).toEqual([kind, `${output}/workspace\n`]);
       await sandbox.close();
     }
   });
 });
 
 describe("the disk", () => {
-  test("is not filled by a file that claims to be larger than any", async () => {
-    const sandbox = await ground.open();
+  test("is not filled by a huge sparse file", async () => {
+    const sandbox = await fixture.open();
     const { stdout } = await run(
       sandbox,
       "exec 2>&1; truncate -s 1T huge; truncate -s 15G large && stat -c %s large",
@@ -195,22 +193,22 @@ describe("the disk", () => {
     await sandbox.close();
   });
 
-  test("of memory that every command has is small", async () => {
+  test("in /dev/shm is small", async () => {
     const { stdout } = await run(
-      ground.sandbox,
+      fixture.sandbox,
       "dd if=/dev/zero of=/dev/shm/x bs=1M count=200 2>&1; stat -c %s /dev/shm/x",
     );
     expect(stdout).toMatch(/No space left[\s\S]*\n67108864\n$/);
   });
 
-  test("is bounded, in bytes and in files, or no sandbox is opened that relies on it", async () => {
-    const { disk } = ground.provider.capabilities();
+  test("is limited in bytes and files, or the sandbox is rejected", async () => {
+    const { disk } = fixture.provider.capabilities();
     const limits = { disk_mb: 64 };
     if (!disk.enforced) {
-      await expect(ground.open({ limits })).rejects.toThrow(LimitNotEnforceableError);
+      await expect(fixture.open({ limits })).rejects.toThrow(LimitNotEnforceableError);
       return;
     }
-    const sandbox = await ground.open({ limits });
+    const sandbox = await fixture.open({ limits });
     const bytes = await run(sandbox, "head -c 200M /dev/zero > big; stat -c %s big; rm big");
     expect(bytes.stderr).toContain("No space left");
     expect(Number(bytes.stdout)).toBeLessThan(64 * 2 ** 20);
@@ -226,10 +224,10 @@ describe("the disk", () => {
   });
 });
 
-test("a folder that is mounted read-only stays as it is", async () => {
-  const given = join(ground.root, "..", "given");
+test("a read-only mount cannot be changed", async () => {
+  const given = join(fixture.root, "..", "given");
   mkdirSync(given, { recursive: true, mode: 0o777 });
-  const sandbox = await ground.open({ mounts: [{ source: given, target: "/run/given" }] });
+  const sandbox = await fixture.open({ mounts: [{ source: given, target: "/run/given" }] });
   const { stdout } = await run(
     sandbox,
     "exec 2>&1; touch /run/given/x; chmod 700 /run/given; rmdir /run/given; mv /run/given /tmp",

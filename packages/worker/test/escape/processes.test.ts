@@ -1,45 +1,43 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { processesWith, run, sleepersOf, until } from "../sandbox-support.ts";
-import { call, numberOf } from "./calls.ts";
-import { attempts, type Ground, takeGround } from "./ground.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { processesWith, run, sleepersOf, until } from "../sandboxes/sandbox-support.ts";
+import { type EscapeFixture, openEscapeFixture, testAttempts } from "./escape-support.ts";
+import { syscall, syscallNumber } from "./syscalls.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-let ground: Ground;
+let fixture: EscapeFixture;
 beforeAll(async () => {
-  ground = await takeGround();
+  fixture = await openEscapeFixture();
 });
-afterAll(() => ground?.leave());
+afterAll(() => fixture?.cleanUp());
 
 let count = 0;
 const makeMarker = () => `7000.${Date.now()}${++count}`;
 const signal = new AbortController().signal;
 
 describe("processes of the host", () => {
-  const gone = /^refused: No such process/;
-  attempts(
-    () => ground,
+  const noSuchProcess = /^refused: No such process/;
+  testAttempts(
+    () => fixture,
     [
       {
         name: "a signal to the worker",
         command: "kill -0 $WORKER && echo there",
-        says: /No such process/,
-        outside: /^there/,
+        expected: /No such process/,
+        onHost: /^there/,
       },
       {
-        name: "what they hold",
+        name: "open files and environment of the worker",
         command: "ls /proc/$WORKER/fd; cat /proc/$WORKER/environ",
-        says: /^ls: .*No such file.*\ncat: .*No such file/,
-        outside: /VITEST|\d/,
+        expected: /^ls: .*No such file.*\ncat: .*No such file/,
+        onHost: /VITEST|\d/,
       },
       {
-        name: "the worker under a debugger",
-        command: call("ptrace", 16, "$ENV{WORKER} + 0", 0, 0),
-        says: gone,
+        name: "attaching a debugger to the worker",
+        command: syscall("ptrace", 16, "$ENV{WORKER} + 0", 0, 0),
+        expected: noSuchProcess,
       },
       {
-        name: "its memory",
-        command: call(
+        name: "the worker's memory",
+        command: syscall(
           "process_vm_readv",
           "$ENV{WORKER} + 0",
           "pack(q(QQ), 0, 8)",
@@ -48,87 +46,97 @@ describe("processes of the host", () => {
           1,
           0,
         ),
-        says: gone,
+        expected: noSuchProcess,
       },
-      { name: "a handle of it", command: call("pidfd_open", "$ENV{WORKER} + 0", 0), says: gone },
-      { name: "its limits", command: call("prlimit64", "$ENV{WORKER} + 0", 7, 0, 0), says: gone },
       {
-        name: "all at once",
-        command: "sleep 1000 & kill -9 -1; wait; kill -STOP -1; echo alone; ls -d /proc/[0-9]* | wc -l",
-        says: /^(?:.*(?:Killed|No such process).*\n)*alone\n[2-5]\n$/,
+        name: "a pidfd of the worker",
+        command: syscall("pidfd_open", "$ENV{WORKER} + 0", 0),
+        expected: noSuchProcess,
+      },
+      {
+        name: "the worker's limits",
+        command: syscall("prlimit64", "$ENV{WORKER} + 0", 7, 0, 0),
+        expected: noSuchProcess,
+      },
+      {
+        name: "signals to all processes",
+        // Without standard error, because Bash reports the killed job at any point after `wait`.
+        command:
+          "exec 2> /dev/null; sleep 1000 & kill -9 -1; wait; kill -STOP -1; echo alone; ls -d /proc/[0-9]* | wc -l",
+        expected: /^alone\n[2-5]\n$/,
       },
     ],
   );
 });
 
-describe("processes that do not want to end", () => {
-  const everyWay = (marker: string) => `
+describe("processes that resist termination", () => {
+  const resistTermination = (marker: string) => `
     setsid sleep ${marker} > /dev/null 2>&1 &
     (setsid bash -c 'trap "" TERM INT HUP QUIT; while :; do sleep ${marker}; done' > /dev/null 2>&1 &)
-    perl -e 'syscall(${numberOf("prctl")}, 1, 0); fork and exit; fork and exit; $SIG{$_} = "IGNORE" for keys %SIG;
+    perl -e 'syscall(${syscallNumber("prctl")}, 1, 0); fork and exit; fork and exit; $SIG{$_} = "IGNORE" for keys %SIG;
       exec "sleep", "${marker}"' &
     disown -a`;
 
-  test("are gone when the command has ended, been stopped or has stopped itself", async () => {
-    const { sandbox } = ground;
+  test("are killed when the command ends or stops itself", async () => {
+    const { sandbox } = fixture;
     const marker = makeMarker();
     const up = `until [ $(pgrep -c -x sleep) = 3 ]; do sleep 0.02; done; echo up`;
-    expect((await run(sandbox, `${everyWay(marker)}\n${up}`)).stdout).toBe("up\n");
+    expect((await run(sandbox, `${resistTermination(marker)}\n${up}`)).stdout).toBe("up\n");
     expect(processesWith(marker)).toEqual([]);
-    const stopped = await run(sandbox, `${everyWay(marker)}\n${up}; kill -STOP -1; kill -STOP $$`, {
+    const stopped = await run(sandbox, `${resistTermination(marker)}\n${up}; kill -STOP -1; kill -STOP $$`, {
       timeoutMs: 3_000,
     });
     expect(stopped).toMatchObject({ stdout: "up\n", timedOut: true, signal: "SIGKILL" });
     expect(processesWith(marker)).toEqual([]);
   });
 
-  test("are no more than the limit, and a bomb of them ends with its sandbox", async () => {
-    const { pids } = ground.provider.capabilities();
+  test("are limited in number, and a fork bomb ends with its sandbox", async () => {
+    const { pids } = fixture.provider.capabilities();
     if (!pids.enforced) {
-      await expect(ground.open({ limits: { pids: 60 } })).rejects.toThrow(pids.reason.slice(1));
+      await expect(fixture.open({ limits: { pids: 60 } })).rejects.toThrow(pids.reason.slice(1));
       return;
     }
     const marker = makeMarker();
-    const sandbox = await ground.open({ limits: { pids: 60 } });
+    const sandbox = await fixture.open({ limits: { pids: 60 } });
     const bomb = run(sandbox, `b() { sleep ${marker} & b | b & }; b; b; b; sleep ${marker}`, {
       timeoutMs: 60_000,
     });
-    await until(() => sandbox.happened().forks_refused > 0);
+    await until(() => sandbox.limitEvents().forks_refused > 0);
     expect(sleepersOf(marker).length).toBeLessThanOrEqual(60);
     await sandbox.close();
     await bomb;
     expect(processesWith(marker)).toEqual([]);
   });
 
-  test("take no more memory than the limit", async () => {
-    const { memory } = ground.provider.capabilities();
+  test("are limited in memory", async () => {
+    const { memory } = fixture.provider.capabilities();
     if (!memory.enforced) {
-      await expect(ground.open({ limits: { memory_mb: 100 } })).rejects.toThrow(memory.reason.slice(1));
+      await expect(fixture.open({ limits: { memory_mb: 100 } })).rejects.toThrow(memory.reason.slice(1));
       return;
     }
-    const sandbox = await ground.open({ limits: { memory_mb: 100 } });
+    const sandbox = await fixture.open({ limits: { memory_mb: 100 } });
     expect((await run(sandbox, `perl -e '$x = "x" x 20_000_000; print "fits"'`)).stdout).toBe("fits");
     expect((await run(sandbox, `exec perl -e '$x = "x" x 300_000_000; print "fits"'`)).stdout).toBe("");
-    expect(sandbox.happened().oom_kills).toBeGreaterThan(0);
+    expect(sandbox.limitEvents().oom_kills).toBeGreaterThan(0);
     await sandbox.close();
   });
 
-  test("cost nothing by talking without end", async () => {
+  test("use no memory of the worker for endless output", async () => {
     const before = process.memoryUsage.rss();
-    let [bytes, most] = [0, 0];
+    let [bytes, maxRss] = [0, 0];
     const onOutput = ({ data }: { data: Buffer }) => {
       bytes += data.length;
-      most = Math.max(most, process.memoryUsage.rss());
+      maxRss = Math.max(maxRss, process.memoryUsage.rss());
     };
-    await run(ground.sandbox, "yes & yes >&2 & cat /dev/zero", { timeoutMs: 1_500, onOutput });
+    await run(fixture.sandbox, "yes & yes >&2 & cat /dev/zero", { timeoutMs: 1_500, onOutput });
     expect(bytes).toBeGreaterThan(1e6);
-    expect(most - before).toBeLessThan(200e6);
+    expect(maxRss - before).toBeLessThan(200e6);
   });
 });
 
-describe("what a sandbox leaves for its own later commands", () => {
-  test("does not run ahead of what the worker does there", async () => {
-    const { sandbox } = ground;
+describe("startup files in a sandbox", () => {
+  test("do not run before the worker's own scripts and commands", async () => {
+    const { sandbox } = fixture;
     const trap = "ls -l /proc/self/fd > /tmp/ran";
     await run(
       sandbox,
@@ -146,58 +154,58 @@ describe("what a sandbox leaves for its own later commands", () => {
   });
 });
 
-describe("the output of a command, handed to another command of the sandbox", () => {
-  /** A process that takes an open file from whoever connects, and then does something with it. */
-  const taker = (then: string) => `exec perl -MSocket -MPOSIX -e '
+describe("an output pipe that is passed to another command of the sandbox", () => {
+  /** Receives an open file over a Unix socket and then runs `then`. */
+  const receiver = (then: string) => `exec perl -MSocket -MPOSIX -e '
     socket(my $l, AF_UNIX, SOCK_STREAM, 0); bind($l, pack_sockaddr_un("/tmp/hand")) or die $!; listen($l, 5);
     $| = 1; print "up\\n"; accept(my $c, $l);
     my ($data, $control) = ("x" x 8, chr(0) x 64);
     my $part = pack("PQ", $data, 8);
     my $message = pack("QQPQPQQ", 0, 0, $part, 1, $control, 64, 0);
-    syscall(${numberOf("recvmsg")}, fileno($c), $message, 0) == 1 or die $!;
+    syscall(${syscallNumber("recvmsg")}, fileno($c), $message, 0) == 1 or die $!;
     my $file = unpack("i", substr($control, 16, 4)); ${then}'`;
-  const giver = `exec perl -MSocket -e '
+  const sender = `exec perl -MSocket -e '
     socket(my $c, AF_UNIX, SOCK_STREAM, 0); connect($c, pack_sockaddr_un("/tmp/hand")) or die $!;
     my ($data, $control) = ("x", pack("Qiiii", 20, 1, 1, 1, 0));
     my $part = pack("PQ", $data, 1);
     my $message = pack("QQPQPQQ", 0, 0, $part, 1, $control, 24, 0);
-    print STDERR syscall(${numberOf("sendmsg")}, fileno($c), $message, 0) == 1 ? "given\\n" : "refused: $!\\n"'`;
+    print STDERR syscall(${syscallNumber("sendmsg")}, fileno($c), $message, 0) == 1 ? "given\\n" : "refused: $!\\n"'`;
 
-  async function hand(then: string) {
-    const sandbox = await ground.open();
-    const spawned = await sandbox.spawn(taker(then), { signal });
-    let said = "";
+  async function passPipe(then: string) {
+    const sandbox = await fixture.open();
+    const spawned = await sandbox.spawn(receiver(then), { signal });
+    let output = "";
     spawned.stdout.on("data", (data) => {
-      said += data;
+      output += data;
     });
     spawned.stderr.on("data", (data) => {
-      said += data;
+      output += data;
     });
-    await until(() => said === "up\n");
-    expect(await run(sandbox, giver)).toMatchObject({ exitCode: 0, stderr: "given\n" });
-    return { sandbox, said: () => said };
+    await until(() => output === "up\n");
+    expect(await run(sandbox, sender)).toMatchObject({ exitCode: 0, stderr: "given\n" });
+    return { sandbox, output: () => output };
   }
 
-  test("does not keep that command from ending, nor the next ones from being heard", async () => {
-    const { sandbox } = await hand("sleep 1000");
+  test("does not block the end of that command or the output of later ones", async () => {
+    const { sandbox } = await passPipe("sleep 1000");
     expect((await run(sandbox, "echo heard")).stdout).toBe("heard\n");
     await sandbox.close();
   });
 
-  test("tells nothing of other sandboxes, and says nothing in their name", async () => {
-    const { sandbox, said } = await hand(`
+  test("cannot read or forge the output of other sandboxes", async () => {
+    const { sandbox, output } = await passPipe(`
       sysopen(my $in, "/proc/self/fd/$file", O_RDONLY | O_NONBLOCK) or die $!;
       POSIX::close($file); print "ready\\n";
       while (1) { my $n = sysread($in, my $text, 1000); print "heard $text" if $n;
         if (sysopen(my $out, "/proc/self/fd/" . fileno($in), O_WRONLY | O_NONBLOCK)) { syswrite($out, "forged\\n") if $n }
         select(undef, undef, undef, 0.005) }`);
-    await until(() => said().includes("ready\n"));
-    const other = await ground.open();
+    await until(() => output().includes("ready\n"));
+    const other = await fixture.open();
     for (let round = 0; round < 10; round++) {
       const result = await run(other, "echo private; sleep 0.03; echo private >&2");
       expect(result).toMatchObject({ stdout: "private\n", stderr: "private\n" });
     }
-    expect(said()).not.toContain("private");
+    expect(output()).not.toContain("private");
     await sandbox.close();
     await other.close();
   });

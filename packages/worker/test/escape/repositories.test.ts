@@ -1,31 +1,30 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { git, makeFolder, Origin } from "../git-server.ts";
-import { startWorld, type World } from "../world.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
+import { startTestInstallation, type TestInstallation } from "../installation.ts";
+import { git, makeFolder, Origin } from "../repositories/git-server.ts";
 
 /**
- * Git runs programs that a repository names: hooks, filters, monitors, helpers. Our own git must run none of them on the
- * host. Each payload leaves a file where everybody of the host may write; inside, that place does not exist.
+ * git runs programs that a repository configures: hooks, filters, monitors, helpers. The worker's git must run none of
+ * them on the host. Each payload creates a file in a folder of the host that everyone can write. That folder does not
+ * exist inside a sandbox.
  */
-let world: World;
-let place: ReturnType<typeof makeFolder>;
+let installation: TestInstallation;
+let work: ReturnType<typeof makeFolder>;
 let trap: string;
 let bait: Origin;
 
-/** Leaves a trace outside, where it can, and one inside, which shows that it ran at all. */
+/** Creates a file outside, if it can, and one inside, which proves that it ran. */
 const payload = (name: string) =>
   `{ touch ${trap}/${name}; touch /workspace/ran-${name}; } 2> /dev/null; true`;
 
 beforeAll(async () => {
-  place = makeFolder();
-  trap = join(place.folder, "trap");
+  work = makeFolder();
+  trap = join(work.folder, "trap");
   mkdirSync(trap);
-  chmodSync(place.folder, 0o755);
+  chmodSync(work.folder, 0o755);
   chmodSync(trap, 0o777);
-  bait = new Origin(place.folder, "bait");
+  bait = new Origin(work.folder, "bait");
   symlinkSync("/etc", join(bait.copy, "etc"));
   symlinkSync(trap, join(bait.copy, "out"));
   bait.push("main", {
@@ -34,7 +33,7 @@ beforeAll(async () => {
     ".gitmodules": `[submodule "x"]\n\tpath = x\n\turl = ext::sh -c "touch ${trap}/submodule"\n`,
     ".gitconfig": `[core]\n\tfsmonitor = touch ${trap}/gitconfig\n`,
   });
-  // What the repository says at its own place, which git reads there when it is asked for objects.
+  // Hooks and settings of the remote repository, which git reads when it serves objects.
   for (const hook of readdirSync(join(bait.bare, "hooks"))) chmodSync(join(bait.bare, "hooks", hook), 0o755);
   for (const hook of [
     "post-update",
@@ -55,20 +54,20 @@ beforeAll(async () => {
     "credential.helper": `!${payload("credential")}`,
     "uploadpack.packObjectsHook": payload("pack"),
     "filter.evil.smudge": payload("bare-smudge"),
-    "include.path": join(place.folder, "included"),
+    "include.path": join(work.folder, "included"),
   };
   for (const [name, value] of Object.entries(settings)) git(bait.bare, "config", name, value);
-  writeFileSync(join(place.folder, "included"), `[core]\n\tfsmonitor = touch ${trap}/included\n`);
-  world = await startWorld();
-  await world.worker({ repositoryPaths: [place.folder] });
+  writeFileSync(join(work.folder, "included"), `[core]\n\tfsmonitor = touch ${trap}/included\n`);
+  installation = await startTestInstallation();
+  await installation.worker({ repositoryPaths: [work.folder] });
 });
 afterAll(async () => {
-  await world?.stop();
-  place?.remove();
+  await installation?.stop();
+  work?.remove();
 });
 
 async function environment(body: object): Promise<string> {
-  const reply = await world.call("POST", "/agent/environments", {
+  const reply = await installation.call("POST", "/agent/environments", {
     body: { name: `bait ${Math.random()}`, ...body },
   });
   expect(reply.status).toBe(201);
@@ -76,16 +75,16 @@ async function environment(body: object): Promise<string> {
 }
 
 async function succeed(environment_id: string, script: string[]) {
-  const run = await world.create(script, { config: { environment_id } });
-  await world.until(run, "SUCCEEDED");
-  const events = await world.events(run);
+  const run = await installation.create(script, { config: { environment_id } });
+  await installation.until(run, "SUCCEEDED");
+  const events = await installation.events(run);
   return { run, output: events.map(({ data }) => data.text ?? "").join("") };
 }
 
 const repos = () => [{ url: `file://${bait.bare}`, ref: "main" }];
 
-/** What an agent can leave in its own repository, for whoever runs git there next. */
-const poison = () => {
+/** Configures everything in a checkout that a later git could execute. */
+const poisonCheckout = () => {
   const programs = {
     "core.fsmonitor": "monitor",
     "core.hooksPath": "/workspace/hooks",
@@ -111,8 +110,8 @@ const poison = () => {
   return `cd /workspace; mkdir -p hooks; ${[...set, ...hooks].join("; ")}`;
 };
 
-test("an environment on a hostile repository is made, and nothing of it ran outside", async () => {
-  const environment_id = await environment({ repos: repos(), setup_commands: [poison()] });
+test("building an environment with a hostile repository runs nothing on the host", async () => {
+  const environment_id = await environment({ repos: repos(), setup_commands: [poisonCheckout()] });
   const { output } = await succeed(environment_id, [
     "RUN: cat bait/README.md; readlink bait/out",
     "RUN: echo more >> bait/README.md",
@@ -121,27 +120,27 @@ test("an environment on a hostile repository is made, and nothing of it ran outs
   expect(readdirSync(trap)).toEqual([]);
 });
 
-test("a run that poisons its repository runs its poison inside, at most", async () => {
+test("a run that poisons its checkout affects only its sandbox", async () => {
   const environment_id = await environment({ repos: repos() });
   const { run } = await succeed(environment_id, [
-    `RUN: ${poison()}; echo changed >> bait/README.md`,
+    `RUN: ${poisonCheckout()}; echo changed >> bait/README.md`,
     `RUN: ln -s ${trap} bait/link; echo x > bait/out/from-inside; mkdir -p hooks/deep; ls`,
   ]);
-  const patch = (await world.call("GET", `/agent/runs/${run}/diff`)).text;
+  const patch = (await installation.call("GET", `/agent/runs/${run}/diff`)).text;
   expect(patch).toContain("+changed");
-  // The filter ran: git was asked what changed. It did so inside.
-  await world.followUp(run, ["RUN: ls /workspace"]);
-  await world.until(run, "SUCCEEDED");
-  const last = (await world.events(run)).filter(({ type }) => type === "command.output").at(-1);
+  // The filter ran when git computed the diff, but inside the sandbox.
+  await installation.followUp(run, ["RUN: ls /workspace"]);
+  await installation.until(run, "SUCCEEDED");
+  const last = (await installation.events(run)).filter(({ type }) => type === "command.output").at(-1);
   expect(last?.data.text).toMatch(/ran-clean/);
   expect(readdirSync(trap)).toEqual([]);
 });
 
-test("a branch that moves under a poisoned build is brought forward inside", async () => {
-  const environment_id = await environment({ repos: repos(), setup_commands: [poison(), "true"] });
+test("updating a poisoned build to a newer commit happens inside the sandbox", async () => {
+  const environment_id = await environment({ repos: repos(), setup_commands: [poisonCheckout(), "true"] });
   await succeed(environment_id, ["SAY: built"]);
   bait.push("main", { "README.md": "moved\n" });
-  expect(readdirSync(trap)).toContain("hook-post-update"); // whose hooks run where somebody pushes: the bait is live
+  expect(readdirSync(trap)).toContain("hook-post-update"); // a push runs the hooks, so the trap works
   for (const name of readdirSync(trap)) rmSync(join(trap, name));
   const { output } = await succeed(environment_id, ["RUN: cat bait/README.md; ls /workspace"]);
   expect(output).toContain("moved\n");
@@ -149,7 +148,7 @@ test("a branch that moves under a poisoned build is brought forward inside", asy
   expect(readdirSync(trap)).toEqual([]);
 });
 
-test("a mirror that a setup command or a run sees cannot be changed", async () => {
+test("setup commands and runs cannot change a mirror", async () => {
   const environment_id = await environment({
     repos: repos(),
     setup_commands: [
@@ -161,25 +160,29 @@ test("a mirror that a setup command or a run sees cannot be changed", async () =
   expect((await succeed(other, ["RUN: cat bait/README.md"])).output).toContain("moved\n");
 });
 
-test("paths of files and repositories stay in the workspace", async () => {
+test("file and repository paths stay inside the workspace", async () => {
   for (const path of ["../out", "/etc/x", "a/../../x", ".git/hooks"]) {
-    const reply = await world.call("POST", "/agent/environments", {
+    const reply = await installation.call("POST", "/agent/environments", {
       body: { name: `path ${path}`, repos: [{ ...repos()[0], path }] },
     });
     if (reply.status !== 201) continue;
-    const run = await world.create(["RUN: pwd"], { config: { environment_id: reply.body.environment_id } });
-    await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await world.get(run)).state), {
-      timeout: 30_000,
+    const run = await installation.create(["RUN: pwd"], {
+      config: { environment_id: reply.body.environment_id },
+    });
+    await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await installation.get(run)).state), {
+      timeout: 90_000,
     });
   }
-  const run = await world.create([
+  const run = await installation.create([
     `WRITE: ../../../../../../${trap}/written | owned`,
     `WRITE: ${trap}/written | owned`,
     "WRITE: ../../etc/passwd | owned",
     `RUN: ln -s ${trap} way; echo "$(ls -A ${trap} 2>&1)"`,
     "WRITE: way/written | owned",
   ]);
-  await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await world.get(run)).state), { timeout: 30_000 });
+  await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await installation.get(run)).state), {
+    timeout: 90_000,
+  });
   expect(readdirSync(trap)).toEqual([]);
   expect(existsSync("/out")).toBe(false);
 });

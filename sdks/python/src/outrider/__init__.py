@@ -1,4 +1,4 @@
-"""The client of Outrider: `Outrider`, and `AsyncOutrider` for asyncio."""
+"""Client for the Outrider API: `Outrider`, and `AsyncOutrider` for asyncio."""
 
 from . import params, types
 from ._async.client import AsyncOutrider

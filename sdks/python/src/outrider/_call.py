@@ -1,4 +1,4 @@
-"""One call of the API, before it is a request: what both clients say in the same way."""
+"""Describes API calls, independent of the client that sends them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Call(Generic[T]):
     method: str
     path: str
     cast: Any
-    """What the answer is read as."""
+    """Type of the parsed response."""
     query: Mapping[str, object] = field(default_factory=dict[str, object])
     body: object = None
     accept: str = "application/json"
@@ -27,14 +27,14 @@ class Call(Generic[T]):
 
 
 def path(segment: str) -> str:
-    """A value as one segment of a path. An empty one would make it another call's path."""
+    """Escapes a value as one path segment. An empty segment would call another operation."""
     if segment in ("", ".", ".."):
-        raise ValueError(f"An id or a name in a path cannot be {segment!r}.")
+        raise ValueError(f"An ID or name in a path must not be {segment!r}.")
     return quote(segment, safe="")
 
 
 def query_pairs(query: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Lists as repeated parameters, mappings as `name[key]`; what is None is left out."""
+    """Converts lists to repeated parameters and mappings to `name[key]`. Omits None."""
     pairs: list[tuple[str, str]] = []
     for name, value in query.items():
         if value is None:
@@ -57,12 +57,12 @@ def text(value: object) -> str:
 
 def moment(value: date) -> str:
     if isinstance(value, datetime) and value.tzinfo is None:
-        raise ValueError(f"{value!r} has no time zone: give it one, as in datetime.now(timezone.utc).")
+        raise ValueError(f"{value!r} has no time zone. Add one, as in datetime.now(timezone.utc).")
     return value.isoformat()
 
 
 def members(body: Mapping[str, object]) -> dict[str, object]:
-    """What the caller has set. None means absent, as it does in the API."""
+    """Returns the fields that are set. None means absent, as in the API."""
     return {name: jsonable(value) for name, value in body.items() if value is not None}
 
 

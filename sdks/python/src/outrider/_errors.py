@@ -1,4 +1,4 @@
-"""What goes wrong, by class."""
+"""Exceptions of the client."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 
 import httpx
 
-from .types import Error, ErrorError, RunItem
+from .types import Error, ErrorCode, ErrorError, RunItem
 
 
 class OutriderError(Exception):
-    """Everything that this package raises by itself."""
+    """Base class of all exceptions of this package."""
 
 
 class WaitTimeoutError(OutriderError):
-    """`runs.wait` waited as long as it was told to. The run goes on."""
+    """`runs.wait` took longer than `wait_timeout`. The run continues."""
 
     def __init__(self, run: RunItem, seconds: float) -> None:
-        said = f"Run {run.run_id} is {run.state} after {seconds:g} seconds."
-        super().__init__(f"{said} It goes on: wait again, or cancel it.")
+        state = f"Run {run.run_id} is {run.state} after {seconds:g} seconds."
+        super().__init__(f"{state} The run continues. Wait again, or cancel it.")
         self.run = run
-        """As last seen."""
+        """The run, as last seen."""
 
 
 class APIError(OutriderError):
-    """A request that did not come to a good end."""
+    """A call failed."""
 
     def __init__(self, message: str, *, request: httpx.Request) -> None:
         super().__init__(message)
@@ -34,31 +34,31 @@ class APIError(OutriderError):
 
 
 class APIConnectionError(APIError):
-    """No answer, or only a part of one."""
+    """The server is unreachable, or the connection was lost before the response was complete."""
 
 
 class APITimeoutError(APIConnectionError):
-    """No whole answer in time."""
+    """The response did not arrive in time."""
 
 
 class APIStatusError(APIError):
-    """An answer that says no."""
+    """The server returned an error status."""
 
     def __init__(self, response: httpx.Response) -> None:
         self.response = response
         self.status_code = response.status_code
         self.body = read_body(response)
         self.problem = read_problem(self.body)
-        """The answer as the API describes it; None where something else answered."""
-        super().__init__(say(response, self.problem), request=response.request)
+        """The problem details from the server, or None if a proxy sent the response."""
+        super().__init__(describe(response, self.problem), request=response.request)
 
     @property
-    def code(self) -> str | None:
+    def code(self) -> ErrorCode | None:
         return self.problem.error_code if self.problem else None
 
     @property
     def errors(self) -> list[ErrorError]:
-        """Which members of the request are wrong, and how."""
+        """The invalid fields of the request."""
         return (self.problem and self.problem.errors) or []
 
     @property
@@ -67,32 +67,32 @@ class APIStatusError(APIError):
 
     @property
     def trace_id(self) -> str | None:
-        """Finds the request in the service's log."""
+        """Identifies the request in the server log."""
         return self.problem.trace_id if self.problem else None
 
 
 class BadRequestError(APIStatusError):
-    """400: the request is wrong; `errors` names the members."""
+    """400: the request is invalid. `errors` lists the fields."""
 
 
 class AuthenticationError(APIStatusError):
-    """401: no key, or none that is valid."""
+    """401: the key is missing or invalid."""
 
 
 class PermissionDeniedError(APIStatusError):
-    """403: the key may not do this."""
+    """403: the key does not have permission."""
 
 
 class NotFoundError(APIStatusError):
-    """404: there is no such thing, or none that the key may see."""
+    """404: the resource does not exist, or the key is not allowed to see it."""
 
 
 class ConflictError(APIStatusError):
-    """409: not in the state that it is in."""
+    """409: the current state of the resource does not allow the call."""
 
 
 class UnprocessableEntityError(APIStatusError):
-    """422: an `Idempotency-Key` of another request, or something that is not supported."""
+    """422: the `Idempotency-Key` belongs to another request, or the operation is not supported."""
 
 
 class RateLimitError(APIStatusError):
@@ -100,7 +100,7 @@ class RateLimitError(APIStatusError):
 
 
 class InternalServerError(APIStatusError):
-    """500 and above: the service could not, after all retries."""
+    """500 and above: the server failed, after all retries."""
 
 
 BY_STATUS: dict[int, type[APIStatusError]] = {
@@ -133,11 +133,11 @@ def read_problem(body: Any) -> Error | None:
         return None
 
 
-def say(response: httpx.Response, problem: Error | None) -> str:
+def describe(response: httpx.Response, problem: Error | None) -> str:
     if problem:
-        members = "".join(f"\n  {error.pointer}: {error.message}" for error in problem.errors or [])
+        fields = "".join(f"\n  {error.pointer}: {error.message}" for error in problem.errors or [])
         trace = f"trace {problem.trace_id}"
-        return f"{response.status_code} {problem.error_code}: {problem.message}{members} ({trace})"
-    to = response.headers.get("location")
-    text = f" to {to}: set base_url to where the API is" if to else f": {response.text[:200]}"
+        return f"{response.status_code} {problem.error_code}: {problem.message}{fields} ({trace})"
+    location = response.headers.get("location")
+    text = f" to {location}. Set base_url to the URL of the API." if location else f": {response.text[:200]}"
     return f"{response.status_code} {response.reason_phrase}{text}"

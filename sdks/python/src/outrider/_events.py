@@ -1,4 +1,4 @@
-"""What only streams say; openapi.json describes none of it."""
+"""Events that only streams contain. They are not part of openapi.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class MessageAgentDeltaData(BaseModel):
 
 
 class MessageAgentDelta(BaseModel):
-    """A piece of the agent's words as they are spoken. The whole follows as `message.agent`."""
+    """Part of a message that the agent is writing. The complete message follows as `message.agent`."""
 
     type: Literal["message.agent.delta"] = "message.agent.delta"
     data: MessageAgentDeltaData

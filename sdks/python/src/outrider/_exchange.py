@@ -1,4 +1,4 @@
-"""One call with all its attempts: every decision that needs no waiting, so that both clients share it."""
+"""One call with all its attempts. Contains everything that the sync and async clients share."""
 
 from __future__ import annotations
 
@@ -13,29 +13,39 @@ import httpx
 
 from ._call import Call, jsonable, members, query_pairs
 from ._errors import APIConnectionError, APIError, APITimeoutError, error_of
-from ._logs import log_answer, log_delay, log_failure, log_request
+from ._logs import log_delay, log_failure, log_request, log_response
 from ._options import Settings, check_retries, httpx_timeout
-from ._retry import delay_before, is_worth_retrying
+from ._retry import retry_delay, should_retry
 from ._version import __version__
 
 T = TypeVar("T")
 
-KNOWN = {"timeout", "max_retries", "extra_headers", "extra_query", "extra_body", "idempotency_key", "_as"}
+KNOWN_OPTIONS = {
+    "timeout",
+    "max_retries",
+    "extra_headers",
+    "extra_query",
+    "extra_body",
+    "idempotency_key",
+    "_as",
+}
 
 TRUST_REMEDY = (
-    "The server's certificate is not trusted: set SSL_CERT_FILE to a file with the certificate "
-    "or its authority's, and use a name that it is for."
+    "The server certificate is not trusted. Set SSL_CERT_FILE to a file with the certificate "
+    "or its CA, and use a host name from the certificate."
 )
 
 
 class Exchange(Generic[T]):
     def __init__(self, settings: Settings, call: Call[T], options: Mapping[str, Any]) -> None:
-        if unknown := options.keys() - KNOWN:
+        if unknown := options.keys() - KNOWN_OPTIONS:
             raise TypeError(
-                f"unexpected option {', '.join(sorted(unknown))}; there are {', '.join(sorted(KNOWN))}"
+                f"unknown option {', '.join(sorted(unknown))}; known: {', '.join(sorted(KNOWN_OPTIONS))}"
             )
         if "idempotency_key" in options and call.method != "POST":
-            raise TypeError(f"idempotency_key goes with POST; {call.method} can be repeated without one")
+            raise TypeError(
+                f"idempotency_key is only allowed for POST; {call.method} can be retried without one"
+            )
         self.call = call
         self.mode: str | None = options.get("_as")
         self.timeout = options.get("timeout", settings.timeout)
@@ -43,14 +53,14 @@ class Exchange(Generic[T]):
         check_retries(self.max_retries)
         self.retries = 0
         self.started = 0.0
-        self.url = address(settings, call.path)
+        self.url = build_url(settings, call.path)
         own = {name: value for name, value in call.query.items() if value is not None}
         self.query = query_pairs({**settings.default_query, **own, **options.get("extra_query", {})})
         self.content = content(call.body, options.get("extra_body"))
         self.headers = headers(settings, call, self.content, options)
 
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """The next attempt. Headers and body are the same each time, the Idempotency-Key among them."""
+        """Builds the next attempt. Headers and body, including the Idempotency-Key, stay the same."""
         url = self.url.copy_merge_params(httpx.QueryParams(tuple(self.query))) if self.query else self.url
         request = http.build_request(
             self.call.method,
@@ -65,50 +75,52 @@ class Exchange(Generic[T]):
 
     @property
     def deadline(self) -> float | None:
-        """When this attempt is over, however steadily its answer trickles in."""
+        """When this attempt times out, even if the response is still arriving."""
         return self.started + self.timeout if isinstance(self.timeout, int | float) else None
 
     def after_failure(self, request: httpx.Request, error: httpx.RequestError) -> float:
-        """How long to wait before the next attempt; raises where there is none."""
+        """Returns the delay before the next attempt, or raises if there is none."""
         log_failure(request, error)
-        # These are about the request itself, which will be the same.
-        is_ours = isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol)
-        if is_ours or self.retries >= self.max_retries:
+        # These errors are caused by the request itself, so a retry would fail too.
+        is_invalid_request = isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol)
+        if is_invalid_request or self.retries >= self.max_retries:
             raise connection_error(request, error) from error
-        return self.again(None)
+        return self.schedule_retry(None)
 
-    def after_answer(self, response: httpx.Response) -> float | None:
-        """None where the answer stands; raises where it says no and there is no next attempt."""
-        log_answer(response, time.monotonic() - self.started)
+    def after_response(self, response: httpx.Response) -> float | None:
+        """Returns None on success, or the delay before a retry. Raises if there is none."""
+        log_response(response, time.monotonic() - self.started)
         if response.is_success:
             return None
-        if self.retries >= self.max_retries or not is_worth_retrying(response):
+        if self.retries >= self.max_retries or not should_retry(response):
             raise error_of(response)
-        return self.again(response)
+        return self.schedule_retry(response)
 
-    def again(self, response: httpx.Response | None) -> float:
-        delay = delay_before(self.retries, response)
+    def schedule_retry(self, response: httpx.Response | None) -> float:
+        delay = retry_delay(self.retries, response)
         self.retries += 1
         log_delay(delay)
         return delay
 
 
 def connection_error(request: httpx.Request, error: httpx.RequestError) -> APIError:
-    where = (
+    target = (
         f"{request.method} {request.url.path} at {request.url.host}:{request.url.port or request.url.scheme}"
     )
     if isinstance(error, httpx.TimeoutException):
-        return APITimeoutError(f"{where} was not answered in time.", request=request)
-    said = f"{where} got no answer: {error or type(error).__name__}"
+        return APITimeoutError(f"{target} timed out.", request=request)
+    message = f"{target} failed: {error or type(error).__name__}"
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        said += f". {TRUST_REMEDY}"
-    return APIConnectionError(said, request=request)
+        message += f". {TRUST_REMEDY}"
+    return APIConnectionError(message, request=request)
 
 
-def address(settings: Settings, path: str) -> httpx.URL:
-    # A whole address could be somebody else's, and the key goes along.
+def build_url(settings: Settings, path: str) -> httpx.URL:
+    # A complete URL could send the key to another server.
     if not path.startswith("/"):
-        raise ValueError(f'A path begins with "/" and goes behind {settings.base_url}: {path!r} does not.')
+        raise ValueError(
+            f'The path must start with "/" and is relative to {settings.base_url}, but it is {path!r}.'
+        )
     return httpx.URL(settings.base_url + path)
 
 
@@ -127,7 +139,7 @@ def headers(
     settings: Settings, call: Call[Any], body: bytes | None, options: Mapping[str, Any]
 ) -> dict[str, str]:
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    made = httpx.Headers(
+    result = httpx.Headers(
         {
             "accept": call.accept,
             "authorization": f"Bearer {settings.api_key}",
@@ -136,13 +148,13 @@ def headers(
         }
     )
     if body is not None:
-        made["content-type"] = "application/json"
+        result["content-type"] = "application/json"
     if call.method == "POST":
-        made["idempotency-key"] = options.get("idempotency_key") or str(uuid.uuid4())
+        result["idempotency-key"] = options.get("idempotency_key") or str(uuid.uuid4())
     for more in (settings.default_headers, call.headers, options.get("extra_headers", {})):
         for name, value in more.items():
             if value is None:
-                made.pop(name, None)
+                result.pop(name, None)
             else:
-                made[name] = value
-    return dict(made)
+                result[name] = value
+    return dict(result)

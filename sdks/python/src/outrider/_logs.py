@@ -1,4 +1,4 @@
-"""Logging: what was called and how it went, never what was said."""
+"""Logs requests and their results, but never bodies, queries or secrets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import httpx
 
 logger = logging.getLogger("outrider")
 
-SECRET = frozenset(["authorization", "cookie", "set-cookie", "proxy-authorization", "x-api-key"])
+SECRET_HEADERS = frozenset(["authorization", "cookie", "set-cookie", "proxy-authorization", "x-api-key"])
 
 
 def set_up() -> None:
-    """`OUTRIDER_LOG=debug` (or info, warning, error) writes to stderr, without a line of code."""
+    """Logs to stderr if OUTRIDER_LOG is debug, info, warning or error."""
     level = os.environ.get("OUTRIDER_LOG", "").upper()
     if level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
         return
@@ -25,31 +25,39 @@ def set_up() -> None:
 
 def log_request(request: httpx.Request, retries: int) -> None:
     if logger.isEnabledFor(logging.DEBUG):
-        again = f" (retry {retries})" if retries else ""
-        logger.debug("%s %s%s %s", request.method, place(request.url), again, shown(request.headers))
+        suffix = f" (retry {retries})" if retries else ""
+        logger.debug(
+            "%s %s%s %s", request.method, loggable_path(request.url), suffix, redacted(request.headers)
+        )
 
 
-def log_answer(response: httpx.Response, seconds: float) -> None:
+def log_response(response: httpx.Response, seconds: float) -> None:
     request = response.request
     logger.info(
-        "%s %s answered %d in %d ms", request.method, place(request.url), response.status_code, seconds * 1000
+        "%s %s returned %d in %d ms",
+        request.method,
+        loggable_path(request.url),
+        response.status_code,
+        seconds * 1000,
     )
     if logger.isEnabledFor(logging.DEBUG):
-        logger.debug("%s", shown(response.headers))
+        logger.debug("%s", redacted(response.headers))
 
 
 def log_failure(request: httpx.Request, error: Exception) -> None:
-    logger.info("%s %s failed: %s", request.method, place(request.url), type(error).__name__)
+    logger.info("%s %s failed: %s", request.method, loggable_path(request.url), type(error).__name__)
 
 
 def log_delay(seconds: float) -> None:
-    logger.info("trying again in %.3f s", seconds)
+    logger.info("retrying in %.3f s", seconds)
 
 
-def place(url: httpx.URL) -> str:
-    """Without the query: people search for words that are nobody else's business."""
+def loggable_path(url: httpx.URL) -> str:
+    """Omits the query, because search terms can be private."""
     return url.path
 
 
-def shown(headers: httpx.Headers) -> dict[str, str]:
-    return {name: "[removed]" if name.lower() in SECRET else value for name, value in headers.items()}
+def redacted(headers: httpx.Headers) -> dict[str, str]:
+    return {
+        name: "[redacted]" if name.lower() in SECRET_HEADERS else value for name, value in headers.items()
+    }

@@ -1,4 +1,4 @@
-"""What can be set for a client and for one request."""
+"""Options of a client and of a single request."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ DEFAULT_MAX_RETRIES = 2
 CONNECT_TIMEOUT = 5.0
 
 Timeout = float | httpx.Timeout | None
-"""Seconds for one attempt, httpx's own timeouts, or None for no bound."""
+"""Timeout of one attempt in seconds, an httpx.Timeout, or None for no timeout."""
 
 
 class RequestOptions(TypedDict, total=False):
-    """What every call takes besides its own members."""
+    """Options of every call."""
 
     timeout: Timeout
     max_retries: int
     extra_headers: Mapping[str, str | None]
-    """Besides the client's; None leaves a header out."""
+    """Additional headers. None removes a header."""
     extra_query: Mapping[str, object]
     extra_body: Mapping[str, object]
 
 
 class PostOptions(RequestOptions, total=False):
     idempotency_key: str
-    """Instead of one that is made for the call."""
+    """Replaces the generated key."""
 
 
 class ClientOptions(TypedDict, total=False):
-    """What a client can be given, or be changed by with `with_options`."""
+    """Options of a client, and of `with_options`."""
 
     api_key: str
     base_url: str
@@ -48,7 +48,7 @@ class ClientOptions(TypedDict, total=False):
 
 
 def without_key(options: Mapping[str, Any]) -> RequestOptions:
-    """For the calls that follow upon one that creates."""
+    """Returns the options for calls that follow a create call."""
     own = ("idempotency_key", "extra_body", "extra_query")
     return cast(RequestOptions, {name: value for name, value in options.items() if name not in own})
 
@@ -63,9 +63,9 @@ class Settings:
     default_query: Mapping[str, object]
 
 
-def changed(settings: Settings, changes: ClientOptions) -> Settings:
-    """Headers and query are added to those that are there; everything else is replaced."""
-    return checked(
+def update_settings(settings: Settings, changes: ClientOptions) -> Settings:
+    """Applies changes. Headers and query are merged; everything else is replaced."""
+    return create_settings(
         api_key=changes.get("api_key", settings.api_key),
         base_url=changes.get("base_url", settings.base_url),
         timeout=changes.get("timeout", settings.timeout),
@@ -75,7 +75,7 @@ def changed(settings: Settings, changes: ClientOptions) -> Settings:
     )
 
 
-def checked(
+def create_settings(
     *,
     api_key: str | None,
     base_url: str | None,
@@ -84,15 +84,15 @@ def checked(
     default_headers: Mapping[str, str | None] | None,
     default_query: Mapping[str, object] | None,
 ) -> Settings:
-    """Complete settings: what was not given comes from the environment."""
-    # A key that was read from its file ends with a line feed.
+    """Validates options and fills in defaults from the environment."""
+    # A key from a file ends with a line break.
     key = (api_key or os.environ.get("OUTRIDER_API_KEY", "")).strip()
     if not key:
-        raise OutriderError("There is no API key: pass api_key, or set OUTRIDER_API_KEY.")
+        raise OutriderError("API key missing. Pass api_key or set OUTRIDER_API_KEY.")
     check_retries(max_retries)
     return Settings(
         api_key=key,
-        base_url=checked_address(base_url or os.environ.get("OUTRIDER_BASE_URL", "") or DEFAULT_BASE_URL),
+        base_url=parse_base_url(base_url or os.environ.get("OUTRIDER_BASE_URL", "") or DEFAULT_BASE_URL),
         timeout=timeout,
         max_retries=max_retries,
         default_headers=dict(default_headers or {}),
@@ -100,23 +100,23 @@ def checked(
     )
 
 
-def checked_address(text: str) -> str:
+def parse_base_url(text: str) -> str:
     try:
         url = httpx.URL(text.strip())
     except httpx.InvalidURL as error:
-        raise OutriderError(f"base_url is {text!r}: it must be like {DEFAULT_BASE_URL}.") from error
+        raise OutriderError(f"base_url must be a URL such as {DEFAULT_BASE_URL}, not {text!r}.") from error
     if url.scheme not in ("http", "https") or not url.host:
-        raise OutriderError(f"base_url is {text!r}: it must be like {DEFAULT_BASE_URL}.")
+        raise OutriderError(f"base_url must be a URL such as {DEFAULT_BASE_URL}, not {text!r}.")
     if url.userinfo or url.query or url.fragment:
         raise OutriderError(
-            "base_url must have no user, password, query or fragment; the key goes in api_key."
+            "base_url must not contain a user, password, query or fragment. Pass the key as api_key."
         )
     return str(url).rstrip("/")
 
 
 def check_retries(count: int) -> None:
     if count < 0:
-        raise OutriderError(f"max_retries is {count}: it must be 0 or more.")
+        raise OutriderError(f"max_retries must be 0 or greater, not {count}.")
 
 
 def httpx_timeout(timeout: Timeout) -> httpx.Timeout:

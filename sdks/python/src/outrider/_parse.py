@@ -1,4 +1,4 @@
-"""Answers, as what the caller asked for."""
+"""Parses responses into the requested type."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def adapter(cast: Any) -> pydantic.TypeAdapter[Any]:
 def parse(response: httpx.Response, cast: Any) -> Any:
     if cast is NoneType:
         return None
+    if cast is httpx.Response:
+        return response
     if cast is bytes:
         return response.content
     if cast is str:
@@ -34,8 +36,8 @@ def validated(response: httpx.Response, content: bytes | str, cast: Any) -> Any:
     try:
         return adapter(cast).validate_json(content)
     except ValueError as error:
-        said = f"{response.status_code} from {response.url.path} is not what the API describes"
-        message = f"{said}: is base_url the API's address? {error}"
+        summary = f"Unexpected response from {response.url.path} ({response.status_code})"
+        message = f"{summary}. Check that base_url is the URL of the API. {error}"
         raise APIError(message, request=response.request) from error
 
 

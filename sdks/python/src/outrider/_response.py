@@ -1,4 +1,4 @@
-"""An answer before it is read as something."""
+"""Raw responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ U = TypeVar("U")
 
 
 class RawResponse(Generic[T]):
-    """A whole answer, with its status and headers."""
+    """A complete response, with status and headers."""
 
     def __init__(self, http_response: httpx.Response, retries_taken: int, read: Callable[[], T]) -> None:
         self.http_response = http_response
@@ -39,7 +39,7 @@ class RawResponse(Generic[T]):
         return self.http_response.json()
 
     def parse(self) -> T:
-        """What the call without `with_raw_response` returns."""
+        """Returns the result of the call, as without `with_raw_response`."""
         return self._read()
 
     def map(self, change: Callable[[T], U]) -> RawResponse[U]:

@@ -1,4 +1,4 @@
-"""When a request is tried again, and after how long."""
+"""Decides whether and when to retry a request."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import time
 import httpx
 
 FIRST_DELAY = 0.5
-LONGEST_DELAY = 8.0
-PATIENCE = 60.0
-"""Who is told to wait longer is better served by the error at once."""
+MAX_DELAY = 8.0
+MAX_RETRY_AFTER = 60.0
+"""If the server asks for a longer delay, the call fails immediately."""
 
 
-def is_worth_retrying(response: httpx.Response) -> bool:
-    """The server's word first. Without it a 409 is a conflict that stays one."""
-    if (asked_delay(response.headers) or 0) > PATIENCE:
+def should_retry(response: httpx.Response) -> bool:
+    """Returns whether to retry. The `x-should-retry` header of the server takes precedence."""
+    if (requested_delay(response.headers) or 0) > MAX_RETRY_AFTER:
         return False
     match response.headers.get("x-should-retry", "").lower():
         case "true":
@@ -27,18 +27,18 @@ def is_worth_retrying(response: httpx.Response) -> bool:
             return response.status_code in (408, 429) or response.status_code >= 500
 
 
-def delay_before(retry: int, response: httpx.Response | None = None) -> float:
-    """Seconds before the retry of this number, from 0."""
-    asked = asked_delay(response.headers) if response is not None else None
-    return backoff(retry) if asked is None else asked
+def retry_delay(retry: int, response: httpx.Response | None = None) -> float:
+    """Returns the delay in seconds before a retry. The first retry is number 0."""
+    requested = requested_delay(response.headers) if response is not None else None
+    return backoff(retry) if requested is None else requested
 
 
 def backoff(retry: int) -> float:
-    # Some randomness keeps many clients from coming back at the same moment.
-    return float(min(FIRST_DELAY * 2 ** min(retry, 10), LONGEST_DELAY)) * (1 - 0.25 * random.random())
+    # Jitter prevents many clients from retrying at the same moment.
+    return float(min(FIRST_DELAY * 2 ** min(retry, 10), MAX_DELAY)) * (1 - 0.25 * random.random())
 
 
-def asked_delay(headers: httpx.Headers) -> float | None:
+def requested_delay(headers: httpx.Headers) -> float | None:
     milliseconds = number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000

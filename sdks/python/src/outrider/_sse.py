@@ -1,4 +1,4 @@
-"""Server-sent events, from bytes."""
+"""Decodes server-sent events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ServerSentEvent:
 
 
 class Decoder:
-    """Takes pieces as they come and gives whole events. One that was cut in the middle is never given."""
+    """Decodes chunks of bytes into events. Drops an incomplete event at the end."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -41,7 +41,7 @@ class Decoder:
                 self._data.append(value)
             case "id":
                 self._id = value
-            case _:  # comments keep the connection open; anything else has no meaning here
+            case _:  # ignore comments, which keep the connection alive, and unknown fields
                 pass
         return None
 

@@ -1,4 +1,4 @@
-"""Certificates, read once."""
+"""Shared TLS context."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ import httpx
 
 @cache
 def tls() -> ssl.SSLContext:
-    """Reading all certificates takes longer than most calls, and each of httpx's clients would do it."""
+    """Loads the certificates once, because loading them takes longer than most calls."""
     return httpx.create_ssl_context()

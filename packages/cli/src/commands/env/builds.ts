@@ -1,45 +1,45 @@
 import type { Build, BuildEvent } from "@outrider/sdk";
 import type { Context } from "../../client-command.ts";
 import { clientCommand, withClient } from "../../client-command.ts";
-import { Complaint, exits } from "../../exit.ts";
-import { gather } from "../../gather.ts";
-import { environmentId } from "../../input/named.ts";
-import { ago, bytes, duration } from "../../terminal/figures.ts";
-import { harmless, harmlessLine } from "../../terminal/harmless.ts";
+import { exits, UsageError } from "../../exit-codes.ts";
+import { collectPages } from "../../input/collect-pages.ts";
+import { findEnvironmentId } from "../../input/resolve-names.ts";
+import { ago, bytes, duration } from "../../terminal/format.ts";
 import type { Output } from "../../terminal/output.ts";
+import { sanitize, sanitizeLine } from "../../terminal/sanitize.ts";
 import type { Style } from "../../terminal/style.ts";
 
-export const buildCommand = clientCommand("build", "Build an environment anew, ahead of a run.")
-  .argument("<environment>", "its name or id")
-  .option("-f, --follow", "show its log until it is finished")
+export const buildCommand = clientCommand("build", "Rebuild an environment, without waiting for a run.")
+  .argument("<environment>", "environment name or ID")
+  .option("-f, --follow", "follow the log until the build is finished")
   .action(
     withClient<{ follow?: true }>(async (context, given) => {
       const { client, out, flags } = context;
-      const environment = await environmentId(client, given as string);
+      const environment = await findEnvironmentId(client, given as string);
       const build = await client.builds.create(environment);
       if (flags.follow) return followBuild(context, environment, build.build_id);
-      out.done({ document: build, id: build.build_id, says: build.build_id });
-      if (!out.isJson) out.say(`Watch it with: outrider env log ${environment} ${build.build_id} -f`);
+      out.done({ document: build, id: build.build_id, message: build.build_id });
+      if (!out.isJson) out.note(`Follow it with: outrider env log ${environment} ${build.build_id} -f`);
     }),
   );
 
-export const buildsCommand = clientCommand("builds", "List an environment's builds, or show one.")
-  .argument("<environment>", "its name or id")
-  .argument("[build]", "its id")
+export const buildsCommand = clientCommand("builds", "List the builds of an environment, or show one build.")
+  .argument("<environment>", "environment name or ID")
+  .argument("[build]", "build ID")
   .action(
     withClient(async ({ client, out }, given, build) => {
-      const environment = await environmentId(client, given as string);
+      const environment = await findEnvironmentId(client, given as string);
       if (build !== undefined) return showBuild(out, await client.builds.get(environment, build));
       const document = await client.builds.list(environment);
       out.list<Build>({
-        ...{ document, rows: document.builds, id: ({ build_id }) => build_id, none: "No builds." },
+        ...{ document, rows: document.builds, id: ({ build_id }) => build_id, emptyMessage: "No builds." },
         columns: [
           { title: "BUILD", text: ({ build_id }) => build_id },
           { title: "STATE", text: ({ state }) => state },
           { title: "VERSION", text: ({ version }) => String(version) },
           { title: "SIZE", text: ({ size_bytes }) => (size_bytes === undefined ? "" : bytes(size_bytes)) },
           { title: "CREATED", text: ({ created_at }) => (out.isTerminal ? ago(created_at) : created_at) },
-          { title: "MESSAGE", text: ({ status_message }) => status_message?.message, gives: true },
+          { title: "MESSAGE", text: ({ status_message }) => status_message?.message, canShrink: true },
         ],
       });
     }),
@@ -49,23 +49,23 @@ interface LogFlags {
   follow?: true;
 }
 
-export const logCommand = clientCommand("log", "Show the log of a build, of the latest where none is named.")
-  .argument("<environment>", "its name or id")
-  .argument("[build]", "its id")
-  .option("-f, --follow", "until it is finished")
+export const logCommand = clientCommand("log", "Show the log of a build. Default: the latest build.")
+  .argument("<environment>", "environment name or ID")
+  .argument("[build]", "build ID")
+  .option("-f, --follow", "follow the log until the build is finished")
   .action(
     withClient<LogFlags>(async (context, given, named) => {
       const { client, out, flags } = context;
-      const environment = await environmentId(client, given as string);
+      const environment = await findEnvironmentId(client, given as string);
       const build = named ?? (await client.builds.list(environment)).builds[0]?.build_id;
       if (build === undefined)
-        throw new Complaint("It has no builds yet: `outrider env build` makes one.", {
+        throw new UsageError("The environment has no builds yet. Run `outrider env build` to create one.", {
           exit: exits.notFound,
         });
       if (flags.follow) return followBuild(context, environment, build);
-      const events = await gather(client.builds.events(environment, build, { limit: 1_000 }));
+      const events = await collectPages(client.builds.events(environment, build, { limit: 1_000 }));
       if (out.isJson) return out.document({ build_id: build, events });
-      for (const event of events) process.stdout.write(lineOf(event, out.style));
+      for (const event of events) process.stdout.write(formatEvent(event, out.style));
     }),
   );
 
@@ -80,36 +80,37 @@ async function followBuild({ client, out }: Context<LogFlags>, environment: stri
   try {
     for await (const event of stream) {
       if (out.isJson) out.line(event);
-      else process.stdout.write(lineOf(event, out.style));
+      else process.stdout.write(formatEvent(event, out.style));
     }
   } finally {
     process.off("SIGINT", interrupt);
   }
   if (isInterrupted) {
     process.exitCode = exits.interrupted;
-    return out.say(`Detached; the build goes on: outrider env log ${environment} ${build} -f`);
+    return out.note(`Detached. The build continues: outrider env log ${environment} ${build} -f`);
   }
   const { state, status_message } = await client.builds.get(environment, build);
   if (state === "FAILED") process.exitCode = exits.failed;
-  if (!out.isJson) out.say(harmless(`${state}${status_message ? `: ${status_message.message}` : ""}`));
+  if (!out.isJson) out.note(sanitize(`${state}${status_message ? `: ${status_message.message}` : ""}`));
 }
 
-function lineOf({ type, data }: BuildEvent, style: Style): string {
-  if (type === "output" && "text" in data) return style.dim(harmless(data.text));
-  if (type === "step" && "name" in data) {
+function formatEvent({ type, data }: BuildEvent, style: Style): string {
+  if (type === "output") return style.dim(sanitize(data.text));
+  if (type === "step") {
     const took = data.duration_ms === undefined ? "" : style.dim(` · ${duration(data.duration_ms)}`);
     const exit = data.exit_code ? style.red(` exit ${data.exit_code}`) : "";
     const marks = { started: style.cyan("▸"), finished: style.green("✓"), failed: style.red("✗") };
-    return `${marks[data.state]} ${harmlessLine(data.name)}${exit}${took}\n`;
+    return `${marks[data.state]} ${sanitizeLine(data.name)}${exit}${took}\n`;
   }
-  return "message" in data ? `${style.yellow("!")} ${harmless(data.message)}\n` : "";
+  // A newer server may send events of other types.
+  return type === "notice" ? `${style.yellow("!")} ${sanitize(data.message)}\n` : "";
 }
 
 function showBuild(out: Output, build: Build): void {
   out.item({
     document: build,
     id: build.build_id,
-    members: [
+    fields: [
       ["build", build.build_id],
       ["state", build.state],
       ["version", String(build.version)],

@@ -1,34 +1,41 @@
 import type { CloudEnvironment, EnvironmentRepository } from "@outrider/sdk";
 import { clientCommand, withClient } from "../../client-command.ts";
-import { findEnvironment } from "../../input/named.ts";
-import { pairs } from "../../terminal/figures.ts";
+import { findEnvironment } from "../../input/resolve-names.ts";
+import { pairs } from "../../terminal/format.ts";
 import type { Output } from "../../terminal/output.ts";
 
-export const listCommand = clientCommand("list", "List environments.").action(
-  withClient(async ({ client, out }) => {
-    const document = await client.environments.list();
-    const { environments } = document;
-    out.list<CloudEnvironment>({
-      ...{
-        document,
-        rows: environments,
-        id: ({ environment_id }) => environment_id,
-        none: "No environments.",
-      },
-      columns: [
-        { title: "ENVIRONMENT", text: ({ environment_id }) => environment_id },
-        { title: "NAME", text: ({ name }) => name },
-        { title: "VERSION", text: ({ version }) => String(version) },
-        { title: "BUILD", text: ({ build }) => build?.state },
-        { title: "NETWORK", text: ({ network }) => network.mode },
-        { title: "REPOSITORIES", text: ({ repos }) => repos.map(repositoryText).join(", "), gives: true },
-      ],
-    });
-  }),
-);
+export const listCommand = clientCommand("list", "List environments.")
+  .alias("ls")
+  .action(
+    withClient(async ({ client, out }) => {
+      const document = await client.environments.list();
+      const { environments } = document;
+      out.list<CloudEnvironment>({
+        ...{
+          document,
+          rows: environments,
+          id: ({ environment_id }) => environment_id,
+          emptyMessage: "No environments.",
+        },
+        columns: [
+          { title: "ENVIRONMENT", text: ({ environment_id }) => environment_id },
+          { title: "NAME", text: ({ name }) => name },
+          { title: "VERSION", text: ({ version }) => String(version) },
+          { title: "BUILD", text: ({ build }) => build?.state },
+          { title: "NETWORK", text: ({ network }) => network.mode },
+          {
+            title: "REPOSITORIES",
+            text: ({ repos }) => repos.map(repositoryText).join(", "),
+            canShrink: true,
+          },
+        ],
+      });
+    }),
+  );
 
 export const getCommand = clientCommand("get", "Show an environment.")
-  .argument("<environment>", "its name or id")
+  .alias("view")
+  .argument("<environment>", "environment name or ID")
   .action(
     withClient(async ({ client, out }, environment) =>
       showEnvironment(out, await findEnvironment(client, environment as string)),
@@ -40,7 +47,7 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
   out.item({
     document: environment,
     id: environment.environment_id,
-    members: [
+    fields: [
       ["environment", environment.environment_id],
       ["name", environment.name],
       ["description", environment.description],
@@ -54,7 +61,7 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
       ["network", [network.mode, ...(network.allow ?? [])].join(" ")],
       ["resources", pairs(resources)],
       ["timeout", environment.timeout_minutes && `${environment.timeout_minutes} min`],
-      ["runs at once", environment.max_concurrent_runs?.toString()],
+      ["max concurrent runs", environment.max_concurrent_runs?.toString()],
       ["updated", environment.updated_at],
     ].map(([name, value]) => [name as string, value === undefined ? undefined : String(value)]),
   });

@@ -1,18 +1,19 @@
 import { clientCommand, withClient } from "../../client-command.ts";
-import { runIdOf } from "../../input/named.ts";
-import { bytes, pairs } from "../../terminal/figures.ts";
+import { findRunId, RUN_ARGUMENT } from "../../input/run-id.ts";
+import { bytes, pairs } from "../../terminal/format.ts";
 import { usageLine } from "../../transcript/summary.ts";
 
-export const getCommand = clientCommand("get", "Show how a run stands.")
-  .argument("<run>", "its id or session link")
+export const getCommand = clientCommand("get", "Show a run.")
+  .alias("view")
+  .argument("<run>", RUN_ARGUMENT)
   .action(
     withClient(async ({ client, out }, given) => {
-      const run = await client.runs.get(runIdOf(given as string));
+      const run = await client.runs.get(await findRunId(client, given as string));
       const { agent_config: config, queue, status_message: status } = run;
       out.item({
         document: run,
         id: run.run_id,
-        members: [
+        fields: [
           ["run", run.run_id],
           ["title", run.title],
           ["state", run.state === "INPROGRESS" ? `${run.state} (${run.phase})` : run.state],

@@ -1,10 +1,10 @@
-import type { Principal } from "../../engine/principal.ts";
-import { notFound } from "../../engine/refusal.ts";
-import { requireRun } from "../../engine/runs.ts";
-import { findArtifact } from "../../store/artifacts.ts";
-import type { Sql } from "../../store/db.ts";
-import { type Handlers, ok, STREAMED } from "../call.ts";
-import { sendArtifact, sendDiff } from "../files.ts";
+import { notFound } from "../../engine/api-error.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
+import { requireRun } from "../../engine/runs/runs.ts";
+import type { Sql } from "../../store/connection/db.ts";
+import { findArtifact } from "../../store/runs/artifacts.ts";
+import { type Handlers, ok, STREAMED } from "../pipeline/call.ts";
+import { sendArtifact, sendDiff } from "./files.ts";
 
 async function requireArtifact(sql: Sql, principal: Principal, artifactId: string) {
   const artifact = await findArtifact(sql, artifactId);
@@ -19,9 +19,9 @@ export const artifactHandlers: Pick<Handlers, "getArtifact" | "getArtifactConten
     return ok(artifact);
   },
 
-  async getArtifactContent({ sql, services, principal, params, reply }) {
+  async getArtifactContent({ sql, services, principal, params, request, reply }) {
     const artifact = await requireArtifact(sql, principal, params.artifactId);
-    await sendArtifact(reply, { blobs: services.blobs, artifact });
+    await sendArtifact(request, reply, { blobs: services.blobs, artifact });
     return STREAMED;
   },
 

@@ -1,32 +1,39 @@
 import type { CloudEnvironment, EnvironmentRequest } from "@outrider/contract/environment";
 import { v7 as uuidv7 } from "uuid";
-import { badMember, notFound } from "../../engine/refusal.ts";
+import { invalidField, notFound } from "../../engine/api-error.ts";
+import {
+  mayUseEnvironment,
+  requireAllEnvironments,
+  requireEnvironment,
+} from "../../engine/auth/environment-access.ts";
 import { latestBuilds } from "../../store/builds.ts";
-import type { Sql } from "../../store/db.ts";
+import type { Sql } from "../../store/connection/db.ts";
 import {
   deleteEnvironment,
-  findEnvironment,
   insertEnvironment,
   listEnvironments,
   replaceEnvironment,
 } from "../../store/environments.ts";
 import { lockSecrets } from "../../store/secrets.ts";
-import { created, gone, type Handlers, ok } from "../call.ts";
+import { created, type Handlers, noContent, ok } from "../pipeline/call.ts";
 
-async function requireSecrets(sql: Sql, { secrets = [], repos = [] }: EnvironmentRequest) {
-  const named = [
+async function requireSecretsExist(sql: Sql, { secrets = [], repos = [] }: EnvironmentRequest) {
+  const references = [
     ...secrets.map((name, index) => ({ name, pointer: `/secrets/${index}` })),
     ...repos.flatMap(({ secret }, index) =>
       secret ? [{ name: secret, pointer: `/repos/${index}/secret` }] : [],
     ),
   ];
-  const known = await lockSecrets(sql, [...new Set(named.map(({ name }) => name))]);
-  const unknown = named.find(({ name }) => !known.includes(name));
+  const known = await lockSecrets(sql, [...new Set(references.map(({ name }) => name))]);
+  const unknown = references.find(({ name }) => !known.includes(name));
   if (unknown)
-    throw badMember(unknown.pointer, "names no secret; store it first with PUT /agent/secrets/{name}");
+    throw invalidField(
+      unknown.pointer,
+      "does not name a secret; create it first with PUT /agent/secrets/{name}",
+    );
 }
 
-async function withBuilds(sql: Sql, environments: CloudEnvironment[]): Promise<CloudEnvironment[]> {
+async function withLatestBuilds(sql: Sql, environments: CloudEnvironment[]): Promise<CloudEnvironment[]> {
   const builds = await latestBuilds(
     sql,
     environments.map(({ environment_id }) => environment_id),
@@ -41,31 +48,36 @@ export const environmentHandlers: Pick<
   Handlers,
   "listEnvironments" | "createEnvironment" | "getEnvironment" | "replaceEnvironment" | "deleteEnvironment"
 > = {
-  async listEnvironments({ sql }) {
-    return ok({ environments: await withBuilds(sql, await listEnvironments(sql)) });
+  async listEnvironments({ sql, principal }) {
+    const usable = (await listEnvironments(sql)).filter(({ environment_id }) =>
+      mayUseEnvironment(principal, environment_id),
+    );
+    return ok({ environments: await withLatestBuilds(sql, usable) });
   },
 
-  async createEnvironment({ sql, body }) {
-    await requireSecrets(sql, body);
+  async createEnvironment({ sql, principal, body }) {
+    requireAllEnvironments(principal);
+    await requireSecretsExist(sql, body);
     return created(await insertEnvironment(sql, uuidv7(), body));
   },
 
-  async getEnvironment({ sql, params }) {
-    const environment = await findEnvironment(sql, params.environmentId);
-    if (!environment) throw notFound("environment");
-    const [shown] = await withBuilds(sql, [environment]);
+  async getEnvironment({ sql, principal, params }) {
+    const environment = await requireEnvironment(sql, principal, params.environmentId);
+    const [shown] = await withLatestBuilds(sql, [environment]);
     return ok(shown);
   },
 
-  async replaceEnvironment({ sql, params, body }) {
-    await requireSecrets(sql, body);
+  async replaceEnvironment({ sql, principal, params, body }) {
+    requireAllEnvironments(principal);
+    await requireSecretsExist(sql, body);
     const environment = await replaceEnvironment(sql, params.environmentId, body);
     if (!environment) throw notFound("environment");
     return ok(environment);
   },
 
-  async deleteEnvironment({ sql, params }) {
+  async deleteEnvironment({ sql, principal, params }) {
+    requireAllEnvironments(principal);
     if (!(await deleteEnvironment(sql, params.environmentId))) throw notFound("environment");
-    return gone;
+    return noContent;
   },
 };

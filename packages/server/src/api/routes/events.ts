@@ -1,80 +1,48 @@
-import { limits } from "@outrider/contract/limits";
-import { isFinal } from "@outrider/contract/run";
-import type { FastifyReply } from "fastify";
-import type { Principal } from "../../engine/principal.ts";
-import { badMember } from "../../engine/refusal.ts";
-import { getRun, requireRun } from "../../engine/runs.ts";
-import { listEvents } from "../../store/events.ts";
-import { findHead } from "../../store/heads.ts";
-import { gone, type Handlers, ok, type Services, STREAMED } from "../call.ts";
-import { subjectOf } from "../rate-limits.ts";
-import { asksForStream, lastEventId } from "../sse.ts";
-import { sendTranscript } from "../transcript.ts";
-
-const BATCH = 500;
-
-interface Following {
-  services: Services;
-  reply: FastifyReply;
-  runId: string;
-  principal: Principal;
-  after: number;
-}
-
-/** Rows behind `after`, then a wait, then rows again, until the run is final and everything was sent. */
-async function follow({ services, reply, runId, principal, after }: Following): Promise<void> {
-  const { watch, deltas, streams } = services;
-  const { credentialId } = principal;
-  const stream = streams.open(reply, principal);
-  const { signal } = stream;
-  const off = deltas.on(runId, (text) =>
-    stream.hint(`event: message.agent.delta\ndata: ${JSON.stringify({ text })}\n\n`),
-  );
-  try {
-    for (let seq = after; !signal.aborted; ) {
-      const { head, events, isCut } = await watch.read({ runId, after: seq, limit: BATCH });
-      for (const event of events) {
-        await stream.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
-      }
-      seq = events.at(-1)?.seq ?? seq;
-      if (isCut || events.length === BATCH) continue;
-      if (!head || (isFinal(head.state) && seq >= head.last_seq)) break;
-      if ((await watch.next({ runId, credentialId, after: seq, signal })) === "over") break;
-    }
-  } finally {
-    off();
-    stream.end();
-  }
-}
+import { isFinal } from "@outrider/contract/run-state";
+import { getRun, requireRun } from "../../engine/runs/runs.ts";
+import { listEvents } from "../../store/runs/events.ts";
+import { findRunState } from "../../store/runs/run-state.ts";
+import { type Handlers, STREAMED } from "../pipeline/call.ts";
+import { subjectOf } from "../pipeline/rate-limits.ts";
+import { respondWithEvents } from "../streams/event-log.ts";
+import { sendTranscript } from "../streams/transcript.ts";
 
 export const eventHandlers: Pick<Handlers, "listEvents" | "getTranscript"> = {
-  async listEvents({ sql, services, principal, params, query, request, reply }) {
+  async listEvents(call) {
+    const { sql, services, principal, params } = call;
+    const { runWatcher, deltas, listLimiter } = services;
     const { runId } = params;
     await requireRun(sql, principal, runId);
-    const lastSeen = lastEventId(request);
-    if (asksForStream(request)) {
-      if (query.limit !== undefined) throw badMember("limit", "goes with pages; a stream has none");
-      const after = lastSeen ?? query.after ?? 0;
-      const head = await findHead(sql, runId);
-      if (head && isFinal(head.state) && after >= head.last_seq) return gone;
-      await follow({ services, reply, runId, principal, after });
-      return STREAMED;
-    }
-    const limit = query.limit ?? limits.eventPageSize.default;
-    const place = { runId, after: query.after ?? 0, limit: limit + 1 };
-    const { events: rows, isCut } = await services.searches.within(subjectOf(principal), () =>
-      listEvents(sql, place),
-    );
-    const events = rows.slice(0, limit);
-    const has_next_page = isCut || rows.length > limit;
-    const next_cursor = has_next_page ? String(events.at(-1)?.seq) : undefined;
-    return ok({ events, page_info: { has_next_page, ...(next_cursor ? { next_cursor } : {}) } });
+    return respondWithEvents(call, {
+      async hasEnded(after) {
+        const runState = await findRunState(sql, runId);
+        return runState !== undefined && isFinal(runState.state) && after >= runState.last_seq;
+      },
+      list: (after, limit) =>
+        listLimiter.run(subjectOf(principal), () => listEvents(sql, { runId, after, limit })),
+      follow({ signal, tryWrite }) {
+        const { credentialId } = principal;
+        // Between events, the stream also carries parts of the agent's message while the model is still writing it.
+        const unsubscribe = deltas.on(runId, (text) =>
+          tryWrite(`event: message.agent.delta\ndata: ${JSON.stringify({ text })}\n\n`),
+        );
+        return {
+          async read(after, limit) {
+            const { runState, ...page } = await runWatcher.read({ runId, after, limit });
+            const seq = page.events.at(-1)?.seq ?? after;
+            return { ...page, hasEnded: !runState || (isFinal(runState.state) && seq >= runState.last_seq) };
+          },
+          wait: async (after) => (await runWatcher.next({ runId, credentialId, after, signal })) !== "ended",
+          close: unsubscribe,
+        };
+      },
+    });
   },
 
   async getTranscript({ sql, services, principal, params, request, reply }) {
     const run = await getRun(sql, principal, params.runId);
-    const { db, searches } = services;
-    await sendTranscript({ db, searches, subject: subjectOf(principal), run, request, reply });
+    const { db, listLimiter } = services;
+    await sendTranscript({ db, listLimiter, subject: subjectOf(principal), run, request, reply });
     return STREAMED;
   },
 };

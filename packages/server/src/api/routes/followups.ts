@@ -1,22 +1,22 @@
-import { editFollowup, requireLimits, sendFollowup, withdrawFollowup } from "../../engine/followups.ts";
-import { requireRun } from "../../engine/runs.ts";
-import { topics } from "../../engine/wake.ts";
-import { listFollowups } from "../../store/followups.ts";
-import { gone, type Handlers, ok } from "../call.ts";
+import { topics } from "../../engine/live/pubsub.ts";
+import { editFollowup, requireLimits, sendFollowup, withdrawFollowup } from "../../engine/runs/followups.ts";
+import { requireRun } from "../../engine/runs/runs.ts";
+import { listFollowups } from "../../store/runs/followups.ts";
+import { type Handlers, noContent, ok } from "../pipeline/call.ts";
 
 export const followupHandlers: Pick<
   Handlers,
   "createFollowup" | "listFollowups" | "updateFollowup" | "deleteFollowup"
 > = {
-  async createFollowup({ sql, services, principal, params, body, say }) {
+  async createFollowup({ sql, services, principal, params, body, publish }) {
     await requireLimits(sql, { ...services, principal, runId: params.runId }, body.limits);
     const { sent, workerId } = await sendFollowup(sql, principal, params.runId, body);
-    // Words to a run at work are always taken. A refusal undoes the rest.
-    if (sent.outcome === "new_turn" || body.attachments?.length) services.intake.requireOpen();
-    services.tally.add("followups_sent");
-    say(topics.run(params.runId));
-    if (sent.outcome === "new_turn") say(topics.queue);
-    if (workerId) say(topics.worker(workerId));
+    // An active run always accepts a follow-up without attachments. If this throws, the follow-up is rolled back.
+    if (sent.outcome === "new_turn" || body.attachments?.length) services.admission.requireOpen();
+    services.counters.add("followups_sent");
+    publish(topics.run(params.runId));
+    if (sent.outcome === "new_turn") publish(topics.queue);
+    if (workerId) publish(topics.worker(workerId));
     return ok(sent);
   },
 
@@ -31,6 +31,6 @@ export const followupHandlers: Pick<
 
   async deleteFollowup({ sql, principal, params }) {
     await withdrawFollowup(sql, principal, params);
-    return gone;
+    return noContent;
   },
 };

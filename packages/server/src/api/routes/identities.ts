@@ -1,24 +1,31 @@
-import type { Identity, IdentityRequest } from "@outrider/contract/identity";
+import type { Identity, IdentityRequest } from "@outrider/contract/auth/identity";
 import { v7 as uuidv7 } from "uuid";
-import type { Models } from "../../engine/models.ts";
-import { isAdmin, type Principal, requirePerson } from "../../engine/principal.ts";
-import { badMember, notFound, Refusal } from "../../engine/refusal.ts";
-import type { Sql } from "../../store/db.ts";
-import { findEnvironment } from "../../store/environments.ts";
+import { ApiError, notFound } from "../../engine/api-error.ts";
+import { requireEnvironmentField } from "../../engine/auth/environment-access.ts";
+import { isAdmin, type Principal, requireUser } from "../../engine/auth/principal.ts";
+import type { Models } from "../../engine/models/models.ts";
 import {
   deleteIdentity,
   findIdentity,
   insertIdentity,
   listIdentities,
   replaceIdentity,
-} from "../../store/identities.ts";
-import { created, gone, type Handlers, ok } from "../call.ts";
+} from "../../store/auth/identities.ts";
+import type { Sql } from "../../store/connection/db.ts";
+import { created, type Handlers, noContent, ok } from "../pipeline/call.ts";
 
-async function requireKnown(sql: Sql, models: Models, { model_id, environment_id }: IdentityRequest) {
+/** Throws if the cloud agent's defaults do not exist, or if the caller may not use them. */
+async function requireDefaults(
+  sql: Sql,
+  { models, principal }: { models: Models; principal: Principal },
+  { model_id, environment_id }: IdentityRequest,
+) {
   if (model_id) models.require(model_id, "/model_id");
-  if (environment_id && !(await findEnvironment(sql, environment_id))) {
-    throw badMember("/environment_id", "names no environment, or a deleted one");
-  }
+  if (environment_id === undefined) return;
+  await requireEnvironmentField(sql, principal, {
+    pointer: "/environment_id",
+    environmentId: environment_id,
+  });
 }
 
 async function requireIdentity(sql: Sql, uid: string): Promise<Identity> {
@@ -27,11 +34,11 @@ async function requireIdentity(sql: Sql, uid: string): Promise<Identity> {
   return identity;
 }
 
-async function requireOwn(sql: Sql, principal: Principal, uid: string) {
-  requirePerson(principal);
+async function requireOwnership(sql: Sql, principal: Principal, uid: string) {
+  requireUser(principal);
   const identity = await requireIdentity(sql, uid);
-  if (identity.owner_uid !== principal.personUid && !isAdmin(principal)) {
-    throw new Refusal("not_authorized", "This cloud agent belongs to somebody else.");
+  if (identity.owner_uid !== principal.userUid && !isAdmin(principal)) {
+    throw new ApiError("not_authorized", "This cloud agent belongs to another user.");
   }
 }
 
@@ -40,13 +47,13 @@ export const identityHandlers: Pick<
   "listIdentities" | "createIdentity" | "getIdentity" | "replaceIdentity" | "deleteIdentity"
 > = {
   async listIdentities({ sql }) {
-    return ok({ identities: await listIdentities(sql) });
+    return ok({ agents: await listIdentities(sql) });
   },
 
   async createIdentity({ sql, services, principal, body }) {
-    requirePerson(principal);
-    await requireKnown(sql, services.models, body);
-    return created(await insertIdentity(sql, { uid: uuidv7(), owner_uid: principal.personUid, ...body }));
+    requireUser(principal);
+    await requireDefaults(sql, { models: services.models, principal }, body);
+    return created(await insertIdentity(sql, { uid: uuidv7(), owner_uid: principal.userUid, ...body }));
   },
 
   async getIdentity({ sql, params }) {
@@ -54,14 +61,14 @@ export const identityHandlers: Pick<
   },
 
   async replaceIdentity({ sql, services, principal, params, body }) {
-    await requireOwn(sql, principal, params.uid);
-    await requireKnown(sql, services.models, body);
+    await requireOwnership(sql, principal, params.uid);
+    await requireDefaults(sql, { models: services.models, principal }, body);
     return ok(await replaceIdentity(sql, params.uid, body));
   },
 
   async deleteIdentity({ sql, principal, params }) {
-    await requireOwn(sql, principal, params.uid);
+    await requireOwnership(sql, principal, params.uid);
     await deleteIdentity(sql, params.uid);
-    return gone;
+    return noContent;
   },
 };

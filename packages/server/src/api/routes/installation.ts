@@ -1,10 +1,10 @@
 import type { Installation } from "@outrider/contract/installation";
 import { limits } from "@outrider/contract/limits";
 import type { CostQuota } from "@outrider/contract/quota";
-import { budgetsOf } from "../../engine/budgets.ts";
-import type { Bound } from "../../engine/retention.ts";
-import type { Sql } from "../../store/db.ts";
-import { type Handlers, ok, type Services } from "../call.ts";
+import { budgetsOf } from "../../engine/limits/budgets.ts";
+import type { RetentionLimit } from "../../engine/operations/retention.ts";
+import type { Sql } from "../../store/connection/db.ts";
+import { type Handlers, ok, type Services } from "../pipeline/call.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -14,42 +14,43 @@ const MEGABYTE = 1024 ** 2;
 const GIGABYTE = 1024 ** 3;
 
 export const installationHandlers: Pick<Handlers, "getInstallation"> = {
-  /** Every open page asks this again and again, so what stands in memory is not asked of the database. */
+  /** Every open page polls this operation, so it responds from memory where possible. */
   async getInstallation({ sql, services }) {
-    const { changed_by: _, ...brake } = services.brake.current();
-    const cost_per_day = await costOf(sql, services);
-    const answer: Installation = {
-      brake,
-      has_room: services.intake.hasRoom(),
+    const { changed_by: _, ...maintenance } = services.maintenance.current();
+    const cost_per_day = await costQuotaOf(sql, services);
+    const installation: Installation = {
+      maintenance,
+      has_free_space: services.admission.hasSpace(),
       limits: { ...limitsOf(services), ...(cost_per_day ? { cost_per_day } : {}) },
       sizes,
       retention: retentionOf(services),
     };
-    return ok(answer);
+    return ok(installation);
   },
 };
 
-async function costOf(sql: Sql, { quotas }: Services): Promise<CostQuota | undefined> {
+async function costQuotaOf(sql: Sql, { quotas }: Services): Promise<CostQuota | undefined> {
   const [budget] = await budgetsOf(sql, {}, quotas);
   if (!budget) return undefined;
   const { limit_usd, used_usd, resets_at } = budget;
   return { limit_usd, used_usd, resets_at };
 }
 
-function limitsOf({ rules, quotas, streams, minFreeBytes }: Services): Installation["limits"] {
-  const { maxConcurrentRuns } = rules;
+function limitsOf({ policy, quotas, streams, minFreeBytes }: Services): Installation["limits"] {
+  const { maxConcurrentRuns } = policy;
   return {
     requests_per_minute: quotas.requestsPerMinute,
     creations_per_minute: quotas.creationsPerMinute,
     failures_per_minute: quotas.failuresPerMinute,
-    max_streams_per_key: streams.bounds.mostEach,
+    max_streams_per_key: streams.limits.maxPerCaller,
     ...(maxConcurrentRuns === undefined ? {} : { max_concurrent_runs: maxConcurrentRuns }),
-    turn_timeout_minutes: rules.turnMs / MINUTE,
-    max_steps: rules.maxSteps,
-    max_attempts: rules.maxAttempts,
-    queue_timeout_hours: rules.queueMs / HOUR,
-    blocked_timeout_days: rules.blockedMs / DAY,
-    lease_seconds: rules.leaseMs / SECOND,
+    max_builds_per_user: policy.maxBuildsPerUser,
+    turn_timeout_minutes: policy.turnMs / MINUTE,
+    max_steps: policy.maxSteps,
+    max_attempts: policy.maxAttempts,
+    queue_timeout_hours: policy.queueMs / HOUR,
+    blocked_timeout_days: policy.blockedMs / DAY,
+    lease_seconds: policy.leaseMs / SECOND,
     min_free_mb: minFreeBytes / MEGABYTE,
   };
 }
@@ -65,16 +66,16 @@ const sizes: Installation["sizes"] = {
 };
 
 function retentionOf({ retention }: Services): Installation["retention"] {
-  const bound = ({ days, bytes }: Bound) => ({
+  const toLimit = ({ days, bytes }: RetentionLimit) => ({
     ...(days === undefined ? {} : { days }),
     ...(bytes === undefined ? {} : { gigabytes: bytes / GIGABYTE }),
   });
   const { runs, events, artifacts, files, builds } = retention;
   return {
-    runs: bound(runs),
-    events: bound(events),
-    artifacts: bound(artifacts),
-    files: bound(files),
-    builds: bound(builds),
+    runs: toLimit(runs),
+    events: toLimit(events),
+    artifacts: toLimit(artifacts),
+    files: toLimit(files),
+    builds: toLimit(builds),
   };
 }

@@ -1,12 +1,12 @@
-import { createKey, revoke } from "../../engine/keys.ts";
-import { isAdmin, requirePerson } from "../../engine/principal.ts";
-import { listKeys } from "../../store/keys.ts";
-import { gone, type Handlers, ok } from "../call.ts";
+import { createKey, revoke } from "../../engine/auth/keys.ts";
+import { isAdmin, requireUser } from "../../engine/auth/principal.ts";
+import { listKeys } from "../../store/auth/keys.ts";
+import { type Handlers, noContent, ok } from "../pipeline/call.ts";
 
 export const keyHandlers: Pick<Handlers, "listKeys" | "createKey" | "deleteKey"> = {
   async listKeys({ sql, principal }) {
-    requirePerson(principal);
-    return ok({ keys: await listKeys(sql, isAdmin(principal) ? undefined : principal.personUid) });
+    requireUser(principal);
+    return ok({ keys: await listKeys(sql, isAdmin(principal) ? undefined : principal.userUid) });
   },
 
   async createKey({ sql, principal, body }) {
@@ -16,6 +16,6 @@ export const keyHandlers: Pick<Handlers, "listKeys" | "createKey" | "deleteKey">
 
   async deleteKey({ sql, principal, params }) {
     await revoke(sql, principal, params.keyId);
-    return gone;
+    return noContent;
   },
 };

@@ -1,7 +1,9 @@
-import { type Handlers, ok } from "../call.ts";
+import { isAdmin } from "../../engine/auth/principal.ts";
+import { type Handlers, ok } from "../pipeline/call.ts";
 
 export const modelHandlers: Pick<Handlers, "listModels"> = {
-  async listModels({ services }) {
-    return ok(services.models.list);
+  async listModels({ services, principal }) {
+    const { list, listForAdmins } = services.models;
+    return ok(isAdmin(principal) ? listForAdmins : list);
   },
 };

@@ -2,30 +2,29 @@ import { limits } from "@outrider/contract/limits";
 import type { ListRunsQuery } from "@outrider/contract/query";
 import type { Routes } from "@outrider/contract/routes";
 import type { ListRunsResponse, RunSourceType } from "@outrider/contract/run";
-import { visibleTo } from "../../engine/access.ts";
-import { claimNew } from "../../engine/claims.ts";
-import type { Principal } from "../../engine/principal.ts";
-import { queueOf } from "../../engine/queue.ts";
-import { badMember } from "../../engine/refusal.ts";
-import { cancelRun, createRun, getRun, removeRun, withLink } from "../../engine/runs.ts";
-import { topics } from "../../engine/wake.ts";
-import type { Work } from "../../store/claims.ts";
-import type { Sql } from "../../store/db.ts";
-import { listUidsByEmail } from "../../store/people.ts";
-import { listRuns, type RunFilter, type RunSort } from "../../store/run-list.ts";
-import { gone, type Handler, type Handlers, ok, STREAMED } from "../call.ts";
-import { readCursor, writeCursor } from "../cursor.ts";
-import { streamHints } from "../hints.ts";
-import { subjectOf } from "../rate-limits.ts";
-import { asksForStream } from "../sse.ts";
+import { invalidField } from "../../engine/api-error.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
+import { visibleRuns } from "../../engine/auth/run-access.ts";
+import { claimNew } from "../../engine/dispatch/claims.ts";
+import { getQueueStatus } from "../../engine/dispatch/queue-reason.ts";
+import { topics } from "../../engine/live/pubsub.ts";
+import { cancelRun, createRun, getRun, removeRun, withLink } from "../../engine/runs/runs.ts";
+import { listUidsByEmail } from "../../store/auth/users.ts";
+import type { Sql } from "../../store/connection/db.ts";
+import type { Work } from "../../store/dispatch/claims.ts";
+import { listRuns, type RunFilter, type RunSort } from "../../store/runs/run-list.ts";
+import { readCursor, writeCursor } from "../http/cursor.ts";
+import { type Handler, type Handlers, noContent, ok, STREAMED } from "../pipeline/call.ts";
+import { subjectOf } from "../pipeline/rate-limits.ts";
+import { streamRunChanges } from "../streams/run-changes.ts";
+import { asksForStream } from "../streams/sse.ts";
 
-/** A label that the client gives itself; anything else is the API. */
+/** Returns the source that the `X-Outrider-Client` header names, such as `cli/1.0`. Unknown clients count as `API`. */
 function sourceOf(header: string | string[] | undefined): RunSourceType {
-  const client = String(header ?? "")
-    .split("/")[0]
-    ?.toLowerCase();
-  if (client === "cli") return "CLI";
-  return client === "github-action" ? "GITHUB_ACTION" : "API";
+  const [client = ""] = String(header ?? "").split("/");
+  const name = client.trim().toUpperCase().replaceAll("-", "_");
+  // A header must not claim to be a signed-in browser.
+  return name === "CLI" || name === "GITHUB_ACTION" ? name : "API";
 }
 
 const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
@@ -35,35 +34,36 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   body,
   traceId,
   request,
-  say,
-  afterwards,
+  publish,
+  onSettled,
 }) => {
-  services.intake.requireOpen();
+  services.admission.requireOpen();
   const source = principal.session ? "WEB_APP" : sourceOf(request.headers["x-outrider-client"]);
-  const claimant = services.brake.givesWork() ? services.claimants.take() : undefined;
+  const waitingClaim = services.maintenance.dispatchEnabled() ? services.waitingClaims.take() : undefined;
   let work: Work[] = [];
-  if (claimant) afterwards((isCommitted) => claimant.settle(isCommitted ? work : []));
+  if (waitingClaim) onSettled((isCommitted) => waitingClaim.settle(isCommitted ? work : []));
   const run = await createRun(
     sql,
     services,
     { principal, source, traceId },
     body,
-    claimant &&
+    waitingClaim &&
       (async (tx, runId) => {
-        work = await claimNew(tx, services.rules, claimant.request, runId);
+        work = await claimNew(tx, services.policy, waitingClaim.request, runId);
         return work.length > 0;
       }),
   );
-  services.tally.add("runs_created");
-  if (work.length === 0) say(topics.queue);
-  say(topics.run(run.run_id));
+  services.counters.add("runs_created");
+  if (work.length === 0) publish(topics.queue);
+  publish(topics.run(run.run_id));
   return { status: 200, body: run, headers: { location: `/api/v1/agent/runs/${run.run_id}` } };
 };
 
 const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-async function creatorUids(sql: Sql, principal: Principal, asked: string[]): Promise<string[]> {
-  const names = asked.map((creator) => (creator === "me" ? principal.creator.uid : creator));
+/** Resolves user IDs, email addresses and `me` to user IDs. */
+async function creatorUids(sql: Sql, principal: Principal, creators: string[]): Promise<string[]> {
+  const names = creators.map((creator) => (creator === "me" ? principal.creator.uid : creator));
   const emails = names.filter((name) => !isUuid.test(name));
   const uids = names.filter((name) => isUuid.test(name)).map((uid) => uid.toLowerCase());
   return emails.length > 0 ? [...uids, ...(await listUidsByEmail(sql, emails))] : uids;
@@ -72,12 +72,11 @@ async function creatorUids(sql: Sql, principal: Principal, asked: string[]): Pro
 export async function filterOf(sql: Sql, principal: Principal, query: ListRunsQuery): Promise<RunFilter> {
   const { limit, cursor, sort_by, sort_order, config_name, name, creator, ...rest } = query;
   const names = config_name || name ? [...(config_name ?? []), ...(name ?? [])] : undefined;
-  const only = visibleTo(principal);
   return {
     ...rest,
     ...(names ? { config_name: names } : {}),
     ...(creator ? { creator_uid: await creatorUids(sql, principal, creator) } : {}),
-    ...(only ? { visible_to: only } : {}),
+    ...visibleRuns(principal),
   } as RunFilter;
 }
 
@@ -94,24 +93,24 @@ export const runHandlers: Pick<
       const paging = (["limit", "cursor", "sort_by", "sort_order"] as const).find(
         (name) => query[name] !== undefined,
       );
-      if (paging) throw badMember(paging, "goes with pages; a stream has none");
-      await streamHints({ services, reply, principal, filter });
+      if (paging) throw invalidField(paging, "cannot be used with a stream");
+      await streamRunChanges({ services, reply, principal, filter });
       return STREAMED;
     }
     const sort: RunSort = { by: query.sort_by ?? "created_at", order: query.sort_order ?? "desc" };
-    const asked = { filter, sort };
+    const listQuery = { filter, sort };
     const limit = query.limit ?? limits.pageSize.default;
-    const after = query.cursor ? readCursor(services.vault, asked, query.cursor) : undefined;
-    const found = await services.searches.within(subjectOf(principal), async () => {
+    const after = query.cursor ? readCursor(services.vault, listQuery, query.cursor) : undefined;
+    const found = await services.listLimiter.run(subjectOf(principal), async () => {
       if (request.raw.socket.destroyed) return { runs: [], hasMore: false };
-      return listRuns(sql, { ...asked, limit, ...(after ? { after } : {}) });
+      return listRuns(sql, { ...listQuery, limit, ...(after ? { after } : {}) });
     });
     const runs = found.runs.map((run) => withLink(run, services.origin()));
     const last = runs.at(-1);
     const has_next_page = found.hasMore;
     const next_cursor =
       has_next_page && last
-        ? writeCursor(services.vault, asked, { value: last[sort.by], run_id: last.run_id })
+        ? writeCursor(services.vault, listQuery, { value: last[sort.by], run_id: last.run_id })
         : undefined;
     const page: ListRunsResponse = {
       runs,
@@ -122,20 +121,20 @@ export const runHandlers: Pick<
 
   async getRun({ sql, services, principal, params }) {
     const run = withLink(await getRun(sql, principal, params.runId), services.origin());
-    const queue = run.state === "QUEUED" ? await queueOf(sql, services.rules, run.run_id) : undefined;
+    const queue = run.state === "QUEUED" ? await getQueueStatus(sql, services.policy, run.run_id) : undefined;
     return ok({ ...run, ...(queue ? { queue } : {}) });
   },
 
-  async cancelRun({ sql, principal, params, say }) {
+  async cancelRun({ sql, principal, params, publish }) {
     const { worker_id } = await cancelRun(sql, principal, params.runId);
-    say(topics.run(params.runId));
-    if (worker_id) say(topics.worker(worker_id));
+    publish(topics.run(params.runId));
+    if (worker_id) publish(topics.worker(worker_id));
     return ok({ run_id: params.runId, state: "CANCELLED" });
   },
 
-  async deleteRun({ sql, principal, params, say }) {
+  async deleteRun({ sql, principal, params, publish }) {
     await removeRun(sql, principal, params.runId);
-    say(topics.run(params.runId));
-    return gone;
+    publish(topics.run(params.runId));
+    return noContent;
   },
 };

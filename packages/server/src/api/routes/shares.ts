@@ -1,6 +1,6 @@
 import type { ShareResponse } from "@outrider/contract/share";
-import { shareRun, unshareRun } from "../../engine/shares.ts";
-import { gone, type Handlers } from "../call.ts";
+import { shareRun, unshareRun } from "../../engine/runs/shares.ts";
+import { type Handlers, noContent } from "../pipeline/call.ts";
 
 export const shareHandlers: Pick<Handlers, "createShare" | "deleteShare"> = {
   async createShare({ sql, services, principal, params, body }) {
@@ -15,6 +15,6 @@ export const shareHandlers: Pick<Handlers, "createShare" | "deleteShare"> = {
 
   async deleteShare({ sql, principal, params }) {
     await unshareRun(sql, principal, params.runId);
-    return gone;
+    return noContent;
   },
 };

@@ -1,100 +1,84 @@
 import { limits } from "@outrider/contract/limits";
-import { reserve, settle } from "../../engine/budgets.ts";
-import { finishBuild, prepare, reportBuild, takeQueuedBuild } from "../../engine/builds.ts";
-import { assignAll, claim } from "../../engine/claims.ts";
-import { close, finish, release, report, requireExecution } from "../../engine/executions.ts";
-import { notFound, Refusal } from "../../engine/refusal.ts";
-import { topics } from "../../engine/wake.ts";
-import { findArtifact } from "../../store/artifacts.ts";
-import { findAttachment } from "../../store/attachments.ts";
-import { findSpentCredentials } from "../../store/credentials.ts";
-import { listEvents } from "../../store/events.ts";
-import { listSignals, renewLeases } from "../../store/leases.ts";
-import { seeWorker } from "../../store/workers.ts";
-import { gone, ok, STREAMED, type WorkerHandlers } from "../call.ts";
-import { openStream } from "../sse.ts";
+import { notFound } from "../../engine/api-error.ts";
+import { finishBuild, prepare, reportBuild } from "../../engine/builds/builds.ts";
+import { claimWhenAvailable } from "../../engine/dispatch/claim-loop.ts";
+import { reserve, settle } from "../../engine/limits/budgets.ts";
+import { topics } from "../../engine/live/pubsub.ts";
+import { close, finish, release, report, requireExecution } from "../../engine/runs/executions.ts";
+import { interrupt } from "../../engine/runs/interruptions.ts";
+import { findRevokedCredentials } from "../../store/auth/credentials.ts";
+import { listSignals, renewLeases } from "../../store/dispatch/leases.ts";
+import { recordWorker } from "../../store/dispatch/workers.ts";
+import { findArtifact } from "../../store/runs/artifacts.ts";
+import { findAttachment } from "../../store/runs/attachments.ts";
+import { listEvents } from "../../store/runs/events.ts";
+import { noContent, ok, STREAMED, type WorkerHandlers } from "../pipeline/call.ts";
+import { readPage } from "../streams/event-log.ts";
+import { openStream } from "../streams/sse.ts";
 
-/** Without a word from anybody, a waiting claim and a stream of signals look again after this long. */
-const LOOK_AGAIN_MS = 800;
-/** A claim that waits asks this often whether its key is still good: what it gets holds secrets. */
-const DOUBT_MS = 500;
-
-const revoked = () => new Refusal("authentication_required", "The key is expired or revoked.");
+/** How long the signal stream waits for a notification before it polls. */
+const POLL_MS = 800;
 
 export const workerHandlers: WorkerHandlers = {
-  async claim({ services, principal, body, reply, say }) {
-    const { db, claims, claimants, rules, wake, brake, tally, stopping } = services;
-    const gaveUp = new AbortController();
-    reply.raw.once("close", () => gaveUp.abort());
-    const signal = AbortSignal.any([stopping, gaveUp.signal]);
-    // A worker that is stopped still has its claim here. It must be over before the runs it lost are given away.
-    const until = Date.now() + Math.min(body.wait_ms, rules.leaseMs / 2);
-    let trusted = Date.now();
-    const given = (work: { run_id: string; attempt: number }[]) => {
-      for (const { run_id } of work) say(topics.run(run_id));
-      tally.add("runs_claimed", work.length);
-      tally.add("runs_recovered", work.filter(({ attempt }) => attempt > 1).length);
-    };
-    for (;;) {
-      const ms = Math.min(LOOK_AGAIN_MS, Math.max(0, until - Date.now()));
-      const heard = wake.next(topics.queue, { ms, signal });
-      // While the queue is paused, a claim still says that the worker lives, and repeats what it was given before.
-      const free = brake.givesWork() ? body.free : 0;
-      const claimed = await claim(claims, services, { ...body, free });
-      const isIdle = claimed.executions.length === 0 && !claimed.draining && !signal.aborted;
-      const build =
-        isIdle && free > 0 ? await takeQueuedBuild(db, services, body.worker.worker_id) : undefined;
-      if (!isIdle || build || Date.now() >= until) {
-        given(claimed.executions);
-        if (build) tally.add("builds_claimed");
-        return ok({ ...claimed, builds: build ? [build] : [] });
-      }
-      const offer = free > 0 ? claimants.offer(body) : undefined;
-      await Promise.race([heard, ...(offer ? [offer.settled] : [])]);
-      const work = (await offer?.end()) ?? [];
-      if (work.length > 0) {
-        given(work);
-        return ok({ executions: await assignAll(claims, services, work), draining: false, builds: [] });
-      }
-      if (Date.now() - trusted < DOUBT_MS) continue;
-      if ((await findSpentCredentials(db, [principal.credentialId])).length > 0) throw revoked();
-      trusted = Date.now();
-    }
+  async claim({ services, principal, body, reply, publish }) {
+    const { counters, stopping } = services;
+    const disconnected = new AbortController();
+    reply.raw.once("close", () => disconnected.abort());
+    const response = await claimWhenAvailable(services, {
+      request: body,
+      credentialId: principal.credentialId,
+      signal: AbortSignal.any([stopping, disconnected.signal]),
+      onClaimed(work) {
+        for (const { run_id } of work) publish(topics.run(run_id));
+        counters.add("runs_claimed", work.length);
+        counters.add("runs_recovered", work.filter(({ attempt }) => attempt > 1).length);
+      },
+    });
+    services.workerAccess.rememberClaimed(principal.credentialId, response.executions);
+    counters.add("builds_claimed", response.builds.length);
+    return ok(response);
   },
 
   async heartbeat({ sql, services, body }) {
-    const draining = await seeWorker(sql, body.worker, body.figures);
-    const { executions } = body;
-    const held = await renewLeases(sql, { executions, leaseMs: services.rules.leaseMs });
-    services.tally.add("leases_refused", executions.length - held.length);
-    return ok({ held, draining, takes_figures: true });
+    const draining = await recordWorker(sql, body.worker, body.stats);
+    const { executions, worker } = body;
+    const { leaseMs } = services.policy;
+    const held = await renewLeases(sql, { workerId: worker.worker_id, executions, leaseMs });
+    services.counters.add("leases_refused", executions.length - held.length);
+    return ok({ held, draining, takes_stats: true });
   },
 
-  /** Said at every word on the worker, even if it looks the same: a run may have come and gone in between. */
+  /**
+   * Streams signals that the worker must react to, such as cancellations. After a notification, sends the current
+   * signals even if they look unchanged: a run may have started and ended in the meantime.
+   */
   async signals({ services, principal, query, reply }) {
-    const { db, wake, stopping } = services;
+    const { db, pubsub, stopping } = services;
     const stream = openStream(reply, stopping);
-    let isCalled = true;
-    const off = wake.on(topics.worker(query.worker_id), () => {
-      isCalled = true;
+    let isNotified = true;
+    const unsubscribe = pubsub.on(topics.worker(query.worker_id), () => {
+      isNotified = true;
     });
     try {
       for (let last = ""; !stream.signal.aborted; ) {
-        const heard = wake.next(topics.worker(query.worker_id), { ms: LOOK_AGAIN_MS, signal: stream.signal });
-        const mustSay = isCalled;
-        isCalled = false;
-        const [found, spent] = await Promise.all([
+        const notified = pubsub.next(topics.worker(query.worker_id), {
+          ms: POLL_MS,
+          signal: stream.signal,
+        });
+        const mustSend = isNotified;
+        isNotified = false;
+        const [current, revoked] = await Promise.all([
           listSignals(db, query.worker_id),
-          findSpentCredentials(db, [principal.credentialId]),
+          findRevokedCredentials(db, [principal.credentialId]),
         ]);
-        if (spent.length > 0) break;
-        const signals = JSON.stringify(found);
-        if (mustSay || signals !== last) await stream.write(`data: ${signals}\n\n`);
+        if (revoked.length > 0) break;
+        const signals = JSON.stringify(current);
+        if (mustSend || signals !== last) await stream.write(`data: ${signals}\n\n`);
         last = signals;
-        if (!isCalled) await heard;
+        if (!isNotified) await notified;
       }
     } finally {
-      off();
+      unsubscribe();
       stream.end();
     }
     return STREAMED;
@@ -102,9 +86,9 @@ export const workerHandlers: WorkerHandlers = {
 
   async history({ sql, params, query }) {
     const runId = await requireExecution(sql, params.executionId);
-    const limit = query.limit ?? limits.eventPageSize.max;
-    const { events, isCut } = await listEvents(sql, { runId, after: query.after ?? 0, limit: limit + 1 });
-    return ok({ events: events.slice(0, limit), has_next_page: isCut || events.length > limit });
+    const { after, limit = limits.eventPageSize.max } = query;
+    const list = (from: number, count: number) => listEvents(sql, { runId, after: from, limit: count });
+    return ok(await readPage(list, { after, limit }));
   },
 
   async attachment({ sql, params, reply }) {
@@ -124,22 +108,22 @@ export const workerHandlers: WorkerHandlers = {
     return STREAMED;
   },
 
-  async prepare({ sql, services, params, body, say }) {
-    const { response, queued } = await prepare(sql, services.rules, params.executionId, body);
-    if (queued) say(topics.queue);
+  async prepare({ sql, services, params, body, publish }) {
+    const { response, queued } = await prepare(sql, services.policy, params.executionId, body);
+    if (queued) publish(topics.queue);
     return ok(response);
   },
 
-  async reportBuild({ sql, services, params, body, say }) {
-    await reportBuild(sql, services.rules, params.buildId, body);
-    say(topics.build(params.buildId));
-    return gone;
+  async reportBuild({ sql, services, params, body, publish }) {
+    await reportBuild(sql, services.policy, params.buildId, body);
+    publish(topics.build(params.buildId));
+    return noContent;
   },
 
-  async finishBuild({ sql, services, params, body, say }) {
-    await finishBuild(sql, services.rules, params.buildId, body);
-    say(topics.build(params.buildId));
-    return gone;
+  async finishBuild({ sql, services, params, body, publish }) {
+    await finishBuild(sql, services.policy, params.buildId, body);
+    publish(topics.build(params.buildId));
+    return noContent;
   },
 
   async reserve({ sql, services, params, body }) {
@@ -148,39 +132,46 @@ export const workerHandlers: WorkerHandlers = {
 
   async settle({ sql, body }) {
     await settle(sql, body);
-    return gone;
+    return noContent;
   },
 
-  async report({ sql, services, params, body, say }) {
-    const answer = await report(sql, params.executionId, body);
-    services.tally.add("events_reported", body.events.length);
-    say(topics.run(body.run_id));
-    return ok(answer);
+  async report({ sql, services, params, body, publish }) {
+    const response = await report(sql, params.executionId, body);
+    services.counters.add("events_reported", body.events.length);
+    publish(topics.run(body.run_id));
+    return ok(response);
   },
 
   async delta({ services, body }) {
     services.deltas.send(body.run_id, body.text);
-    return gone;
+    return noContent;
   },
 
-  async finish({ sql, services, params, body, say }) {
-    const answer = await finish(sql, params.executionId, body);
-    services.tally.add("events_reported", body.events.length);
-    say(topics.run(body.run_id));
-    return ok(answer);
+  async finish({ sql, services, params, body, publish }) {
+    const response = await finish(sql, params.executionId, body);
+    services.counters.add("events_reported", body.events.length);
+    publish(topics.run(body.run_id));
+    return ok(response);
   },
 
-  async close({ sql, params, body, say }) {
+  async close({ sql, params, body, publish }) {
     await close(sql, params.executionId, body);
-    say(topics.run(body.run_id));
-    say(topics.queue);
-    return gone;
+    publish(topics.run(body.run_id));
+    publish(topics.queue);
+    return noContent;
   },
 
-  async release({ sql, params, body, say }) {
+  async release({ sql, params, body, publish }) {
     await release(sql, params.executionId, body);
-    say(topics.run(body.run_id));
-    say(topics.queue);
-    return gone;
+    publish(topics.run(body.run_id));
+    publish(topics.queue);
+    return noContent;
+  },
+
+  async interrupt({ sql, params, body, publish }) {
+    await interrupt(sql, params.executionId, body);
+    publish(topics.run(body.run_id));
+    publish(topics.queue);
+    return noContent;
   },
 };

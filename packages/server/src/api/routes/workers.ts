@@ -1,19 +1,20 @@
-import { notFound } from "../../engine/refusal.ts";
-import { ALIVE_MS } from "../../engine/rules.ts";
-import { topics } from "../../engine/wake.ts";
-import { drainWorker, listWorkers } from "../../store/workers.ts";
-import { type Handlers, ok } from "../call.ts";
+import { notFound } from "../../engine/api-error.ts";
+import { usableEnvironments } from "../../engine/auth/environment-access.ts";
+import { topics } from "../../engine/live/pubsub.ts";
+import { ALIVE_MS } from "../../engine/runs/run-policy.ts";
+import { drainWorker, listWorkers } from "../../store/dispatch/workers.ts";
+import { type Handlers, ok } from "../pipeline/call.ts";
 
 export const workersHandlers: Pick<Handlers, "listWorkers" | "drainWorker"> = {
-  async listWorkers({ sql }) {
-    return ok({ workers: await listWorkers(sql, ALIVE_MS) });
+  async listWorkers({ sql, principal }) {
+    return ok({ workers: await listWorkers(sql, ALIVE_MS, usableEnvironments(principal)) });
   },
 
-  async drainWorker({ sql, params, say }) {
+  async drainWorker({ sql, principal, params, publish }) {
     if (!(await drainWorker(sql, params.workerId))) throw notFound("worker");
-    say(topics.worker(params.workerId));
-    say(topics.queue);
-    const workers = await listWorkers(sql, ALIVE_MS);
+    publish(topics.worker(params.workerId));
+    publish(topics.queue);
+    const workers = await listWorkers(sql, ALIVE_MS, usableEnvironments(principal));
     return ok(workers.find(({ worker_id }) => worker_id === params.workerId));
   },
 };

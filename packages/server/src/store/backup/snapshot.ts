@@ -1,7 +1,7 @@
-import type { Db, Tx } from "../db.ts";
-import { holdRetention } from "../retention.ts";
+import type { Db, Tx } from "../connection/db.ts";
+import { blockRetention } from "../retention.ts";
 
-/** For connections that write or read a backup: values as text in one form, and no bound on how long it takes. */
+/** Settings for connections that copy data: a fixed text format and no timeouts. */
 export const copySettings = {
   DateStyle: "ISO, MDY",
   IntervalStyle: "postgres",
@@ -13,17 +13,17 @@ export const copySettings = {
   idle_in_transaction_session_timeout: "0",
 };
 
-/** A connection that holds back retention, and the one of the snapshot. */
+/** One connection blocks retention, and one reads the snapshot. */
 export const SNAPSHOT_CONNECTIONS = 2;
 
 /**
- * The database as it is at one moment, for as long as the work takes. Others write meanwhile, but nothing is cleaned up:
- * every file that a row of this moment names stays where it is.
+ * Runs work in a snapshot of the database. Other transactions can still write, but retention is blocked, so that every
+ * file the snapshot refers to remains in place.
  */
 export async function inSnapshot<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
   const outcome = await db.begin(async (guard): Promise<{ result: T } | { error: unknown }> => {
-    // Before the snapshot: what was being removed is gone by then, and nobody names it.
-    await holdRetention(guard);
+    // Blocks retention before taking the snapshot, so that the snapshot does not refer to files that are being removed.
+    await blockRetention(guard);
     let failure: { error: unknown } | undefined;
     const snapshot = db.begin(async (tx) => {
       await tx`set transaction isolation level repeatable read, read only`;
@@ -32,12 +32,14 @@ export async function inSnapshot<T>(db: Db, work: (tx: Tx) => Promise<T>): Promi
         return await work(tx);
       } catch (error) {
         failure = { error };
-        // Amid a copy PostgreSQL hears nothing that the connection itself could say. The loss ends the transaction.
+        // During a copy, PostgreSQL does not read statements from this connection, so the only way to end the
+        // transaction is to terminate the connection.
         await guard`select pg_terminate_backend(${self?.pid as number})`;
         return new Promise<never>(() => {});
       }
     });
-    // As a value: thrown here, the loss of that connection would be taken for the loss of this one.
+    // The error is returned instead of thrown. Otherwise the outer transaction would treat the loss of the inner
+    // connection as the loss of its own.
     return snapshot.then(
       (result) => ({ result: result as T }),
       (error) => failure ?? { error },

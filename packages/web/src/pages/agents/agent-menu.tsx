@@ -1,19 +1,19 @@
-import type { CloudAgent } from "@outrider/sdk";
+import type { Identity } from "@outrider/sdk";
 import { useNavigate } from "@tanstack/react-router";
 import { Copy, Ellipsis, KeyRound, Pencil, SquareTerminal, Trash2 } from "lucide-react";
 import { IconButton } from "../../ui/button.tsx";
-import { copy } from "../../ui/copy.tsx";
-import { Menu, MenuItem, MenuLine } from "../../ui/menu.tsx";
+import { Menu, MenuItem, MenuSeparator } from "../../ui/overlay/menu.tsx";
+import { copy } from "../../ui/text/copy.tsx";
 
 interface AgentMenuProps {
-  agent: CloudAgent;
-  /** Its owner, or an administrator. */
-  mayChange: boolean;
+  agent: Identity;
+  /** True for the cloud agent's owner and for admins. */
+  canEdit: boolean;
   onEdit: () => void;
   onDelete: () => void;
 }
 
-export function AgentMenu({ agent: { uid, name }, mayChange, onEdit, onDelete }: AgentMenuProps) {
+export function AgentMenu({ agent: { uid, name }, canEdit, onEdit, onDelete }: AgentMenuProps) {
   const navigate = useNavigate();
   return (
     <Menu
@@ -25,12 +25,12 @@ export function AgentMenu({ agent: { uid, name }, mayChange, onEdit, onDelete }:
         icon={<SquareTerminal className="size-4" aria-hidden />}
         onSelect={() => void navigate({ to: "/runs", search: { creator: uid } })}
       >
-        Its runs
+        View runs
       </MenuItem>
-      <MenuItem icon={<Copy className="size-4" aria-hidden />} onSelect={() => void copy(uid, "Agent id")}>
-        Copy id
+      <MenuItem icon={<Copy className="size-4" aria-hidden />} onSelect={() => void copy(uid, "Agent ID")}>
+        Copy ID
       </MenuItem>
-      {mayChange && (
+      {canEdit && (
         <>
           <MenuItem
             icon={<KeyRound className="size-4" aria-hidden />}
@@ -41,7 +41,7 @@ export function AgentMenu({ agent: { uid, name }, mayChange, onEdit, onDelete }:
           <MenuItem icon={<Pencil className="size-4" aria-hidden />} onSelect={onEdit}>
             Edit
           </MenuItem>
-          <MenuLine />
+          <MenuSeparator />
           <MenuItem danger icon={<Trash2 className="size-4" aria-hidden />} onSelect={onDelete}>
             Delete
           </MenuItem>

@@ -1,21 +1,21 @@
-import type { CloudAgent } from "@outrider/sdk";
+import type { Identity } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Bot, Plus } from "lucide-react";
 import { useState } from "react";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
-import { Empty } from "../../ui/empty.tsx";
+import { EmptyState } from "../../ui/feedback/empty-state.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
+import { Time } from "../../ui/format/time.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
-import { Time } from "../../ui/time.tsx";
 import { AgentMenu } from "./agent-menu.tsx";
 import { AgentSheet } from "./agent-sheet.tsx";
 import { DeleteAgent } from "./delete-agent.tsx";
 
-type Open = { what: "new" } | { what: "edit" | "delete"; agent: CloudAgent };
+type Open = { what: "new" } | { what: "edit" | "delete"; agent: Identity };
 
 export function Agents() {
   const { data: me } = useQuery(queries.me());
@@ -24,7 +24,7 @@ export function Agents() {
   const close = () => setOpen(undefined);
   const create = (
     <Button
-      look="primary"
+      variant="primary"
       icon={<Plus className="size-4" aria-hidden />}
       onClick={() => setOpen({ what: "new" })}
     >
@@ -34,18 +34,18 @@ export function Agents() {
   return (
     <Page
       title="Cloud agents"
-      lead="Identities that are not people: CI, a bot, a service. Each has keys of its own, and owns the runs it starts."
+      lead="Identities for programs such as CI, bots and services. Each has its own keys and owns the runs it starts."
       actions={data && data.length > 0 && create}
     >
       {error ? (
-        <Problem error={error} onRetry={() => void refetch()} />
+        <ErrorAlert error={error} onRetry={() => void refetch()} />
       ) : !data ? (
         <SkeletonRows label="Loading cloud agents" />
       ) : data.length === 0 ? (
-        <Empty icon={<Bot className="size-5" aria-hidden />} title="No cloud agents yet" action={create}>
-          Make one for each program that starts runs, give it a key, and you will see which runs are its own,
-          hold it to a number of runs at once, and shut it out without touching anybody else's key.
-        </Empty>
+        <EmptyState icon={<Bot className="size-5" aria-hidden />} title="No cloud agents yet" action={create}>
+          Create one for each program that starts runs, and give it a key. You can then see its runs, limit
+          its concurrency and revoke its access without affecting other keys.
+        </EmptyState>
       ) : (
         <Table
           label="Cloud agents"
@@ -54,7 +54,7 @@ export function Agents() {
               <Th>Name</Th>
               <Th className="hidden md:table-cell">Model</Th>
               <Th className="hidden md:table-cell">Environment</Th>
-              <Th className="hidden lg:table-cell">Runs at once</Th>
+              <Th className="hidden lg:table-cell">Concurrent runs</Th>
               <Th className="hidden md:table-cell">Keys</Th>
               <Th className="hidden sm:table-cell">Updated</Th>
               <Th>
@@ -68,7 +68,7 @@ export function Agents() {
               key={agent.uid}
               agent={agent}
               isOwn={agent.owner_uid === me?.uid}
-              mayChange={agent.owner_uid === me?.uid || me?.role === "admin"}
+              canEdit={agent.owner_uid === me?.uid || me?.role === "admin"}
               onEdit={() => setOpen({ what: "edit", agent })}
               onDelete={() => setOpen({ what: "delete", agent })}
             />
@@ -83,14 +83,14 @@ export function Agents() {
 }
 
 interface AgentRowProps {
-  agent: CloudAgent;
+  agent: Identity;
   isOwn: boolean;
-  mayChange: boolean;
+  canEdit: boolean;
   onEdit: () => void;
   onDelete: () => void;
 }
 
-function AgentRow({ agent, isOwn, mayChange, onEdit, onDelete }: AgentRowProps) {
+function AgentRow({ agent, isOwn, canEdit, onEdit, onDelete }: AgentRowProps) {
   const { uid, name, description, model_id, environment_id, max_concurrent_runs, updated_at } = agent;
   const { data: environments } = useQuery(queries.environments());
   const environment = environments?.find((each) => each.environment_id === environment_id);
@@ -103,7 +103,7 @@ function AgentRow({ agent, isOwn, mayChange, onEdit, onDelete }: AgentRowProps) 
         </p>
         {description && <p className="truncate text-xs text-muted">{description}</p>}
       </Td>
-      <Td className="hidden text-muted md:table-cell">{model_id ?? "default"}</Td>
+      <Td className="hidden text-muted md:table-cell">{model_id ?? "Default"}</Td>
       <Td className="hidden text-muted md:table-cell">
         {environment ? (
           <Link
@@ -114,33 +114,33 @@ function AgentRow({ agent, isOwn, mayChange, onEdit, onDelete }: AgentRowProps) 
             {environment.name}
           </Link>
         ) : environment_id && environments ? (
-          <span className="text-bad">deleted: choose another</span>
+          <span className="text-bad">Deleted; choose another</span>
         ) : (
-          !environment_id && "none"
+          !environment_id && "None"
         )}
       </Td>
-      <Td className="hidden text-muted lg:table-cell">{max_concurrent_runs ?? "no limit"}</Td>
+      <Td className="hidden text-muted lg:table-cell">{max_concurrent_runs ?? "No limit"}</Td>
       <Td className="hidden whitespace-nowrap text-muted md:table-cell">
-        {mayChange && <KeyCount uid={uid} name={name} />}
+        {canEdit && <KeyCount uid={uid} name={name} />}
       </Td>
       <Td className="hidden whitespace-nowrap text-muted sm:table-cell">
         <Time at={updated_at} />
       </Td>
       <Td className="text-right">
-        <AgentMenu agent={agent} mayChange={mayChange} onEdit={onEdit} onDelete={onDelete} />
+        <AgentMenu agent={agent} canEdit={canEdit} onEdit={onEdit} onDelete={onDelete} />
       </Td>
     </tr>
   );
 }
 
-/** Without a key it cannot do anything: then the way to one stands here. */
+/** Shows how many keys the cloud agent has, or a link to create the first one. */
 function KeyCount({ uid, name }: { uid: string; name: string }) {
   const { data: keys } = useQuery(queries.keys());
   if (!keys) return null;
   const count = keys.filter(({ agent_uid }) => agent_uid === uid).length;
   return (
     <Link to="/keys" search={count ? {} : { agent: uid }} className="text-accent-ink underline">
-      {count || "Make one"}
+      {count || "Create key"}
       <span className="sr-only"> for {name}</span>
     </Link>
   );

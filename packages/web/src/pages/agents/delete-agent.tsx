@@ -1,11 +1,11 @@
-import type { CloudAgent } from "@outrider/sdk";
+import type { Identity } from "@outrider/sdk";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { announce } from "../../shell/announcements.ts";
-import { Confirm } from "../../ui/confirm.tsx";
+import { showToast } from "../../shell/toasts.ts";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
 
-export function DeleteAgent({ agent: { uid, name }, onClose }: { agent: CloudAgent; onClose: () => void }) {
+export function DeleteAgent({ agent: { uid, name }, onClose }: { agent: Identity; onClose: () => void }) {
   const { data: keys } = useQuery({ ...queries.keys(), staleTime: 0 });
   const own = keys?.filter(({ agent_uid }) => agent_uid === uid);
   const deleting = useMutation({
@@ -13,7 +13,7 @@ export function DeleteAgent({ agent: { uid, name }, onClose }: { agent: CloudAge
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: ["identities"] });
       void queryClient.invalidateQueries({ queryKey: ["keys"] });
-      announce(`${name} is deleted`);
+      showToast("Cloud agent deleted");
       onClose();
     },
   });
@@ -28,16 +28,16 @@ export function DeleteAgent({ agent: { uid, name }, onClose }: { agent: CloudAge
     >
       <p>
         {!own?.length ? (
-          "Its keys are revoked with it"
+          "This also revokes its keys"
         ) : (
           <>
-            {own.length === 1 ? "Its key is" : `Its ${own.length} keys are`} revoked at once:{" "}
+            This revokes {own.length === 1 ? "its key" : `its ${own.length} keys`} immediately:{" "}
             <strong>{own.map((key) => key.name).join(", ")}</strong>
           </>
         )}
-        . Whatever still uses one is refused from then on.
+        . Programs that use them lose access.
       </p>
-      <p className="text-muted">Runs that it started stay, and those at work go on.</p>
+      <p className="text-muted">Its runs are kept, and active runs continue.</p>
     </Confirm>
   );
 }

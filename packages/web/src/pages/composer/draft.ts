@@ -1,6 +1,6 @@
-import { randomName } from "../../random.ts";
+import { randomId } from "../../random.ts";
 
-/** What stands in the form: text as it was typed, because half a number is no number yet. */
+/** The form's values. Numbers remain text until they are sent, because a half-typed number is not valid. */
 export interface Draft {
   prompt: string;
   title: string;
@@ -14,23 +14,23 @@ export interface Draft {
   max_cost_usd: string;
   timeout_minutes: string;
   priority: string;
-  /** One `key=value` a line. */
+  /** The metadata as text, with one `key=value` pair per line. */
   metadata: string;
-  /** JSON. */
+  /** The JSON Schema as text. */
   output_schema: string;
   servers: ServerDraft[];
 }
 
 export interface ServerDraft {
-  /** Tells rows apart while they are edited. */
+  /** The row's React key. */
   row: string;
   name: string;
   kind: "url" | "command";
-  /** The address, or the program. */
+  /** The URL or the command. */
   target: string;
-  /** One argument a line. */
+  /** The arguments, one per line. */
   args: string;
-  /** One `Name: value` (headers) or `NAME=value` (variables) a line. */
+  /** Headers as `Name: value` or variables as `NAME=value`, one per line. */
   values: string;
 }
 
@@ -55,16 +55,16 @@ export const emptyDraft: Draft = {
 export type TextMember = Exclude<keyof Draft, "servers">;
 
 export function emptyServer(): ServerDraft {
-  return { row: randomName(), name: "", kind: "url", target: "", args: "", values: "" };
+  return { row: randomId(), name: "", kind: "url", target: "", args: "", values: "" };
 }
 
-/** What stands in the panel of options, as opposed to beside the prompt. */
+/** The fields in the options panel. The others are next to the prompt. */
 const optional: TextMember[] = [
   ...(["title", "name", "skill_spec", "base_prompt", "idle_timeout_minutes", "max_steps"] as const),
   ...(["max_cost_usd", "timeout_minutes", "priority", "metadata", "output_schema"] as const),
 ];
 
-export function countSet(draft: Draft, files: readonly File[]): number {
+export function countOptions(draft: Draft, files: readonly File[]): number {
   const texts = optional.filter((member) => draft[member].trim() !== "").length;
   return texts + draft.servers.length + files.length;
 }

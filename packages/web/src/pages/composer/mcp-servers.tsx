@@ -1,20 +1,20 @@
 import { Plus, Trash2 } from "lucide-react";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Field, Select, TextArea, TextInput } from "../../ui/field.tsx";
+import { errorSentence, Field, Select, TextArea, TextInput } from "../../ui/form/field.tsx";
+import { InlineCode } from "../../ui/text/inline-code.tsx";
 import { emptyServer, type ServerDraft } from "./draft.ts";
-import { type Fault, faultAt } from "./faults.ts";
+import type { ComposerErrors } from "./field-errors.ts";
 
 interface McpServersProps {
   servers: ServerDraft[];
-  faults: readonly Fault[];
+  fieldErrors: ComposerErrors;
   onChange: (servers: ServerDraft[]) => void;
 }
 
-/** Tools that the agent may use besides its own. */
-export function McpServers({ servers, faults, onChange }: McpServersProps) {
+export function McpServers({ servers, fieldErrors, onChange }: McpServersProps) {
   const replace = (row: string, part: Partial<ServerDraft>) =>
     onChange(servers.map((server) => (server.row === row ? { ...server, ...part } : server)));
-  const whole = faults.filter(({ pointer }) => pointer === "/config/mcp_servers");
+  const whole = fieldErrors["config.mcp_servers"];
   return (
     <fieldset className="flex flex-col gap-3">
       <legend className="mb-1.5 font-medium">MCP servers</legend>
@@ -23,22 +23,22 @@ export function McpServers({ servers, faults, onChange }: McpServersProps) {
           key={server.row}
           server={server}
           at={at}
-          faults={faults}
+          fieldErrors={fieldErrors}
           onChange={(part) => replace(server.row, part)}
           onRemove={() => onChange(servers.filter(({ row }) => row !== server.row))}
         />
       ))}
-      {whole.map(({ message }) => (
-        <p key={message} className="text-xs text-bad">
-          {`The list ${message}.`}
+      {whole && (
+        <p className="text-xs text-bad">
+          <InlineCode text={errorSentence("MCP servers", whole)} />
         </p>
-      ))}
+      )}
       <div>
         <Button
           icon={<Plus className="size-4" aria-hidden />}
           onClick={() => onChange([...servers, emptyServer()])}
         >
-          Add an MCP server
+          Add MCP server
         </Button>
       </div>
     </fieldset>
@@ -48,16 +48,15 @@ export function McpServers({ servers, faults, onChange }: McpServersProps) {
 interface ServerProps {
   server: ServerDraft;
   at: number;
-  faults: readonly Fault[];
+  fieldErrors: ComposerErrors;
   onChange: (part: Partial<ServerDraft>) => void;
   onRemove: () => void;
 }
 
-function Server({ server, at, faults, onChange, onRemove }: ServerProps) {
+function Server({ server, at, fieldErrors, onChange, onRemove }: ServerProps) {
   const { name, kind, target, args, values } = server;
   const isUrl = kind === "url";
-  const errorAt = (member: string) => faultAt(faults, `/config/mcp_servers/${at}/${member}`);
-  const whole = faults.find(({ pointer }) => pointer === `/config/mcp_servers/${at}`);
+  const errorAt = (member: string) => fieldErrors[`config.mcp_servers.${at}.${member}`];
   return (
     <div className="grid items-start gap-3 rounded-lg border border-line p-3 sm:grid-cols-[1fr_9rem_2fr_auto]">
       <Field label="Name" error={errorAt("name")}>
@@ -65,22 +64,19 @@ function Server({ server, at, faults, onChange, onRemove }: ServerProps) {
           <TextInput {...parts} value={name} onChange={(event) => onChange({ name: event.target.value })} />
         )}
       </Field>
-      <Field label="Reached by">
+      <Field label="Type">
         {(parts) => (
           <Select
             {...parts}
             value={kind}
             onChange={(event) => onChange({ kind: event.target.value as ServerDraft["kind"] })}
           >
-            <option value="url">Address</option>
+            <option value="url">URL</option>
             <option value="command">Command</option>
           </Select>
         )}
       </Field>
-      <Field
-        label={isUrl ? "Address" : "Program"}
-        error={errorAt(isUrl ? "url" : "command") ?? whole?.message}
-      >
+      <Field label={isUrl ? "URL" : "Command"} error={errorAt(kind)}>
         {(parts) => (
           <TextInput
             {...parts}
@@ -92,12 +88,12 @@ function Server({ server, at, faults, onChange, onRemove }: ServerProps) {
       </Field>
       <IconButton
         label={`Remove ${name || "this server"}`}
-        className="max-sm:order-last max-sm:justify-self-end sm:mt-6"
+        className="max-sm:order-last max-sm:justify-self-end sm:mt-6.5"
         icon={<Trash2 className="size-4" aria-hidden />}
         onClick={onRemove}
       />
       {!isUrl && (
-        <Field label="Arguments" hint="One a line." error={errorAt("args")} className="sm:col-span-2">
+        <Field label="Arguments" hint="One per line." error={errorAt("args")} className="sm:col-span-2">
           {(parts) => (
             <TextArea
               {...parts}
@@ -110,7 +106,7 @@ function Server({ server, at, faults, onChange, onRemove }: ServerProps) {
       )}
       <Field
         label={isUrl ? "Headers" : "Variables"}
-        hint={`One ${isUrl ? "Name: value" : "NAME=value"} a line. \${secrets.NAME} stands for a stored secret; values that you type are not kept in this browser.`}
+        hint={`One ${isUrl ? "Name: value" : "NAME=value"} per line. Use \${secrets.NAME} for a stored secret. This browser does not save the values you type.`}
         error={errorAt(isUrl ? "headers" : "env")}
         className={isUrl ? "sm:col-span-3" : ""}
       >

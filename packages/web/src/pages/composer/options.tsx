@@ -1,14 +1,15 @@
-import { Field, TextArea, TextInput } from "../../ui/field.tsx";
+import { limits } from "@outrider/contract/limits";
+import { errorSentence, Field, TextArea, TextInput } from "../../ui/form/field.tsx";
 import { Attachments } from "./attachments.tsx";
 import type { TextMember } from "./draft.ts";
-import { faultAt } from "./faults.ts";
 import { McpServers } from "./mcp-servers.tsx";
 import { SkillField } from "./skill-field.tsx";
 import type { Composer } from "./use-composer.ts";
 
-interface Line {
+interface OptionField {
   member: TextMember;
-  pointer: string;
+  /** The path in the request. */
+  name: string;
   label: string;
   hint?: string;
   numeric?: boolean;
@@ -16,61 +17,71 @@ interface Line {
   code?: boolean;
 }
 
-const labels: Line[] = [
-  { member: "title", pointer: "/title", label: "Title", hint: "Else made from the prompt's first line." },
-  { member: "name", pointer: "/config/name", label: "Name", hint: "A label to find runs of one kind by." },
+const nameFields: OptionField[] = [
+  { member: "title", name: "title", label: "Title", hint: "Default: the first line of the prompt." },
+  {
+    member: "name",
+    name: "config.name",
+    label: "Name",
+    hint: "A label for finding runs of the same kind.",
+  },
 ];
 
-const bounds: Line[] = [
-  { member: "max_cost_usd", pointer: "/limits/max_cost_usd", label: "Cost limit, $", numeric: true },
+const limitFields: OptionField[] = [
+  { member: "max_cost_usd", name: "limits.max_cost_usd", label: "Cost limit (USD)", numeric: true },
   {
     member: "timeout_minutes",
-    pointer: "/limits/timeout_minutes",
-    label: "Time limit, minutes",
+    name: "limits.timeout_minutes",
+    label: "Time limit (minutes)",
     numeric: true,
   },
-  { member: "max_steps", pointer: "/limits/max_steps", label: "Step limit", numeric: true },
-  { member: "priority", pointer: "/priority", label: "Priority, −10 to 10", numeric: true },
+  { member: "max_steps", name: "limits.max_steps", label: "Step limit", numeric: true },
+  {
+    member: "priority",
+    name: "priority",
+    label: `Priority (−${-limits.priority.min} to ${limits.priority.max})`,
+    numeric: true,
+  },
 ];
 
-const behaviour: Line[] = [
+const instructions: OptionField[] = [
   {
     member: "base_prompt",
-    pointer: "/config/base_prompt",
+    name: "config.base_prompt",
     label: "Base prompt",
-    hint: "How the agent should behave, whatever it is asked to do.",
+    hint: "Instructions that apply regardless of the prompt.",
     long: true,
   },
   {
     member: "output_schema",
-    pointer: "/output_schema",
+    name: "output_schema",
     label: "Output schema",
-    hint: "A JSON Schema that the final answer must fit.",
+    hint: "A JSON Schema that the final answer must match.",
     long: true,
     code: true,
   },
   {
     member: "metadata",
-    pointer: "/metadata",
+    name: "metadata",
     label: "Metadata",
-    hint: "Your own labels, one key=value a line.",
+    hint: "Your own labels, one key=value per line.",
     long: true,
     code: true,
   },
 ];
 
-const kept: Line = {
+const idleTimeout: OptionField = {
   member: "idle_timeout_minutes",
-  pointer: "/config/idle_timeout_minutes",
-  label: "Keep the sandbox, minutes",
-  hint: "How long it waits for a follow-up. 10 where not set.",
+  name: "config.idle_timeout_minutes",
+  label: "Idle timeout (minutes)",
+  hint: "How long the sandbox waits for a follow-up. Default: 10.",
   numeric: true,
 };
 
 export function Options({ composer }: { composer: Composer }) {
-  const { draft, change, faults, files, setFiles } = composer;
-  const line = ({ member, pointer, label, hint, numeric, long, code }: Line) => (
-    <Field key={member} label={label} hint={hint} error={faultAt(faults, pointer)}>
+  const { draft, change, fieldErrors, files, fileError, setFiles } = composer;
+  const line = ({ member, name, label, hint, numeric, long, code }: OptionField) => (
+    <Field key={member} label={label} hint={hint} error={fieldErrors[name]}>
       {(parts) => {
         const shared = {
           ...parts,
@@ -88,20 +99,30 @@ export function Options({ composer }: { composer: Composer }) {
   );
   return (
     <div className="flex flex-col gap-5">
-      <div className="grid gap-4 sm:grid-cols-2">{labels.map(line)}</div>
-      <div className="grid grid-cols-2 items-start gap-4 sm:grid-cols-4">{bounds.map(line)}</div>
+      <div className="grid gap-4 sm:grid-cols-2">{nameFields.map(line)}</div>
+      <div className="grid grid-cols-2 items-start gap-4 sm:grid-cols-4">{limitFields.map(line)}</div>
       <div className="grid gap-4 sm:grid-cols-2">
         <SkillField
           value={draft.skill_spec}
           environmentId={draft.environment_id}
-          error={faultAt(faults, "/config/skill_spec")}
+          error={fieldErrors["config.skill_spec"]}
           onChange={(skill_spec) => change({ skill_spec })}
         />
-        {line(kept)}
+        {line(idleTimeout)}
       </div>
-      <div className="grid items-start gap-4 sm:grid-cols-2">{behaviour.map(line)}</div>
-      <McpServers servers={draft.servers} faults={faults} onChange={(servers) => change({ servers })} />
-      <Attachments files={files} error={faultAt(faults, "/attachments")} onChange={setFiles} />
+      <div className="grid items-start gap-4 sm:grid-cols-2">{instructions.map(line)}</div>
+      <McpServers
+        servers={draft.servers}
+        fieldErrors={fieldErrors}
+        onChange={(servers) => change({ servers })}
+      />
+      <Attachments
+        files={files}
+        error={
+          fileError ?? (fieldErrors.attachments && errorSentence("Attachments", fieldErrors.attachments))
+        }
+        onChange={setFiles}
+      />
     </div>
   );
 }

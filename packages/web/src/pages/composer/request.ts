@@ -1,3 +1,5 @@
+import { type FieldError, validate } from "@outrider/contract/errors/field-error";
+import { RunAgentRequest as RequestSchema } from "@outrider/contract/run";
 import type {
   AmbientAgentConfigInput,
   NamedMCPServerConfig,
@@ -5,62 +7,62 @@ import type {
   RunLimits,
 } from "@outrider/sdk";
 import type { Draft, ServerDraft } from "./draft.ts";
-import type { Fault } from "./faults.ts";
 
-/** What the form asks for, or what of it cannot even be sent. Everything else the API judges. */
-export function requestOf(draft: Draft): { request: RunAgentRequest } | { faults: Fault[] } {
-  const faults: Fault[] = [];
-  const number = (text: string, pointer: string): number | undefined => {
-    if (text.trim() === "") return undefined;
-    const value = Number(text);
-    if (Number.isFinite(value)) return value;
-    faults.push({ pointer, message: "must be a number" });
-    return undefined;
-  };
+/** Builds the request and validates it as the server will. Returns the errors if it is invalid. */
+export function requestOf(draft: Draft): { request: RunAgentRequest } | { fieldErrors: FieldError[] } {
+  const fieldErrors: FieldError[] = [];
+  const number = (text: string) => (text.trim() === "" ? undefined : Number(text));
   const text = (value: string) => value.trim() || undefined;
-  const config = filled<AmbientAgentConfigInput>({
+  const config = omitUndefined<AmbientAgentConfigInput>({
     name: text(draft.name),
     model_id: text(draft.model_id),
     environment_id: text(draft.environment_id),
     skill_spec: text(draft.skill_spec),
     base_prompt: draft.base_prompt.trim() ? draft.base_prompt : undefined,
-    idle_timeout_minutes: number(draft.idle_timeout_minutes, "/config/idle_timeout_minutes"),
+    idle_timeout_minutes: number(draft.idle_timeout_minutes),
     mcp_servers:
-      draft.servers.length > 0 ? draft.servers.map((each, at) => server(each, at, faults)) : undefined,
+      draft.servers.length > 0 ? draft.servers.map((each, at) => server(each, at, fieldErrors)) : undefined,
   });
-  const limits = filled<RunLimits>({
-    max_steps: number(draft.max_steps, "/limits/max_steps"),
-    max_cost_usd: number(draft.max_cost_usd, "/limits/max_cost_usd"),
-    timeout_minutes: number(draft.timeout_minutes, "/limits/timeout_minutes"),
+  const limits = omitUndefined<RunLimits>({
+    max_steps: number(draft.max_steps),
+    max_cost_usd: number(draft.max_cost_usd),
+    timeout_minutes: number(draft.timeout_minutes),
   });
-  const request = filled<Omit<RunAgentRequest, "prompt">>({
+  const prompt = draft.prompt.trim() === "" && config?.skill_spec !== undefined ? undefined : draft.prompt;
+  const built = omitUndefined<RequestFields>({
+    prompt,
     title: text(draft.title),
     config,
     limits,
-    metadata: pairs(draft.metadata, { between: "=", pointer: "/metadata", faults }),
-    output_schema: schema(draft.output_schema, faults),
-    priority: number(draft.priority, "/priority"),
+    metadata: pairs(draft.metadata, { between: "=", pointer: "/metadata", fieldErrors }),
+    output_schema: schema(draft.output_schema, fieldErrors),
+    priority: number(draft.priority),
   });
-  return faults.length > 0 ? { faults } : { request: { prompt: draft.prompt, ...request } };
+  const result = validate(RequestSchema, built, "body");
+  if ("errors" in result) fieldErrors.push(...result.errors);
+  // A valid request has a prompt or a skill, which is what the type of requests also demands.
+  return fieldErrors.length > 0 ? { fieldErrors } : { request: built as RunAgentRequest };
 }
+
+type RequestFields = { [K in keyof RunAgentRequest]?: RunAgentRequest[K] };
 
 type Unfilled<T> = { [K in keyof T]: T[K] | undefined };
 
-/** Undefined where nothing is set at all. */
-function filled<T extends object>(members: Unfilled<T>): T | undefined {
+/** Removes undefined members. Returns undefined if no member remains. */
+function omitUndefined<T extends object>(members: Unfilled<T>): T | undefined {
   const set = Object.entries(members).filter(([, value]) => value !== undefined);
   return set.length > 0 ? (Object.fromEntries(set) as T) : undefined;
 }
 
-function server(draft: ServerDraft, at: number, faults: Fault[]): NamedMCPServerConfig {
+function server(draft: ServerDraft, at: number, fieldErrors: FieldError[]): NamedMCPServerConfig {
   const pointer = `/config/mcp_servers/${at}`;
   const { name, target } = draft;
   if (draft.kind === "url") {
-    const headers = pairs(draft.values, { between: ":", pointer: `${pointer}/headers`, faults });
+    const headers = pairs(draft.values, { between: ":", pointer: `${pointer}/headers`, fieldErrors });
     return { name: name.trim(), url: target.trim(), ...(headers ? { headers } : {}) };
   }
   const args = draft.args.split("\n").filter((line) => line !== "");
-  const env = pairs(draft.values, { between: "=", pointer: `${pointer}/env`, faults });
+  const env = pairs(draft.values, { between: "=", pointer: `${pointer}/env`, fieldErrors });
   return {
     name: name.trim(),
     command: target.trim(),
@@ -72,40 +74,43 @@ function server(draft: ServerDraft, at: number, faults: Fault[]): NamedMCPServer
 interface Pairing {
   between: ":" | "=";
   pointer: string;
-  faults: Fault[];
+  fieldErrors: FieldError[];
 }
 
-function pairs(text: string, { between, pointer, faults }: Pairing): Record<string, string> | undefined {
+function pairs(text: string, { between, pointer, fieldErrors }: Pairing): Record<string, string> | undefined {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   if (lines.length === 0) return undefined;
   const found = lines.map((line) => {
     const at = line.indexOf(between);
     if (at < 1) {
       const form = between === ":" ? "Name: value" : "name=value";
-      faults.push({
+      fieldErrors.push({
         pointer,
-        message: `must have one \`${form}\` a line; this is none: ${line.slice(0, 40)}`,
+        message: `must have one \`${form}\` per line; invalid line: ${line.slice(0, 40)}`,
       });
     }
     const value = line.slice(at + 1).trim();
     if (at > 0 && value === "") {
       const name = line.slice(0, at).trim();
-      faults.push({ pointer, message: `has no value for \`${name}\`: give it, or take the line out` });
+      fieldErrors.push({ pointer, message: `must have a value for \`${name}\`; add one or remove the line` });
     }
     return [line.slice(0, at).trim(), value];
   });
   return Object.fromEntries(found);
 }
 
-function schema(text: string, faults: Fault[]): Record<string, unknown> | undefined {
+function schema(text: string, fieldErrors: FieldError[]): Record<string, unknown> | undefined {
   if (text.trim() === "") return undefined;
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
-    faults.push({ pointer: "/output_schema", message: "must be a JSON object" });
+    fieldErrors.push({ pointer: "/output_schema", message: "must be a JSON object" });
   } catch (error) {
-    faults.push({ pointer: "/output_schema", message: `is not JSON: ${(error as Error).message}` });
+    fieldErrors.push({
+      pointer: "/output_schema",
+      message: `must be valid JSON: ${(error as Error).message}`,
+    });
   }
   return undefined;
 }

@@ -2,44 +2,49 @@ import type { RunAgentResponse } from "@outrider/sdk";
 import { ChevronDown, Play } from "lucide-react";
 import { type FormEvent, useEffect, useId, useRef } from "react";
 import { Button } from "../../ui/button.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { PausedNotice } from "../../ui/feedback/paused-notice.tsx";
+import { errorSentence } from "../../ui/form/field.tsx";
 import { Kbd } from "../../ui/kbd.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { Stopped } from "../../ui/stopped.tsx";
-import { countSet, type Draft } from "./draft.ts";
-import { EnvironmentChoice, EnvironmentNote } from "./environment-choice.tsx";
-import { faultAt } from "./faults.ts";
-import { ModelChoice, ModelNote } from "./model-choice.tsx";
+import { InlineCode } from "../../ui/text/inline-code.tsx";
+import { countOptions, type Draft } from "./draft.ts";
+import { EnvironmentNote, EnvironmentSelect } from "./environment-select.tsx";
+import { ModelNote, ModelSelect } from "./model-select.tsx";
 import { Options } from "./options.tsx";
 import { useComposer } from "./use-composer.ts";
 
 interface RunFormProps {
-  /** What it begins with, `draftOfRun(run)` for one. Without it: the last choice, and what was left unsent. */
+  /**
+   * The initial values, for example `draftOfRun(run)`. If absent, the form starts with the unsent draft and the options
+   * that were used last.
+   */
   initial?: Draft;
-  /** What goes over the last choice. */
-  chosen?: Partial<Draft>;
+  /** Values that override the remembered ones. */
+  overrides?: Partial<Draft>;
   onCreated: (run: RunAgentResponse) => void;
 }
 
 export const PROMPT_ID = "prompt";
 
-/** Asks for a run: the prompt, and everything else that a run may be given. */
-export function RunForm({ initial, chosen, onCreated }: RunFormProps) {
-  const composer = useComposer({ initial, chosen, onCreated });
-  const { draft, change, faults, files, isOpen, setOpen, takesRuns, message } = composer;
+/** Shows the form for a new run. */
+export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
+  const composer = useComposer({ initial, overrides, onCreated });
+  const { draft, change, fieldErrors, files, isOpen, setOpen, acceptsRuns, message } = composer;
   const form = useRef<HTMLFormElement>(null);
   const panel = useId();
-  const set = countSet(draft, files);
+  const set = countOptions(draft, files);
   const send = (event?: FormEvent) => {
     event?.preventDefault();
     if (!composer.isBusy) composer.send();
   };
 
-  // Whoever cannot see the red field finds it: the first one that was refused has the focus.
+  // Focusing the first invalid field also helps screen reader users to find it.
   useEffect(() => {
-    if (faults.length > 0) form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
-  }, [faults]);
+    if (Object.keys(fieldErrors).length > 0)
+      form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [fieldErrors]);
 
-  const promptFault = faultAt(faults, "/prompt");
+  const promptError = fieldErrors.prompt;
   return (
     <form
       ref={form}
@@ -60,27 +65,27 @@ export function RunForm({ initial, chosen, onCreated }: RunFormProps) {
         onChange={({ target }) => change({ prompt: target.value })}
         placeholder="What should the agent do?"
         rows={4}
-        aria-invalid={promptFault ? true : undefined}
-        aria-describedby={promptFault ? `${panel}-prompt` : undefined}
+        aria-invalid={promptError ? true : undefined}
+        aria-describedby={promptError ? `${panel}-prompt` : undefined}
         className="block field-sizing-content max-h-[50dvh] min-h-28 w-full resize-y rounded-t-xl bg-transparent px-4 pt-3.5 pb-2 text-base outline-offset-0 sm:text-sm"
       />
-      {promptFault && (
+      {promptError && (
         <p id={`${panel}-prompt`} className="px-4 pb-2 text-xs text-bad">
-          {promptFault}
+          <InlineCode text={errorSentence("The prompt", promptError)} />
         </p>
       )}
       <div className="flex flex-wrap items-start gap-2 border-t border-line p-2.5">
-        <EnvironmentChoice
+        <EnvironmentSelect
           value={draft.environment_id}
-          error={faultAt(faults, "/config/environment_id")}
+          error={fieldErrors["config.environment_id"]}
           onChange={(environment_id) => change({ environment_id })}
         />
-        <ModelChoice
+        <ModelSelect
           value={draft.model_id}
-          error={faultAt(faults, "/config/model_id")}
+          error={fieldErrors["config.model_id"]}
           onChange={(model_id) => change({ model_id })}
         />
-        <Button look="quiet" aria-expanded={isOpen} aria-controls={panel} onClick={() => setOpen(!isOpen)}>
+        <Button variant="quiet" aria-expanded={isOpen} aria-controls={panel} onClick={() => setOpen(!isOpen)}>
           Options
           {set > 0 && (
             <span className="rounded-full bg-accent-soft px-1.5 text-xs text-accent-ink tabular-nums">
@@ -92,11 +97,11 @@ export function RunForm({ initial, chosen, onCreated }: RunFormProps) {
         </Button>
         <Button
           type="submit"
-          look="primary"
+          variant="primary"
           className="ml-auto max-sm:flex-1"
           busy={composer.isBusy}
-          disabled={draft.prompt.trim() === "" || !takesRuns}
-          aria-describedby={takesRuns ? undefined : `${panel}-stopped`}
+          disabled={(draft.prompt.trim() === "" && draft.skill_spec.trim() === "") || !acceptsRuns}
+          aria-describedby={acceptsRuns ? undefined : `${panel}-stopped`}
           icon={<Play className="size-4" aria-hidden />}
         >
           Start run
@@ -108,16 +113,16 @@ export function RunForm({ initial, chosen, onCreated }: RunFormProps) {
       <p className="min-h-7 px-4 pb-2.5 text-xs text-muted">
         <ModelNote value={draft.model_id} /> <EnvironmentNote />
       </p>
-      {!takesRuns && (
+      {!acceptsRuns && (
         <div className="px-3 pb-3">
-          <Stopped id={`${panel}-stopped`} message={message}>
-            New runs are not taken now. What you type here stays, and can be started later.
-          </Stopped>
+          <PausedNotice id={`${panel}-stopped`} message={message}>
+            New runs are paused. Your draft is saved, and you can start it later.
+          </PausedNotice>
         </div>
       )}
       {composer.error !== undefined && (
         <div className="px-3 pb-3">
-          <Problem error={composer.error} />
+          <ErrorAlert error={composer.error} />
         </div>
       )}
       <div id={panel} hidden={!isOpen} className="border-t border-line p-4">

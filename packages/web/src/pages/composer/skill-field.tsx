@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import { queries } from "../../queries.ts";
-import { Field, TextInput } from "../../ui/field.tsx";
+import { Field, TextInput } from "../../ui/form/field.tsx";
 
 interface SkillFieldProps {
   value: string;
@@ -10,7 +10,7 @@ interface SkillFieldProps {
   onChange: (skillSpec: string) => void;
 }
 
-/** Suggests what the environments' repositories have, the chosen one's first; anything else may be typed. */
+/** Suggests known skills, starting with those in the selected environment. Users can also type other skills. */
 export function SkillField({ value, environmentId, error, onChange }: SkillFieldProps) {
   const { data: skills = [] } = useQuery(queries.skills());
   const list = useId();
@@ -19,7 +19,7 @@ export function SkillField({ value, environmentId, error, onChange }: SkillField
   );
   const chosen = skills.find(({ skill_spec }) => skill_spec === value);
   return (
-    <Field label="Skill" hint={chosen?.description || "As owner/repo:skill-name."} error={error}>
+    <Field label="Skill" hint={chosen?.description || "Format: owner/repo:skill-name"} error={error}>
       {(parts) => (
         <>
           <TextInput {...parts} list={list} value={value} onChange={({ target }) => onChange(target.value)} />

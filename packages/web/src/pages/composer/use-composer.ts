@@ -1,105 +1,117 @@
-import type { Attachment, RunAgentRequest, RunAgentResponse } from "@outrider/sdk";
+import type { FieldError } from "@outrider/contract/errors/field-error";
+import { APIStatusError, type Attachment, type RunAgentRequest, type RunAgentResponse } from "@outrider/sdk";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { outrider } from "../../api.ts";
-import { randomName } from "../../random.ts";
-import { useStanding } from "../../standing.ts";
-import { asAttachment } from "./attachments.tsx";
+import { attachmentError, attachmentOf } from "../../attachment.ts";
+import { randomId } from "../../random.ts";
+import { useServiceStatus } from "../../service-status.ts";
 import { type Draft, emptyDraft } from "./draft.ts";
-import { type Fault, faultsIn, isInOptions } from "./faults.ts";
-import { dropDraft, keepDraft, keptDraft, rememberChoice } from "./keep.ts";
+import { type ComposerErrors, errorsByField, isInOptions } from "./field-errors.ts";
 import { requestOf } from "./request.ts";
+import { deleteDraft, rememberOptions, storeDraft, storedDraft } from "./stored-draft.ts";
 
 interface ComposerOptions {
   initial: Draft | undefined;
-  /** What the link that led here had chosen; it goes over what was kept. */
-  chosen: Partial<Draft> | undefined;
+  /** Values from the link that opened the form. They override the remembered values. */
+  overrides: Partial<Draft> | undefined;
   onCreated: (run: RunAgentResponse) => void;
 }
 
 export type Composer = ReturnType<typeof useComposer>;
 
-/** The form's state, and its way to the API. */
-export function useComposer({ initial, chosen, onCreated }: ComposerOptions) {
-  const [draft, setDraft] = useState<Draft>(() => initial ?? { ...keptDraft(), ...chosen });
+/** Manages the form's state and submits it. */
+export function useComposer({ initial, overrides, onCreated }: ComposerOptions) {
+  const [draft, setDraft] = useState<Draft>(() => initial ?? { ...storedDraft(), ...overrides });
   const [files, setFiles] = useState<readonly File[]>([]);
-  const [faults, setFaults] = useState<readonly Fault[]>([]);
+  const [fieldErrors, setFieldErrors] = useState<ComposerErrors>({});
   const [isOpen, setOpen] = useState(false);
-  const key = useKeyFor();
+  const key = useIdempotencyKey();
   const client = useQueryClient();
-  const isKept = initial === undefined;
+  const isStored = initial === undefined;
+  const fileError = attachmentError(files);
 
   useEffect(() => {
-    if (isKept) keepDraft(draft);
-  }, [draft, isKept]);
+    if (isStored) storeDraft(draft);
+  }, [draft, isStored]);
 
-  const show = (found: Fault[]) => {
-    setFaults(found);
-    if (found.some(isInOptions)) setOpen(true);
+  const show = (found: readonly FieldError[]) => {
+    const { errors } = errorsByField(found, draft);
+    setFieldErrors(errors);
+    if (isInOptions(errors)) setOpen(true);
   };
 
   const creation = useMutation({
     async mutationFn(request: RunAgentRequest) {
-      const attachments: Attachment[] = await Promise.all(files.map(asAttachment));
+      const attachments: Attachment[] = await Promise.all(files.map(attachmentOf));
       const body = attachments.length > 0 ? { ...request, attachments } : request;
       return outrider.runs.create(body, { idempotencyKey: key.for(body) });
     },
     onSuccess(run) {
       key.renew();
-      if (isKept) {
-        rememberChoice(draft);
-        dropDraft();
-        setDraft({ ...keptDraft(), servers: draft.servers });
+      if (isStored) {
+        rememberOptions(draft);
+        deleteDraft();
+        setDraft({ ...storedDraft(), servers: draft.servers });
       } else setDraft(emptyDraft);
       setFiles([]);
       void client.invalidateQueries({ queryKey: ["runs"] });
       onCreated(run);
     },
-    onError: (error) => show(faultsIn(error, draft).placed),
+    onError: (error) => show(errorsIn(error)),
   });
 
-  // What was refused because new runs are paused is old news once they are taken again.
-  const { takesRuns, message } = useStanding();
+  // An error caused by paused runs is cleared, because the notice already explains it and disappears when runs resume.
+  const { acceptsRuns, message } = useServiceStatus();
   const { reset } = creation;
   useEffect(() => {
-    if (!takesRuns) reset();
-  }, [takesRuns, reset]);
+    if (!acceptsRuns) reset();
+  }, [acceptsRuns, reset]);
 
   return {
-    takesRuns,
-    /** Why they are not, in the operator's words. */
+    acceptsRuns,
+    /** The operator's message about the restriction. */
     message,
     draft,
     files,
+    fileError,
     setFiles,
-    faults,
+    fieldErrors,
     isOpen,
     setOpen,
     isBusy: creation.isPending,
-    /** What no field can show. */
-    error: creation.error && !faultsIn(creation.error, draft).isWhole ? creation.error : undefined,
+    /** The error, if no field can show it. */
+    error:
+      creation.error && !errorsByField(errorsIn(creation.error), draft).isComplete
+        ? creation.error
+        : undefined,
     change: (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part })),
     send() {
-      if (!takesRuns) return;
-      const made = requestOf(draft);
-      if ("faults" in made) return show(made.faults);
-      setFaults([]);
-      creation.mutate(made.request);
+      if (!acceptsRuns) return;
+      if (fileError) return setOpen(true);
+      const result = requestOf(draft);
+      if ("fieldErrors" in result) return show(result.fieldErrors);
+      setFieldErrors({});
+      creation.mutate(result.request);
     },
   };
 }
 
-/** The same request sent twice, because the first answer was lost, starts one agent; a changed one is another. */
-function useKeyFor() {
-  const held = useRef<{ body: string; key: string } | undefined>(undefined);
+function errorsIn(error: unknown): readonly FieldError[] {
+  return (error instanceof APIStatusError && error.errors) || [];
+}
+
+/** Manages idempotency keys: resending an unchanged request reuses its key, and a changed request gets a new one. */
+function useIdempotencyKey() {
+  const lastRequest = useRef<{ body: string; key: string } | undefined>(undefined);
   return {
     for(body: RunAgentRequest): string {
       const text = JSON.stringify(body);
-      if (held.current?.body !== text) held.current = { body: text, key: randomName() };
-      return held.current.key;
+      if (lastRequest.current?.body !== text) lastRequest.current = { body: text, key: randomId() };
+      return lastRequest.current.key;
     },
     renew() {
-      held.current = undefined;
+      lastRequest.current = undefined;
     },
   };
 }

@@ -2,10 +2,10 @@ import type { CloudEnvironment } from "@outrider/sdk";
 import { useMemo, useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { announce } from "../../shell/announcements.ts";
+import { showToast } from "../../shell/toasts.ts";
 import { Button } from "../../ui/button.tsx";
-import { draftOf } from "./draft.ts";
-import { EnvironmentForm } from "./environment-form.tsx";
+import { EnvironmentForm } from "./form/environment-form.tsx";
+import { valuesOf } from "./form/values.ts";
 
 interface ConfigurationProps {
   environment: CloudEnvironment;
@@ -13,11 +13,14 @@ interface ConfigurationProps {
   onDirty: (isDirty: boolean) => void;
 }
 
-/** The form over what is stored. A newer version is taken over at once, unless that would lose what was typed. */
+/**
+ * Shows the form for a stored environment. A newer version is loaded at once, unless that would discard unsaved
+ * changes.
+ */
 export function Configuration({ environment, isDirty, onDirty }: ConfigurationProps) {
   const [shown, setShown] = useState(environment);
   if (environment.version !== shown.version && !isDirty) setShown(environment);
-  const start = useMemo(() => draftOf(shown), [shown]);
+  const start = useMemo(() => valuesOf(shown), [shown]);
   const { environment_id } = environment;
   return (
     <>
@@ -27,7 +30,7 @@ export function Configuration({ environment, isDirty, onDirty }: ConfigurationPr
           className="mb-4 flex flex-wrap items-center gap-3 rounded-lg border border-warn/40 bg-warn-soft p-4"
         >
           <p className="min-w-0 flex-1">
-            Somebody saved version {environment.version} meanwhile. Saving replaces it with what stands here.
+            Someone else saved version {environment.version}. Saving overwrites it with your changes.
           </p>
           <Button
             small
@@ -36,7 +39,7 @@ export function Configuration({ environment, isDirty, onDirty }: ConfigurationPr
               setShown(environment);
             }}
           >
-            Take theirs
+            Use their version
           </Button>
         </div>
       )}
@@ -50,7 +53,7 @@ export function Configuration({ environment, isDirty, onDirty }: ConfigurationPr
           setShown(saved);
           queryClient.setQueryData(queries.environment(environment_id).queryKey, saved);
           void queryClient.invalidateQueries({ queryKey: ["environments"] });
-          announce("Saved. The next run builds it where its content has changed.");
+          showToast("Environment saved. The next run rebuilds it if needed.");
         }}
       />
     </>

@@ -1,19 +1,20 @@
+import { unfinishedStates } from "@outrider/contract/run-state";
 import type { CloudEnvironment } from "@outrider/sdk";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { announce } from "../../shell/announcements.ts";
-import { Confirm } from "../../ui/confirm.tsx";
+import { showToast } from "../../shell/toasts.ts";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
 
 interface DeleteEnvironmentProps {
   environment: CloudEnvironment;
   onClose: () => void;
 }
 
-const LOOKED_AT = 100;
+const MAX_LISTED = 100;
 
-/** Says what uses it before it goes: cloud agents that name it, and runs that are not finished. */
+/** Asks for confirmation and lists the cloud agents and unfinished runs that use the environment. */
 export function DeleteEnvironment({ environment, onClose }: DeleteEnvironmentProps) {
   const { environment_id, name } = environment;
   const navigate = useNavigate();
@@ -23,8 +24,8 @@ export function DeleteEnvironment({ environment, onClose }: DeleteEnvironmentPro
     queryFn: () =>
       outrider.runs.list({
         environment_id: [environment_id],
-        state: ["QUEUED", "INPROGRESS", "BLOCKED"],
-        limit: LOOKED_AT,
+        state: [...unfinishedStates],
+        limit: MAX_LISTED,
       }),
     staleTime: 0,
   });
@@ -32,7 +33,7 @@ export function DeleteEnvironment({ environment, onClose }: DeleteEnvironmentPro
   const deleting = useMutation({
     mutationFn: () => outrider.environments.delete(environment_id),
     onSuccess: async () => {
-      announce(`${name} is deleted`);
+      showToast("Environment deleted");
       await navigate({ to: "/environments" });
       queryClient.removeQueries({ queryKey: ["environments", environment_id] });
       void queryClient.invalidateQueries({ queryKey: ["environments"] });
@@ -48,20 +49,20 @@ export function DeleteEnvironment({ environment, onClose }: DeleteEnvironmentPro
       onConfirm={() => deleting.mutate()}
       onClose={onClose}
     >
-      <p>New runs can no longer name it. Runs that already began in it keep their files.</p>
+      <p>New runs can no longer use it. Existing runs keep their files.</p>
       {users.length > 0 && (
         <p>
-          {users.length === 1 ? "This cloud agent starts" : "These cloud agents start"} its runs in it, and
-          will be refused until it is given another:{" "}
+          {users.length === 1 ? "This cloud agent uses" : "These cloud agents use"} it by default and cannot
+          start runs until you select another environment:{" "}
           <strong>{users.map((agent) => agent.name).join(", ")}</strong>.
         </p>
       )}
       <p className="text-muted">
         {unfinished === undefined
-          ? "Looking for runs that are not finished…"
+          ? "Checking for unfinished runs…"
           : unfinished === 0
-            ? "No unfinished run uses it."
-            : `${unfinished === LOOKED_AT ? `${LOOKED_AT} or more` : unfinished} unfinished ${unfinished === 1 ? "run uses" : "runs use"} it; they go on.`}
+            ? "No unfinished runs use it."
+            : `${unfinished === MAX_LISTED ? `${MAX_LISTED} or more` : unfinished} unfinished ${unfinished === 1 ? "run uses" : "runs use"} it and will continue.`}
       </p>
     </Confirm>
   );

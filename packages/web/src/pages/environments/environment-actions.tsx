@@ -3,8 +3,8 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { Copy, Ellipsis, Play, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { buttonClass, IconButton } from "../../ui/button.tsx";
-import { copy } from "../../ui/copy.tsx";
-import { Menu, MenuItem, MenuLine } from "../../ui/menu.tsx";
+import { Menu, MenuItem, MenuSeparator } from "../../ui/overlay/menu.tsx";
+import { copy } from "../../ui/text/copy.tsx";
 import { DeleteEnvironment } from "./delete-environment.tsx";
 
 interface EnvironmentActionsProps {
@@ -20,14 +20,14 @@ export function EnvironmentActions({ environment, isAdmin }: EnvironmentActionsP
     <>
       <Link to="/" search={{ environment: environment_id }} className={buttonClass()}>
         <Play className="size-4" aria-hidden />
-        Run here
+        New run
       </Link>
       <Menu trigger={<IconButton label="More actions" icon={<Ellipsis className="size-4" aria-hidden />} />}>
         <MenuItem
           icon={<Copy className="size-4" aria-hidden />}
-          onSelect={() => void copy(environment_id, "Environment id")}
+          onSelect={() => void copy(environment_id, "Environment ID")}
         >
-          Copy id
+          Copy ID
         </MenuItem>
         {isAdmin && (
           <>
@@ -37,7 +37,7 @@ export function EnvironmentActions({ environment, isAdmin }: EnvironmentActionsP
             >
               Duplicate
             </MenuItem>
-            <MenuLine />
+            <MenuSeparator />
             <MenuItem
               danger
               icon={<Trash2 className="size-4" aria-hidden />}

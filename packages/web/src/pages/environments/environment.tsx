@@ -3,14 +3,14 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { queries } from "../../queries.ts";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
-import { Builds } from "./builds.tsx";
+import { Builds } from "./builds/builds.tsx";
 import { Configuration } from "./configuration.tsx";
 import { EnvironmentActions } from "./environment-actions.tsx";
-import { EnvironmentFacts } from "./environment-facts.tsx";
-import { TestRun } from "./test-run.tsx";
+import { EnvironmentDetails } from "./environment-details.tsx";
+import { TestRun } from "./test-run/test-run.tsx";
 
 const route = getRouteApi("/frame/environments/$environmentId");
 
@@ -21,11 +21,11 @@ export function Environment() {
   if (error || !data || !me) {
     return (
       <Page title="Environment">
-        {error ? <Problem error={error} onRetry={() => void refetch()} /> : <SkeletonRows rows={8} />}
+        {error ? <ErrorAlert error={error} onRetry={() => void refetch()} /> : <SkeletonRows rows={8} />}
       </Page>
     );
   }
-  return <Shown key={environmentId} environment={data} isAdmin={me.role === "admin"} />;
+  return <EnvironmentTabs key={environmentId} environment={data} isAdmin={me.role === "admin"} />;
 }
 
 const tabs = [
@@ -34,7 +34,7 @@ const tabs = [
   { tab: "test", label: "Test run" },
 ] as const;
 
-function Shown({ environment, isAdmin }: { environment: CloudEnvironment; isAdmin: boolean }) {
+function EnvironmentTabs({ environment, isAdmin }: { environment: CloudEnvironment; isAdmin: boolean }) {
   const { environment_id, name, description } = environment;
   const { tab, build, run } = route.useSearch();
   const [isDirty, setDirty] = useState(false);
@@ -44,7 +44,7 @@ function Shown({ environment, isAdmin }: { environment: CloudEnvironment; isAdmi
       lead={description}
       actions={<EnvironmentActions environment={environment} isAdmin={isAdmin} />}
     >
-      <nav aria-label="Of this environment" className="mb-4 flex gap-4 border-b border-line">
+      <nav aria-label="Environment sections" className="mb-4 flex gap-4 border-b border-line">
         {tabs.map(({ tab: target, label }) => (
           <Link
             key={label}
@@ -64,12 +64,12 @@ function Shown({ environment, isAdmin }: { environment: CloudEnvironment; isAdmi
           </Link>
         ))}
       </nav>
-      {/* What was typed outlives a look at the builds. */}
+      {/* The form remains mounted so that unsaved changes survive a switch to another tab. */}
       <div hidden={tab !== undefined}>
         {isAdmin ? (
           <Configuration environment={environment} isDirty={isDirty} onDirty={setDirty} />
         ) : (
-          <EnvironmentFacts environment={environment} />
+          <EnvironmentDetails environment={environment} />
         )}
       </div>
       {tab === "builds" && <Builds environment={environment} chosen={build} isAdmin={isAdmin} />}

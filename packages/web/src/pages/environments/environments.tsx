@@ -4,14 +4,14 @@ import { Link } from "@tanstack/react-router";
 import { Box, Plus } from "lucide-react";
 import { queries } from "../../queries.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { Empty } from "../../ui/empty.tsx";
+import { EmptyState } from "../../ui/feedback/empty-state.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
+import { Time } from "../../ui/format/time.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
-import { Time } from "../../ui/time.tsx";
-import { BuildState, isUnfinished } from "./build-state.tsx";
-import { networkWords } from "./network.ts";
+import { BuildState, isUnfinished } from "./builds/build-state.tsx";
+import { networkLabel } from "./network.ts";
 import { repositoryName } from "./repository.ts";
 
 export function Environments() {
@@ -31,23 +31,23 @@ export function Environments() {
   return (
     <Page
       title="Environments"
-      lead="Where runs execute: repositories, setup, network and limits. Each is built once; every run gets a copy of its own."
+      lead="Repositories, setup, network and limits for runs. Each environment is built once, and every run gets its own copy."
       actions={data && data.length > 0 && create}
     >
       {error ? (
-        <Problem error={error} onRetry={() => void refetch()} />
+        <ErrorAlert error={error} onRetry={() => void refetch()} />
       ) : !data ? (
         <SkeletonRows label="Loading environments" />
       ) : data.length === 0 ? (
-        <Empty
+        <EmptyState
           icon={<Box className="size-5" aria-hidden />}
           title="No environments yet"
           action={create || undefined}
         >
-          An environment holds the repositories that agents work on and the commands that make them ready,
-          such as <code>npm ci</code>. Without one, a run begins in an empty workspace without network.
-          {!isAdmin && <p className="mt-2">An administrator can make one.</p>}
-        </Empty>
+          An environment contains the repositories that agents work on and the commands that prepare them,
+          such as <code>npm ci</code>. Without one, a run starts in an empty workspace without network access.
+          {!isAdmin && <p className="mt-2">An admin can create one.</p>}
+        </EmptyState>
       ) : (
         <Table
           label="Environments"
@@ -88,13 +88,13 @@ function EnvironmentRow({ environment }: { environment: CloudEnvironment }) {
         {description && <p className="truncate text-xs text-muted">{description}</p>}
         {names && <p className="truncate text-xs text-muted md:hidden">{names}</p>}
       </Td>
-      <Td className="hidden max-w-xs truncate text-muted md:table-cell">{names || "none"}</Td>
-      <Td className="hidden whitespace-nowrap text-muted lg:table-cell">{networkWords(network)}</Td>
+      <Td className="hidden max-w-xs truncate text-muted md:table-cell">{names || "None"}</Td>
+      <Td className="hidden whitespace-nowrap text-muted lg:table-cell">{networkLabel(network)}</Td>
       <Td className="whitespace-nowrap">
         {build ? (
           <BuildState state={build.state} />
         ) : (
-          <span className="text-muted">{needsBuild ? "Not built yet" : "Needs none"}</span>
+          <span className="text-muted">{needsBuild ? "Not built yet" : "Not needed"}</span>
         )}
       </Td>
       <Td className="hidden whitespace-nowrap text-muted sm:table-cell">

@@ -4,16 +4,16 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { announce } from "../../shell/announcements.ts";
+import { showToast } from "../../shell/toasts.ts";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
-import { blankDraft, draftOf } from "./draft.ts";
-import { EnvironmentForm } from "./environment-form.tsx";
+import { EnvironmentForm } from "./form/environment-form.tsx";
+import { blankValues, type Values, valuesOf } from "./form/values.ts";
 
 const route = getRouteApi("/frame/environments/new");
 
-/** Empty, or a copy of another that is changed before it is saved. */
+/** Shows the form for a new environment, either empty or prefilled from the environment to duplicate. */
 export function NewEnvironment() {
   const { from } = route.useSearch();
   const { data, error, refetch } = useQuery({
@@ -23,18 +23,18 @@ export function NewEnvironment() {
   return (
     <Page title="New environment">
       {error ? (
-        <Problem error={error} onRetry={() => void refetch()} />
+        <ErrorAlert error={error} onRetry={() => void refetch()} />
       ) : from !== undefined && !data ? (
-        <SkeletonRows label="Loading the environment to copy" />
+        <SkeletonRows label="Loading environment" />
       ) : (
-        <NewForm start={data ? { ...draftOf(data), name: `${data.name} copy` } : blankDraft()} />
+        <NewForm start={data ? { ...valuesOf(data), name: `${data.name} copy` } : blankValues} />
       )}
     </Page>
   );
 }
 
-function NewForm({ start }: { start: ReturnType<typeof blankDraft> }) {
-  // What it began with stays, whatever the queries around it fetch again.
+function NewForm({ start }: { start: Values }) {
+  // The state preserves the initial values when the query refetches.
   const [first] = useState(start);
   const navigate = useNavigate();
   return (
@@ -43,9 +43,9 @@ function NewForm({ start }: { start: ReturnType<typeof blankDraft> }) {
       action="Create environment"
       isNew
       save={(request: CloudEnvironmentRequest) => outrider.environments.create(request)}
-      onSaved={({ environment_id, name }) => {
+      onSaved={({ environment_id }) => {
         void queryClient.invalidateQueries({ queryKey: ["environments"] });
-        announce(`${name} is made`);
+        showToast("Environment created");
         void navigate({
           to: "/environments/$environmentId",
           params: { environmentId: environment_id },

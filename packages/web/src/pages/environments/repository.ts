@@ -2,7 +2,7 @@ import type { CloudEnvironment } from "@outrider/sdk";
 
 type Repository = CloudEnvironment["repos"][number];
 
-/** The end of an address that tells it from others: `acme/api`. */
+/** Shortens a URL to its last two path segments, such as `acme/api`. */
 export function shortAddress(url: string): string {
   const path = url.replace(/^[a-z]+:\/\/[^/]*/, "").replace(/^[^/]*:/, "");
   const parts = path

@@ -1,23 +1,23 @@
+import { unfinishedStates } from "@outrider/contract/run-state";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useLocation, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect } from "react";
-import { useRunHints } from "../../hints.ts";
 import { queries } from "../../queries.ts";
+import { useRunChanges } from "../../run-changes.ts";
 import { useShortcut } from "../../shell/shortcuts.ts";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
 import { PROMPT_ID, RunForm } from "../composer/run-form.tsx";
 import { FirstRun } from "./first-run.tsx";
 import { RunGroup } from "./run-group.tsx";
-import { chosenIn } from "./search.ts";
+import { overridesFrom } from "./search.ts";
 import { useOverview } from "./use-overview.ts";
 
 function focusPrompt() {
   document.getElementById(PROMPT_ID)?.focus();
 }
 
-/** What to do next: ask for something, or look after what was asked for. */
 export function Home() {
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -26,13 +26,13 @@ export function Home() {
   const newest = useQuery(queries.runs({ limit: 1 }));
   const { attention, active, finished, error, isLoading } = useOverview();
   useShortcut({ keys: "c", what: "New run", run: focusPrompt });
-  useRunHints(() => void client.invalidateQueries({ queryKey: ["runs", "short"] }));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: who comes here again, from here, wants to type again.
+  useRunChanges(() => void client.invalidateQueries({ queryKey: ["runs", "short"] }));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the same link used again focuses the prompt again.
   useEffect(() => {
     if (hash === "new-run") focusPrompt();
   }, [hash, state]);
 
-  // Taken once: after a reload what was typed since counts.
+  // The search parameters are applied once and then removed, so that a reload keeps the text typed since then.
   useEffect(() => {
     if (Object.keys(search).length > 0)
       void navigate({ to: "/", search: {}, hash: "new-run", replace: true });
@@ -42,12 +42,12 @@ export function Home() {
   return (
     <Page title="Home">
       <RunForm
-        chosen={chosenIn(search)}
+        overrides={overridesFrom(search)}
         onCreated={({ run_id }) => void navigate({ to: "/runs/$runId", params: { runId: run_id } })}
       />
       <div className="mt-6 flex flex-col gap-6">
         {error && (
-          <Problem error={error} onRetry={() => void client.invalidateQueries({ queryKey: ["runs"] })} />
+          <ErrorAlert error={error} onRetry={() => void client.invalidateQueries({ queryKey: ["runs"] })} />
         )}
         {isLoading && !error && <SkeletonRows label="Loading runs" />}
         {isFirst && <FirstRun />}
@@ -62,8 +62,8 @@ export function Home() {
           <RunGroup
             title="Running"
             runs={active}
-            more={{ view: "Active", search: { state: "QUEUED,INPROGRESS,BLOCKED" } }}
-            empty="Nothing is at work. What you start appears here while it works."
+            more={{ view: "Active", search: { state: unfinishedStates.join(",") } }}
+            empty="No active runs. Runs that you start appear here."
           />
         )}
         {finished && finished.length > 0 && (

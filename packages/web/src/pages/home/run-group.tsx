@@ -7,7 +7,7 @@ import { RunLine } from "./run-line.tsx";
 interface RunGroupProps {
   title: string;
   runs: RunItem[];
-  /** Where all of them are. */
+  /** The view on the Runs page that lists all of the group's runs. */
   more: { view: string; search: RunsSearch };
   empty?: string;
 }
@@ -21,7 +21,7 @@ export function RunGroup({ title, runs, more, empty }: RunGroupProps) {
           {title}
         </h2>
         <Link to="/runs" search={more.search} className="rounded-md py-1.5 text-muted hover:text-ink">
-          All<span className="sr-only"> runs of the view {more.view}</span> →
+          View all<span className="sr-only"> {more.view} runs</span> →
         </Link>
       </header>
       {runs.length === 0 ? (

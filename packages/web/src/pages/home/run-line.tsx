@@ -2,14 +2,14 @@ import type { RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { queries } from "../../queries.ts";
-import { dollars } from "../../ui/amount.ts";
 import { buttonClass } from "../../ui/button.tsx";
+import { formatDollars } from "../../ui/format/numbers.ts";
+import { Time } from "../../ui/format/time.tsx";
 import { RunState } from "../../ui/run-state.tsx";
-import { Time } from "../../ui/time.tsx";
-import { visible, visibleLine } from "../../ui/visible.ts";
+import { sanitize, sanitizeLine } from "../../ui/text/sanitize.ts";
 import { RunDuration } from "../runs/run-duration.tsx";
 
-/** A run in one or two lines: its state, what it is about, and where it wants somebody, why. */
+/** Summarizes a run in a few lines: its state, its title, and why it needs attention. */
 export function RunLine({ run }: { run: RunItem }) {
   const { data: environments } = useQuery(queries.environments());
   const { run_id, title, state, phase, status_message: message, agent_config: config } = run;
@@ -26,21 +26,23 @@ export function RunLine({ run }: { run: RunItem }) {
             params={{ runId: run_id }}
             className="min-w-0 truncate font-medium after:absolute after:inset-0 max-sm:w-full"
           >
-            {visibleLine(title)}
+            {sanitizeLine(title)}
           </Link>
         </div>
         {message && (isFailed || isBlocked) && (
           <p
             className={isFailed ? "mt-1 line-clamp-2 break-words text-bad" : "mt-1 line-clamp-3 break-words"}
           >
-            {visible(message.message)}
+            {sanitize(message.message)}
           </p>
         )}
         <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-muted">
           {environment && <span>{environment.name}</span>}
           <span>{run.creator.display_name}</span>
           <RunDuration run={run} />
-          {run.usage.cost_usd > 0 && <span className="tabular-nums">{dollars(run.usage.cost_usd)}</span>}
+          {run.usage.cost_usd > 0 && (
+            <span className="tabular-nums">{formatDollars(run.usage.cost_usd)}</span>
+          )}
           <Time at={run.updated_at} />
         </p>
       </div>
@@ -49,7 +51,7 @@ export function RunLine({ run }: { run: RunItem }) {
           to="/runs/$runId"
           params={{ runId: run_id }}
           className={`${buttonClass()} relative`}
-          aria-label={`Answer ${visibleLine(title)}`}
+          aria-label={`Answer ${sanitizeLine(title)}`}
         >
           Answer
         </Link>

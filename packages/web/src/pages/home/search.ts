@@ -1,6 +1,6 @@
 import type { Draft } from "../composer/draft.ts";
 
-/** What a link to the form may have chosen already: "run with this skill", "run here". */
+/** The form values that a link can prefill. */
 export interface HomeSearch {
   environment?: string;
   skill?: string;
@@ -16,7 +16,10 @@ const members = {
 } as const satisfies Record<keyof HomeSearch, keyof Draft>;
 const names = Object.keys(members) as (keyof HomeSearch)[];
 
-/** The router reads what looks like JSON as JSON; a prompt may look like a number. */
+/**
+ * Reads the search parameters. The router parses values that look like JSON, so a prompt such as "42" arrives as a
+ * number.
+ */
 export function readHomeSearch(raw: Record<string, unknown>): HomeSearch {
   return Object.fromEntries(
     names.flatMap((name) =>
@@ -25,7 +28,7 @@ export function readHomeSearch(raw: Record<string, unknown>): HomeSearch {
   );
 }
 
-export function chosenIn(search: HomeSearch): Partial<Draft> {
+export function overridesFrom(search: HomeSearch): Partial<Draft> {
   return Object.fromEntries(
     names.flatMap((name) => (search[name] === undefined ? [] : [[members[name], search[name]]])),
   );

@@ -3,20 +3,20 @@ import { useState } from "react";
 import { queries } from "../../queries.ts";
 
 const DAY_MS = 86_400_000;
-/** Phases and costs change without a hint, which tells of states alone. */
-const LOOK_AGAIN_MS = 4_000;
+/** Notifications report only state changes, so phases and costs have to be polled. */
+const POLL_MS = 4_000;
 
 const newestFirst = { sort_by: "updated_at", sort_order: "desc" } as const;
 
-/** What the page shows below the form, each part by a question of its own. */
+/** Loads the lists below the form. */
 export function useOverview() {
-  // Fixed while the page is shown: a moving bound would be another question with every tick.
+  // The bound is fixed while the page is shown, because a changing bound would start a new query each time.
   const [dayAgo] = useState(() => new Date(Date.now() - DAY_MS).toISOString());
   const blocked = useQuery(queries.runs({ ...newestFirst, state: "BLOCKED", limit: 10 }));
   const failed = useQuery(queries.runs({ ...newestFirst, state: "FAILED", updated_after: dayAgo, limit: 5 }));
   const active = useQuery({
     ...queries.runs({ state: ["QUEUED", "INPROGRESS"], limit: 20 }),
-    refetchInterval: ({ state }) => (state.data?.length ? LOOK_AGAIN_MS : false),
+    refetchInterval: ({ state }) => (state.data?.length ? POLL_MS : false),
   });
   const finished = useQuery(queries.runs({ ...newestFirst, state: ["SUCCEEDED", "CANCELLED"], limit: 8 }));
   const all = [blocked, failed, active, finished];

@@ -7,7 +7,7 @@ export interface KeySnippet {
 
 const PROMPT = "Run the tests and fix what fails.";
 
-/** Ready to paste: what this very key may do, at this very address. */
+/** Returns examples for this key and server, limited to the actions that the key allows. */
 export function snippetsFor(
   { type, key = "", scopes, limits }: CreateKeyResponse,
   origin: string,

@@ -3,19 +3,19 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { announce } from "../../shell/announcements.ts";
+import { showToast } from "../../shell/toasts.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/confirm.tsx";
+import { Time } from "../../ui/format/time.tsx";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
-import { Time } from "../../ui/time.tsx";
-import { limitsOf, powersOf, typeWords } from "./key-words.ts";
+import { limitsOf, permissionsOf, typeLabels } from "./key-labels.ts";
 import type { Owners } from "./owners.ts";
 
 const SOON_MS = 7 * 86_400_000;
 
 export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
-  const [leaving, setLeaving] = useState<Key>();
+  const [revoking, setRevoking] = useState<Key>();
   return (
     <>
       <Table
@@ -24,7 +24,7 @@ export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
           <>
             <Th>Name</Th>
             <Th className="max-lg:hidden">Owner</Th>
-            <Th className="max-md:hidden">May do</Th>
+            <Th className="max-md:hidden">Permissions</Th>
             <Th className="max-sm:hidden">Last used</Th>
             <Th className="max-sm:hidden">Expires</Th>
             <Th>
@@ -39,13 +39,13 @@ export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
               <div className="font-medium break-words">{key.name}</div>
               <div className="mt-1 flex items-center gap-2">
                 <Badge tone={key.type === "personal" ? "plain" : key.type === "agent" ? "accent" : "live"}>
-                  {typeWords[key.type]}
+                  {typeLabels[key.type]}
                 </Badge>
                 <span className="font-mono text-xs text-muted">{key.prefix}…</span>
               </div>
               <div className="mt-1 text-xs text-muted lg:hidden">
                 {owners.nameOf(key)}
-                <span className="md:hidden"> · {powersOf(key)}</span>
+                <span className="md:hidden"> · {permissionsOf(key)}</span>
                 <span className="sm:hidden">
                   {key.last_used_at ? " · used " : " · "}
                   <LastUsed at={key.last_used_at} />
@@ -60,7 +60,7 @@ export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
             </Td>
             <Td className="max-lg:hidden">{owners.nameOf(key)}</Td>
             <Td className="max-md:hidden">
-              <span className="block">{powersOf(key)}</span>
+              <span className="block">{permissionsOf(key)}</span>
               {limitsOf(key.limits).map((limit) => (
                 <span key={limit} className="block text-xs text-muted">
                   {limit}
@@ -74,20 +74,20 @@ export function KeyTable({ keys, owners }: { keys: Key[]; owners: Owners }) {
               <Expiry at={key.expires_at} />
             </Td>
             <Td className="text-right">
-              <Button look="danger" aria-label={`Revoke ${key.name}`} onClick={() => setLeaving(key)}>
+              <Button variant="danger" aria-label={`Revoke ${key.name}`} onClick={() => setRevoking(key)}>
                 Revoke
               </Button>
             </Td>
           </tr>
         ))}
       </Table>
-      {leaving && <Revoke apiKey={leaving} onClose={() => setLeaving(undefined)} />}
+      {revoking && <Revoke apiKey={revoking} onClose={() => setRevoking(undefined)} />}
     </>
   );
 }
 
 function LastUsed({ at }: { at: string | undefined }) {
-  return at ? <Time at={at} /> : <>never used</>;
+  return at ? <Time at={at} /> : <>Never used</>;
 }
 
 function Expiry({ at }: { at: string | undefined }) {
@@ -101,7 +101,7 @@ function Revoke({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
     mutationFn: () => outrider.keys.delete(apiKey.key_id),
     async onSuccess() {
       await queryClient.invalidateQueries(queries.keys());
-      announce(`${apiKey.name} is revoked`);
+      showToast("Key revoked");
       onClose();
     },
   });
@@ -116,9 +116,9 @@ function Revoke({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
     >
       <p>
         {apiKey.type === "worker"
-          ? "Workers that use it are refused from now on, and another worker goes on with their runs."
-          : "Whatever uses it is refused from now on, and its open streams end."}{" "}
-        This cannot be undone. Runs that it made stay.
+          ? "Workers that use this key lose access, and other workers take over their runs."
+          : "Programs that use this key lose access, and its open streams end."}{" "}
+        This cannot be undone. Runs that it created are kept.
       </p>
     </Confirm>
   );

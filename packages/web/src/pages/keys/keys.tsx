@@ -3,11 +3,11 @@ import { getRouteApi } from "@tanstack/react-router";
 import { KeyRound, Plus } from "lucide-react";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
-import { Choice } from "../../ui/choice.tsx";
-import { Empty } from "../../ui/empty.tsx";
+import { EmptyState } from "../../ui/feedback/empty-state.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
+import { SegmentedControl } from "../../ui/form/segmented-control.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
 import { KeyTable } from "./key-table.tsx";
 import { NewKey } from "./new-key.tsx";
 import { useOwners } from "./owners.ts";
@@ -23,9 +23,9 @@ export function Keys() {
   const isAdmin = me?.role === "admin";
   const opened = kind ?? (agent ? "agent" : undefined);
   const shown = keys?.filter((key) => show === "all" || !isAdmin || owners.isMine(key));
-  const make = (
+  const newKeyButton = (
     <Button
-      look="primary"
+      variant="primary"
       icon={<Plus className="size-4" aria-hidden />}
       onClick={() => void navigate({ search: (old) => ({ ...old, new: "personal" }) })}
     >
@@ -35,13 +35,13 @@ export function Keys() {
   return (
     <Page
       title="Keys"
-      lead="Programs, cloud agents and workers come in with a key. Each is shown once and can be revoked at any time."
-      actions={make}
+      lead="Programs, cloud agents and workers authenticate with keys. A key is shown once and can be revoked at any time."
+      actions={newKeyButton}
     >
       {isAdmin && (
         <div className="pb-3">
-          <Choice
-            label="Whose keys"
+          <SegmentedControl
+            label="Owner"
             value={show}
             options={[
               { value: "all", label: "All" },
@@ -54,14 +54,17 @@ export function Keys() {
         </div>
       )}
       {error ? (
-        <Problem error={error} onRetry={() => void refetch()} />
+        <ErrorAlert error={error} onRetry={() => void refetch()} />
       ) : !shown ? (
         <SkeletonRows label="Loading keys" />
       ) : shown.length === 0 ? (
-        <Empty icon={<KeyRound className="size-5" aria-hidden />} title="No keys yet" action={make}>
-          A personal key lets your scripts and your CI create runs as you. An agent key speaks for a cloud
-          agent.
-        </Empty>
+        <EmptyState
+          icon={<KeyRound className="size-5" aria-hidden />}
+          title="No keys yet"
+          action={newKeyButton}
+        >
+          A personal key lets your scripts and CI create runs as you. An agent key acts as a cloud agent.
+        </EmptyState>
       ) : (
         <KeyTable keys={shown} owners={owners} />
       )}

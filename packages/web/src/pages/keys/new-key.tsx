@@ -1,50 +1,65 @@
-import type { CreateKeyRequest, CreateKeyResponse, KeyType } from "@outrider/sdk";
-import { useMutation } from "@tanstack/react-query";
+import { CreateKeyRequest } from "@outrider/contract/auth/key";
+import type { CreateKeyResponse, KeyType, CreateKeyRequest as Request } from "@outrider/sdk";
+import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { KeyForm } from "./key-form.tsx";
-import { ShownOnce } from "./shown-once.tsx";
+import { FormErrors } from "../../ui/form/form-errors.tsx";
+import { useRequestForm } from "../../ui/form/use-request-form.ts";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { CreatedKey } from "./created-key.tsx";
+import { KeyFields } from "./key-fields.tsx";
+import { keyRequest, keyValues } from "./key-values.ts";
 
 interface NewKeyProps {
   type: KeyType;
-  /** The cloud agent that is chosen beforehand. */
+  /** The preselected cloud agent. */
   agentUid?: string | undefined;
   onClose: () => void;
 }
 
-/** From the form to the raw key, which stands here once. Who would close it unread is asked first. */
+/**
+ * Shows the form for a new key, followed by the key itself. Asks for confirmation if the dialog is closed before the
+ * key has been saved.
+ */
 export function NewKey({ type, agentUid, onClose }: NewKeyProps) {
-  const form = useId();
-  const [made, setMade] = useState<CreateKeyResponse>();
-  const [isLeaving, setLeaving] = useState(false);
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: (request: CreateKeyRequest) => outrider.keys.create(request),
-    async onSuccess(key) {
-      setMade(key);
+  const id = useId();
+  const { data: me } = useQuery(queries.me());
+  const isAdmin = me?.role === "admin";
+  const [created, setCreated] = useState<CreateKeyResponse>();
+  const [isClosing, setClosing] = useState(false);
+  const form = useRequestForm({
+    schema: CreateKeyRequest,
+    values: keyValues(type, agentUid),
+    requestOf: (values) => keyRequest(values, isAdmin),
+    fieldOf: (path, { expiry }) =>
+      path[0] === "expires_at" ? [expiry === "date" ? "date" : "expiry"] : path,
+    check: ({ expiry, date }) =>
+      expiry === "date" && !date ? [{ pointer: "/expires_at", message: "is required" }] : [],
+    send: (request: Request) => outrider.keys.create(request),
+    async onSent(key) {
+      setCreated(key);
       await queryClient.invalidateQueries(queries.keys());
     },
   });
-  if (made) {
+  if (created) {
     return (
       <Dialog
         open
         sheet
-        onClose={() => setLeaving(true)}
-        title={isLeaving ? "Close without storing it?" : "Store this key now"}
+        onClose={() => setClosing(true)}
+        title={isClosing ? "Close without saving the key?" : "Save this key now"}
         footer={
           <>
-            {isLeaving && <Button onClick={() => setLeaving(false)}>Go back</Button>}
-            <Button look="primary" onClick={onClose}>
-              {isLeaving ? "Close, I have it" : "I have stored it"}
+            {isClosing && <Button onClick={() => setClosing(false)}>Go back</Button>}
+            <Button variant="primary" onClick={onClose}>
+              {isClosing ? "Close anyway" : "I have saved it"}
             </Button>
           </>
         }
       >
-        <ShownOnce made={made} isLeaving={isLeaving} />
+        <CreatedKey created={created} isClosing={isClosing} />
       </Dialog>
     );
   }
@@ -57,18 +72,16 @@ export function NewKey({ type, agentUid, onClose }: NewKeyProps) {
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={form} busy={isPending}>
-            Make the key
+          <Button variant="primary" type="submit" form={id} busy={form.isBusy}>
+            Create key
           </Button>
         </>
       }
     >
-      <KeyForm id={form} type={type} agentUid={agentUid} onSubmit={(request) => mutate(request)} />
-      {error && (
-        <div className="mt-4">
-          <Problem error={error} />
-        </div>
-      )}
+      <form {...form.attributes} id={id} className="flex flex-col gap-5">
+        <KeyFields form={form} isAdmin={isAdmin} />
+        <FormErrors form={form} visuallyHidden />
+      </form>
     </Dialog>
   );
 }

@@ -1,6 +1,7 @@
 import type { KeyType } from "@outrider/sdk";
+import { typeLabels } from "./key-labels.ts";
 
-/** What the address of the keys page may say: whose keys, and which kind of new one is being made. */
+/** The keys page's search parameters. `new` and `agent` open the form for a new key. */
 export interface KeysSearch {
   show?: "all" | "mine";
   new?: KeyType;
@@ -10,7 +11,11 @@ export interface KeysSearch {
 export function readKeysSearch({ show, new: kind, agent }: Record<string, unknown>): KeysSearch {
   return {
     ...(show === "mine" ? { show } : {}),
-    ...(kind === "personal" || kind === "agent" || kind === "worker" ? { new: kind } : {}),
+    ...(isKeyType(kind) ? { new: kind } : {}),
     ...(typeof agent === "string" ? { agent } : {}),
   };
+}
+
+function isKeyType(value: unknown): value is KeyType {
+  return typeof value === "string" && Object.hasOwn(typeLabels, value);
 }

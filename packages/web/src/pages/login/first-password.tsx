@@ -1,34 +1,29 @@
+import { SetPasswordRequest } from "@outrider/contract/auth/sign-in";
 import type { Me } from "@outrider/sdk";
-import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
 import { setPassword } from "../../auth.ts";
 import { Button } from "../../ui/button.tsx";
+import { FormErrors } from "../../ui/form/form-errors.tsx";
+import { parseVerbatim, useRequestForm } from "../../ui/form/use-request-form.ts";
 import { NewPassword } from "./new-password.tsx";
-import { SignInTrouble } from "./sign-in-trouble.tsx";
 
-/** Offered behind a one-time link, so that the next time needs none. */
+/** Lets a user who signed in with a one-time link set a password for the next sign-in. */
 export function FirstPassword({ me, onDone }: { me: Me; onDone: () => void }) {
-  const [password, change] = useState("");
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => setPassword(password),
-    onSuccess: onDone,
+  const form = useRequestForm({
+    schema: SetPasswordRequest,
+    values: { password: "" },
+    send: setPassword,
+    onSent: onDone,
   });
   return (
-    <form
-      className="flex flex-col gap-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        mutate();
-      }}
-    >
+    <form {...form.attributes} className="flex flex-col gap-4">
       <h1 className="text-lg font-semibold">Welcome, {me.display_name}</h1>
-      <p className="text-muted">You are signed in. With a password you can come back without a link.</p>
-      <NewPassword email={me.email} value={password} onChange={change} />
-      {error && <SignInTrouble error={error} />}
-      <Button look="primary" type="submit" busy={isPending}>
-        Set the password
+      <p className="text-muted">You are signed in. Set a password to sign in without a link next time.</p>
+      <NewPassword email={me.email} {...form.field("password", parseVerbatim)} />
+      <FormErrors form={form} visuallyHidden />
+      <Button variant="primary" type="submit" busy={form.isBusy}>
+        Set password
       </Button>
-      <Button look="quiet" onClick={onDone}>
+      <Button variant="quiet" onClick={onDone}>
         Skip for now
       </Button>
     </form>

@@ -3,32 +3,33 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { queries } from "../../queries.ts";
-import { Announcer } from "../../shell/announcer.tsx";
+import { Toaster } from "../../shell/toaster.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { useTitle } from "../../ui/page.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
 import { FirstPassword } from "./first-password.tsx";
 import { LinkForm } from "./link-form.tsx";
-import { placeAfter } from "./next.ts";
 import { PasswordForm } from "./password-form.tsx";
+import { pathAfterSignIn } from "./redirect.ts";
 
 const route = getRouteApi("/login");
 
 /**
- * One page for every way in. A one-time link carries its token behind `#`, where no log sees it, and spends it only when
- * the person presses the button: programs that open links in mails and chats to look at them press none.
+ * The sign-in page, which accepts a password or a one-time link. A link contains its token in the fragment, which
+ * servers do not log. The token is used only when the user presses the button, because mail and chat clients open links
+ * to preview them.
  */
 export function Login() {
   useTitle("Sign in");
   const { next } = route.useSearch();
   const { history } = useRouter();
   const [token, setToken] = useState(tokenInAddress);
-  const [newcomer, setNewcomer] = useState<Me>();
+  const [newUser, setNewUser] = useState<Me>();
   const { data: me, isPending } = useQuery({ ...queries.me(), enabled: token === undefined });
-  const isIn = me !== undefined && newcomer === undefined && token === undefined;
+  const isSignedIn = me !== undefined && newUser === undefined && token === undefined;
 
   useEffect(() => {
-    if (isIn) void placeAfter(next).then((place) => history.replace(place));
-  }, [isIn, next, history]);
+    if (isSignedIn) void pathAfterSignIn(next).then((path) => history.replace(path));
+  }, [isSignedIn, next, history]);
 
   function forgetToken() {
     window.history.replaceState(window.history.state, "", location.pathname + location.search);
@@ -43,25 +44,25 @@ export function Login() {
           Outrider
         </div>
         <div className="rounded-xl border border-line bg-surface p-6">
-          {newcomer ? (
-            <FirstPassword me={newcomer} onDone={() => setNewcomer(undefined)} />
+          {newUser ? (
+            <FirstPassword me={newUser} onDone={() => setNewUser(undefined)} />
           ) : token !== undefined ? (
             <LinkForm
               token={token}
               onSignedIn={(me) => {
-                if (!me.session?.has_password) setNewcomer(me);
+                if (!me.session?.has_password) setNewUser(me);
                 forgetToken();
               }}
-              onOtherWay={forgetToken}
+              onUsePassword={forgetToken}
             />
-          ) : isPending || isIn ? (
-            <SkeletonRows rows={4} label="Looking whether you are signed in" />
+          ) : isPending || isSignedIn ? (
+            <SkeletonRows rows={4} label="Checking sign-in" />
           ) : (
             <PasswordForm />
           )}
         </div>
       </div>
-      <Announcer />
+      <Toaster />
     </main>
   );
 }

@@ -1,33 +1,27 @@
-import { useState } from "react";
-import { Checkbox, Field, TextInput } from "../../ui/field.tsx";
+import { limits } from "@outrider/contract/limits";
+import { type ComponentProps, useState } from "react";
+import { Checkbox } from "../../ui/form/field.tsx";
+import { TextField } from "../../ui/form/fields.tsx";
 
-interface NewPasswordProps {
-  /** For the password manager, which has to know whose it is. */
+interface NewPasswordProps extends Omit<ComponentProps<typeof TextField>, "label"> {
+  /** Tells password managers which account the password belongs to. */
   email: string | undefined;
-  value: string;
-  onChange: (value: string) => void;
 }
 
-export function NewPassword({ email, value, onChange }: NewPasswordProps) {
+export function NewPassword({ email, ...rest }: NewPasswordProps) {
   const [isShown, setShown] = useState(false);
   return (
     <>
       <input type="text" autoComplete="username" value={email ?? ""} readOnly hidden />
-      <Field label="New password" hint="At least 10 characters. Several unrelated words are good.">
-        {(parts) => (
-          <TextInput
-            {...parts}
-            type={isShown ? "text" : "password"}
-            autoComplete="new-password"
-            required
-            minLength={10}
-            maxLength={256}
-            value={value}
-            onChange={({ target }) => onChange(target.value)}
-          />
-        )}
-      </Field>
-      <Checkbox label="Show it" checked={isShown} onChange={({ target }) => setShown(target.checked)} />
+      <TextField
+        {...rest}
+        label="New password"
+        hint={`At least ${limits.password.min} characters. A few unrelated words work well.`}
+        type={isShown ? "text" : "password"}
+        autoComplete="new-password"
+        required
+      />
+      <Checkbox label="Show password" checked={isShown} onChange={({ target }) => setShown(target.checked)} />
     </>
   );
 }

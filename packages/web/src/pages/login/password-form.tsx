@@ -1,67 +1,55 @@
-import { useMutation } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { SignInRequest } from "@outrider/contract/auth/sign-in";
 import { signInByPassword } from "../../auth.ts";
 import { Button } from "../../ui/button.tsx";
 import { Disclosure } from "../../ui/disclosure.tsx";
-import { Field, TextInput } from "../../ui/field.tsx";
-import { Snippet } from "../../ui/snippet.tsx";
-import { SignInTrouble } from "./sign-in-trouble.tsx";
+import { TextField } from "../../ui/form/fields.tsx";
+import { FormErrors } from "../../ui/form/form-errors.tsx";
+import { parseVerbatim, useRequestForm } from "../../ui/form/use-request-form.ts";
+import { Snippet } from "../../ui/text/snippet.tsx";
+import { SignInError } from "./sign-in-error.tsx";
 
-/** The page looks at who is signed in by itself, so a success needs nothing more here. */
+/** Signs the user in with a password. It needs no success callback, because the login page watches the current user. */
 export function PasswordForm() {
-  const [email, setEmail] = useState("");
-  const [password, setPassword] = useState("");
-  const passwordBox = useRef<HTMLInputElement>(null);
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => signInByPassword(email.trim(), password),
-    onError: () => passwordBox.current?.select(),
+  const form = useRequestForm({
+    schema: SignInRequest,
+    values: { email: undefined as string | undefined, password: undefined },
+    send: signInByPassword,
+    onSent() {},
+    onError: () => form.setFocus("password", { shouldSelect: true }),
   });
   return (
-    <form
-      className="flex flex-col gap-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        mutate();
-      }}
-    >
+    <form {...form.attributes} className="flex flex-col gap-4">
       <h1 className="text-lg font-semibold">Sign in</h1>
-      <Field label="E-mail address">
-        {(parts) => (
-          <TextInput
-            {...parts}
-            // Not "email": the first admin's address has no dot, and browsers differ in what they take.
-            inputMode="email"
-            autoComplete="username"
-            autoCapitalize="none"
-            spellCheck={false}
-            required
-            value={email}
-            onChange={({ target }) => setEmail(target.value)}
-          />
-        )}
-      </Field>
-      <Field label="Password">
-        {(parts) => (
-          <TextInput
-            {...parts}
-            ref={passwordBox}
-            type="password"
-            autoComplete="current-password"
-            required
-            value={password}
-            onChange={({ target }) => setPassword(target.value)}
-          />
-        )}
-      </Field>
-      {error && <SignInTrouble error={error} />}
-      <Button look="primary" type="submit" busy={isPending}>
+      <TextField
+        label="Email address"
+        {...form.field("email")}
+        // The type is not "email" because the first admin's address has no dot, and some browsers reject such
+        // addresses.
+        inputMode="email"
+        autoComplete="username"
+        autoCapitalize="none"
+        spellCheck={false}
+        required
+      />
+      <TextField
+        label="Password"
+        {...form.field("password", parseVerbatim)}
+        type="password"
+        autoComplete="current-password"
+        required
+      />
+      {form.error ? <SignInError error={form.error} /> : <FormErrors form={form} visuallyHidden />}
+      <Button variant="primary" type="submit" busy={form.isBusy}>
         Sign in
       </Button>
-      <Disclosure summary="No password, or forgotten?">
+      <Disclosure summary="Forgot your password?">
         <p className="pb-2 text-muted">
-          Ask an admin for a one-time link: Settings, People. On the server's own machine this prints one:
+          Ask an admin to create a sign-in link under Settings → Users. On the server itself, run:
         </p>
-        <Snippet what="command" code={`outrider person link ${email.trim() || "you@example.com"}`} />
+        <Snippet
+          what="command"
+          code={`outrider admin sign-in-link ${form.watch("email") ?? "you@example.com"}`}
+        />
       </Disclosure>
     </form>
   );

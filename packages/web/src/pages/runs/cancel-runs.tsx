@@ -1,17 +1,20 @@
+import { isFinal } from "@outrider/contract/run-state";
 import type { RunItem } from "@outrider/sdk";
 import { CircleAlert, CircleCheck, LoaderCircle } from "lucide-react";
 import { useState } from "react";
 import { outrider } from "../../api.ts";
-import { wordsOf } from "../../trouble.ts";
+import { describeError } from "../../request-error.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { visibleLine } from "../../ui/visible.ts";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { sanitizeLine } from "../../ui/text/sanitize.ts";
 
-/** Undefined while it is under way. */
-type Outcome = { good: boolean; words: string } | undefined;
+/** The result of a cancel request. Undefined while the request is running. */
+type Outcome = { isSuccess: boolean; text: string } | undefined;
 
-/** So many at once: who selects a thousand does not want to shut everybody else out. */
-const AT_ONCE = 4;
+/**
+ * The maximum number of concurrent cancel requests. It is low so that a large selection does not slow down other users.
+ */
+const CONCURRENCY = 4;
 
 interface CancelRunsProps {
   runs: readonly RunItem[];
@@ -20,10 +23,10 @@ interface CancelRunsProps {
 }
 
 export function isCancellable({ state }: RunItem): boolean {
-  return state === "QUEUED" || state === "INPROGRESS" || state === "BLOCKED";
+  return !isFinal(state);
 }
 
-/** Asks first, then says of each run what became of it. */
+/** Asks for confirmation, then shows the result for each run. */
 export function CancelRuns({ runs, onClose, onChanged }: CancelRunsProps) {
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, Outcome>>();
   const [isBusy, setBusy] = useState(false);
@@ -41,7 +44,7 @@ export function CancelRuns({ runs, onClose, onChanged }: CancelRunsProps) {
         setOutcomes(new Map(found));
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: CONCURRENCY }, work));
     setBusy(false);
   }
 
@@ -50,11 +53,11 @@ export function CancelRuns({ runs, onClose, onChanged }: CancelRunsProps) {
     <Dialog
       open
       onClose={close}
-      title={outcomes ? "Cancelling runs" : `Cancel ${counted(affected.length)}?`}
+      title={outcomes ? "Cancelling runs" : `Cancel ${runCount(affected.length)}?`}
       description={
         outcomes
           ? undefined
-          : `What they did so far is kept, and a follow-up can take them up again.${ended > 0 ? ` ${counted(ended)} of the selection ended already and stay as they are.` : ""}`
+          : `Completed work is kept, and a follow-up can resume each run.${ended > 0 ? ` ${runCount(ended)} in the selection already finished.` : ""}`
       }
       footer={
         outcomes ? (
@@ -63,9 +66,9 @@ export function CancelRuns({ runs, onClose, onChanged }: CancelRunsProps) {
           </Button>
         ) : (
           <>
-            <Button onClick={close}>Keep them</Button>
-            <Button look="danger" disabled={affected.length === 0} onClick={() => void cancelAll()}>
-              Cancel {counted(affected.length)}
+            <Button onClick={close}>Keep runs</Button>
+            <Button variant="danger" disabled={affected.length === 0} onClick={() => void cancelAll()}>
+              Cancel {runCount(affected.length)}
             </Button>
           </>
         )
@@ -74,12 +77,12 @@ export function CancelRuns({ runs, onClose, onChanged }: CancelRunsProps) {
       <ul aria-live="polite" className="flex flex-col divide-y divide-line">
         {affected.map(({ run_id, title }) => (
           <li key={run_id} className="flex items-start gap-2 py-2">
-            {outcomes && <Sign outcome={outcomes.get(run_id)} />}
+            {outcomes && <OutcomeIcon outcome={outcomes.get(run_id)} />}
             <span className="min-w-0 flex-1">
-              <span className="block truncate">{visibleLine(title)}</span>
+              <span className="block truncate">{sanitizeLine(title)}</span>
               {outcomes && (
                 <span className="block text-xs text-muted">
-                  {outcomes.get(run_id)?.words ?? "Cancelling…"}
+                  {outcomes.get(run_id)?.text ?? "Cancelling…"}
                 </span>
               )}
             </span>
@@ -90,10 +93,10 @@ export function CancelRuns({ runs, onClose, onChanged }: CancelRunsProps) {
   );
 }
 
-function Sign({ outcome }: { outcome: Outcome }) {
+function OutcomeIcon({ outcome }: { outcome: Outcome }) {
   const shape = "mt-0.5 size-4 shrink-0";
   if (!outcome) return <LoaderCircle className={`${shape} animate-spin text-muted`} aria-hidden />;
-  return outcome.good ? (
+  return outcome.isSuccess ? (
     <CircleCheck className={`${shape} text-good`} aria-hidden />
   ) : (
     <CircleAlert className={`${shape} text-bad`} aria-hidden />
@@ -104,12 +107,12 @@ async function cancelOne(run: RunItem, onChanged: CancelRunsProps["onChanged"]):
   try {
     await outrider.runs.cancel(run.run_id);
     onChanged(new Map([[run.run_id, { ...run, state: "CANCELLED", phase: "done" }]]));
-    return { good: true, words: "Cancelled" };
+    return { isSuccess: true, text: "Cancelled" };
   } catch (error) {
-    return { good: false, words: wordsOf(error).detail };
+    return { isSuccess: false, text: describeError(error).detail };
   }
 }
 
-function counted(amount: number): string {
+function runCount(amount: number): string {
   return amount === 1 ? "1 run" : `${amount} runs`;
 }

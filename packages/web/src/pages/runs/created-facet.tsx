@@ -1,5 +1,5 @@
 import { Button } from "../../ui/button.tsx";
-import { Field, TextInput } from "../../ui/field.tsx";
+import { Field, TextInput } from "../../ui/form/field.tsx";
 import { Facet } from "./facet.tsx";
 
 interface CreatedFacetProps {
@@ -8,7 +8,7 @@ interface CreatedFacetProps {
   onChange: (range: { from: string | undefined; to: string | undefined }) => void;
 }
 
-const quick = [
+const presets = [
   { label: "Today", days: 0 },
   { label: "7 days", days: 6 },
   { label: "30 days", days: 29 },
@@ -21,14 +21,14 @@ function dayOf(date: Date): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-/** Whole days, in the reader's zone. */
+/** Filters by whole days in the user's time zone. */
 export function CreatedFacet({ from, to, onChange }: CreatedFacetProps) {
-  const words = from && to ? `${from} to ${to}` : from ? `since ${from}` : to ? `until ${to}` : undefined;
+  const summary = from && to ? `${from} to ${to}` : from ? `since ${from}` : to ? `until ${to}` : undefined;
   return (
-    <Facet label="Created" value={words}>
+    <Facet label="Created" value={summary}>
       <div className="flex flex-col gap-3 p-1">
         <div className="flex gap-1">
-          {quick.map(({ label, days }) => (
+          {presets.map(({ label, days }) => (
             <Button
               key={label}
               small
@@ -38,7 +38,7 @@ export function CreatedFacet({ from, to, onChange }: CreatedFacetProps) {
             </Button>
           ))}
         </div>
-        <Field label="First day">
+        <Field label="Start date">
           {(parts) => (
             <TextInput
               {...parts}
@@ -49,7 +49,7 @@ export function CreatedFacet({ from, to, onChange }: CreatedFacetProps) {
             />
           )}
         </Field>
-        <Field label="Last day">
+        <Field label="End date">
           {(parts) => (
             <TextInput
               {...parts}
@@ -60,8 +60,8 @@ export function CreatedFacet({ from, to, onChange }: CreatedFacetProps) {
             />
           )}
         </Field>
-        {words && (
-          <Button small look="quiet" onClick={() => onChange({ from: undefined, to: undefined })}>
+        {summary && (
+          <Button small variant="quiet" onClick={() => onChange({ from: undefined, to: undefined })}>
             Any time
           </Button>
         )}

@@ -5,12 +5,12 @@ import type { ReactNode } from "react";
 
 interface FacetProps {
   label: string;
-  /** What it is set to, in words; nothing where it is not set. */
+  /** The current value as text. Undefined if the filter is not set. */
   value: string | undefined;
   children: ReactNode;
 }
 
-/** One filter of the bar: always in sight, and it says what it is set to. */
+/** Shows a filter button with its current value. */
 export function Facet({ label, value, children }: FacetProps) {
   return (
     <Popover.Root>
@@ -48,13 +48,13 @@ export interface Option {
 
 interface ChoicesProps {
   options: readonly Option[];
-  chosen: readonly string[];
-  onChange: (chosen: string[]) => void;
-  /** Said where there is nothing to choose from. */
+  selected: readonly string[];
+  onChange: (selected: string[]) => void;
+  /** The text to show if there are no options. */
   empty?: string;
 }
 
-export function Choices({ options, chosen, onChange, empty }: ChoicesProps) {
+export function Choices({ options, selected, onChange, empty }: ChoicesProps) {
   if (options.length === 0) return <p className="px-1 py-1 text-muted">{empty}</p>;
   return options.map(({ value, label }) => (
     <label
@@ -64,9 +64,9 @@ export function Choices({ options, chosen, onChange, empty }: ChoicesProps) {
       <input
         type="checkbox"
         className="size-4 shrink-0 accent-accent"
-        checked={chosen.includes(value)}
+        checked={selected.includes(value)}
         onChange={({ target }) =>
-          onChange(target.checked ? [...chosen, value] : chosen.filter((each) => each !== value))
+          onChange(target.checked ? [...selected, value] : selected.filter((each) => each !== value))
         }
       />
       <span className="min-w-0 truncate">{label}</span>
@@ -74,9 +74,9 @@ export function Choices({ options, chosen, onChange, empty }: ChoicesProps) {
   ));
 }
 
-/** What was chosen in words, as long as that is short. */
-export function chosenWords(options: readonly Option[], chosen: readonly string[]): string | undefined {
-  if (chosen.length === 0) return undefined;
-  const words = chosen.map((value) => options.find((option) => option.value === value)?.label ?? value);
-  return words.length > 2 ? `${words.length} of them` : words.join(" or ");
+/** Summarizes the selected options. */
+export function selectedLabel(options: readonly Option[], selected: readonly string[]): string | undefined {
+  if (selected.length === 0) return undefined;
+  const labels = selected.map((value) => options.find((option) => option.value === value)?.label ?? value);
+  return labels.length > 2 ? `${labels.length} selected` : labels.join(" or ");
 }

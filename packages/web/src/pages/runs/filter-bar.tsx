@@ -1,54 +1,58 @@
+import { runSources, runStates } from "@outrider/contract/run-state";
 import type { RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
-import { stateWords } from "../../ui/run-state.tsx";
+import { stateLabels } from "../../ui/run-state.tsx";
 import { CreatedFacet } from "./created-facet.tsx";
-import { Choices, chosenWords, Facet, type Option } from "./facet.tsx";
+import { Choices, Facet, type Option, selectedLabel } from "./facet.tsx";
 import { MetadataFacet } from "./metadata-facet.tsx";
-import { filterNames, type RunsSearch, sources, sourceWords, split, states } from "./search.ts";
+import { filterNames, type RunsSearch, sourceLabels, split } from "./search.ts";
 import { TextEntry, TextFacet } from "./text-facet.tsx";
 
 type Change = { [K in keyof RunsSearch]?: RunsSearch[K] | undefined };
 
 interface FilterBarProps {
   search: RunsSearch;
-  /** What is loaded suggests what to filter by. */
+  /** The loaded runs, from which suggestions are derived. */
   rows: readonly RunItem[];
   onChange: (part: Change) => void;
 }
 
-/** Every filter in sight, all the time. */
 export function FilterBar({ search, rows, onChange }: FilterBarProps) {
   const { data: environments = [] } = useQuery(queries.environments());
   const { data: models } = useQuery(queries.models());
   const { data: skills = [] } = useQuery(queries.skills());
   const { data: identities = [] } = useQuery(queries.identities());
   const { data: me } = useQuery(queries.me());
-  const { data: everybody = [] } = useQuery({ ...queries.people(), enabled: me?.role === "admin" });
+  const { data: allUsers = [] } = useQuery({ ...queries.users(), enabled: me?.role === "admin" });
 
-  const people = distinct([
+  const users = distinct([
     { value: "me", label: "Me" },
     ...identities.map(({ uid, name }) => ({ value: uid, label: name })),
-    ...everybody.map(({ uid, display_name }) => ({ value: uid, label: display_name })),
+    ...allUsers.map(({ uid, display_name }) => ({ value: uid, label: display_name })),
     ...rows.map(({ creator }) => ({ value: creator.uid, label: creator.display_name })),
   ]).filter(({ value }) => value !== me?.uid);
-  const several: {
+  const multiFilters: {
     name: "state" | "environment" | "creator" | "source" | "model";
     label: string;
     options: Option[];
   }[] = [
-    { name: "state", label: "State", options: states.map((value) => ({ value, label: stateWords[value] })) },
+    {
+      name: "state",
+      label: "State",
+      options: runStates.map((value) => ({ value, label: stateLabels[value] })),
+    },
     {
       name: "environment",
       label: "Environment",
       options: environments.map(({ environment_id, name }) => ({ value: environment_id, label: name })),
     },
-    { name: "creator", label: "Creator", options: people },
+    { name: "creator", label: "Creator", options: users },
     {
       name: "source",
       label: "Source",
-      options: sources.map((value) => ({ value, label: sourceWords[value] })),
+      options: runSources.map((value) => ({ value, label: sourceLabels[value] })),
     },
     {
       name: "model",
@@ -65,19 +69,19 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
       aria-label="Filters"
       className="-mx-4 flex items-center gap-1.5 overflow-x-auto px-4 py-1 sm:mx-0 sm:flex-wrap sm:px-0"
     >
-      {several.map(({ name, label, options }) => {
-        const chosen = split(search[name]);
+      {multiFilters.map(({ name, label, options }) => {
+        const selected = split(search[name]);
         const set = (values: string[]) => onChange({ [name]: values.join(",") || undefined });
         return (
-          <Facet key={name} label={label} value={chosenWords(options, chosen)}>
-            <Choices options={options} chosen={chosen} onChange={set} empty="There is none yet." />
+          <Facet key={name} label={label} value={selectedLabel(options, selected)}>
+            <Choices options={options} selected={selected} onChange={set} empty="None yet" />
             {name === "creator" && (
               <TextEntry
-                label="E-mail address or uid"
-                placeholder="somebody@example.com"
+                label="Email address or user ID"
+                placeholder="user@example.com"
                 value=""
                 suggestions={[]}
-                onChange={(value) => value && set([...chosen, value])}
+                onChange={(value) => value && set([...selected, value])}
               />
             )}
           </Facet>
@@ -102,7 +106,7 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
       {isFiltered && (
         <Button
           small
-          look="quiet"
+          variant="quiet"
           onClick={() => onChange(Object.fromEntries(["q", ...filterNames].map((name) => [name, undefined])))}
         >
           Clear filters

@@ -1,23 +1,23 @@
+import { limits } from "@outrider/contract/limits";
 import { X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Field, TextInput } from "../../ui/field.tsx";
+import { Field, TextInput } from "../../ui/form/field.tsx";
 import { Facet } from "./facet.tsx";
+import { isPair } from "./search.ts";
 
 interface MetadataFacetProps {
   pairs: readonly string[];
   onChange: (pairs: string[] | undefined) => void;
 }
 
-const MOST = 5;
-
-/** Labels that runs were given: every pair must hold. */
+/** Filters by metadata. A run must match every pair. */
 export function MetadataFacet({ pairs, onChange }: MetadataFacetProps) {
   const [typed, setTyped] = useState("");
-  const isPair = /^[\w.-]{1,64}=/.test(typed.trim());
+  const isValid = isPair(typed.trim());
   const add = (event: FormEvent) => {
     event.preventDefault();
-    if (!isPair) return;
+    if (!isValid) return;
     onChange([...pairs.filter((pair) => pair !== typed.trim()), typed.trim()]);
     setTyped("");
   };
@@ -39,11 +39,15 @@ export function MetadataFacet({ pairs, onChange }: MetadataFacetProps) {
           </li>
         ))}
       </ul>
-      {pairs.length < MOST && (
+      {pairs.length < limits.metadata.filters && (
         <form onSubmit={add} className="flex flex-col gap-2 p-1">
           <Field
             label="Label"
-            error={typed.includes("=") && !isPair ? "A key has letters, digits, dots and dashes." : undefined}
+            error={
+              typed.includes("=") && !isValid
+                ? "must have a key of letters, digits, dots, dashes and underscores"
+                : undefined
+            }
           >
             {(parts) => (
               <TextInput
@@ -54,7 +58,7 @@ export function MetadataFacet({ pairs, onChange }: MetadataFacetProps) {
               />
             )}
           </Field>
-          <Button small type="submit" disabled={!isPair} className="self-end">
+          <Button small type="submit" disabled={!isValid} className="self-end">
             Add
           </Button>
         </form>

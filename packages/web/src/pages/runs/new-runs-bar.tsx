@@ -1,7 +1,7 @@
 import { ArrowUp } from "lucide-react";
-import { count } from "../../ui/amount.ts";
+import { formatCount } from "../../ui/format/numbers.ts";
 
-/** Says that there is more than is shown. It lies over the list, so that nothing moves under the reader's hand. */
+/** Offers to load new runs. The bar floats above the list so that rows do not move while the user is reading. */
 export function NewRunsBar({ count: amount, onShow }: { count: number; onShow: () => void }) {
   return (
     <div role="status" className="pointer-events-none sticky top-3 z-30 flex h-0 justify-center">
@@ -12,7 +12,7 @@ export function NewRunsBar({ count: amount, onShow }: { count: number; onShow: (
           className="pointer-events-auto -mt-2 inline-flex h-9 items-center gap-1.5 rounded-full bg-accent px-4 text-xs font-medium text-on-accent shadow-pop hover:bg-accent-hover"
         >
           <ArrowUp className="size-3.5" aria-hidden />
-          {amount === 1 ? "1 new run" : `${count(amount)} new runs`} · show
+          Show {amount === 1 ? "1 new run" : `${formatCount(amount)} new runs`}
         </button>
       )}
     </div>

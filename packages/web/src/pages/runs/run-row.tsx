@@ -2,18 +2,18 @@ import type { RunItem } from "@outrider/sdk";
 import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
 import { memo } from "react";
-import { dollars } from "../../ui/amount.ts";
+import { formatDollars } from "../../ui/format/numbers.ts";
+import { Time } from "../../ui/format/time.tsx";
 import { RunState } from "../../ui/run-state.tsx";
-import { Time } from "../../ui/time.tsx";
-import { visibleLine } from "../../ui/visible.ts";
-import type { Column, Known } from "./columns.tsx";
+import { sanitizeLine } from "../../ui/text/sanitize.ts";
+import type { Column, Names } from "./columns.tsx";
 import { RunDuration } from "./run-duration.tsx";
 
 interface RunRowProps {
   run: RunItem;
   index: number;
   columns: readonly Column[];
-  known: Known;
+  names: Names;
   template: string;
   isNarrow: boolean;
   isSelected: boolean;
@@ -23,12 +23,12 @@ interface RunRowProps {
   height: number;
 }
 
-/** The title's link covers the row, so that it opens like any link: here, in a new tab, by key. */
+/** Shows a table row. The title's link covers the whole row, so that the row behaves like any other link. */
 export function RunRow(props: RunRowProps) {
   const { run, index, columns, template, isNarrow, isSelected, onSelect, onFocus, top, height } = props;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: it is placed by hand.
-    // biome-ignore lint/a11y/useFocusableInteractive: the link in it is what is focused.
+    // biome-ignore lint/a11y/useSemanticElements: rows are positioned absolutely.
+    // biome-ignore lint/a11y/useFocusableInteractive: the link inside is focusable.
     <div
       role="row"
       data-index={index}
@@ -48,7 +48,7 @@ export function RunRow(props: RunRowProps) {
       {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
       <div role="cell" className="relative z-10">
         <label className="grid size-9 place-items-center md:size-8">
-          <span className="sr-only">Select {visibleLine(run.title)}</span>
+          <span className="sr-only">Select {sanitizeLine(run.title)}</span>
           <input
             type="checkbox"
             className="size-4 accent-accent"
@@ -58,12 +58,12 @@ export function RunRow(props: RunRowProps) {
         </label>
       </div>
       {isNarrow ? (
-        <Card run={run} known={props.known} />
+        <Card run={run} names={props.names} />
       ) : (
         columns.map((column) => (
           // biome-ignore lint/a11y/useSemanticElements: as above.
           <div key={column.id} role="cell" className="min-w-0 truncate">
-            {column.id === "title" ? <RunLink run={run} /> : column.cell(run, props.known)}
+            {column.id === "title" ? <RunLink run={run} /> : column.cell(run, props.names)}
           </div>
         ))
       )}
@@ -76,16 +76,16 @@ const RunLink = memo(({ run: { run_id, title } }: { run: RunItem }) => (
     to="/runs/$runId"
     params={{ runId: run_id }}
     preload={false}
-    title={visibleLine(title)}
+    title={sanitizeLine(title)}
     className="font-medium outline-none after:absolute after:inset-0 focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
   >
-    {visibleLine(title)}
+    {sanitizeLine(title)}
   </Link>
 ));
 
-function Card({ run, known }: { run: RunItem; known: Known }) {
+function Card({ run, names }: { run: RunItem; names: Names }) {
   const { state, phase, usage, agent_config: config, created_at } = run;
-  const environment = known.environment(config.environment_id);
+  const environment = names.environment(config.environment_id);
   return (
     // biome-ignore lint/a11y/useSemanticElements: as above.
     <div role="cell" className="min-w-0 flex-1">
@@ -98,7 +98,7 @@ function Card({ run, known }: { run: RunItem; known: Known }) {
       </p>
       <p className="mt-0.5 flex gap-x-3 overflow-hidden text-xs whitespace-nowrap text-muted">
         <RunDuration run={run} />
-        {usage.cost_usd > 0 && <span className="tabular-nums">{dollars(usage.cost_usd)}</span>}
+        {usage.cost_usd > 0 && <span className="tabular-nums">{formatDollars(usage.cost_usd)}</span>}
         {environment && <span className="truncate">{environment}</span>}
         <span className="truncate">{run.creator.display_name}</span>
       </p>

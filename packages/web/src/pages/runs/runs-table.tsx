@@ -2,7 +2,7 @@ import type { RunItem } from "@outrider/sdk";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import clsx from "clsx";
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { type Column, fitting, type Known, templateOf } from "./columns.tsx";
+import { type Column, fitColumns, gridTemplate, type Names } from "./columns.tsx";
 import { RunRow } from "./run-row.tsx";
 import type { RunsSearch } from "./search.ts";
 import type { Selection } from "./selection.ts";
@@ -10,30 +10,30 @@ import { TableHead } from "./table-head.tsx";
 
 const ROW = 44;
 const CARD = 84;
-/** Narrower than this, in pixels, rows are cards. */
+/** Below this width in pixels, rows become cards. */
 const NARROW = 600;
-/** So near to the end the next page is asked for. */
-const NEAR = 30;
+/** The next page is loaded when this many rows remain. */
+const LOAD_MORE_ROWS = 30;
 
 export interface RunsTableProps {
   rows: RunItem[];
   columns: readonly Column[];
-  known: Known;
+  names: Names;
   search: RunsSearch;
   selection: Selection;
-  /** The row that the keys act on. */
+  /** The row that keyboard shortcuts apply to. */
   cursor: number;
   onCursor: (index: number) => void;
   onNearEnd: (() => void) | undefined;
 }
 
-/** Any number of rows, of which those in sight exist. Where it is narrow, each is a card. */
+/** Shows a virtualized table, which renders only visible rows. On narrow screens, each row is a card. */
 export function RunsTable(props: RunsTableProps) {
-  const { rows, columns: wanted, known, search, selection, cursor, onCursor, onNearEnd } = props;
+  const { rows, columns: allColumns, names, search, selection, cursor, onCursor, onNearEnd } = props;
   const body = useRef<HTMLDivElement>(null);
-  const { offset, width } = usePlace(body);
+  const { offset, width } = useTablePosition(body);
   const isNarrow = width > 0 && width < NARROW;
-  const columns = fitting(wanted, width || Number.POSITIVE_INFINITY);
+  const columns = fitColumns(allColumns, width || Number.POSITIVE_INFINITY);
   const height = isNarrow ? CARD : ROW;
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
@@ -41,25 +41,25 @@ export function RunsTable(props: RunsTableProps) {
     overscan: 12,
     scrollMargin: offset,
     getItemKey: (index) => rows[index]?.run_id ?? index,
-    // The head and the phone's bar lie over what is behind them.
+    // The padding accounts for the sticky header and for the navigation bar on phones.
     scrollPaddingStart: 56,
     scrollPaddingEnd: 72,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: heights are asked for anew when they change.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows are measured again when the height changes.
   useEffect(() => virtualizer.measure(), [height]);
 
   const items = virtualizer.getVirtualItems();
   const last = items.at(-1)?.index ?? -1;
   useEffect(() => {
-    if (last >= rows.length - NEAR) onNearEnd?.();
+    if (last >= rows.length - LOAD_MORE_ROWS) onNearEnd?.();
   }, [last, rows.length, onNearEnd]);
 
-  useFocusOn(cursor, body, virtualizer.scrollToIndex);
+  useFocusedRow(cursor, body, virtualizer.scrollToIndex);
 
-  const template = templateOf(columns);
+  const template = gridTemplate(columns);
   const order = rows.map(({ run_id }) => run_id);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: rows that are positioned one by one cannot be those of a table element.
+    // biome-ignore lint/a11y/useSemanticElements: absolutely positioned rows cannot be part of a table element.
     <div
       role="table"
       aria-label="Runs"
@@ -88,7 +88,7 @@ export function RunsTable(props: RunsTableProps) {
           return (
             <RunRow
               key={key}
-              {...{ run, index, columns, known, template, isNarrow }}
+              {...{ run, index, columns, names, template, isNarrow }}
               isSelected={selection.ids.has(run.run_id)}
               onSelect={(isRange) =>
                 isRange ? selection.extend(run.run_id, order) : selection.toggle(run.run_id)
@@ -104,26 +104,32 @@ export function RunsTable(props: RunsTableProps) {
   );
 }
 
-/** How far down the page the rows begin, and how wide they are; bars above them come and go. */
-function usePlace(body: RefObject<HTMLElement | null>) {
-  const [place, setPlace] = useState({ offset: 0, width: 0 });
+/** Measures the table's offset and width, which change with the bars above it. */
+function useTablePosition(body: RefObject<HTMLElement | null>) {
+  const [position, setPosition] = useState({ offset: 0, width: 0 });
   useLayoutEffect(() => {
-    const look = () => {
+    const measure = () => {
       if (!body.current) return;
       const { top, width } = body.current.getBoundingClientRect();
       const offset = Math.round(top + scrollY);
-      setPlace((before) => (before.offset === offset && before.width === width ? before : { offset, width }));
+      setPosition((before) =>
+        before.offset === offset && before.width === width ? before : { offset, width },
+      );
     };
-    look();
-    const observer = new ResizeObserver(look);
+    measure();
+    const observer = new ResizeObserver(measure);
     observer.observe(document.body);
     return () => observer.disconnect();
   }, [body]);
-  return place;
+  return position;
 }
 
-/** Moving by keys brings the row into sight first: before that it may not exist. */
-function useFocusOn(cursor: number, body: RefObject<HTMLElement | null>, scrollTo: (index: number) => void) {
+/** Focuses the row at the cursor. Scrolls there first, because only visible rows exist. */
+function useFocusedRow(
+  cursor: number,
+  body: RefObject<HTMLElement | null>,
+  scrollTo: (index: number) => void,
+) {
   useEffect(() => {
     if (cursor < 0) return;
     const find = () => body.current?.querySelector<HTMLElement>(`[data-index="${cursor}"] a`);

@@ -4,15 +4,15 @@ import { Plus } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
 import { queries } from "../../queries.ts";
 import { buttonClass } from "../../ui/button.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
 import { ColumnChooser } from "./column-chooser.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { NewRunsBar } from "./new-runs-bar.tsx";
-import { NothingHere } from "./nothing-here.tsx";
+import { NoRuns } from "./no-runs.tsx";
 import { RunsTable } from "./runs-table.tsx";
-import { type RunsSearch, withoutHoles } from "./search.ts";
+import { type RunsSearch, withoutUnset } from "./search.ts";
 import { SearchBox } from "./search-box.tsx";
 import { useSelection } from "./selection.ts";
 import { SelectionBar } from "./selection-bar.tsx";
@@ -21,7 +21,7 @@ import { useRunKeys } from "./use-run-keys.ts";
 import { useRuns } from "./use-runs.ts";
 import { ViewTabs } from "./view-tabs.tsx";
 
-/** Every run that the reader may see, as many as there are. */
+/** Lists all runs that the user can see. */
 export function Runs() {
   const search = useSearch({ from: "/frame/runs" });
   const navigate = useNavigate();
@@ -31,26 +31,26 @@ export function Runs() {
   const selection = useSelection();
   const [cursor, setCursor] = useState(-1);
   const { data: environments } = useQuery(queries.environments());
-  const known = useMemo(() => {
-    const names = new Map(environments?.map(({ environment_id, name }) => [environment_id, name]));
+  const names = useMemo(() => {
+    const byId = new Map(environments?.map(({ environment_id, name }) => [environment_id, name]));
     return {
-      environment: (id: string | undefined) => (id === undefined ? undefined : (names.get(id) ?? "Deleted")),
+      environment: (id: string | undefined) => (id === undefined ? undefined : (byId.get(id) ?? "Deleted")),
     };
   }, [environments]);
 
   const change = useCallback(
     (part: { [K in keyof RunsSearch]?: RunsSearch[K] | undefined }) =>
-      void navigate({ to: "/runs", search: (before) => withoutHoles({ ...before, ...part }), replace: true }),
+      void navigate({ to: "/runs", search: (before) => withoutUnset({ ...before, ...part }), replace: true }),
     [navigate],
   );
   useRunKeys({ rows, cursor, setCursor, selection });
 
-  const loadMore = hasNextPage && !runs.isOld && !isFetchingNextPage ? fetchNextPage : undefined;
+  const loadMore = hasNextPage && !runs.isStale && !isFetchingNextPage ? fetchNextPage : undefined;
   const onNearEnd = useMemo(() => loadMore && (() => void loadMore()), [loadMore]);
-  const renew = () => {
+  const reload = () => {
     setCursor(-1);
     scrollTo({ top: 0 });
-    void runs.renew();
+    void runs.reload();
   };
   return (
     <Page
@@ -72,22 +72,22 @@ export function Runs() {
         <FilterBar search={search} rows={rows} onChange={change} />
       </div>
       <p role="status" className="py-2 text-xs text-muted">
-        {runs.isPending || runs.isOld
+        {runs.isPending || runs.isStale
           ? "Loading…"
           : hasNextPage
-            ? `Showing ${rows.length}, more below`
-            : `Showing ${rows.length}, all there are`}
+            ? `Showing the first ${rows.length} runs`
+            : `Showing all ${rows.length} runs`}
       </p>
-      <NewRunsBar count={runs.unseen} onShow={renew} />
-      {runs.error && <Problem error={runs.error} onRetry={renew} />}
+      <NewRunsBar count={runs.newRunCount} onShow={reload} />
+      {runs.error && <ErrorAlert error={runs.error} onRetry={reload} />}
       {runs.isPending && !runs.error && <SkeletonRows rows={10} label="Loading runs" />}
-      {!runs.isPending && !runs.error && rows.length === 0 && <NothingHere search={search} />}
+      {!runs.isPending && !runs.error && rows.length === 0 && <NoRuns search={search} />}
       {rows.length > 0 && (
-        <div className={runs.isOld ? "opacity-60" : ""}>
+        <div className={runs.isStale ? "opacity-60" : ""}>
           <RunsTable
             rows={rows}
             columns={columns.shown}
-            known={known}
+            names={names}
             search={search}
             selection={selection}
             cursor={cursor}

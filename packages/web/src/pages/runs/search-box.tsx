@@ -1,6 +1,7 @@
+import { limits } from "@outrider/contract/limits";
 import { Search } from "lucide-react";
 import { useEffect, useState } from "react";
-import { TextInput } from "../../ui/field.tsx";
+import { TextInput } from "../../ui/form/field.tsx";
 
 export const SEARCH_ID = "search-runs";
 const PAUSE_MS = 250;
@@ -10,21 +11,21 @@ interface SearchBoxProps {
   onChange: (q: string | undefined) => void;
 }
 
-/** Asks when the typing pauses, not for every letter. */
+/** Starts a search when the user stops typing. */
 export function SearchBox({ value = "", onChange }: SearchBoxProps) {
   const [typed, setTyped] = useState(value);
   const [sent, setSent] = useState(value);
-  // The address may change by other ways: a view, the browser's back.
+  // Selecting a view or navigating back also changes the search, and the text must follow.
   if (value !== sent) {
     setSent(value);
     setTyped(value);
   }
   useEffect(() => {
-    const words = typed.trim();
-    if (words === sent) return;
+    const query = typed.trim();
+    if (query === sent) return;
     const timer = setTimeout(() => {
-      setSent(words);
-      onChange(words || undefined);
+      setSent(query);
+      onChange(query || undefined);
     }, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [typed, sent, onChange]);
@@ -38,7 +39,7 @@ export function SearchBox({ value = "", onChange }: SearchBoxProps) {
         placeholder="Search titles, prompts and skills"
         className="pl-8"
         value={typed}
-        maxLength={256}
+        maxLength={limits.searchCharacters}
         onChange={({ target }) => setTyped(target.value)}
         onKeyDown={({ key, currentTarget }) => {
           if (key === "Escape") currentTarget.blur();

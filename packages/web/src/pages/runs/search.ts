@@ -1,29 +1,21 @@
+import { limits } from "@outrider/contract/limits";
+import { metadataKeyPattern, runSorts, runSources, runStates } from "@outrider/contract/run-state";
 import type { ListRunsParams, RunItem } from "@outrider/sdk";
 
 export type State = RunItem["state"];
 export type Source = RunItem["source"];
 
-export const states: readonly State[] = [
-  "QUEUED",
-  "INPROGRESS",
-  "BLOCKED",
-  "SUCCEEDED",
-  "FAILED",
-  "CANCELLED",
-];
-export const sources: readonly Source[] = ["WEB_APP", "CLI", "GITHUB_ACTION", "API"];
-export const sourceWords: Record<Source, string> = {
+export const sourceLabels: Record<Source, string> = {
   WEB_APP: "Web app",
   CLI: "CLI",
   GITHUB_ACTION: "GitHub Action",
   API: "API",
 };
-export const sorts = ["created_at", "updated_at", "title"] as const;
-export type Sort = (typeof sorts)[number];
+export type Sort = (typeof runSorts)[number];
 
 /**
- * What the address says of the table. Filters of several values hold them with commas between, because that is how
- * people write such addresses; values that may hold a comma themselves are single.
+ * The runs page's search parameters. Multiple values of a filter are separated by commas, which are easy to type by
+ * hand. Filters whose values may contain a comma accept only one value.
  */
 export interface RunsSearch {
   q?: string;
@@ -34,16 +26,16 @@ export interface RunsSearch {
   model?: string;
   name?: string;
   skill?: string;
-  /** The first and the last day, in the reader's zone. */
+  /** The first day of the range. Both days are in the user's time zone. */
   from?: string;
   to?: string;
-  /** `key=value`, all of which must hold. */
+  /** `key=value` pairs, all of which must match. */
   metadata?: string[];
   sort?: Sort;
   order?: "asc" | "desc";
 }
 
-/** Filters, as opposed to the order and the words. */
+/** The filters, without the sort order and the search text. */
 export const filterNames = [
   ...(["state", "environment", "creator", "source", "model", "name", "skill", "from", "to"] as const),
   "metadata" as const,
@@ -51,7 +43,7 @@ export const filterNames = [
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Reads an address that anybody may have written: what cannot be meant is left out. */
+/** Parses search parameters and ignores invalid values. */
 export function readSearch(raw: Record<string, unknown>): RunsSearch {
   const text = (value: unknown) =>
     typeof value === "string" || typeof value === "number" ? String(value).trim() || undefined : undefined;
@@ -60,30 +52,28 @@ export function readSearch(raw: Record<string, unknown>): RunsSearch {
       .filter((each) => all.includes(each))
       .join(",") || undefined;
   const day = (value: unknown) => (typeof value === "string" && DAY.test(value) ? value : undefined);
-  const pairs = [raw.metadata]
-    .flat()
-    .filter((each) => typeof each === "string" && /^[\w.-]{1,64}=/.test(each));
-  const sort = sorts.find((each) => each === raw.sort);
+  const pairs = [raw.metadata].flat().filter((each) => typeof each === "string" && isPair(each));
+  const sort = runSorts.find((each) => each === raw.sort);
   const order = raw.order === "asc" || raw.order === "desc" ? raw.order : undefined;
-  return withoutHoles({
-    q: text(raw.q)?.slice(0, 256),
-    state: known(raw.state, states),
+  return withoutUnset({
+    q: text(raw.q)?.slice(0, limits.searchCharacters),
+    state: known(raw.state, runStates),
     environment: text(raw.environment),
     creator: text(raw.creator),
-    source: known(raw.source, sources),
+    source: known(raw.source, runSources),
     model: text(raw.model),
     name: text(raw.name),
     skill: text(raw.skill),
     from: day(raw.from),
     to: day(raw.to),
-    metadata: pairs.length > 0 ? (pairs as string[]).slice(0, 5) : undefined,
+    metadata: pairs.length > 0 ? (pairs as string[]).slice(0, limits.metadata.filters) : undefined,
     sort,
     order,
   });
 }
 
-/** A member that is not set is absent, so that two searches of the same meaning are the same address. */
-export function withoutHoles(search: { [K in keyof RunsSearch]: RunsSearch[K] | undefined }): RunsSearch {
+/** Removes unset members so that equal searches produce the same URL. */
+export function withoutUnset(search: { [K in keyof RunsSearch]: RunsSearch[K] | undefined }): RunsSearch {
   const set = Object.entries(search).filter(([, value]) => value !== undefined && value !== "");
   return Object.fromEntries(set) as RunsSearch;
 }
@@ -92,7 +82,7 @@ export function split(value: string | undefined): string[] {
   return value ? value.split(",").filter(Boolean) : [];
 }
 
-/** The address as a question to the API. */
+/** Converts the search parameters to an API filter. */
 export function filterOf(search: RunsSearch): ListRunsParams {
   const several = (value: string | undefined) => (value ? split(value) : undefined);
   const params = {
@@ -111,6 +101,11 @@ export function filterOf(search: RunsSearch): ListRunsParams {
   return Object.fromEntries(
     Object.entries(params).filter(([, value]) => value !== undefined),
   ) as ListRunsParams;
+}
+
+/** Returns whether the text is a `key=value` pair with a valid key. */
+export function isPair(text: string): boolean {
+  return text.includes("=") && metadataKeyPattern.test(pairOf(text)[0]);
 }
 
 export function pairOf(text: string): [string, string] {

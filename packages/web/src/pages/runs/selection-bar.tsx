@@ -10,7 +10,7 @@ interface SelectionBarProps {
   onChanged: (fresh: Map<string, RunItem>) => void;
 }
 
-/** What can be done with the rows that are selected. */
+/** Offers actions for the selected runs. */
 export function SelectionBar({ rows, selection, onChanged }: SelectionBarProps) {
   const [asking, setAsking] = useState<RunItem[]>();
   const selected = rows.filter(({ run_id }) => selection.ids.has(run_id));
@@ -24,10 +24,10 @@ export function SelectionBar({ rows, selection, onChanged }: SelectionBarProps) 
         <span role="status" className="whitespace-nowrap font-medium tabular-nums">
           {selected.length} selected
         </span>
-        <Button look="danger" onClick={() => setAsking(selected)}>
+        <Button variant="danger" onClick={() => setAsking(selected)}>
           Cancel runs
         </Button>
-        <Button look="quiet" onClick={selection.clear}>
+        <Button variant="quiet" onClick={selection.clear}>
           Clear
         </Button>
       </section>

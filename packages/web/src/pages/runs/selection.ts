@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-/** Which rows are selected, and from where a range begins. */
+/** Manages the selected rows and the anchor of a range selection. */
 export function useSelection() {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const [anchor, setAnchor] = useState<string>();
@@ -12,7 +12,7 @@ export function useSelection() {
       setIds(next);
       setAnchor(id);
     },
-    /** Everything between the row that was pressed last and this one. */
+    /** Selects all rows from the anchor to this row. */
     extend(id: string, order: readonly string[]) {
       const [from, to] = [order.indexOf(anchor ?? id), order.indexOf(id)].toSorted((a, b) => a - b);
       if (from === undefined || to === undefined || from < 0) return;

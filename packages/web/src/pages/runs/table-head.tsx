@@ -15,20 +15,20 @@ interface TableHeadProps {
 export function TableHead({ columns, template, search, selection, order }: TableHeadProps) {
   const isAll = order.length > 0 && order.every((id) => selection.ids.has(id));
   return (
-    // biome-ignore lint/a11y/useSemanticElements: it is the head of a table that is no table element.
+    // biome-ignore lint/a11y/useSemanticElements: the table is not a table element.
     <div role="rowgroup" className="sticky top-0 z-20 rounded-t-xl border-b border-line bg-surface">
       {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
-      {/* biome-ignore lint/a11y/useFocusableInteractive: nobody acts on a row of heads. */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: the header row is not interactive. */}
       <div
         role="row"
         className="grid h-9 items-center gap-x-3 px-3 text-xs font-medium text-muted"
         style={{ gridTemplateColumns: template }}
       >
         {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
-        {/* biome-ignore lint/a11y/useFocusableInteractive: what stands in it can be focused. */}
+        {/* biome-ignore lint/a11y/useFocusableInteractive: the checkbox inside is focusable. */}
         <div role="columnheader" className="flex">
           <label className="grid size-8 place-items-center">
-            <span className="sr-only">Select all that are loaded</span>
+            <span className="sr-only">Select all loaded runs</span>
             <input
               type="checkbox"
               className="size-4 accent-accent"
@@ -53,8 +53,8 @@ function Head({ column: { label, sort }, search }: { column: Column; search: Run
   const Arrow = order.order === "asc" ? ArrowUp : ArrowDown;
   const direction = order.order === "asc" ? "ascending" : "descending";
   return (
-    // biome-ignore lint/a11y/useSemanticElements: as the head itself.
-    // biome-ignore lint/a11y/useFocusableInteractive: the link in it can be focused.
+    // biome-ignore lint/a11y/useSemanticElements: as above.
+    // biome-ignore lint/a11y/useFocusableInteractive: the link inside is focusable.
     <div role="columnheader" aria-sort={isSorted ? direction : undefined} className="min-w-0 truncate">
       {sort ? (
         <Link

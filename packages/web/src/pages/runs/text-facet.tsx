@@ -1,7 +1,7 @@
 import { Popover } from "radix-ui";
 import { type FormEvent, useId, useState } from "react";
 import { Button } from "../../ui/button.tsx";
-import { TextInput } from "../../ui/field.tsx";
+import { TextInput } from "../../ui/form/field.tsx";
 import { Facet } from "./facet.tsx";
 
 interface TextFacetProps {
@@ -12,7 +12,7 @@ interface TextFacetProps {
   onChange: (value: string | undefined) => void;
 }
 
-/** A filter by a text that is typed, or taken from what is known. */
+/** Filters by free text and offers suggestions. */
 export function TextFacet({ label, value, placeholder, suggestions, onChange }: TextFacetProps) {
   return (
     <Facet label={label} value={value}>
@@ -49,7 +49,7 @@ export function TextEntry({ label, value, placeholder, suggestions, onChange }: 
       <div className="flex justify-end gap-2">
         {value && (
           <Popover.Close asChild>
-            <Button small look="quiet" onClick={() => onChange(undefined)}>
+            <Button small variant="quiet" onClick={() => onChange(undefined)}>
               Clear
             </Button>
           </Popover.Close>

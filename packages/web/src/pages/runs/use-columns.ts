@@ -1,13 +1,13 @@
 import { useMemo, useState } from "react";
-import { setting } from "../../shell/setting.ts";
+import { storedSetting } from "../../shell/stored-setting.ts";
 import { columns } from "./columns.tsx";
 
-const stored = setting("runs.columns");
-const usual = columns.filter((column) => column.usual).map(({ id }) => id);
+const stored = storedSetting("runs.columns");
+const isDefault = columns.filter((column) => column.isDefault).map(({ id }) => id);
 
-/** Which columns the reader wants, in this browser. The title is always there: it leads to the run. */
+/** Returns the visible columns, which are saved in this browser. The title is always visible. */
 export function useColumns() {
-  const [chosen, setChosen] = useState(() => stored.read()?.split(",") ?? usual);
+  const [chosen, setChosen] = useState(() => stored.read()?.split(",") ?? isDefault);
   const shown = useMemo(() => columns.filter(({ id }) => id === "title" || chosen.includes(id)), [chosen]);
   const toggle = (id: string) => {
     const next = chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id];

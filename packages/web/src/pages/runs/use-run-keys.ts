@@ -11,7 +11,7 @@ interface RunKeys {
   selection: Selection;
 }
 
-/** The table by single keys. Enter opens the focused row by itself: it is a link. */
+/** Registers the table's keyboard shortcuts. Enter needs no shortcut, because the focused row is a link. */
 export function useRunKeys({ rows, cursor, setCursor, selection }: RunKeys) {
   const navigate = useNavigate();
   const move = (by: number) => {
@@ -22,7 +22,7 @@ export function useRunKeys({ rows, cursor, setCursor, selection }: RunKeys) {
   useShortcut({ keys: "k", what: "Previous run", run: () => move(-1) });
   useShortcut({
     keys: "x",
-    what: "Select the run; with Shift, all up to it",
+    what: "Select run (with Shift: select a range)",
     run({ shiftKey }) {
       const run = rows[cursor];
       if (!run) return;
@@ -35,5 +35,5 @@ export function useRunKeys({ rows, cursor, setCursor, selection }: RunKeys) {
     },
   });
   useShortcut({ keys: "c", what: "New run", run: () => void navigate({ to: "/", hash: "new-run" }) });
-  useShortcut({ keys: "escape", what: "Clear the selection", run: () => selection.clear() });
+  useShortcut({ keys: "escape", what: "Clear selection", run: () => selection.clear() });
 }

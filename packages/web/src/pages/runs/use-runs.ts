@@ -3,39 +3,39 @@ import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQueryClient }
 import { useLocation } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { outrider } from "../../api.ts";
-import { type Heard, useRunHints } from "../../hints.ts";
+import { type RunChanges, useRunChanges } from "../../run-changes.ts";
 import { filterOf, orderOf, type RunsSearch } from "./search.ts";
 
-/** The first page is soon there; who scrolls on wants many. */
+/** The first page is small so that it loads quickly. */
 const FIRST_PAGE = 100;
 const NEXT_PAGE = 300;
-const MOST = 500;
-/** Phases and costs change without a hint, which tells of states alone. */
-const LOOK_AGAIN_MS = 5_000;
+const MAX_PAGE = 500;
+/** Notifications report only state changes, so phases and costs have to be polled. */
+const POLL_MS = 5_000;
 
-interface Chunk {
+interface RunsPage {
   runs: RunItem[];
   next: string | undefined;
 }
-type Chunks = InfiniteData<Chunk>;
+type RunsPages = InfiniteData<RunsPage>;
 
 /**
- * The table's rows: page after page as the reader scrolls. Rows that are shown change in place; runs that have come
- * since are counted, and come in when the reader asks for them.
+ * Loads the table's rows page by page as the user scrolls. Loaded rows are updated in place. New runs are only counted
+ * until the user asks to see them.
  */
 export function useRuns(search: RunsSearch) {
   const client = useQueryClient();
-  const asked = JSON.stringify(search);
-  // Whoever comes back finds the same rows where they were; whoever comes anew finds what is there now.
+  const searchKey = JSON.stringify(search);
+  // Navigating back shows the same rows at the same position, while a new visit loads the current runs.
   const visit = useLocation({ select: ({ state }) => state.__TSR_key });
-  const key = useMemo(() => ["runs", "table", asked, visit], [asked, visit]);
+  const key = useMemo(() => ["runs", "table", searchKey, visit], [searchKey, visit]);
   const filter = filterOf(search);
   const order = orderOf(search);
-  const [unseen, setUnseen] = useState<ReadonlySet<string>>(new Set());
+  const [newRuns, setNewRuns] = useState<ReadonlySet<string>>(new Set());
   const query = useInfiniteQuery({
     queryKey: key,
     initialPageParam: undefined as string | undefined,
-    queryFn: async ({ pageParam, signal }): Promise<Chunk> => {
+    queryFn: async ({ pageParam, signal }): Promise<RunsPage> => {
       const limit = pageParam === undefined ? FIRST_PAGE : NEXT_PAGE;
       const sorted = { sort_by: order.by, sort_order: order.order, limit };
       const cursor = pageParam === undefined ? {} : { cursor: pageParam };
@@ -43,7 +43,7 @@ export function useRuns(search: RunsSearch) {
       return { runs: body.runs, next: body.page_info.next_cursor };
     },
     getNextPageParam: ({ next }) => next,
-    // Hints keep it fresh; asking anew for all its pages would move what somebody is reading.
+    // Change notifications keep the data current, and refetching all pages would move the rows.
     staleTime: Number.POSITIVE_INFINITY,
     placeholderData: keepPreviousData,
   });
@@ -51,15 +51,16 @@ export function useRuns(search: RunsSearch) {
   const isShown = query.data !== undefined && !query.isPlaceholderData;
 
   const change = useCallback(
-    (fresh: Map<string, RunItem>, gone: ReadonlySet<string> = new Set()) =>
-      client.setQueryData<Chunks>(key, (data) => data && replaced(data, fresh, gone)),
+    (fresh: Map<string, RunItem>, deleted: ReadonlySet<string> = new Set()) =>
+      client.setQueryData<RunsPages>(key, (data) => data && replaced(data, fresh, deleted)),
     [client, key],
   );
 
-  /** Reads what has changed since: of which runs, where that is known. */
-  async function take(since: string, ids?: string[]) {
+  /** Loads the runs that changed since a given time. If the changed runs are known, only those are loaded. */
+  async function loadChanges(since: string, ids?: string[]) {
     const ask = async (more: ListRunsParams) =>
-      (await outrider.runs.list({ ...more, updated_after: since, sort_by: "updated_at", limit: MOST })).items;
+      (await outrider.runs.list({ ...more, updated_after: since, sort_by: "updated_at", limit: MAX_PAGE }))
+        .items;
     const known = new Set(rows.map(({ run_id }) => run_id));
     if (!ids || ids.some((id) => known.has(id))) change(byId(await ask({})));
     if (ids?.every((id) => known.has(id))) return;
@@ -69,65 +70,66 @@ export function useRuns(search: RunsSearch) {
       return order.order === "asc" ? run[order.by] < last[order.by] : run[order.by] > last[order.by];
     };
     const others = (await ask(filter)).filter((run) => !known.has(run.run_id) && isAbove(run));
-    if (others.length > 0) setUnseen((before) => new Set([...before, ...others.map(({ run_id }) => run_id)]));
+    if (others.length > 0)
+      setNewRuns((before) => new Set([...before, ...others.map(({ run_id }) => run_id)]));
   }
 
-  const renew = useCallback(() => {
-    setUnseen(new Set());
+  const reload = useCallback(() => {
+    setNewRuns(new Set());
     return client.resetQueries({ queryKey: key });
   }, [client, key]);
 
-  useRunHints((heard: Heard) => {
+  useRunChanges((event: RunChanges) => {
     if (!isShown) return;
-    const changed = heard.missed ? [] : heard.hints;
+    const changed = event.missed ? [] : event.changes;
     const since = changed.map(({ updated_at }) => updated_at).toSorted()[0] ?? newestOf(rows);
-    // What cannot be read now is read with the next hint or tick.
-    take(since, heard.missed ? undefined : changed.map(({ run_id }) => run_id)).catch(() => {});
+    // After a failure, the next notification or poll tries again.
+    loadChanges(since, event.missed ? undefined : changed.map(({ run_id }) => run_id)).catch(() => {});
   });
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each visit, where it begins with rows of before.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once per visit, to update rows from the cache.
   useEffect(() => {
-    setUnseen(new Set());
-    if (isShown) take(newestOf(rows)).catch(() => {});
+    setNewRuns(new Set());
+    if (isShown) loadChanges(newestOf(rows)).catch(() => {});
   }, [key]);
 
   const active = rows.filter(({ state }) => state === "INPROGRESS" || state === "QUEUED");
-  const look = async () => {
-    const fresh = await outrider.runs.list({ state: ["INPROGRESS", "QUEUED"], limit: MOST });
+  const refreshActive = async () => {
+    const fresh = await outrider.runs.list({ state: ["INPROGRESS", "QUEUED"], limit: MAX_PAGE });
     const found = byId(fresh.items);
-    const gone = new Set<string>();
+    const deleted = new Set<string>();
     const left = active.filter(({ run_id }) => !found.has(run_id)).slice(0, 20);
     await Promise.all(
       left.map(async ({ run_id }) => {
         try {
           found.set(run_id, await outrider.runs.get(run_id));
         } catch (error) {
-          if (error instanceof NotFoundError) gone.add(run_id);
+          if (error instanceof NotFoundError) deleted.add(run_id);
         }
       }),
     );
-    change(found, gone);
+    change(found, deleted);
   };
-  useTicks(active.length > 0, look);
+  useInterval(active.length > 0, refreshActive);
 
   const { isPending, error, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   return {
     ...{ rows, isPending, error, hasNextPage, isFetchingNextPage, fetchNextPage },
-    /** The rows are those of the question before, until the answer is there. */
-    isOld: query.isPlaceholderData,
-    /** How many runs have come that the rows do not show. */
-    unseen: unseen.size,
-    renew,
+    /** Whether the rows still belong to the previous search. */
+    isStale: query.isPlaceholderData,
+    /** The number of new runs that are not shown yet. */
+    newRunCount: newRuns.size,
+    reload,
     change,
   };
 }
 
-/** A run that changed while pages were fetched may stand on two of them. */
-function rowsOf(data: Chunks | undefined): RunItem[] {
+/** Merges all pages and removes duplicates. A run that changed between two page requests can be on both pages. */
+function rowsOf(data: RunsPages | undefined): RunItem[] {
   return [...byId(data?.pages.flatMap(({ runs }) => runs) ?? []).values()];
 }
 
-/** By the server's clock: the browser's may be wrong. */
+/** Returns the latest update time, which comes from the server's clock because the browser's clock may be wrong. */
 function newestOf(rows: RunItem[]): string {
   return rows.reduce(
     (newest, { updated_at }) => (updated_at > newest ? updated_at : newest),
@@ -139,24 +141,24 @@ function byId(runs: RunItem[]): Map<string, RunItem> {
   return new Map(runs.map((run) => [run.run_id, run]));
 }
 
-/** Pages that hold nothing new stay the same objects, so that their rows are not drawn anew. */
-function replaced(data: Chunks, fresh: Map<string, RunItem>, gone: ReadonlySet<string>): Chunks {
+/** Replaces changed runs. Unchanged pages remain the same objects, so their rows are not rendered again. */
+function replaced(data: RunsPages, fresh: Map<string, RunItem>, deleted: ReadonlySet<string>): RunsPages {
   const pages = data.pages.map((page) => {
-    if (!page.runs.some(({ run_id }) => fresh.has(run_id) || gone.has(run_id))) return page;
-    const kept = page.runs.filter(({ run_id }) => !gone.has(run_id));
+    if (!page.runs.some(({ run_id }) => fresh.has(run_id) || deleted.has(run_id))) return page;
+    const kept = page.runs.filter(({ run_id }) => !deleted.has(run_id));
     return { ...page, runs: kept.map((run) => fresh.get(run.run_id) ?? run) };
   });
   return { ...data, pages };
 }
 
-function useTicks(on: boolean, tick: () => Promise<void>) {
-  const [held] = useState({ tick });
-  held.tick = tick;
+function useInterval(on: boolean, tick: () => Promise<void>) {
+  const [latest] = useState({ tick });
+  latest.tick = tick;
   useEffect(() => {
     if (!on) return;
     const timer = setInterval(() => {
-      if (!document.hidden) held.tick().catch(() => {});
-    }, LOOK_AGAIN_MS);
+      if (!document.hidden) latest.tick().catch(() => {});
+    }, POLL_MS);
     return () => clearInterval(timer);
-  }, [on, held]);
+  }, [on, latest]);
 }

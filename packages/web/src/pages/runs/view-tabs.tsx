@@ -2,14 +2,14 @@ import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
 import { Bookmark, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
-import { announce } from "../../shell/announcements.ts";
+import { showToast } from "../../shell/toasts.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Field, TextInput } from "../../ui/field.tsx";
+import { Field, TextInput } from "../../ui/form/field.tsx";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
 import type { RunsSearch } from "./search.ts";
 import { isSameView, quickViews, useSavedViews } from "./views.ts";
 
-/** Questions that are asked often, and those that the reader has named. */
+/** Shows the predefined and saved views. */
 export function ViewTabs({ search }: { search: RunsSearch }) {
   const { views, save, remove } = useSavedViews();
   const [isNaming, setNaming] = useState(false);
@@ -25,7 +25,7 @@ export function ViewTabs({ search }: { search: RunsSearch }) {
           key={view.name}
           to="/runs"
           search={view.search}
-          className={look(isSameView(view.search, asked))}
+          className={tabClass(isSameView(view.search, asked))}
           activeProps={{}}
           aria-current={isSameView(view.search, asked) ? "page" : undefined}
         >
@@ -37,7 +37,7 @@ export function ViewTabs({ search }: { search: RunsSearch }) {
           <Link
             to="/runs"
             search={saved}
-            className={look(isSameView(saved, search))}
+            className={tabClass(isSameView(saved, search))}
             aria-current={isSameView(saved, search) ? "page" : undefined}
           >
             <Bookmark className="size-3.5" aria-hidden />
@@ -45,14 +45,14 @@ export function ViewTabs({ search }: { search: RunsSearch }) {
           </Link>
           <IconButton
             small
-            label={`Forget the view ${name}`}
+            label={`Delete view ${name}`}
             icon={<X className="size-3.5" aria-hidden />}
             onClick={() => remove(name)}
           />
         </span>
       ))}
       {!isKnown && Object.keys(search).length > 0 && (
-        <Button small look="quiet" onClick={() => setNaming(true)}>
+        <Button small variant="quiet" onClick={() => setNaming(true)}>
           Save view
         </Button>
       )}
@@ -62,7 +62,7 @@ export function ViewTabs({ search }: { search: RunsSearch }) {
           onSave={(name) => {
             save({ name, search });
             setNaming(false);
-            announce(`The view “${name}” is saved in this browser`);
+            showToast("View saved");
           }}
         />
       )}
@@ -70,7 +70,7 @@ export function ViewTabs({ search }: { search: RunsSearch }) {
   );
 }
 
-function look(isCurrent: boolean): string {
+function tabClass(isCurrent: boolean): string {
   return clsx(
     "inline-flex h-9 shrink-0 items-center gap-1.5 whitespace-nowrap rounded-md px-2.5 md:h-8",
     isCurrent ? "bg-pressed font-medium text-ink" : "text-muted hover:bg-raised hover:text-ink",
@@ -87,8 +87,8 @@ function NameView({ onClose, onSave }: { onClose: () => void; onSave: (name: str
     <Dialog
       open
       onClose={onClose}
-      title="Save this view"
-      description="Its filters, words and order, in this browser."
+      title="Save view"
+      description="Saves the filters, search and sort order in this browser."
     >
       <form onSubmit={send} className="flex items-end gap-2">
         <Field label="Name" className="flex-1">
@@ -102,7 +102,7 @@ function NameView({ onClose, onSave }: { onClose: () => void; onSave: (name: str
             />
           )}
         </Field>
-        <Button look="primary" type="submit" disabled={!name.trim()}>
+        <Button variant="primary" type="submit" disabled={!name.trim()}>
           Save
         </Button>
       </form>

@@ -1,5 +1,6 @@
+import { unfinishedStates } from "@outrider/contract/run-state";
 import { useState } from "react";
-import { setting } from "../../shell/setting.ts";
+import { storedSetting } from "../../shell/stored-setting.ts";
 import { type RunsSearch, readSearch } from "./search.ts";
 
 export interface View {
@@ -10,13 +11,13 @@ export interface View {
 export const quickViews: readonly View[] = [
   { name: "All", search: {} },
   { name: "Mine", search: { creator: "me" } },
-  { name: "Active", search: { state: "QUEUED,INPROGRESS,BLOCKED" } },
+  { name: "Active", search: { state: unfinishedStates.join(",") } },
   { name: "Needs attention", search: { state: "BLOCKED,FAILED" } },
   { name: "Failed", search: { state: "FAILED" } },
   { name: "Finished", search: { state: "SUCCEEDED,FAILED,CANCELLED" } },
 ];
 
-const stored = setting("runs.views");
+const stored = storedSetting("runs.views");
 
 function readViews(): View[] {
   try {
@@ -30,7 +31,7 @@ function readViews(): View[] {
   }
 }
 
-/** Views that the reader has named, in this browser. Saving under a name again replaces what it meant. */
+/** Manages the views saved in this browser. Saving under an existing name replaces that view. */
 export function useSavedViews() {
   const [views, setViews] = useState(readViews);
   const write = (next: View[]) => {

@@ -1,22 +1,22 @@
 import { useMutation } from "@tanstack/react-query";
 import { outrider } from "../../api.ts";
 import { queryClient } from "../../queries.ts";
-import { announce } from "../../shell/announcements.ts";
-import { Confirm } from "../../ui/confirm.tsx";
+import { showToast } from "../../shell/toasts.ts";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
 
 interface DeleteSecretProps {
   name: string;
-  /** Names of environments that hold it. */
-  users: string[];
+  /** Names of the environments that use the secret. */
+  usage: string[];
   onClose: () => void;
 }
 
-export function DeleteSecret({ name, users, onClose }: DeleteSecretProps) {
+export function DeleteSecret({ name, usage, onClose }: DeleteSecretProps) {
   const deleting = useMutation({
     mutationFn: () => outrider.secrets.delete(name),
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: ["secrets"] });
-      announce(`${name} is deleted`);
+      showToast("Secret deleted");
       onClose();
     },
   });
@@ -29,11 +29,10 @@ export function DeleteSecret({ name, users, onClose }: DeleteSecretProps) {
       onConfirm={() => deleting.mutate()}
       onClose={onClose}
     >
-      <p>The value is gone for good; Outrider keeps no copy.</p>
-      {users.length > 0 && (
+      <p>This permanently deletes the value.</p>
+      {usage.length > 0 && (
         <p>
-          It is used by <strong>{users.join(", ")}</strong>, and cannot be deleted before it is taken out
-          there.
+          Used by <strong>{usage.join(", ")}</strong>. Remove it there before you delete it.
         </p>
       )}
     </Confirm>

@@ -1,103 +1,71 @@
-import { useMutation } from "@tanstack/react-query";
-import { useId, useState } from "react";
+import { PutSecretRequest, SecretName } from "@outrider/contract/secret";
+import { useId } from "react";
 import { outrider } from "../../api.ts";
-import { faultAt, faultsOf } from "../../faults.ts";
 import { queryClient } from "../../queries.ts";
-import { announce } from "../../shell/announcements.ts";
+import { showToast } from "../../shell/toasts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Field, TextInput } from "../../ui/field.tsx";
-import { FormTrouble } from "../../ui/form-trouble.tsx";
+import { TextField } from "../../ui/form/fields.tsx";
+import { FormErrors } from "../../ui/form/form-errors.tsx";
+import { useRequestForm } from "../../ui/form/use-request-form.ts";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
 import { SecretValue } from "./secret-value.tsx";
 
 interface PutSecretProps {
-  /** One that is stored already, and is replaced. */
+  /** The name of the existing secret to replace. If absent, a new secret is created. */
   name?: string;
-  /** Names that adding must not silently replace. */
+  /** Existing names, which a new secret must not overwrite. */
   taken: string[];
   onClose: () => void;
 }
 
-const MIN_BYTES = 8;
-const variableName = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
-
 export function PutSecret({ name: known, taken, onClose }: PutSecretProps) {
-  const form = useId();
-  const [name, setName] = useState(known ?? "");
-  const [value, setValue] = useState("");
-  const [wasTried, setTried] = useState(false);
-  const storing = useMutation({
-    mutationFn: () => outrider.secrets.put(name, { value }),
-    onSuccess: () => {
+  const id = useId();
+  const form = useRequestForm({
+    schema: PutSecretRequest.extend({
+      name: SecretName.refine(
+        (name) => !taken.includes(name),
+        "is already in use; replace that secret, or choose another name",
+      ),
+    }),
+    values: { name: known, value: "" },
+    send: ({ name, value }: { name: string; value: string }) => outrider.secrets.put(name, { value }),
+    onSent: () => {
       void queryClient.invalidateQueries({ queryKey: ["secrets"] });
-      announce(known ? `${name} is replaced. Runs get the new value from now on.` : `${name} is stored`);
+      showToast(known ? "Secret replaced. New runs use the new value." : "Secret saved");
       onClose();
     },
   });
-  const own = {
-    ...(variableName.test(name)
-      ? {}
-      : { "/name": "Use letters, digits and underscores, not beginning with a digit." }),
-    ...(taken.includes(name)
-      ? { "/name": "Is stored already. Replace that one, or choose another name." }
-      : {}),
-    ...(new TextEncoder().encode(value).length < MIN_BYTES
-      ? { "/value": `Must have at least ${MIN_BYTES} bytes: shorter ones cannot be masked.` }
-      : {}),
-  };
-  const faults = { ...faultsOf(storing.error), ...(wasTried ? own : {}) };
   return (
     <Dialog
       open
-      keeps
+      keepOpen
       onClose={onClose}
-      title={known ? `Replace ${known}` : "Add a secret"}
-      description={known ? "The value that is stored now is lost." : undefined}
+      title={known ? `Replace ${known}` : "Add secret"}
+      description={known ? "This overwrites the current value." : undefined}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={form} look="primary" busy={storing.isPending}>
-            {known ? "Replace secret" : "Store secret"}
+          <Button type="submit" form={id} variant="primary" busy={form.isBusy}>
+            {known ? "Replace secret" : "Save secret"}
           </Button>
         </>
       }
     >
-      <form
-        id={form}
-        noValidate
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setTried(true);
-          if (Object.keys(own).length === 0) storing.mutate();
-        }}
-      >
+      <form {...form.attributes} id={id} className="flex flex-col gap-4">
         {!known && (
-          <Field
+          <TextField
             label="Name"
-            error={faultAt(faults, "/name", "name")}
-            hint="Runs find it as a variable of this name."
-          >
-            {(parts) => (
-              <TextInput
-                {...parts}
-                value={name}
-                data-autofocus
-                placeholder="GITHUB_TOKEN"
-                spellCheck={false}
-                className="font-mono text-xs"
-                onChange={({ target }) => setName(target.value.trim())}
-              />
-            )}
-          </Field>
+            {...form.field("name")}
+            hint="Runs get it as an environment variable with this name."
+            data-autofocus
+            required
+            placeholder="GITHUB_TOKEN"
+            spellCheck={false}
+            className="font-mono text-xs"
+          />
         )}
-        <SecretValue
-          isFirst={known !== undefined}
-          value={value}
-          error={faultAt(faults, "/value")}
-          onChange={setValue}
-        />
-        <FormTrouble error={storing.error} faults={wasTried ? own : {}} short />
+        <SecretValue isFirst={known !== undefined} {...form.bind("value")} />
+        <FormErrors form={form} visuallyHidden />
       </form>
     </Dialog>
   );

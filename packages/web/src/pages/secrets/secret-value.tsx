@@ -1,10 +1,11 @@
+import { limits } from "@outrider/contract/limits";
 import { Eye, EyeOff } from "lucide-react";
 import { useState } from "react";
 import { IconButton } from "../../ui/button.tsx";
-import { Field, TextArea, TextInput } from "../../ui/field.tsx";
+import { Field, TextArea, TextInput } from "../../ui/form/field.tsx";
 
 interface SecretValueProps {
-  /** What the dialog begins with. */
+  /** Whether to focus the field when the dialog opens. */
   isFirst: boolean;
   value: string;
   error: string | undefined;
@@ -12,16 +13,16 @@ interface SecretValueProps {
 }
 
 /**
- * Hidden until somebody wants to see it. A password field drops line breaks, so several lines that are pasted into it are
- * taken here, and can be edited once they are revealed.
+ * Edits a secret's value, which is hidden by default. Because a password field removes line breaks, pasted text with
+ * several lines is handled here and can be edited only after it is revealed.
  */
 export function SecretValue({ isFirst, value, error, onChange }: SecretValueProps) {
   const [isShown, setShown] = useState(false);
   const lines = value.split("\n").length;
   const hint =
     lines > 1 && !isShown
-      ? `${lines} lines are hidden. Reveal them to edit.`
-      : "At least 8 bytes; several lines are fine. It cannot be read again once it is stored.";
+      ? `${lines} lines hidden. Reveal the value to edit it.`
+      : `At least ${limits.secret.min} bytes, one or more lines. You cannot read it again after saving.`;
   return (
     <Field label="Value" error={error} hint={hint}>
       {(parts) => (
@@ -55,7 +56,7 @@ export function SecretValue({ isFirst, value, error, onChange }: SecretValueProp
             />
           )}
           <IconButton
-            label={isShown ? "Hide the value" : "Reveal the value"}
+            label={isShown ? "Hide value" : "Reveal value"}
             aria-pressed={isShown}
             icon={
               isShown ? <EyeOff className="size-4" aria-hidden /> : <Eye className="size-4" aria-hidden />

@@ -5,12 +5,12 @@ import { Lock, Plus, RefreshCw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { queries } from "../../queries.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Empty } from "../../ui/empty.tsx";
+import { EmptyState } from "../../ui/feedback/empty-state.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
+import { Time } from "../../ui/format/time.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
-import { Time } from "../../ui/time.tsx";
 import { DeleteSecret } from "./delete-secret.tsx";
 import { PutSecret } from "./put-secret.tsx";
 
@@ -25,7 +25,7 @@ export function Secrets() {
   const close = () => setOpen(undefined);
   const add = (
     <Button
-      look="primary"
+      variant="primary"
       icon={<Plus className="size-4" aria-hidden />}
       onClick={() => setOpen({ what: "add" })}
     >
@@ -35,22 +35,22 @@ export function Secrets() {
   return (
     <Page
       title="Secrets"
-      lead="Values that runs need and nobody should read. They go in and never come out again: not here, not by the API."
+      lead="Values that runs need but people should not read. A saved value cannot be read back, here or through the API."
       actions={data && data.length > 0 && add}
     >
       {me && !isAdmin ? (
-        <Empty icon={<Lock className="size-5" aria-hidden />} title="Administrators keep the secrets">
-          Ask one of them to store a value, and to give it to the environment that your runs use.
-        </Empty>
+        <EmptyState icon={<Lock className="size-5" aria-hidden />} title="Only admins can manage secrets">
+          Ask an admin to add a secret and to allow it in the environment that your runs use.
+        </EmptyState>
       ) : error ? (
-        <Problem error={error} onRetry={() => void refetch()} />
+        <ErrorAlert error={error} onRetry={() => void refetch()} />
       ) : !data ? (
         <SkeletonRows label="Loading secrets" />
       ) : data.length === 0 ? (
-        <Empty icon={<Lock className="size-5" aria-hidden />} title="No secrets yet" action={add}>
-          Store a token or a key here, then name it in an environment: for fetching a repository, or as a
-          variable of its runs. Values are encrypted, and masked in everything that a run writes.
-        </Empty>
+        <EmptyState icon={<Lock className="size-5" aria-hidden />} title="No secrets yet" action={add}>
+          Add a token or key, then reference it in an environment: to fetch a repository, or as a variable for
+          its runs. Values are encrypted, and masked in everything that a run writes.
+        </EmptyState>
       ) : (
         <Table
           label="Secrets"
@@ -67,14 +67,14 @@ export function Secrets() {
         >
           {data.map((secret) => {
             const { name, updated_at } = secret;
-            const users = <Users of={usersOf(name, environments)} />;
+            const usage = <Usage of={environmentsUsing(name, environments)} />;
             return (
               <tr key={name}>
                 <Td>
                   <code className="break-all text-xs font-medium">{name}</code>
-                  <div className="text-xs text-muted sm:hidden">used by {users}</div>
+                  <div className="text-xs text-muted sm:hidden">used by {usage}</div>
                 </Td>
-                <Td className="hidden text-muted sm:table-cell">{users}</Td>
+                <Td className="hidden text-muted sm:table-cell">{usage}</Td>
                 <Td className="hidden whitespace-nowrap text-muted sm:table-cell">
                   <Time at={updated_at} />
                 </Td>
@@ -100,7 +100,7 @@ export function Secrets() {
       {open?.what === "delete" && (
         <DeleteSecret
           name={open.secret.name}
-          users={usersOf(open.secret.name, environments).map(({ name }) => name)}
+          usage={environmentsUsing(open.secret.name, environments).map(({ name }) => name)}
           onClose={close}
         />
       )}
@@ -108,14 +108,14 @@ export function Secrets() {
   );
 }
 
-function usersOf(name: string, environments: CloudEnvironment[]): CloudEnvironment[] {
+function environmentsUsing(name: string, environments: CloudEnvironment[]): CloudEnvironment[] {
   return environments.filter(
     ({ secrets, repos }) => secrets.includes(name) || repos.some(({ secret }) => secret === name),
   );
 }
 
-function Users({ of }: { of: CloudEnvironment[] }) {
-  if (of.length === 0) return "nothing yet";
+function Usage({ of }: { of: CloudEnvironment[] }) {
+  if (of.length === 0) return "no environment";
   return of.map(({ environment_id, name }, index) => (
     <span key={environment_id}>
       {index > 0 && ", "}

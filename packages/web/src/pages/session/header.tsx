@@ -1,7 +1,7 @@
 import type { RunItem } from "@outrider/sdk";
 import { RunState } from "../../ui/run-state.tsx";
 import { Actions, type RunAction } from "./actions/actions.tsx";
-import { Facts } from "./facts.tsx";
+import { RunDetails } from "./run-details.tsx";
 import type { Steering } from "./steering.ts";
 
 interface HeaderProps {
@@ -30,7 +30,7 @@ export function Header(props: HeaderProps) {
         <Actions {...props} />
       </div>
       <div className="mt-1">
-        <Facts run={run} />
+        <RunDetails run={run} />
       </div>
     </header>
   );

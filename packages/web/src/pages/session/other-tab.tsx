@@ -4,7 +4,7 @@ import { outrider } from "../../api.ts";
 import { queries } from "../../queries.ts";
 import { Artifacts } from "./artifacts/artifacts.tsx";
 import { Changes } from "./changes/changes.tsx";
-import type { LogView } from "./log/view.ts";
+import type { LogView } from "./log/log-view.ts";
 import { Raw } from "./raw/raw.tsx";
 import { Receipt } from "./receipt/receipt.tsx";
 import type { Tab } from "./tab.ts";
@@ -17,10 +17,10 @@ interface OtherTabProps {
   log: LogView;
 }
 
-/** Everything but the transcript, which is what most come for: fetched when one of these is first opened. */
+/** Shows every tab except the transcript. Their code is loaded when one of them is first opened. */
 export function OtherTab({ tab, run, log }: OtherTabProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keyboard.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard.
     <section aria-label={tab} tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
       <div className="mx-auto w-full max-w-screen-2xl px-4 py-4 sm:px-6">
         {tab === "changes" && <ChangesOf run={run} />}

@@ -3,22 +3,25 @@ import clsx from "clsx";
 import { CircleDashed, CircleQuestionMark, CircleX } from "lucide-react";
 import type { ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
-import { waitingWords } from "./waiting.ts";
+import { queueMessage } from "./queue-message.ts";
 
 interface OutcomeProps {
   run: Pick<RunItem, "state" | "status_message" | "queue" | "turns">;
   onRerun?: (() => void) | undefined;
-  /** The question stands right below, in the transcript: where there is little room, once is enough. */
+  /** Whether the transcript below also shows the question. If so, phones hide it here. */
   isBesideQuestion?: boolean;
 }
 
-/** What the reader should know before anything else: why it waits, what it asks, why it failed and what to do. */
+/**
+ * Shows the most important information first: why the run is queued, what it asks, or why it failed and how to fix
+ * that.
+ */
 export function Outcome({ run, onRerun, isBesideQuestion = false }: OutcomeProps) {
   const { state, status_message: status } = run;
   if (state === "QUEUED") {
-    const { title, detail } = waitingWords(run);
+    const { title, detail } = queueMessage(run);
     return (
-      <Card tone="quiet" Sign={CircleDashed} title={title}>
+      <Card tone="quiet" Icon={CircleDashed} title={title}>
         {detail}
       </Card>
     );
@@ -27,8 +30,8 @@ export function Outcome({ run, onRerun, isBesideQuestion = false }: OutcomeProps
     return (
       <Card
         tone="warn"
-        Sign={CircleQuestionMark}
-        title="The agent asks"
+        Icon={CircleQuestionMark}
+        title="The agent has a question"
         className={clsx(isBesideQuestion && "max-sm:hidden")}
       >
         <span className="whitespace-pre-wrap [unicode-bidi:plaintext]">{status.message}</span>
@@ -39,12 +42,12 @@ export function Outcome({ run, onRerun, isBesideQuestion = false }: OutcomeProps
   return (
     <Card
       tone="bad"
-      Sign={CircleX}
-      title="The run failed"
+      Icon={CircleX}
+      title="Run failed"
       action={
         onRerun && (
           <Button small onClick={onRerun}>
-            Run again
+            Re-run
           </Button>
         )
       }
@@ -54,9 +57,9 @@ export function Outcome({ run, onRerun, isBesideQuestion = false }: OutcomeProps
       {status.error_code && (
         <a
           href={`/docs/errors/${status.error_code}`}
-          className="mt-1 inline-block font-mono text-xs text-muted underline"
+          className="mt-1 inline-block text-xs text-muted underline"
         >
-          {status.error_code}
+          Learn more about this error
         </a>
       )}
     </Card>
@@ -64,21 +67,21 @@ export function Outcome({ run, onRerun, isBesideQuestion = false }: OutcomeProps
 }
 
 const tones = {
-  quiet: { box: "border-line bg-raised", sign: "text-muted" },
-  warn: { box: "border-warn/40 bg-warn-soft", sign: "text-warn" },
-  bad: { box: "border-bad/40 bg-bad-soft", sign: "text-bad" },
+  quiet: { box: "border-line bg-raised", icon: "text-muted" },
+  warn: { box: "border-warn/40 bg-warn-soft", icon: "text-warn" },
+  bad: { box: "border-bad/40 bg-bad-soft", icon: "text-bad" },
 };
 
 interface CardProps {
   tone: keyof typeof tones;
-  Sign: typeof CircleX;
+  Icon: typeof CircleX;
   title: string;
   action?: ReactNode;
   className?: string;
   children: ReactNode;
 }
 
-function Card({ tone, Sign, title, action, className, children }: CardProps) {
+function Card({ tone, Icon, title, action, className, children }: CardProps) {
   return (
     <section
       aria-label={title}
@@ -88,7 +91,7 @@ function Card({ tone, Sign, title, action, className, children }: CardProps) {
         className,
       )}
     >
-      <Sign className={clsx("mt-0.5 size-4 shrink-0", tones[tone].sign)} aria-hidden />
+      <Icon className={clsx("mt-0.5 size-4 shrink-0", tones[tone].icon)} aria-hidden />
       <div className="max-h-32 min-w-0 flex-1 overflow-y-auto break-words">
         <h2 className="font-medium">{title}</h2>
         {children}

@@ -1,6 +1,6 @@
-import { Skeleton, SkeletonRows } from "../../ui/skeleton.tsx";
+import { Skeleton, SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 
-/** The page's shape while the run is fetched. */
+/** Shows the page's layout while the run is loading. */
 export function SessionSkeleton() {
   return (
     <main id="main" data-fills className="flex min-h-0 flex-1 flex-col">
@@ -10,7 +10,7 @@ export function SessionSkeleton() {
         <Skeleton className="mt-4 h-5 w-96 max-w-full" />
       </div>
       <div className="mx-auto w-full max-w-4xl flex-1 px-4 py-4">
-        <SkeletonRows rows={8} label="Loading the run" />
+        <SkeletonRows rows={8} label="Loading run" />
       </div>
     </main>
   );

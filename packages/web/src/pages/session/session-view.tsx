@@ -1,13 +1,13 @@
 import type { RunItem } from "@outrider/sdk";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { queryClient } from "../../queries.ts";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import type { RunAction } from "./actions/actions.tsx";
 import { Composer } from "./composer/composer.tsx";
-import { sendLetter } from "./composer/send.ts";
+import { sendMessage } from "./composer/send-message.ts";
 import { Header } from "./header.tsx";
 import { apiSource } from "./log/api-source.ts";
-import { useRunLog } from "./log/log.ts";
+import { useRunLog } from "./log/run-log.ts";
 import { Outcome } from "./outcome.tsx";
 import { useSteering } from "./steering.ts";
 import { type Tab, tabs } from "./tab.ts";
@@ -23,24 +23,24 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
   const steering = useSteering(run);
   const [action, setAction] = useState<RunAction>();
 
-  // Each milestone changes what the run itself says: state, phase, receipt, artifacts.
+  // Each milestone means that the run's state, phase, receipt or artifacts have changed.
   const milestone = log.milestones.at(-1)?.seq;
   useEffect(() => {
     if (milestone !== undefined) void queryClient.invalidateQueries({ queryKey: ["run", runId] });
   }, [milestone, runId]);
-  // A log that is refused may be that of a run which somebody deleted.
-  const isRefused = log.status === "failed";
+  // If the server rejects a log request, the run may have been deleted.
+  const isRejected = log.status === "failed";
   useEffect(() => {
-    if (isRefused) void queryClient.invalidateQueries({ queryKey: ["run", runId] });
-  }, [isRefused, runId]);
+    if (isRejected) void queryClient.invalidateQueries({ queryKey: ["run", runId] });
+  }, [isRejected, runId]);
   const { wake } = log;
-  // A run that was reopened elsewhere is live again: the log need not wait for its next look.
+  // A run that was continued elsewhere is active again, so the log is polled at once.
   useEffect(() => {
     if (run.state === "QUEUED" || run.state === "INPROGRESS") wake();
   }, [run.state, wake]);
   const answer = useCallback(
     async (message: string) => {
-      await sendLetter(runId, { message });
+      await sendMessage(runId, { message });
       wake();
     },
     [runId, wake],
@@ -60,7 +60,11 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
       </div>
       <div className="min-h-0 flex-1">
         {tab === "transcript" ? (
-          <Transcript log={log} run={run} {...(steering?.may ? { onAnswer: answer } : { readOnly: true })} />
+          <Transcript
+            log={log}
+            run={run}
+            {...(steering?.isAllowed ? { onAnswer: answer } : { readOnly: true })}
+          />
         ) : (
           <Suspense fallback={<SkeletonRows />}>
             <OtherTab tab={tab} run={run} log={log} />
@@ -68,8 +72,8 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
         )}
       </div>
       <div className="border-t border-line bg-canvas px-3 py-2 sm:px-6 sm:py-3">
-        {steering?.may === false ? (
-          <p className="mx-auto max-w-4xl py-1 text-muted">{steering.why}</p>
+        {steering?.isAllowed === false ? (
+          <p className="mx-auto max-w-4xl py-1 text-muted">{steering.reason}</p>
         ) : (
           <Composer run={composed} onSent={wake} />
         )}
@@ -78,7 +82,10 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
   );
 }
 
-/** What the composer needs of a run, the same object as long as none of it changes: it must not be drawn with each event. */
+/**
+ * Selects the fields that the composer needs. The object is replaced only when they change, so that events do not
+ * re-render the composer.
+ */
 function useComposed({ run_id, state, limits, status_message }: RunItem) {
   return useMemo(
     () => ({ run_id, state, ...(limits && { limits }), ...(status_message && { status_message }) }),

@@ -3,12 +3,14 @@ import { useQuery } from "@tanstack/react-query";
 import { queries } from "../../queries.ts";
 
 export interface Steering {
-  may: boolean;
-  /** Why not, in words. */
-  why?: string;
+  isAllowed: boolean;
+  /** The reason why the user may not control the run, if there is one. */
+  reason?: string;
 }
 
-/** The server's rule, told before it has to refuse: people steer their own runs and their cloud agents', admins all. */
+/**
+ * Mirrors the server's rule: users control their own runs and those of their cloud agents, and admins control all runs.
+ */
 export function useSteering({ creator }: RunItem): Steering | undefined {
   const { data: me } = useQuery(queries.me());
   const isOwn = me && (me.role === "admin" || me.uid === creator.uid);
@@ -18,9 +20,10 @@ export function useSteering({ creator }: RunItem): Steering | undefined {
     enabled: isAgents && me !== undefined && !isOwn,
   });
   if (!me) return undefined;
-  if (isOwn) return { may: true };
+  if (isOwn) return { isAllowed: true };
   if (isAgents && !agents) return undefined;
-  if (agents?.some(({ uid, owner_uid }) => uid === creator.uid && owner_uid === me.uid)) return { may: true };
-  const why = `This run belongs to ${creator.display_name}. Its creator or an admin may steer it; you can run it again as your own.`;
-  return { may: false, why };
+  if (agents?.some(({ uid, owner_uid }) => uid === creator.uid && owner_uid === me.uid))
+    return { isAllowed: true };
+  const reason = `This run belongs to ${creator.display_name}. Only its creator and admins can control it. You can re-run it as your own.`;
+  return { isAllowed: false, reason };
 }

@@ -1,21 +1,21 @@
 import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
 import { useEffect, useRef } from "react";
-import { type Tab, tabWords } from "./tab.ts";
+import { type Tab, tabLabels } from "./tab.ts";
 
 interface TabBarProps {
   shown: readonly Tab[];
   current: Tab;
-  /** How many there are, where that is worth knowing before one looks. */
+  /** Item counts shown next to the labels. */
   counts?: Partial<Record<Tab, number | undefined>>;
 }
 
-/** The parts of a run. They are links: each has an address, and opens beside this one if wanted. */
+/** Shows the run's tabs. They are links, so each has a URL and can be opened in a new browser tab. */
 export function TabBar({ shown, current, counts = {} }: TabBarProps) {
   const bar = useRef<HTMLElement>(null);
-  // On a phone the bar scrolls within itself, and the tab that is shown may be at its far end.
+  // On phones the bar scrolls horizontally, and the current tab may be out of view.
   const widths = JSON.stringify(counts);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each change of tab moves it, and so do wider neighbours.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a changed tab or count moves the tabs.
   useEffect(() => {
     const tab = bar.current?.querySelector<HTMLElement>("[aria-current]");
     if (tab && bar.current) bar.current.scrollLeft = tab.offsetLeft - bar.current.clientWidth / 2;
@@ -23,7 +23,7 @@ export function TabBar({ shown, current, counts = {} }: TabBarProps) {
   return (
     <nav
       ref={bar}
-      aria-label="Parts of the run"
+      aria-label="Run sections"
       className="relative flex gap-1 overflow-x-auto px-2 sm:px-4 [scrollbar-width:none]"
     >
       {shown.map((tab) => (
@@ -40,7 +40,7 @@ export function TabBar({ shown, current, counts = {} }: TabBarProps) {
               : "border-transparent text-muted hover:text-ink",
           )}
         >
-          {tabWords[tab]}
+          {tabLabels[tab]}
           {counts[tab] ? (
             <span className="rounded-full bg-raised px-1.5 text-xs text-muted tabular-nums">
               {counts[tab]}

@@ -1,7 +1,7 @@
 export const tabs = ["transcript", "changes", "timeline", "artifacts", "usage", "receipt", "raw"] as const;
 export type Tab = (typeof tabs)[number];
 
-export const tabWords: Record<Tab, string> = {
+export const tabLabels: Record<Tab, string> = {
   transcript: "Transcript",
   changes: "Changes",
   timeline: "Timeline",
@@ -11,7 +11,7 @@ export const tabWords: Record<Tab, string> = {
   raw: "Raw",
 };
 
-/** Which tab an address asks for. The first one needs no word, and an unknown word means it too. */
+/** Reads the tab from the URL. The transcript is the default. */
 export function tabOf(search: Record<string, unknown>): { tab?: Tab } {
   const tab = tabs.find((one) => one === search.tab);
   return tab && tab !== "transcript" ? { tab } : {};

@@ -1,25 +1,28 @@
+import { limits } from "@outrider/contract/limits";
+import { runSources, unfinishedStates } from "@outrider/contract/run-state";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
-import { Checkbox, Field, Select, TextInput } from "../../ui/field.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { stateWords } from "../../ui/run-state.tsx";
-import { sources, sourceWords } from "../runs/search.ts";
-import { anyRun, type CancelDraft, filterOf, openStates } from "./cancel-filter.ts";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { Checkbox, Field, Select, TextInput } from "../../ui/form/field.tsx";
+import { stateLabels } from "../../ui/run-state.tsx";
+import { sourceLabels } from "../runs/search.ts";
+import { anyRun, type CancelDraft, filterOf } from "./cancel-filter.ts";
 import { CancelProgress } from "./cancel-progress.tsx";
 
-/** Chooses what to end and counts it. Nothing ends before somebody has seen the number. */
-export function CancelAll({ isTaking }: { isTaking: boolean }) {
+/** Lets an admin select runs to cancel and counts them. The admin confirms the number before any run is cancelled. */
+export function CancelAll({ acceptsRuns }: { acceptsRuns: boolean }) {
   const [draft, setDraft] = useState(anyRun);
   const { data: environments = [] } = useQuery(queries.environments());
-  const { data: people = [] } = useQuery(queries.people());
+  const { data: users = [] } = useQuery(queries.users());
   const { data: identities = [] } = useQuery(queries.identities());
   const count = useMutation({
-    mutationFn: (filter: ReturnType<typeof filterOf>) => outrider.brake.cancelRuns({ filter, dry_run: true }),
+    mutationFn: (filter: ReturnType<typeof filterOf>) =>
+      outrider.maintenance.cancelRuns({ filter, dry_run: true }),
   });
-  // A number that was counted for other filters is not the answer to these.
+  // The count is no longer valid after the filters change.
   const change = (part: Partial<CancelDraft>) => {
     setDraft({ ...draft, ...part });
     count.reset();
@@ -32,12 +35,12 @@ export function CancelAll({ isTaking }: { isTaking: boolean }) {
     <form aria-label="Cancel runs" className="flex flex-col gap-4" onSubmit={submit}>
       <fieldset className="flex flex-wrap gap-x-6 gap-y-2">
         <legend className="pb-2 font-medium">
-          State<span className="font-normal text-muted"> · any, where none is chosen</span>
+          State<span className="font-normal text-muted"> · any if none is selected</span>
         </legend>
-        {openStates.map((state) => (
+        {unfinishedStates.map((state) => (
           <Checkbox
             key={state}
-            label={stateWords[state]}
+            label={stateLabels[state]}
             checked={draft.states.includes(state)}
             onChange={({ target }) =>
               change({
@@ -50,11 +53,11 @@ export function CancelAll({ isTaking }: { isTaking: boolean }) {
         ))}
       </fieldset>
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Name" hint="The label that runs of one kind have, as a whole.">
+        <Field label="Name" hint="The exact name of the runs.">
           {(parts) => (
             <TextInput
               {...parts}
-              maxLength={128}
+              maxLength={limits.nameCharacters}
               placeholder="nightly-tests"
               value={draft.name}
               onChange={({ target }) => change({ name: target.value })}
@@ -68,8 +71,8 @@ export function CancelAll({ isTaking }: { isTaking: boolean }) {
               value={draft.creator}
               onChange={({ target }) => change({ creator: target.value })}
             >
-              <option value="">Anybody</option>
-              {people.map(({ uid, display_name, email }) => (
+              <option value="">Anyone</option>
+              {users.map(({ uid, display_name, email }) => (
                 <option key={uid} value={uid}>
                   {display_name} ({email})
                 </option>
@@ -89,7 +92,7 @@ export function CancelAll({ isTaking }: { isTaking: boolean }) {
               value={draft.environment}
               onChange={({ target }) => change({ environment: target.value })}
             >
-              <option value="">Any, or none</option>
+              <option value="">Any</option>
               {environments.map(({ environment_id, name }) => (
                 <option key={environment_id} value={environment_id}>
                   {name}
@@ -106,29 +109,29 @@ export function CancelAll({ isTaking }: { isTaking: boolean }) {
               onChange={({ target }) => change({ source: target.value as CancelDraft["source"] })}
             >
               <option value="">Any</option>
-              {sources.map((value) => (
+              {runSources.map((value) => (
                 <option key={value} value={value}>
-                  {sourceWords[value]}
+                  {sourceLabels[value]}
                 </option>
               ))}
             </Select>
           )}
         </Field>
       </div>
-      {count.error && <Problem error={count.error} />}
+      {count.error && <ErrorAlert error={count.error} />}
       <div className="flex flex-wrap items-center gap-3">
-        <Button type="submit" look="danger" busy={count.isPending}>
-          Cancel all runs…
+        <Button type="submit" variant="danger" busy={count.isPending}>
+          Cancel matching runs…
         </Button>
         <p role="status" className="text-muted">
-          {count.data?.remaining === 0 && "There is no such run."}
+          {count.data?.remaining === 0 && "No matching runs"}
         </p>
       </div>
       {count.data && count.data.remaining > 0 && (
         <CancelProgress
           filter={filterOf(draft)}
           found={count.data.remaining}
-          isTaking={isTaking}
+          acceptsRuns={acceptsRuns}
           onClose={() => count.reset()}
         />
       )}

@@ -3,9 +3,7 @@ import type { CancelRunsRequest, RunItem } from "@outrider/sdk";
 type Filter = NonNullable<CancelRunsRequest["filter"]>;
 type State = NonNullable<Filter["state"]>[number];
 
-export const openStates: readonly State[] = ["QUEUED", "INPROGRESS", "BLOCKED"];
-
-/** What stands in the form; empty means any. */
+/** The form's values. An empty value matches any run. */
 export interface CancelDraft {
   states: readonly State[];
   name: string;
@@ -16,7 +14,7 @@ export interface CancelDraft {
 
 export const anyRun: CancelDraft = { states: [], name: "", creator: "", environment: "", source: "" };
 
-/** In the words of the API, which the list of runs and the command line know as well. */
+/** Converts the form's values to an API filter. */
 export function filterOf({ states, name, creator, environment, source }: CancelDraft): Filter {
   const label = name.trim();
   return {
@@ -28,6 +26,6 @@ export function filterOf({ states, name, creator, environment, source }: CancelD
   };
 }
 
-export function counted(amount: number): string {
+export function runCount(amount: number): string {
   return amount === 1 ? "1 run" : `${amount} runs`;
 }

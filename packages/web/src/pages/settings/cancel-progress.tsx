@@ -3,16 +3,16 @@ import { useEffect, useRef, useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { counted } from "./cancel-filter.ts";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { runCount } from "./cancel-filter.ts";
 
 interface CancelProgressProps {
   filter: NonNullable<CancelRunsRequest["filter"]>;
-  /** How many were counted. */
+  /** The number of matching runs. */
   found: number;
-  /** Whether new runs may come while these end. */
-  isTaking: boolean;
+  /** Whether new runs are accepted during the cancellation. */
+  acceptsRuns: boolean;
   onClose: () => void;
 }
 
@@ -24,15 +24,15 @@ interface Work {
   error?: unknown;
 }
 
-/** Asks with the number, then ends them a batch at a time until none is left, or somebody stops it. */
-export function CancelProgress({ filter, found, isTaking, onClose }: CancelProgressProps) {
+/** Asks for confirmation, then cancels runs in batches until none are left or the user stops the process. */
+export function CancelProgress({ filter, found, acceptsRuns, onClose }: CancelProgressProps) {
   const [work, setWork] = useState<Work>();
   const isStopped = useRef(false);
   const stop = () => {
     isStopped.current = true;
     setWork((before) => before && { ...before, isStopping: true });
   };
-  // Who leaves the page does not want it to go on unseen.
+  // Leaving the page stops the cancellation after the current batch.
   useEffect(
     () => () => {
       isStopped.current = true;
@@ -46,7 +46,7 @@ export function CancelProgress({ filter, found, isTaking, onClose }: CancelProgr
     try {
       while (remaining > 0 && !isStopped.current) {
         setWork({ cancelled, remaining, isBusy: true });
-        const step = await outrider.brake.cancelRuns({ filter, dry_run: false });
+        const step = await outrider.maintenance.cancelRuns({ filter, dry_run: false });
         cancelled += step.cancelled;
         remaining = step.remaining;
       }
@@ -54,7 +54,7 @@ export function CancelProgress({ filter, found, isTaking, onClose }: CancelProgr
     } catch (error) {
       setWork({ cancelled, remaining, isBusy: false, error });
     }
-    void queryClient.invalidateQueries(queries.brake());
+    void queryClient.invalidateQueries(queries.maintenance());
     void queryClient.invalidateQueries({ queryKey: ["runs"] });
   }
 
@@ -63,25 +63,27 @@ export function CancelProgress({ filter, found, isTaking, onClose }: CancelProgr
       <Dialog
         open
         onClose={onClose}
-        title={`Cancel ${counted(found)}?`}
+        title={`Cancel ${runCount(found)}?`}
         footer={
           <>
-            <Button onClick={onClose}>Keep them</Button>
-            <Button look="danger" onClick={() => void cancelAll()}>
-              Cancel {counted(found)}
+            <Button onClick={onClose}>Keep runs</Button>
+            <Button variant="danger" onClick={() => void cancelAll()}>
+              Cancel {runCount(found)}
             </Button>
           </>
         }
       >
         <div className="flex flex-col gap-3">
           <p>
-            {found === 1 ? "It ends at once, whoever started it." : "They end at once, whoever started them."}{" "}
-            What was done so far is kept, and a follow-up can take a run up again.
+            {found === 1
+              ? "It stops immediately, regardless of who started it."
+              : "They stop immediately, regardless of who started them."}{" "}
+            Completed work is kept, and a follow-up can resume a run.
           </p>
-          {isTaking && (
+          {acceptsRuns && (
             <p className="rounded-lg bg-warn-soft px-3 py-2">
-              New runs are still taken: those that come meanwhile and match end as well. Pause new runs first
-              if none should come.
+              New runs are still accepted. Matching runs that are created in the meantime are cancelled too.
+              To prevent this, pause new runs first.
             </p>
           )}
         </div>
@@ -94,8 +96,8 @@ export function CancelProgress({ filter, found, isTaking, onClose }: CancelProgr
     <Dialog
       open
       onClose={isBusy ? stop : onClose}
-      title={isBusy ? "Cancelling runs" : isDone ? "All are cancelled" : "Not all are cancelled"}
-      keeps
+      title={isBusy ? "Cancelling runs" : isDone ? "All runs cancelled" : "Some runs were not cancelled"}
+      keepOpen
       footer={
         isBusy ? (
           <Button busy={isStopping ?? false} onClick={stop}>
@@ -104,8 +106,8 @@ export function CancelProgress({ filter, found, isTaking, onClose }: CancelProgr
         ) : (
           <>
             {!isDone && (
-              <Button look="danger" onClick={() => void cancelAll()}>
-                Go on
+              <Button variant="danger" onClick={() => void cancelAll()}>
+                Continue
               </Button>
             )}
             <Button onClick={onClose}>Done</Button>
@@ -115,15 +117,15 @@ export function CancelProgress({ filter, found, isTaking, onClose }: CancelProgr
     >
       <div className="flex flex-col gap-3">
         <progress
-          aria-label="Runs that are cancelled"
+          aria-label="Cancelled runs"
           max={cancelled + remaining}
           value={cancelled}
           className="h-2 w-full accent-accent"
         />
         <p role="status" className="tabular-nums">
-          {counted(cancelled)} cancelled, {remaining} left.
+          {runCount(cancelled)} cancelled, {remaining} left.
         </p>
-        {error !== undefined && <Problem error={error} />}
+        {error !== undefined && <ErrorAlert error={error} />}
       </div>
     </Dialog>
   );

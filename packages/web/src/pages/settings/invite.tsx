@@ -1,93 +1,72 @@
-import type { InvitePersonRequest, Role } from "@outrider/sdk";
-import { useMutation } from "@tanstack/react-query";
-import { useId, useState } from "react";
+import { InviteUserRequest, Role } from "@outrider/contract/auth/user";
+import type { InviteUserRequest as Request } from "@outrider/sdk";
+import { useId } from "react";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Field, Select, TextInput } from "../../ui/field.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import type { HandedLink } from "./link-once.tsx";
+import { SelectField, TextField } from "../../ui/form/fields.tsx";
+import { FormErrors } from "../../ui/form/form-errors.tsx";
+import { useRequestForm } from "../../ui/form/use-request-form.ts";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { roleLabels } from "./role-labels.ts";
+import type { CreatedLink } from "./sign-in-link.tsx";
 
 interface InviteProps {
   onClose: () => void;
-  onInvited: (link: HandedLink) => void;
+  onInvited: (link: CreatedLink) => void;
 }
 
 export function Invite({ onClose, onInvited }: InviteProps) {
-  const form = useId();
-  const [email, setEmail] = useState("");
-  const [name, setName] = useState("");
-  const [role, setRole] = useState<Role>("member");
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: (request: InvitePersonRequest) => outrider.people.invite(request),
-    async onSuccess({ person, ...link }) {
-      await queryClient.invalidateQueries(queries.people());
-      onInvited({ ...link, display_name: person.display_name });
+  const id = useId();
+  const form = useRequestForm({
+    schema: InviteUserRequest,
+    values: { display_name: undefined, email: undefined, role: "member" as Role },
+    send: (request: Request) => outrider.users.invite(request),
+    async onSent({ user, ...link }) {
+      await queryClient.invalidateQueries(queries.users());
+      onInvited({ ...link, display_name: user.display_name });
     },
   });
   return (
     <Dialog
       open
       onClose={onClose}
-      title="Invite somebody"
-      description="You get a link to hand over: Outrider sends no mail."
+      title="Invite user"
+      description="You get a sign-in link to send them. Outrider does not send email."
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={form} busy={isPending}>
-            Make the link
+          <Button variant="primary" type="submit" form={id} busy={form.isBusy}>
+            Create link
           </Button>
         </>
       }
     >
-      <form
-        id={form}
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          mutate({ email: email.trim(), display_name: name.trim(), role });
-        }}
-      >
-        <Field label="Name" hint="As it stands on their runs.">
-          {(parts) => (
-            <TextInput
-              {...parts}
-              required
-              maxLength={128}
-              value={name}
-              onChange={({ target }) => setName(target.value)}
-            />
-          )}
-        </Field>
-        <Field label="E-mail address" hint="They sign in with it.">
-          {(parts) => (
-            <TextInput
-              {...parts}
-              inputMode="email"
-              autoCapitalize="none"
-              spellCheck={false}
-              required
-              value={email}
-              onChange={({ target }) => setEmail(target.value)}
-            />
-          )}
-        </Field>
-        <Field label="Role" hint={roleWords[role]}>
-          {(parts) => (
-            <Select {...parts} value={role} onChange={({ target }) => setRole(target.value as Role)}>
-              <option value="member">Member</option>
-              <option value="admin">Admin</option>
-            </Select>
-          )}
-        </Field>
-        {error && <Problem error={error} />}
+      <form {...form.attributes} id={id} className="flex flex-col gap-4">
+        <TextField label="Name" {...form.field("display_name")} required hint="Shown on their runs." />
+        <TextField
+          label="Email address"
+          {...form.field("email")}
+          hint="Used to sign in."
+          inputMode="email"
+          autoCapitalize="none"
+          spellCheck={false}
+          required
+        />
+        <SelectField label="Role" {...form.select("role")} hint={roleHints[form.watch("role")]}>
+          {Role.options.map((role) => (
+            <option key={role} value={role}>
+              {roleLabels[role]}
+            </option>
+          ))}
+        </SelectField>
+        <FormErrors form={form} visuallyHidden />
       </form>
     </Dialog>
   );
 }
 
-const roleWords: Record<Role, string> = {
-  member: "Sees all runs, creates runs, and steers their own and their cloud agents'.",
-  admin: "Everything: people, secrets, environments, workers, everybody's runs and keys.",
+const roleHints: Record<Role, string> = {
+  member: "Sees all runs, creates runs, and manages their own runs and those of their cloud agents.",
+  admin: "Full access: users, secrets, environments, workers, and all runs and keys.",
 };

@@ -3,26 +3,25 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { queries } from "../../queries.ts";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
-import { type Bound, groupsOf } from "./limit-words.ts";
+import { type LimitLabel, limitGroups } from "./limit-labels.ts";
 
 export function Limits() {
   const { data: installation, error, refetch } = useQuery(queries.installation());
   return (
     <>
       <p className="pb-4 text-muted">
-        What this installation enforces, as it was started. Whoever runs the server changes it in its
-        environment, by the names on the right. A run, an{" "}
-        <InlineLink to="/environments">environment</InlineLink>, a{" "}
-        <InlineLink to="/agents">cloud agent</InlineLink> or a <InlineLink to="/keys">key</InlineLink> can
-        have tighter ones.
+        The limits of this installation. To change one, set its environment variable and restart the server.
+        Runs, <InlineLink to="/environments">environments</InlineLink>,{" "}
+        <InlineLink to="/agents">cloud agents</InlineLink> and <InlineLink to="/keys">keys</InlineLink> can
+        have stricter limits.
       </p>
       {installation ? (
         <Groups installation={installation} />
       ) : error ? (
-        <Problem error={error} onRetry={() => void refetch()} />
+        <ErrorAlert error={error} onRetry={() => void refetch()} />
       ) : (
         <SkeletonRows label="Loading limits" />
       )}
@@ -31,28 +30,28 @@ export function Limits() {
 }
 
 function Groups({ installation }: { installation: Installation }) {
-  return groupsOf(installation).map(({ title, bounds }) => (
+  return limitGroups(installation).map(({ title, limits }) => (
     <section key={title} className="mb-6">
       <h2 className="pb-2 font-semibold">{title}</h2>
       <Table
         label={`Limits: ${title}`}
         head={
           <>
-            <Th>What</Th>
-            <Th>Here</Th>
-            <Th className="max-md:hidden">Set by</Th>
+            <Th>Limit</Th>
+            <Th>Value</Th>
+            <Th className="max-md:hidden">Environment variable</Th>
           </>
         }
       >
-        {bounds.map((bound) => (
-          <BoundRow key={bound.what} bound={bound} />
+        {limits.map((limit) => (
+          <LimitRow key={limit.what} limit={limit} />
         ))}
       </Table>
     </section>
   ));
 }
 
-function BoundRow({ bound: { what, value, note, variables } }: { bound: Bound }) {
+function LimitRow({ limit: { what, value, note, variables } }: { limit: LimitLabel }) {
   const names: ReactNode = variables.map((name) => (
     <code key={name} className="block font-mono max-md:break-all md:whitespace-nowrap">
       {name}

@@ -1,24 +1,25 @@
-import { Snippet } from "../../ui/snippet.tsx";
+import { Snippet } from "../../ui/text/snippet.tsx";
 
-/** Shown here and in the welcome: what to do for a model that understands words. */
+/** Explains how to connect a real model. The welcome page also uses this component. */
 export function ModelSetup() {
   return (
     <div className="flex flex-col gap-3">
       <p>
-        Start the server with a provider's key in its environment. The first that has one becomes the default:
+        Start the server with a provider's API key in its environment. The first provider with a key becomes
+        the default:
       </p>
       <Snippet what="Anthropic command" code="ANTHROPIC_API_KEY=… make run" />
       <p className="text-muted">
-        <Code>OPENAI_API_KEY</Code> and <Code>GEMINI_API_KEY</Code> work the same way. For models of your own,
-        at any address that speaks OpenAI's language:
+        <Code>OPENAI_API_KEY</Code> and <Code>GEMINI_API_KEY</Code> work the same way. For your own
+        OpenAI-compatible server:
       </p>
       <Snippet
         what="own model command"
         code={`OUTRIDER_OPENAI_COMPATIBLE_URL=http://127.0.0.1:11434/v1 \\\nOUTRIDER_OPENAI_COMPATIBLE_MODELS=qwen3-coder make run`}
       />
       <p className="text-muted">
-        Several providers, aliases and your own prices go into <Code>models.json</Code> in the data folder;
-        see docs/models.md.
+        Configure several providers, aliases and prices in <Code>models.json</Code> in the data folder. See
+        docs/models.md.
       </p>
     </div>
   );

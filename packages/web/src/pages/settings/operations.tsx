@@ -1,35 +1,38 @@
 import { useQuery } from "@tanstack/react-query";
 import { queries } from "../../queries.ts";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
-import { BrakeForm } from "./brake-form.tsx";
-import { BrakeState } from "./brake-state.tsx";
 import { CancelAll } from "./cancel-all.tsx";
+import { MaintenanceForm } from "./maintenance-form.tsx";
+import { MaintenanceState } from "./maintenance-state.tsx";
 
-/** How many runs are left is what an operator waits for. */
-const LOOK_AGAIN_MS = 2_000;
+const POLL_MS = 2_000;
 
-/** For bad days: stop the service without stopping it, and end what runs. */
+/** Lets admins restrict the service without stopping it, and cancel runs, for example during an incident. */
 export function Operations() {
-  const { data: brake, error, refetch } = useQuery({ ...queries.brake(), refetchInterval: LOOK_AGAIN_MS });
-  // What was read last stands while a single look fails.
-  if (error && !brake) return <Problem error={error} onRetry={() => void refetch()} />;
-  if (!brake) return <SkeletonRows label="Loading the brake" />;
+  const {
+    data: maintenance,
+    error,
+    refetch,
+  } = useQuery({ ...queries.maintenance(), refetchInterval: POLL_MS });
+  // The page continues to show the last state if a single poll fails.
+  if (error && !maintenance) return <ErrorAlert error={error} onRetry={() => void refetch()} />;
+  if (!maintenance) return <SkeletonRows label="Loading maintenance" />;
   return (
     <>
-      <BrakeState brake={brake} />
+      <MaintenanceState maintenance={maintenance} />
       <Section
-        title="Set the brake"
-        lead="It holds on every server within a second, outlives restarts, and never cuts off what is at work."
+        title="Set restrictions"
+        lead="Takes effect on every server within a second, survives restarts, and never interrupts active runs."
       >
-        <BrakeForm brake={brake} />
+        <MaintenanceForm maintenance={maintenance} />
       </Section>
       <Section
         title="Cancel runs"
-        lead="Ends every run that has not ended and that the filters find. They are counted first."
+        lead="Cancels all unfinished runs that match the filters, after showing how many there are."
       >
-        <CancelAll isTaking={brake.mode === "normal" && brake.intake === "open"} />
+        <CancelAll acceptsRuns={maintenance.mode === "normal" && maintenance.admission === "open"} />
       </Section>
     </>
   );

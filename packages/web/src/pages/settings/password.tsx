@@ -1,15 +1,20 @@
+import { SetPasswordRequest } from "@outrider/contract/auth/sign-in";
+import { limits } from "@outrider/contract/limits";
 import type { Me } from "@outrider/sdk";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { setPassword } from "../../auth.ts";
-import { announce } from "../../shell/announcements.ts";
+import { showToast } from "../../shell/toasts.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, TextInput } from "../../ui/field.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { TextField } from "../../ui/form/fields.tsx";
+import { FormErrors } from "../../ui/form/form-errors.tsx";
+import { parseVerbatim, useRequestForm } from "../../ui/form/use-request-form.ts";
 import { NewPassword } from "../login/new-password.tsx";
 
-/** For so long after a one-time link the server asks for no old password; a bit less, so that it agrees. */
-const FRESH_MS = 9 * 60_000;
+/**
+ * The server does not ask for the old password shortly after a sign-in with a one-time link. One minute is subtracted
+ * to allow for clock differences.
+ */
+const FRESH_MS = (limits.signIn.freshMinutes - 1) * 60_000;
 
 interface PasswordProps {
   session: NonNullable<Me["session"]>;
@@ -18,63 +23,51 @@ interface PasswordProps {
 
 export function Password({ session, email }: PasswordProps) {
   const [isOpen, setOpen] = useState(false);
-  const [current, setCurrent] = useState("");
-  const [password, change] = useState("");
+  const { has_password: has } = session;
+  if (isOpen) return <PasswordForm session={session} email={email} onClose={() => setOpen(false)} />;
+  return (
+    <div className="flex flex-wrap items-center gap-3">
+      <p className="min-w-0 flex-1 basis-64 text-muted">
+        {has
+          ? "Changing your password signs out all your other browsers."
+          : "You have no password yet and sign in with one-time links."}
+      </p>
+      <Button onClick={() => setOpen(true)}>{has ? "Change password" : "Set password"}</Button>
+    </div>
+  );
+}
+
+function PasswordForm({ session, email, onClose }: PasswordProps & { onClose: () => void }) {
   const { has_password: has, signed_in_by: by, created_at } = session;
   const isFresh = by === "link" && Date.now() - Date.parse(created_at) < FRESH_MS;
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => setPassword(password, current),
-    onSuccess() {
-      announce(has ? "Your password is changed" : "Your password is set");
-      setOpen(false);
-      setCurrent("");
-      change("");
+  const form = useRequestForm({
+    schema: SetPasswordRequest,
+    values: { password: "", current_password: undefined },
+    send: setPassword,
+    onSent() {
+      showToast(has ? "Password changed" : "Password set");
+      onClose();
     },
   });
-  if (!isOpen) {
-    return (
-      <div className="flex flex-wrap items-center gap-3">
-        <p className="min-w-0 flex-1 basis-64 text-muted">
-          {has
-            ? "You have a password. Changing it signs out all your other browsers."
-            : "You have no password yet: you come in by one-time links alone."}
-        </p>
-        <Button onClick={() => setOpen(true)}>{has ? "Change the password" : "Set a password"}</Button>
-      </div>
-    );
-  }
   return (
-    <form
-      className="flex max-w-md flex-col gap-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        mutate();
-      }}
-    >
+    <form {...form.attributes} className="flex max-w-md flex-col gap-4">
       {has && !isFresh && (
-        <Field
+        <TextField
           label="Current password"
-          hint="Forgotten? For ten minutes after a one-time link from an admin it is not asked for."
-        >
-          {(parts) => (
-            <TextInput
-              {...parts}
-              type="password"
-              autoComplete="current-password"
-              required
-              value={current}
-              onChange={({ target }) => setCurrent(target.value)}
-            />
-          )}
-        </Field>
+          {...form.field("current_password", parseVerbatim)}
+          hint={`Forgot it? Ask an admin for a one-time link. For ${limits.signIn.freshMinutes} minutes after using it, you can set a new password without the old one.`}
+          type="password"
+          autoComplete="current-password"
+          required
+        />
       )}
-      <NewPassword email={email} value={password} onChange={change} />
-      {error && <Problem error={error} />}
+      <NewPassword email={email} {...form.field("password", parseVerbatim)} />
+      <FormErrors form={form} visuallyHidden />
       <div className="flex gap-2">
-        <Button look="primary" type="submit" busy={isPending}>
-          {has ? "Change the password" : "Set the password"}
+        <Button variant="primary" type="submit" busy={form.isBusy}>
+          {has ? "Change password" : "Set password"}
         </Button>
-        <Button onClick={() => setOpen(false)}>Cancel</Button>
+        <Button onClick={onClose}>Cancel</Button>
       </div>
     </form>
   );

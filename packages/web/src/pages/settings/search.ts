@@ -1,11 +1,11 @@
-export const sectionNames = ["you", "people", "models", "limits", "operations"] as const;
+export const sectionNames = ["you", "users", "models", "limits", "operations"] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 export interface SettingsSearch {
   section?: SectionName | undefined;
 }
 
-/** Each section has an address of its own; you come first. */
+/** Reads the settings section from the URL. The account section is the default. */
 export function readSettingsSearch({ section }: Record<string, unknown>): SettingsSearch {
   const known = sectionNames.find((name) => name === section);
   return known && known !== "you" ? { section: known } : {};

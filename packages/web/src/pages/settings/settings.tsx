@@ -3,18 +3,18 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ComponentType } from "react";
 import { queries } from "../../queries.ts";
 import { Page } from "../../ui/page.tsx";
+import { AccountSettings } from "./account.tsx";
 import { Limits } from "./limits.tsx";
 import { Models } from "./models.tsx";
 import { Operations } from "./operations.tsx";
-import { People } from "./people.tsx";
 import type { SectionName } from "./search.ts";
-import { You } from "./you.tsx";
+import { Users } from "./users.tsx";
 
 const route = getRouteApi("/frame/settings");
 
 const sections: { name: SectionName; label: string; Content: ComponentType; admin: boolean }[] = [
-  { name: "you", label: "You", Content: You, admin: false },
-  { name: "people", label: "People", Content: People, admin: true },
+  { name: "you", label: "Account", Content: AccountSettings, admin: false },
+  { name: "users", label: "Users", Content: Users, admin: true },
   { name: "models", label: "Models", Content: Models, admin: false },
   { name: "limits", label: "Limits", Content: Limits, admin: false },
   { name: "operations", label: "Operations", Content: Operations, admin: true },
@@ -23,7 +23,7 @@ const sections: { name: SectionName; label: string; Content: ComponentType; admi
 export function Settings() {
   const { section = "you" } = route.useSearch();
   const { data: me } = useQuery(queries.me());
-  const Content = sections.find(({ name }) => name === section)?.Content ?? You;
+  const Content = sections.find(({ name }) => name === section)?.Content ?? AccountSettings;
   return (
     <Page title="Settings">
       <div className="grid gap-6 lg:grid-cols-[10rem_minmax(0,1fr)]">

@@ -1,3 +1,5 @@
+import { limits } from "@outrider/contract/limits";
+import { isFinal } from "@outrider/contract/run-state";
 import {
   APIConnectionError,
   APIStatusError,
@@ -5,9 +7,9 @@ import {
   type RunEvent,
   type RunItem,
 } from "@outrider/sdk";
-import type { LogSource } from "../session/log/source.ts";
+import type { LogSource } from "../session/log/log-source.ts";
 
-/** What a share link tells of a run: all that the pages below it may rely on. */
+/** The part of a run that a share link exposes. */
 export type SharedRun = Pick<
   RunItem,
   "run_id" | "title" | "state" | "phase" | "created_at" | "usage" | "turns" | "agent_config"
@@ -19,19 +21,19 @@ export type SharedRun = Pick<
 
 interface SharedDocument {
   run: SharedRun;
-  /** The same events as for everybody, with fewer members. */
+  /** The run's events, with fewer fields than usual. */
   events: RunEvent[];
 }
 
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 
-export const sharedAddress = (token: string) => `/shared/${encodeURIComponent(token)}`;
+export const sharedUrl = (token: string) => `/shared/${encodeURIComponent(token)}`;
 
-/** Speaks to the share link and to nothing else; not even the API's client is asked. */
-async function ask(address: string, accept: string, signal?: AbortSignal): Promise<Response> {
+/** Requests the share link directly, without credentials and without the API client. */
+async function request(url: string, accept: string, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(address, {
+    response = await fetch(url, {
       headers: { accept },
       credentials: "omit",
       referrerPolicy: "no-referrer",
@@ -39,29 +41,27 @@ async function ask(address: string, accept: string, signal?: AbortSignal): Promi
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new APIConnectionError("The server was not reached.");
+    throw new APIConnectionError("Could not reach the server.");
   }
   if (response.ok) return response;
   const { status, headers } = response;
-  const Problem = status === 404 ? NotFoundError : APIStatusError;
-  throw new Problem(status, headers, await response.json().catch(() => ""));
+  const ErrorClass = status === 404 ? NotFoundError : APIStatusError;
+  throw new ErrorClass(status, headers, await response.json().catch(() => ""));
 }
 
 export async function readShared(
   token: string,
   { after, limit, signal }: { after: number; limit: number; signal?: AbortSignal | undefined },
 ): Promise<SharedDocument> {
-  const address = `${sharedAddress(token)}?after=${after}&limit=${limit}`;
-  return (await ask(address, "application/json", signal)).json();
+  const url = `${sharedUrl(token)}?after=${after}&limit=${limit}`;
+  return (await request(url, "application/json", signal)).json();
 }
 
 export async function readSharedDiff(token: string): Promise<string> {
-  return (await ask(`${sharedAddress(token)}/diff`, "text/x-diff")).text();
+  return (await request(`${sharedUrl(token)}/diff`, "text/x-diff")).text();
 }
 
-const finals = ["SUCCEEDED", "FAILED", "CANCELLED"];
-
-/** A run's log as a share link opens it. There is no stream there, so it looks again and again. */
+/** Returns the log source for a shared run. It polls, because share links have no stream. */
 export function sharedSource(token: string, onRun: (run: SharedRun) => void): LogSource {
   const page = async (after: number, limit: number, signal?: AbortSignal) => {
     const { run, events } = await readShared(token, { after, limit, signal });
@@ -72,18 +72,18 @@ export function sharedSource(token: string, onRun: (run: SharedRun) => void): Lo
     page: async (after, limit, signal) => (await page(after, limit, signal)).events,
     async *stream(after, signal) {
       for (let last = after; !signal.aborted; ) {
-        const { run, events } = await page(last, 1_000, signal);
+        const { run, events } = await page(last, limits.eventPageSize.max, signal);
         yield* events;
         last = events.at(-1)?.seq ?? last;
-        if (events.length === 0 && finals.includes(run.state)) return;
-        if (events.length < 1_000) await pause(LOOK_MS, signal);
+        if (events.length === 0 && isFinal(run.state)) return;
+        if (events.length < limits.eventPageSize.max) await sleep(POLL_MS, signal);
       }
     },
-    artifactAddress: (artifactId) => `${sharedAddress(token)}/artifacts/${encodeURIComponent(artifactId)}`,
+    artifactUrl: (artifactId) => `${sharedUrl(token)}/artifacts/${encodeURIComponent(artifactId)}`,
   };
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     signal.addEventListener("abort", () => {

@@ -2,11 +2,11 @@ import { NotFoundError } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Eye } from "lucide-react";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
-import { dollars } from "../../ui/amount.ts";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
+import { formatDollars } from "../../ui/format/numbers.ts";
+import { Duration, Time } from "../../ui/format/time.tsx";
 import { RunState } from "../../ui/run-state.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
-import { Duration, Time } from "../../ui/time.tsx";
-import { useRunLog } from "../session/log/log.ts";
+import { useRunLog } from "../session/log/run-log.ts";
 import { Outcome } from "../session/outcome.tsx";
 import type { Tab } from "../session/tab.ts";
 import { TabBar } from "../session/tab-bar.tsx";
@@ -24,7 +24,7 @@ interface SharedViewProps {
   token: string;
   run: SharedRun;
   tab: Tab;
-  /** The link has ended while somebody read. */
+  /** Called when the link stops working while the page is open. */
   onGone: () => void;
 }
 
@@ -51,7 +51,7 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
           <p className="w-full text-xs text-muted">
             {run.creator.display_name} · {run.agent_config.model_id} ·{" "}
             <Duration from={run.started_at ?? run.created_at} to={run.finished_at} /> ·{" "}
-            {dollars(run.usage.cost_usd)} · <Time at={run.created_at} />
+            {formatDollars(run.usage.cost_usd)} · <Time at={run.created_at} />
           </p>
         </header>
         {run.state !== "QUEUED" && <Outcome run={run} isBesideQuestion={current === "transcript"} />}
@@ -65,7 +65,7 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
         {current === "transcript" ? (
           <Transcript log={log} run={run} readOnly />
         ) : (
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keyboard.
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard.
           <section aria-label={current} tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
             <div className="mx-auto w-full max-w-screen-2xl px-4 py-4 sm:px-6">
               <Suspense fallback={<SkeletonRows />}>
@@ -85,11 +85,11 @@ function Banner({ run }: { run: SharedRun }) {
     <p className="flex items-center gap-2 bg-accent-soft px-4 py-2 text-xs text-accent-ink sm:px-6">
       <Eye className="size-4 shrink-0" aria-hidden />
       <span>
-        A shared run, to read only.
+        Shared run, read-only.
         {run.share && (
           <>
             {" "}
-            The link ends <Time at={run.share.expires_at} />.
+            The link expires <Time at={run.share.expires_at} />.
           </>
         )}
       </span>

@@ -3,17 +3,17 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Unlink } from "lucide-react";
 import { useEffect } from "react";
-import { Announcer } from "../../shell/announcer.tsx";
-import { Empty } from "../../ui/empty.tsx";
+import { Toaster } from "../../shell/toaster.tsx";
+import { EmptyState } from "../../ui/feedback/empty-state.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { useTitle } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
 import { SessionSkeleton } from "../session/session-skeleton.tsx";
 import { readShared } from "./shared-run.ts";
 import { SharedView } from "./shared-view.tsx";
 
 const route = getRouteApi("/shared/$token");
 
-/** One run for whoever has the link: to read, and nothing else. */
+/** Shows the read-only page for a shared run. */
 export function Shared() {
   const { token } = route.useParams();
   const { tab = "transcript" } = route.useSearch();
@@ -26,14 +26,14 @@ export function Shared() {
     queryFn: async ({ signal }) => (await readShared(token, { after: 0, limit: 1, signal })).run,
     staleTime: 0,
   });
-  useTitle(first ? `${first.title} (shared)` : "A shared run");
+  useTitle(first ? `${first.title} (shared)` : "Shared run");
   useNoIndex();
   if (error instanceof NotFoundError) {
     return (
       <main id="main">
-        <Empty icon={<Unlink className="size-5" aria-hidden />} title="This link opens nothing">
-          Its time is over, somebody ended it, or it is mistyped. Ask whoever sent it for a new one.
-        </Empty>
+        <EmptyState icon={<Unlink className="size-5" aria-hidden />} title="This link is not valid">
+          It has expired, was revoked or is mistyped. Ask the sender for a new one.
+        </EmptyState>
       </main>
     );
   }
@@ -41,19 +41,19 @@ export function Shared() {
     return (
       <>
         <SharedView key={token} token={token} run={first} tab={tab} onGone={() => void refetch()} />
-        <Announcer />
+        <Toaster />
       </>
     );
   }
   if (!error) return <SessionSkeleton />;
   return (
     <main id="main" className="mx-auto max-w-2xl p-6">
-      <Problem error={error} onRetry={() => void refetch()} />
+      <ErrorAlert error={error} onRetry={() => void refetch()} />
     </main>
   );
 }
 
-/** The server says so in a header; who keeps a copy of the page has it in there too. */
+/** Prevents search engines from indexing the page. The server also sends a header for this purpose. */
 function useNoIndex() {
   useEffect(() => {
     const meta = document.createElement("meta");

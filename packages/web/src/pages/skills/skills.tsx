@@ -5,40 +5,40 @@ import { Play, Search, WandSparkles } from "lucide-react";
 import { useState } from "react";
 import { queries } from "../../queries.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy.tsx";
-import { Empty } from "../../ui/empty.tsx";
-import { TextInput } from "../../ui/field.tsx";
+import { EmptyState } from "../../ui/feedback/empty-state.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
+import { TextInput } from "../../ui/form/field.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { SkeletonRows } from "../../ui/skeleton.tsx";
-import { HowSkillsComeAbout } from "./how.tsx";
+import { CopyButton } from "../../ui/text/copy.tsx";
+import { SkillsHelp } from "./skills-help.tsx";
 
-const MANY = 8;
+const MIN_SEARCHABLE = 8;
 
 export function Skills() {
   const { data, error, refetch } = useQuery(queries.skills());
   const { data: environments = [] } = useQuery(queries.environments());
-  const [wanted, setWanted] = useState("");
+  const [query, setQuery] = useState("");
   const names = new Map(environments.map(({ environment_id, name }) => [environment_id, name]));
   const shown = data?.filter((skill) =>
-    `${skill.name} ${skill.description} ${skill.skill_spec}`.toLowerCase().includes(wanted.toLowerCase()),
+    `${skill.name} ${skill.description} ${skill.skill_spec}`.toLowerCase().includes(query.toLowerCase()),
   );
   return (
     <Page
       title="Skills"
-      lead="Instructions for a kind of work, kept in repositories. Builds of environments find them; a run takes one along."
+      lead="Instructions for a kind of task, stored in repositories. Outrider finds them when it builds an environment, and each run can use one."
     >
       {error ? (
-        <Problem error={error} onRetry={() => void refetch()} />
+        <ErrorAlert error={error} onRetry={() => void refetch()} />
       ) : !data || !shown ? (
         <SkeletonRows label="Loading skills" />
       ) : data.length === 0 ? (
-        <Empty icon={<WandSparkles className="size-5" aria-hidden />} title="No skills found yet">
-          <HowSkillsComeAbout />
-        </Empty>
+        <EmptyState icon={<WandSparkles className="size-5" aria-hidden />} title="No skills found yet">
+          <SkillsHelp />
+        </EmptyState>
       ) : (
         <>
-          {data.length > MANY && (
+          {data.length > MIN_SEARCHABLE && (
             <div className="relative mb-3 max-w-sm">
               <Search className="absolute top-2.5 left-3 size-4 text-muted" aria-hidden />
               <TextInput
@@ -46,8 +46,8 @@ export function Skills() {
                 aria-label="Search skills"
                 placeholder="Search skills"
                 className="pl-9!"
-                value={wanted}
-                onChange={({ target }) => setWanted(target.value)}
+                value={query}
+                onChange={({ target }) => setQuery(target.value)}
               />
             </div>
           )}
@@ -55,7 +55,7 @@ export function Skills() {
             {shown.length} skills
           </p>
           {shown.length === 0 ? (
-            <p className="py-8 text-muted">No skill has these words.</p>
+            <p className="py-8 text-muted">No matching skills</p>
           ) : (
             <ul className="divide-y divide-line rounded-xl border border-line bg-surface">
               {shown.map((skill) => (
@@ -76,7 +76,7 @@ function SkillRow({ skill, names }: { skill: Skill; names: Map<string, string> }
     <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
       <div className="min-w-0 flex-1 basis-64">
         <h2 className="font-medium">{name}</h2>
-        <p className="break-words text-muted">{description || "It says nothing about itself."}</p>
+        <p className="break-words text-muted">{description || "No description"}</p>
         <p className="mt-1 flex flex-wrap items-center gap-x-2 text-xs text-muted">
           <code className="break-all">{skill_spec}</code>
           <CopyButton text={skill_spec} what={`spec of ${name}`} />

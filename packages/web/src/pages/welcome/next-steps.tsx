@@ -8,25 +8,25 @@ const steps = [
     to: "/environments",
     search: {},
     admin: true,
-    Sign: Box,
-    title: "Make an environment",
+    Icon: Box,
+    title: "Create an environment",
     what: "Your repositories and tools, ready in every sandbox.",
   },
   {
     to: "/keys",
     search: { new: "personal" },
     admin: false,
-    Sign: KeyRound,
-    title: "Make a key",
-    what: "Start runs from scripts, your CI and the command line.",
+    Icon: KeyRound,
+    title: "Create a key",
+    what: "Start runs from scripts, CI and the command line.",
   },
   {
     to: "/settings",
-    search: { section: "people" },
+    search: { section: "users" },
     admin: true,
-    Sign: UserPlus,
-    title: "Invite people",
-    what: "They see the same runs and start their own.",
+    Icon: UserPlus,
+    title: "Invite users",
+    what: "They can see all runs and start their own.",
   },
 ] as const;
 
@@ -35,16 +35,16 @@ export function NextSteps() {
   const shown = steps.filter(({ admin }) => !admin || me?.role === "admin");
   return (
     <section className="pt-6">
-      <h2 className="pb-3 font-semibold">What comes next</h2>
+      <h2 className="pb-3 font-semibold">Next steps</h2>
       <ul className="grid gap-3 sm:grid-cols-3">
-        {shown.map(({ to, search, Sign, title, what }) => (
+        {shown.map(({ to, search, Icon, title, what }) => (
           <li key={to}>
             <Link
               to={to}
               search={search}
               className="flex h-full flex-col gap-1 rounded-xl border border-line bg-surface p-4 hover:bg-raised"
             >
-              <Sign className="size-5 text-accent-ink" aria-hidden />
+              <Icon className="size-5 text-accent-ink" aria-hidden />
               <span className="pt-1 font-medium">{title}</span>
               <span className="text-muted">{what}</span>
             </Link>

@@ -1,12 +1,12 @@
 import type { RunEvent } from "@outrider/sdk";
 import { Link } from "@tanstack/react-router";
 import { buttonClass } from "../../ui/button.tsx";
-import { Problem } from "../../ui/problem.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { RunState } from "../../ui/run-state.tsx";
 import type { WatchedRun } from "./watched-run.ts";
 
-/** The run in a few lines; its own page tells all. */
-export function RunWatch({ runId, watched }: { runId: string; watched: WatchedRun }) {
+/** Shows a short live view of the run. */
+export function RunProgress({ runId, watched }: { runId: string; watched: WatchedRun }) {
   const { run, events, error } = watched;
   const lines = events.flatMap(lineOf);
   return (
@@ -15,20 +15,20 @@ export function RunWatch({ runId, watched }: { runId: string; watched: WatchedRu
         {run && <RunState state={run.state} phase={run.phase} />}
       </div>
       <div className="min-h-44 rounded-md border border-line bg-code p-3 font-mono text-xs leading-5">
-        {lines.length === 0 && <p className="text-muted">Waiting for the first words…</p>}
-        {lines.map(({ key, text, look }) => (
-          <p key={key} className={look}>
+        {lines.length === 0 && <p className="text-muted">Waiting for output…</p>}
+        {lines.map(({ key, text, className }) => (
+          <p key={key} className={className}>
             {text}
           </p>
         ))}
       </div>
       {run?.state === "FAILED" && (
-        <p className="text-bad">{run.status_message?.message ?? "It failed; its page says why."}</p>
+        <p className="text-bad">{run.status_message?.message ?? "The run failed. Open it for details."}</p>
       )}
-      {error ? <Problem error={error} /> : null}
+      {error ? <ErrorAlert error={error} /> : null}
       <div>
         <Link to="/runs/$runId" params={{ runId }} className={buttonClass("plain")}>
-          Open the run
+          Open run
         </Link>
       </div>
     </div>
@@ -38,13 +38,15 @@ export function RunWatch({ runId, watched }: { runId: string; watched: WatchedRu
 interface Line {
   key: string;
   text: string;
-  look: string;
+  className: string;
 }
 
 const wrapped = "whitespace-pre-wrap break-words";
 
 function lineOf({ seq, type, data }: RunEvent): Line[] {
-  const line = (text: string, look = ""): Line[] => [{ key: String(seq), text, look: `${wrapped} ${look}` }];
+  const line = (text: string, className = ""): Line[] => [
+    { key: String(seq), text, className: `${wrapped} ${className}` },
+  ];
   switch (type) {
     case "message.agent":
       return line(data.text, "font-sans text-sm");

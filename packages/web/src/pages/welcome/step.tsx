@@ -9,7 +9,7 @@ interface StepProps {
   children?: ReactNode;
 }
 
-const grounds = {
+const backgrounds = {
   done: "bg-good-soft text-good",
   open: "bg-accent-soft text-accent-ink",
   waits: "bg-warn-soft text-warn",
@@ -21,7 +21,7 @@ export function Step({ number, title, state, children }: StepProps) {
       <span
         className={clsx(
           "grid size-6 shrink-0 place-items-center rounded-full text-xs font-semibold",
-          grounds[state],
+          backgrounds[state],
         )}
       >
         {state === "done" ? <Check className="size-4" aria-label="Done" /> : number}

@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
 
-/** A run with its events as they come, until it ends. */
+/** Streams a run's events until the run ends. */
 export function useWatchedRun(runId: string | undefined) {
   const [events, setEvents] = useState<RunEvent[]>([]);
   const [error, setError] = useState<unknown>();
@@ -13,13 +13,13 @@ export function useWatchedRun(runId: string | undefined) {
     if (!runId) return;
     setEvents([]);
     const stream = outrider.runs.stream(runId);
-    const look = async () => {
+    const follow = async () => {
       for await (const event of stream) {
         setEvents((all) => [...all, event]);
         if (event.type.startsWith("run.")) await queryClient.invalidateQueries(queries.run(runId));
       }
     };
-    look().catch(setError);
+    follow().catch(setError);
     return () => stream.close();
   }, [runId]);
   return { run, events, error };

@@ -4,35 +4,34 @@ import { Play } from "lucide-react";
 import { useEffect } from "react";
 import { outrider } from "../../api.ts";
 import { queries } from "../../queries.ts";
-import { useStanding } from "../../standing.ts";
+import { useServiceStatus } from "../../service-status.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { PausedNotice } from "../../ui/feedback/paused-notice.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Problem } from "../../ui/problem.tsx";
-import { Snippet } from "../../ui/snippet.tsx";
-import { Stopped } from "../../ui/stopped.tsx";
+import { Snippet } from "../../ui/text/snippet.tsx";
 import { firstRun, SCRIPTED } from "./first-run.ts";
 import { ModelStep } from "./model-step.tsx";
 import { NextSteps } from "./next-steps.tsx";
-import { RunWatch } from "./run-watch.tsx";
+import { RunProgress } from "./run-watch.tsx";
 import { Step } from "./step.tsx";
 import { useWatchedRun } from "./watched-run.ts";
-import { rememberWelcome } from "./welcomed.ts";
+import { rememberWelcome } from "./welcome-seen.ts";
 import { WorkerStep } from "./worker-step.tsx";
 
-/** From nothing to a finished first run, in three steps that are done once. */
 export function Welcome() {
   const { data: models } = useQuery(queries.models());
-  const { takesRuns, message } = useStanding();
+  const { acceptsRuns, message } = useServiceStatus();
   const model = models?.models.find(({ model_id }) => model_id === models.default_model_id);
   const create = useMutation({ mutationFn: () => outrider.runs.create(firstRun(model?.model_id)) });
   const watched = useWatchedRun(create.data?.run_id);
   const isDone = watched.run?.state === "SUCCEEDED";
-  // Seen is enough: who leaves half-way knows where it is.
+  // Once opened, the page is not offered again, even if the user leaves early.
   useEffect(rememberWelcome, []);
   return (
     <Page
       title="Welcome to Outrider"
-      lead="Three steps to the first finished run. It takes a minute."
+      lead="Finish your first run in three steps. It takes about a minute."
       actions={
         <Link to="/" className={buttonClass("quiet")}>
           {isDone ? "Go home" : "Skip"}
@@ -44,33 +43,33 @@ export function Welcome() {
         <WorkerStep />
         <Step
           number={3}
-          title={isDone ? "Your first run is finished" : "Start a run"}
+          title={isDone ? "First run finished" : "Start a run"}
           state={isDone ? "done" : "open"}
         >
           {create.data ? (
-            <RunWatch runId={create.data.run_id} watched={watched} />
+            <RunProgress runId={create.data.run_id} watched={watched} />
           ) : (
             <div className="flex flex-col gap-3">
               <p className="text-muted">
                 {model?.model_id === SCRIPTED
-                  ? "A script that writes a file and runs it. Everything happens in a sandbox without network."
-                  : "The agent writes a file and runs it, in a sandbox without network."}
+                  ? "A script that writes a file and runs it, in a sandbox without network access."
+                  : "The agent writes a file and runs it, in a sandbox without network access."}
               </p>
               <Snippet what="prompt" code={firstRun(model?.model_id).prompt} />
-              {takesRuns ? (
-                create.error && <Problem error={create.error} />
+              {acceptsRuns ? (
+                create.error && <ErrorAlert error={create.error} />
               ) : (
-                <Stopped message={message}>New runs are not taken now. Come back later.</Stopped>
+                <PausedNotice message={message}>New runs are paused. Try again later.</PausedNotice>
               )}
               <div>
                 <Button
-                  look="primary"
+                  variant="primary"
                   icon={<Play className="size-4" aria-hidden />}
                   busy={create.isPending}
-                  disabled={!models || !takesRuns}
+                  disabled={!models || !acceptsRuns}
                   onClick={() => create.mutate()}
                 >
-                  Start the first run
+                  Start first run
                 </Button>
               </div>
             </div>

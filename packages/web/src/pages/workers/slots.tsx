@@ -1,6 +1,6 @@
 import type { Worker } from "@outrider/sdk";
 
-/** How much of a worker is in use. The figures say all; the bar is for who compares several. */
+/** Shows a worker's used slots as text and as a bar. */
 export function Slots({ worker: { busy, slots } }: { worker: Worker }) {
   return (
     <div className="w-28">

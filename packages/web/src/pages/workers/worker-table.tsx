@@ -4,17 +4,17 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { announce } from "../../shell/announcements.ts";
-import { bytes } from "../../ui/amount.ts";
+import { showToast } from "../../shell/toasts.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/confirm.tsx";
+import { formatBytes } from "../../ui/format/numbers.ts";
+import { Time } from "../../ui/format/time.tsx";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
-import { Time } from "../../ui/time.tsx";
 import { Slots } from "./slots.tsx";
 
 export function WorkerTable({ label, workers }: { label: string; workers: Worker[] }) {
-  const [leaving, setLeaving] = useState<Worker>();
+  const [selected, setSelected] = useState<Worker>();
   return (
     <>
       <Table
@@ -23,8 +23,8 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
           <>
             <Th>Worker</Th>
             <Th className="max-sm:hidden">Slots</Th>
-            <Th className="max-md:hidden">At work on</Th>
-            <Th className="max-sm:hidden">Last heard</Th>
+            <Th className="max-md:hidden">Current runs</Th>
+            <Th className="max-sm:hidden">Last seen</Th>
             <Th>
               <span className="sr-only">Actions</span>
             </Th>
@@ -40,7 +40,8 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
               </div>
               <div className="mt-0.5 text-xs text-muted">
                 version {worker.version} · since <Time at={worker.first_seen_at} />
-                {worker.disk_free_bytes !== undefined && ` · ${bytes(worker.disk_free_bytes)} of disk free`}
+                {worker.disk_free_bytes !== undefined &&
+                  ` · ${formatBytes(worker.disk_free_bytes)} disk free`}
               </div>
               <div className="mt-2 sm:hidden">
                 <Slots worker={worker} />
@@ -60,7 +61,7 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
             </Td>
             <Td className="text-right align-top">
               {worker.is_alive && !worker.draining && (
-                <Button aria-label={`Drain ${worker.name}`} onClick={() => setLeaving(worker)}>
+                <Button aria-label={`Drain ${worker.name}`} onClick={() => setSelected(worker)}>
                   Drain
                 </Button>
               )}
@@ -68,19 +69,19 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
           </tr>
         ))}
       </Table>
-      {leaving && <Drain worker={leaving} onClose={() => setLeaving(undefined)} />}
+      {selected && <Drain worker={selected} onClose={() => setSelected(undefined)} />}
     </>
   );
 }
 
 function WorkerState({ worker: { is_alive, draining, busy } }: { worker: Worker }) {
-  if (!is_alive) return <Badge>Gone</Badge>;
+  if (!is_alive) return <Badge>Offline</Badge>;
   if (draining) return <Badge tone="warn">Draining</Badge>;
   return busy > 0 ? <Badge tone="live">Working</Badge> : <Badge tone="good">Ready</Badge>;
 }
 
 function Runs({ worker: { runs, busy } }: { worker: Worker }) {
-  if (runs.length === 0) return <span className="text-muted">Nothing</span>;
+  if (runs.length === 0) return <span className="text-muted">None</span>;
   return (
     <ul className="flex flex-col gap-1">
       {runs.map(({ run_id, title }) => (
@@ -104,7 +105,7 @@ function Drain({ worker, onClose }: { worker: Worker; onClose: () => void }) {
     mutationFn: () => outrider.workers.drain(worker.worker_id),
     async onSuccess() {
       await queryClient.invalidateQueries(queries.workers());
-      announce(`${worker.name} takes nothing new`);
+      showToast(`${worker.name} is draining`);
       onClose();
     },
   });
@@ -118,8 +119,8 @@ function Drain({ worker, onClose }: { worker: Worker; onClose: () => void }) {
       onClose={onClose}
     >
       <p>
-        It finishes what it has or hands it to another worker, takes nothing new, and then its process ends.
-        This cannot be undone: to have it back, start it again.
+        The worker accepts no new runs, finishes or hands over its current runs, and then exits. This cannot
+        be undone: start the worker again to bring it back.
       </p>
     </Confirm>
   );

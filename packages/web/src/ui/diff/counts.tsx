@@ -1,4 +1,4 @@
-/** How many lines came and went, as everybody writes it. */
+/** Shows the number of added and removed lines, such as +3 −1. */
 export function Counts({ additions, deletions }: { additions: number; deletions: number }) {
   return (
     <span className="inline-flex shrink-0 gap-1.5 whitespace-nowrap font-mono text-xs tabular-nums">

@@ -4,15 +4,15 @@ import { languageOf } from "./languages.ts";
 
 export interface Token {
   text: string;
-  /** A variable of theme.css, so that both themes are served by the same tokens. */
-  colour?: string;
+  /** A CSS variable from theme.css, so that the same tokens work in both themes. */
+  color?: string;
 }
 
 const theme = createCssVariablesTheme({ name: "outrider", variablePrefix: "--syntax-" });
 
 let highlighter: Promise<HighlighterCore> | undefined;
 
-/** Each line's tokens, or nothing where the language is not one of ours. Only ever fetched lazily: it is large. */
+/** Returns each line's tokens, or undefined for an unknown language. Import this module lazily, because it is large. */
 export async function highlight(text: string, path: string): Promise<Token[][] | undefined> {
   const language = languageOf(path);
   if (!language) return undefined;
@@ -28,10 +28,11 @@ export async function highlight(text: string, path: string): Promise<Token[][] |
     lang: language.name,
     theme: "outrider",
     tokenizeMaxLineLength: 1_000,
-    // For a line: a grammar that is met for the first time takes its time, and half a line in colours looks wrong.
+    // The limit applies per line. It is generous because the first use of a grammar is slow and a partly highlighted
+    // line looks wrong.
     tokenizeTimeLimit: 500,
   });
   return lines.map((tokens) =>
-    tokens.map(({ content, color }) => ({ text: content, ...(color && { colour: color }) })),
+    tokens.map(({ content, color }) => ({ text: content, ...(color && { color: color }) })),
   );
 }

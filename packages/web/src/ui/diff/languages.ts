@@ -2,7 +2,7 @@ import type { LanguageInput } from "shiki/core";
 
 type Load = () => Promise<{ default: LanguageInput }>;
 
-/** The languages that are coloured, each fetched when a file needs it. All others stay plain. */
+/** The languages that can be highlighted. Each grammar is loaded when a file needs it. */
 const languages: Record<string, { load: Load; endings: string[] }> = {
   tsx: {
     load: () => import("shiki/langs/tsx.mjs"),
@@ -21,7 +21,10 @@ const languages: Record<string, { load: Load; endings: string[] }> = {
   sql: { load: () => import("shiki/langs/sql.mjs"), endings: ["sql"] },
 };
 
-/** What `path` (or the word behind a fence in Markdown) is written in, if we colour it. */
+/**
+ * Returns the language for a path or for the info word of a Markdown code fence. Returns undefined if the language
+ * cannot be highlighted.
+ */
 export function languageOf(path: string): { name: string; load: Load } | undefined {
   const ending = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
   const found = Object.entries(languages).find(

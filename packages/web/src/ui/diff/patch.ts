@@ -8,14 +8,14 @@ export interface DiffLine {
 }
 
 export interface Hunk {
-  /** As git writes it: where the lines stand, and in which function. */
+  /** The hunk header as git writes it, with line numbers and the function name. */
   heading: string;
   lines: DiffLine[];
 }
 
 export interface PatchFile {
   path: string;
-  /** Where it lay before, if it was moved. */
+  /** A renamed file's previous path. */
   from?: string;
   kind: "created" | "modified" | "deleted" | "renamed";
   additions: number;
@@ -23,15 +23,15 @@ export interface PatchFile {
   hunks: Hunk[];
 }
 
-/** A unified patch, file by file. What has no lines (binary, mode only, moved as it is) has no hunks. */
+/** Parses a unified patch. Binary files, mode changes and plain renames have no hunks. */
 export function readPatch(patch: string): PatchFile[] {
-  // A line end behind the last line would be read as one more, empty line.
+  // The parser would treat a trailing newline as an additional empty line.
   return parseDiff(patch.replace(/\n$/, "")).map((file) => {
     const from = named(file.from);
     const to = named(file.to);
     const isMoved = from !== undefined && to !== undefined && from !== to;
     return {
-      path: to ?? from ?? "(without a name)",
+      path: to ?? from ?? "(unnamed)",
       ...(isMoved && { from }),
       kind:
         !from || file.new ? "created" : !to || file.deleted ? "deleted" : isMoved ? "renamed" : "modified",
@@ -48,7 +48,7 @@ function named(path: string | undefined): string | undefined {
 
 function lineOf(change: parseDiff.Change): DiffLine {
   const { content } = change;
-  // "\ No newline at end of file" speaks of the line above it.
+  // "\ No newline at end of file" refers to the line above it.
   if (content.startsWith("\\")) return { kind: "note", text: content.slice(2) };
   const text = content.slice(1);
   if (change.type === "add") return { kind: "added", new: change.ln, text };

@@ -1,1 +1,1 @@
-"""The asynchronous client. `_sync`, but for its paginate, is derived from it by scripts/generate.py."""
+"""The asynchronous client. scripts/generate.py derives `_sync` from it, except for paginate."""

@@ -1,4 +1,4 @@
-"""A body that has to be there in time."""
+"""Limits the time to read a response body."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import httpx
 
 
 class AsyncBoundedStream(httpx.AsyncByteStream):
-    """httpx bounds the wait for each piece; a body of many slow pieces would never end."""
+    """Limits the total time. httpx only limits the time between chunks."""
 
     def __init__(self, stream: httpx.AsyncByteStream, request: httpx.Request, deadline: float) -> None:
         self._stream = stream
@@ -19,7 +19,7 @@ class AsyncBoundedStream(httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._stream:
             if time.monotonic() > self._deadline:
-                raise httpx.ReadTimeout("The answer took too long.", request=self._request)
+                raise httpx.ReadTimeout("The response took too long.", request=self._request)
             yield piece
 
     async def aclose(self) -> None:

@@ -10,22 +10,30 @@ from typing import Self, Unpack
 
 import httpx
 
-from .._options import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, ClientOptions, Timeout, changed, checked
+from .._options import (
+    DEFAULT_MAX_RETRIES,
+    DEFAULT_TIMEOUT,
+    ClientOptions,
+    Timeout,
+    create_settings,
+    update_settings,
+)
 from .._tls import tls
 from .resources import AsyncResources
 from .undocumented import AsyncUndocumented
 
 
 class AsyncOutrider(AsyncResources, AsyncUndocumented):
-    """A client of one Outrider. Use it for many calls: it keeps connections open.
+    """Client for the Outrider API. Reuse it for many calls, because it keeps connections open.
 
-    :param api_key: Else `OUTRIDER_API_KEY`.
-    :param base_url: Ends in `/api/v1`. Else `OUTRIDER_BASE_URL`, else this machine at port 4000.
-    :param timeout: Seconds for one attempt of a call, or httpx's own timeouts.
-    :param max_retries: How often a call is tried again.
-    :param default_headers: Sent with every call; None leaves out a header that would be sent.
-    :param default_query: Sent with every call.
-    :param http_client: Does the requests, with its own proxies and certificates. Who passes it closes it.
+    :param api_key: Default: `OUTRIDER_API_KEY`.
+    :param base_url: URL of the API, ending in `/api/v1`. Default: `OUTRIDER_BASE_URL`, or else port
+        4000 on this machine.
+    :param timeout: Timeout of one attempt in seconds, or an httpx.Timeout.
+    :param max_retries: Maximum number of retries.
+    :param default_headers: Headers of every call. None removes a header.
+    :param default_query: Query parameters of every call.
+    :param http_client: Custom httpx client, for example with proxies. You must close it yourself.
     """
 
     def __init__(
@@ -39,7 +47,7 @@ class AsyncOutrider(AsyncResources, AsyncUndocumented):
         default_query: Mapping[str, object] | None = None,
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
-        settings = checked(
+        settings = create_settings(
             api_key=api_key,
             base_url=base_url,
             timeout=timeout,
@@ -48,7 +56,7 @@ class AsyncOutrider(AsyncResources, AsyncUndocumented):
             default_query=default_query,
         )
         super().__init__(settings, http_client or httpx.AsyncClient(verify=tls()))
-        self._is_ours = http_client is None
+        self._owns_http_client = http_client is None
 
     def __repr__(self) -> str:
         return f"AsyncOutrider(base_url={self.base_url!r})"
@@ -60,23 +68,23 @@ class AsyncOutrider(AsyncResources, AsyncUndocumented):
     def with_options(
         self, *, http_client: httpx.AsyncClient | None = None, **changes: Unpack[ClientOptions]
     ) -> AsyncOutrider:
-        """The same client with other settings, over the same connections.
+        """Returns a client with changed options that shares the connections.
 
-        Takes what the client itself takes. Headers and query are added to those that are there.
+        Accepts the options of the client. Headers and query are merged with the existing ones.
         """
         client = copy(self)
-        # Resources remember the client that they were first asked of.
+        # Cached resources refer to the original client.
         for name in list(vars(client)):
             if isinstance(getattr(type(self), name, None), cached_property):
                 del vars(client)[name]
-        client.settings = changed(self.settings, changes)
+        client.settings = update_settings(self.settings, changes)
         client._http_client = http_client or self._http_client
-        client._is_ours = False
+        client._owns_http_client = False
         return client
 
     async def close(self) -> None:
-        """Closes the connections, unless they are somebody else's."""
-        if self._is_ours:
+        """Closes the connections, unless they belong to a custom or shared httpx client."""
+        if self._owns_http_client:
             await self._http_client.aclose()
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Following runs: what needs more than one request, and what openapi.json does not describe."""
+"""Streaming runs and waiting for them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..types import RunEvent, RunItem
 from .resource import AsyncResource
 from .stream import AsyncStream
 
-FIRST_PAUSE = 0.25
-LONGEST_PAUSE = 5.0
+FIRST_POLL_INTERVAL = 0.25
+MAX_POLL_INTERVAL = 5.0
 
 DONE = ("SUCCEEDED", "FAILED", "CANCELLED", "BLOCKED")
 
@@ -49,11 +49,11 @@ class AsyncFollowing(AsyncResource):
         deltas: bool = False,
         **options: Unpack[RequestOptions],
     ) -> AsyncStream[Any]:
-        """The run's events as they happen, through cut connections, until the run is final.
+        """Stream the events of a run until it is final. Reconnects after a lost connection.
 
-        :param after: Only events with a higher `seq`.
-        :param deltas: Also the pieces of what the agent is saying. They are not part of the log, and a cut
-            loses some.
+        :param after: Return only events with a higher `seq`.
+        :param deltas: Include parts of messages while the agent writes them. They are not stored: parts that
+            are sent while the connection is lost are missing. The complete message always follows.
         """
         call = Call[Any]("GET", f"/agent/runs/{path(run_id)}/events", RunEvent, query={"after": after})
         return AsyncStream(self._http, call, options, deltas=deltas)
@@ -63,16 +63,16 @@ class AsyncFollowing(AsyncResource):
     ) -> RunItem:
         """Wait until a run is final or asks a question.
 
-        :param wait_timeout: Seconds until WaitTimeoutError; the run goes on. None: as long as it takes.
+        :param wait_timeout: Seconds until WaitTimeoutError. The run continues. Default: no limit.
         """
-        began = time.monotonic()
-        pause = FIRST_PAUSE
+        started = time.monotonic()
+        interval = FIRST_POLL_INTERVAL
         while True:
             run = await self._http.call(Call[RunItem]("GET", f"/agent/runs/{path(run_id)}", RunItem), options)
             if run.state in DONE:
                 return run
-            left = float("inf") if wait_timeout is None else began + wait_timeout - time.monotonic()
+            left = float("inf") if wait_timeout is None else started + wait_timeout - time.monotonic()
             if left <= 0:
                 raise WaitTimeoutError(run, wait_timeout or 0)
-            await sleep(min(pause, left))
-            pause = min(pause * 1.5, LONGEST_PAUSE)
+            await sleep(min(interval, left))
+            interval = min(interval * 1.5, MAX_POLL_INTERVAL)

@@ -1,4 +1,4 @@
-"""Sends requests, again where that may help."""
+"""Sends requests, with retries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class AsyncHttp:
         return cast(T, parse(response, call.cast))
 
     async def send(self, exchange: Exchange[Any], *, is_read: bool) -> httpx.Response:
-        """The first good answer, with its body read or left open."""
+        """Returns the first successful response, with its body read or left open."""
         while True:
             request = exchange.request(self._http_client)
             try:
@@ -47,7 +47,7 @@ class AsyncHttp:
             except httpx.RequestError as error:
                 delay = exchange.after_failure(request, error)
             else:
-                again = exchange.after_answer(response)
+                again = exchange.after_response(response)
                 if again is None:
                     return response
                 delay = again

@@ -1,4 +1,4 @@
-"""Lists that come in pages."""
+"""Pages of lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ B = TypeVar("B")
 
 
 class AsyncPage(Generic[T, B]):
-    """One page and the way to the next. Iterating goes on over all that follow."""
+    """One page of a list. Iterating over it continues with all following pages."""
 
     def __init__(
         self, http: AsyncHttp, call: Call[B], options: Mapping[str, Any], body: B, *, items: str, cursor: str
@@ -25,7 +25,7 @@ class AsyncPage(Generic[T, B]):
         self._options = {name: value for name, value in options.items() if name != "_as"}
         self._names = {"items": items, "cursor": cursor}
         self.body = body
-        """As the service answered."""
+        """The response body."""
         self.items: list[T] = getattr(body, items)
         self.page_info: PageInfo = getattr(body, "page_info")  # noqa: B009
 
@@ -33,12 +33,12 @@ class AsyncPage(Generic[T, B]):
         return self.page_info.next_cursor is not None
 
     def next_page_info(self) -> dict[str, str] | None:
-        """The parameters that the next page differs by; None behind the last."""
+        """Query parameters of the next page, or None after the last page."""
         cursor = self.page_info.next_cursor
         return None if cursor is None else {self._names["cursor"]: cursor}
 
     async def get_next_page(self) -> AsyncPage[T, B] | None:
-        """None behind the last."""
+        """Returns the next page, or None after the last page."""
         info = self.next_page_info()
         if info is None:
             return None
@@ -47,7 +47,7 @@ class AsyncPage(Generic[T, B]):
         return AsyncPage(self._http, call, self._options, body, **self._names)
 
     async def iter_pages(self) -> AsyncIterator[AsyncPage[T, B]]:
-        """This one and all that follow."""
+        """Iterates over this page and all following pages."""
         page: AsyncPage[T, B] | None = self
         while page is not None:
             yield page

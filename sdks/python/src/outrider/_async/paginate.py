@@ -1,4 +1,4 @@
-"""What a list answers with: something to await for a page, or to iterate over for everything."""
+"""Results of list calls: await one for a page, or iterate over it for all items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same calls, answered with the response itself."""
+"""Calls that return the raw response."""
 
 from __future__ import annotations
 

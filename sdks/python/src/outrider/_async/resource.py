@@ -4,7 +4,7 @@ from .http import AsyncHttp
 
 
 class AsyncResource:
-    """The calls about one noun."""
+    """The calls of one resource."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http

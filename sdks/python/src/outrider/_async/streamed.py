@@ -1,4 +1,4 @@
-"""An answer whose body is read as it arrives."""
+"""Responses whose body is read as it arrives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ U = TypeVar("U")
 
 
 class AsyncStreamedResponse(Generic[T]):
-    """Of `with_streaming_response`: use it in its `with` block, which closes it."""
+    """Returned by `with_streaming_response`. Use it in a `with` block, which closes it."""
 
     def __init__(self, http_response: httpx.Response, retries_taken: int, read: Callable[[], T]) -> None:
         self.http_response = http_response
@@ -44,7 +44,7 @@ class AsyncStreamedResponse(Generic[T]):
         return self.http_response.json()
 
     async def parse(self) -> T:
-        """What the call without `with_streaming_response` returns."""
+        """Returns the result of the call, as without `with_streaming_response`."""
         await self.read()
         return self._parse()
 

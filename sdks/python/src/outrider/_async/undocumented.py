@@ -1,4 +1,4 @@
-"""Calls by their path, for what has no method here."""
+"""Calls by path, for endpoints without a method."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ANYTHING = "application/json, */*;q=0.5"
 
 
 class AsyncUndocumented(AsyncHttp):
-    """Paths begin with `/` and go behind the base address. Answers are JSON, text, bytes, or `cast_to`."""
+    """Calls any path. Paths start with `/`. Results are JSON, text or bytes, or of the type `cast_to`.
+
+    `cast_to` is a model or another type that pydantic can validate, `str`, `bytes`, or `httpx.Response`.
+    """
 
     async def get(
         self,

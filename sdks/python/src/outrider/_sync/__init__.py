@@ -1,2 +1,2 @@
-# Derived from _async by scripts/generate.py: change it there.
-"""The asynchronous client. `_sync`, but for its paginate, is derived from it by scripts/generate.py."""
+# Derived from _async by scripts/generate.py. Do not edit.
+"""The asynchronous client. scripts/generate.py derives `_sync` from it, except for paginate."""

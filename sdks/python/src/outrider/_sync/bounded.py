@@ -1,5 +1,5 @@
-# Derived from _async by scripts/generate.py: change it there.
-"""A body that has to be there in time."""
+# Derived from _async by scripts/generate.py. Do not edit.
+"""Limits the time to read a response body."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 
 
 class BoundedStream(httpx.SyncByteStream):
-    """httpx bounds the wait for each piece; a body of many slow pieces would never end."""
+    """Limits the total time. httpx only limits the time between chunks."""
 
     def __init__(self, stream: httpx.SyncByteStream, request: httpx.Request, deadline: float) -> None:
         self._stream = stream
@@ -20,7 +20,7 @@ class BoundedStream(httpx.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         for piece in self._stream:
             if time.monotonic() > self._deadline:
-                raise httpx.ReadTimeout("The answer took too long.", request=self._request)
+                raise httpx.ReadTimeout("The response took too long.", request=self._request)
             yield piece
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-# Derived from _async by scripts/generate.py: change it there.
+# Derived from _async by scripts/generate.py. Do not edit.
 """The client."""
 
 from __future__ import annotations
@@ -11,22 +11,30 @@ from typing import Self, Unpack
 
 import httpx
 
-from .._options import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, ClientOptions, Timeout, changed, checked
+from .._options import (
+    DEFAULT_MAX_RETRIES,
+    DEFAULT_TIMEOUT,
+    ClientOptions,
+    Timeout,
+    create_settings,
+    update_settings,
+)
 from .._tls import tls
 from .resources import Resources
 from .undocumented import Undocumented
 
 
 class Outrider(Resources, Undocumented):
-    """A client of one Outrider. Use it for many calls: it keeps connections open.
+    """Client for the Outrider API. Reuse it for many calls, because it keeps connections open.
 
-    :param api_key: Else `OUTRIDER_API_KEY`.
-    :param base_url: Ends in `/api/v1`. Else `OUTRIDER_BASE_URL`, else this machine at port 4000.
-    :param timeout: Seconds for one attempt of a call, or httpx's own timeouts.
-    :param max_retries: How often a call is tried again.
-    :param default_headers: Sent with every call; None leaves out a header that would be sent.
-    :param default_query: Sent with every call.
-    :param http_client: Does the requests, with its own proxies and certificates. Who passes it closes it.
+    :param api_key: Default: `OUTRIDER_API_KEY`.
+    :param base_url: URL of the API, ending in `/api/v1`. Default: `OUTRIDER_BASE_URL`, or else port
+        4000 on this machine.
+    :param timeout: Timeout of one attempt in seconds, or an httpx.Timeout.
+    :param max_retries: Maximum number of retries.
+    :param default_headers: Headers of every call. None removes a header.
+    :param default_query: Query parameters of every call.
+    :param http_client: Custom httpx client, for example with proxies. You must close it yourself.
     """
 
     def __init__(
@@ -40,7 +48,7 @@ class Outrider(Resources, Undocumented):
         default_query: Mapping[str, object] | None = None,
         http_client: httpx.Client | None = None,
     ) -> None:
-        settings = checked(
+        settings = create_settings(
             api_key=api_key,
             base_url=base_url,
             timeout=timeout,
@@ -49,7 +57,7 @@ class Outrider(Resources, Undocumented):
             default_query=default_query,
         )
         super().__init__(settings, http_client or httpx.Client(verify=tls()))
-        self._is_ours = http_client is None
+        self._owns_http_client = http_client is None
 
     def __repr__(self) -> str:
         return f"Outrider(base_url={self.base_url!r})"
@@ -61,23 +69,23 @@ class Outrider(Resources, Undocumented):
     def with_options(
         self, *, http_client: httpx.Client | None = None, **changes: Unpack[ClientOptions]
     ) -> Outrider:
-        """The same client with other settings, over the same connections.
+        """Returns a client with changed options that shares the connections.
 
-        Takes what the client itself takes. Headers and query are added to those that are there.
+        Accepts the options of the client. Headers and query are merged with the existing ones.
         """
         client = copy(self)
-        # Resources remember the client that they were first asked of.
+        # Cached resources refer to the original client.
         for name in list(vars(client)):
             if isinstance(getattr(type(self), name, None), cached_property):
                 del vars(client)[name]
-        client.settings = changed(self.settings, changes)
+        client.settings = update_settings(self.settings, changes)
         client._http_client = http_client or self._http_client
-        client._is_ours = False
+        client._owns_http_client = False
         return client
 
     def close(self) -> None:
-        """Closes the connections, unless they are somebody else's."""
-        if self._is_ours:
+        """Closes the connections, unless they belong to a custom or shared httpx client."""
+        if self._owns_http_client:
             self._http_client.close()
 
     def __enter__(self) -> Self:

@@ -1,5 +1,5 @@
-# Derived from _async by scripts/generate.py: change it there.
-"""Following runs: what needs more than one request, and what openapi.json does not describe."""
+# Derived from _async by scripts/generate.py. Do not edit.
+"""Streaming runs and waiting for them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..types import RunEvent, RunItem
 from .resource import Resource
 from .stream import Stream
 
-FIRST_PAUSE = 0.25
-LONGEST_PAUSE = 5.0
+FIRST_POLL_INTERVAL = 0.25
+MAX_POLL_INTERVAL = 5.0
 
 DONE = ("SUCCEEDED", "FAILED", "CANCELLED", "BLOCKED")
 
@@ -50,11 +50,11 @@ class Following(Resource):
         deltas: bool = False,
         **options: Unpack[RequestOptions],
     ) -> Stream[Any]:
-        """The run's events as they happen, through cut connections, until the run is final.
+        """Stream the events of a run until it is final. Reconnects after a lost connection.
 
-        :param after: Only events with a higher `seq`.
-        :param deltas: Also the pieces of what the agent is saying. They are not part of the log, and a cut
-            loses some.
+        :param after: Return only events with a higher `seq`.
+        :param deltas: Include parts of messages while the agent writes them. They are not stored: parts that
+            are sent while the connection is lost are missing. The complete message always follows.
         """
         call = Call[Any]("GET", f"/agent/runs/{path(run_id)}/events", RunEvent, query={"after": after})
         return Stream(self._http, call, options, deltas=deltas)
@@ -64,16 +64,16 @@ class Following(Resource):
     ) -> RunItem:
         """Wait until a run is final or asks a question.
 
-        :param wait_timeout: Seconds until WaitTimeoutError; the run goes on. None: as long as it takes.
+        :param wait_timeout: Seconds until WaitTimeoutError. The run continues. Default: no limit.
         """
-        began = time.monotonic()
-        pause = FIRST_PAUSE
+        started = time.monotonic()
+        interval = FIRST_POLL_INTERVAL
         while True:
             run = self._http.call(Call[RunItem]("GET", f"/agent/runs/{path(run_id)}", RunItem), options)
             if run.state in DONE:
                 return run
-            left = float("inf") if wait_timeout is None else began + wait_timeout - time.monotonic()
+            left = float("inf") if wait_timeout is None else started + wait_timeout - time.monotonic()
             if left <= 0:
                 raise WaitTimeoutError(run, wait_timeout or 0)
-            sleep(min(pause, left))
-            pause = min(pause * 1.5, LONGEST_PAUSE)
+            sleep(min(interval, left))
+            interval = min(interval * 1.5, MAX_POLL_INTERVAL)

@@ -1,5 +1,5 @@
-# Derived from _async by scripts/generate.py: change it there.
-"""Sends requests, again where that may help."""
+# Derived from _async by scripts/generate.py. Do not edit.
+"""Sends requests, with retries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Http:
         return cast(T, parse(response, call.cast))
 
     def send(self, exchange: Exchange[Any], *, is_read: bool) -> httpx.Response:
-        """The first good answer, with its body read or left open."""
+        """Returns the first successful response, with its body read or left open."""
         while True:
             request = exchange.request(self._http_client)
             try:
@@ -48,7 +48,7 @@ class Http:
             except httpx.RequestError as error:
                 delay = exchange.after_failure(request, error)
             else:
-                again = exchange.after_answer(response)
+                again = exchange.after_response(response)
                 if again is None:
                     return response
                 delay = again

@@ -1,5 +1,5 @@
-# Derived from _async by scripts/generate.py: change it there.
-"""Lists that come in pages."""
+# Derived from _async by scripts/generate.py. Do not edit.
+"""Pages of lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ B = TypeVar("B")
 
 
 class Page(Generic[T, B]):
-    """One page and the way to the next. Iterating goes on over all that follow."""
+    """One page of a list. Iterating over it continues with all following pages."""
 
     def __init__(
         self, http: Http, call: Call[B], options: Mapping[str, Any], body: B, *, items: str, cursor: str
@@ -26,7 +26,7 @@ class Page(Generic[T, B]):
         self._options = {name: value for name, value in options.items() if name != "_as"}
         self._names = {"items": items, "cursor": cursor}
         self.body = body
-        """As the service answered."""
+        """The response body."""
         self.items: list[T] = getattr(body, items)
         self.page_info: PageInfo = getattr(body, "page_info")  # noqa: B009
 
@@ -34,12 +34,12 @@ class Page(Generic[T, B]):
         return self.page_info.next_cursor is not None
 
     def next_page_info(self) -> dict[str, str] | None:
-        """The parameters that the next page differs by; None behind the last."""
+        """Query parameters of the next page, or None after the last page."""
         cursor = self.page_info.next_cursor
         return None if cursor is None else {self._names["cursor"]: cursor}
 
     def get_next_page(self) -> Page[T, B] | None:
-        """None behind the last."""
+        """Returns the next page, or None after the last page."""
         info = self.next_page_info()
         if info is None:
             return None
@@ -48,7 +48,7 @@ class Page(Generic[T, B]):
         return Page(self._http, call, self._options, body, **self._names)
 
     def iter_pages(self) -> Iterator[Page[T, B]]:
-        """This one and all that follow."""
+        """Iterates over this page and all following pages."""
         page: Page[T, B] | None = self
         while page is not None:
             yield page

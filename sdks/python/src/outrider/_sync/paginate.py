@@ -1,4 +1,4 @@
-"""What a list answers with. Not derived: nothing is awaited here, so the page is there at once."""
+"""Results of list calls. Not derived from _async, because it returns the page directly."""
 
 from __future__ import annotations
 

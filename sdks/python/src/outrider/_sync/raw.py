@@ -1,5 +1,5 @@
-# Derived from _async by scripts/generate.py: change it there.
-"""The same calls, answered with the response itself."""
+# Derived from _async by scripts/generate.py. Do not edit.
+"""Calls that return the raw response."""
 
 from __future__ import annotations
 

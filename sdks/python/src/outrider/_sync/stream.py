@@ -1,5 +1,5 @@
-# Derived from _async by scripts/generate.py: change it there.
-"""Events as they happen."""
+# Derived from _async by scripts/generate.py. Do not edit.
+"""Event streams."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .http import Http
 
 T = TypeVar("T")
 
-# A stream outlives restarts of the service: about a minute of tries, anew after each event.
-TRIES = 10
+# Attempts without an event before a stream fails. They take about a minute, so it survives a server restart.
+DEFAULT_MAX_RETRIES = 10
 
 
 class Stream(Generic[T]):
-    """Goes on behind the last event where the connection breaks, and ends when everything was told.
+    """A stream of numbered events. Reconnects after a lost connection, and ends after the last event.
 
-    `max_retries` counts tries without any event between them, 10 where it is not set; `timeout` is how
-    long nothing at all may be heard.
+    `max_retries` limits consecutive attempts without an event (default 10). `timeout` limits the time
+    without any data.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Stream(Generic[T]):
 
     @property
     def last_seq(self) -> int:
-        """The number of the last event that was handed out."""
+        """Sequence number of the last event that was returned."""
         return self._reader.last_seq
 
     def __iter__(self) -> Iterator[T]:
@@ -65,21 +65,21 @@ class Stream(Generic[T]):
         self.close()
 
     def close(self) -> None:
-        """Ends the stream; the run goes on."""
+        """Closes the stream. The run continues."""
         self._reader.close()
 
 
 class Reader(Generic[T]):
-    """What a stream reads by.
+    """Reads the events of a stream.
 
-    It knows nothing of the stream or of the generator it makes, so that no two of them hold each other: a
-    stream that is dropped is then closed at once. A circle would be closed whenever the garbage collector
-    comes by, which may be while the connection pool holds its lock, and then waits for it forever.
+    The reader has no reference to the stream or to its own generator. There is no reference cycle, so a
+    dropped stream is closed immediately. A cycle would be closed by the garbage collector, which can run
+    while the connection pool holds its lock and then deadlocks.
     """
 
     def __init__(self, http: Http, call: Call[T], options: Mapping[str, Any], *, deltas: bool) -> None:
         self._http = http
-        self._options = {"max_retries": TRIES, **options}
+        self._options = {"max_retries": DEFAULT_MAX_RETRIES, **options}
         self._deltas = deltas
         after = call.query.get("after")
         self._call = replace(call, accept="text/event-stream", query={**call.query, "after": None})
@@ -93,7 +93,7 @@ class Reader(Generic[T]):
             self._response.close()
 
     def events(self) -> Iterator[T]:
-        fruitless = 0
+        failures = 0
         while not self._is_closed:
             exchange = self._exchange()
             self._response = response = self._http.send(exchange, is_read=False)
@@ -103,22 +103,22 @@ class Reader(Generic[T]):
                 for message in self._messages(response):
                     if message.id is not None:
                         self.last_seq = int(message.id)
-                        fruitless = -1
+                        failures = -1
                         yield cast(T, validated(response, message.data, self._call.cast))
                     elif self._deltas and message.event == "message.agent.delta":
                         yield cast(T, delta_of(message))
                     if self._is_closed:
                         return
             except httpx.RequestError as error:
-                logger.info("the stream broke behind %d: %s", self.last_seq, type(error).__name__)
+                logger.info("stream interrupted after event %d: %s", self.last_seq, type(error).__name__)
             finally:
                 response.close()
-            fruitless += 1
-            if fruitless > exchange.max_retries:
-                said = f"The stream broke {fruitless} times without a new event."
-                raise APIConnectionError(said, request=response.request)
-            if fruitless > 0 and not self._is_closed:
-                sleep(backoff(fruitless - 1))
+            failures += 1
+            if failures > exchange.max_retries:
+                message_text = f"The stream was interrupted {failures} times without a new event."
+                raise APIConnectionError(message_text, request=response.request)
+            if failures > 0 and not self._is_closed:
+                sleep(backoff(failures - 1))
 
     def _exchange(self) -> Exchange[T]:
         headers = {"last-event-id": str(self.last_seq)} if self.last_seq else {}
@@ -126,8 +126,8 @@ class Reader(Generic[T]):
 
     def _messages(self, response: httpx.Response) -> Iterator[ServerSentEvent]:
         decoder = Decoder()
-        for piece in response.iter_bytes():
-            for message in decoder.feed(piece):  # noqa: UP028
+        for chunk in response.iter_bytes():
+            for message in decoder.feed(chunk):  # noqa: UP028
                 yield message
 
 

@@ -1,5 +1,5 @@
-# Derived from _async by scripts/generate.py: change it there.
-"""An answer whose body is read as it arrives."""
+# Derived from _async by scripts/generate.py. Do not edit.
+"""Responses whose body is read as it arrives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ U = TypeVar("U")
 
 
 class StreamedResponse(Generic[T]):
-    """Of `with_streaming_response`: use it in its `with` block, which closes it."""
+    """Returned by `with_streaming_response`. Use it in a `with` block, which closes it."""
 
     def __init__(self, http_response: httpx.Response, retries_taken: int, read: Callable[[], T]) -> None:
         self.http_response = http_response
@@ -45,7 +45,7 @@ class StreamedResponse(Generic[T]):
         return self.http_response.json()
 
     def parse(self) -> T:
-        """What the call without `with_streaming_response` returns."""
+        """Returns the result of the call, as without `with_streaming_response`."""
         self.read()
         return self._parse()
 

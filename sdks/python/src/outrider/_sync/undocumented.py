@@ -1,5 +1,5 @@
-# Derived from _async by scripts/generate.py: change it there.
-"""Calls by their path, for what has no method here."""
+# Derived from _async by scripts/generate.py. Do not edit.
+"""Calls by path, for endpoints without a method."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ ANYTHING = "application/json, */*;q=0.5"
 
 
 class Undocumented(Http):
-    """Paths begin with `/` and go behind the base address. Answers are JSON, text, bytes, or `cast_to`."""
+    """Calls any path. Paths start with `/`. Results are JSON, text or bytes, or of the type `cast_to`.
+
+    `cast_to` is a model or another type that pydantic can validate, `str`, `bytes`, or `httpx.Response`.
+    """
 
     def get(
         self,

@@ -1,8 +1,9 @@
+import { isFinal } from "@outrider/contract/run-state";
 import type { RunItem } from "@outrider/sdk";
 import { Ellipsis, RotateCcw, Share2, Square, Trash2 } from "lucide-react";
 import { lazy, Suspense } from "react";
 import { Button, IconButton } from "../../../ui/button.tsx";
-import { Menu, MenuItem, MenuLine } from "../../../ui/menu.tsx";
+import { Menu, MenuItem, MenuSeparator } from "../../../ui/overlay/menu.tsx";
 import type { Steering } from "../steering.ts";
 import { CopyItems } from "./copy-items.tsx";
 
@@ -20,21 +21,17 @@ interface ActionsProps {
   onOpen: (action: RunAction | undefined) => void;
 }
 
-export function isOver({ state }: Pick<RunItem, "state">): boolean {
-  return state === "SUCCEEDED" || state === "FAILED" || state === "CANCELLED";
-}
-
-/** What can be done with the run as a whole. On a phone all but Cancel is in the menu. */
+/** Shows the run's actions. On phones, all except Cancel are in the menu. */
 export function Actions({ run, steering, open, onOpen }: ActionsProps) {
-  const may = steering?.may ?? false;
+  const isAllowed = steering?.isAllowed ?? false;
   const close = () => onOpen(undefined);
   const share = <Share2 className="size-4" aria-hidden />;
   const again = <RotateCcw className="size-4" aria-hidden />;
   return (
     <div className="flex shrink-0 items-center gap-2">
-      {may && !isOver(run) && (
+      {isAllowed && !isFinal(run.state) && (
         <Button
-          look="danger"
+          variant="danger"
           icon={<Square className="size-3.5" aria-hidden />}
           onClick={() => onOpen("cancel")}
         >
@@ -44,31 +41,35 @@ export function Actions({ run, steering, open, onOpen }: ActionsProps) {
       <Button className="max-sm:hidden" icon={again} onClick={() => onOpen("rerun")}>
         Re-run
       </Button>
-      {may && (
+      {isAllowed && (
         <Button className="max-sm:hidden" icon={share} onClick={() => onOpen("share")}>
           {run.share ? "Shared" : "Share"}
         </Button>
       )}
       <Menu
         trigger={
-          <IconButton label="More actions" look="plain" icon={<Ellipsis className="size-4" aria-hidden />} />
+          <IconButton
+            label="More actions"
+            variant="plain"
+            icon={<Ellipsis className="size-4" aria-hidden />}
+          />
         }
       >
         <div className="sm:hidden">
           <MenuItem icon={again} onSelect={() => onOpen("rerun")}>
             Re-run with changes
           </MenuItem>
-          {may && (
+          {isAllowed && (
             <MenuItem icon={share} onSelect={() => onOpen("share")}>
               Share
             </MenuItem>
           )}
-          <MenuLine />
+          <MenuSeparator />
         </div>
         <CopyItems run={run} />
-        {may && isOver(run) && (
+        {isAllowed && isFinal(run.state) && (
           <>
-            <MenuLine />
+            <MenuSeparator />
             <MenuItem
               danger
               icon={<Trash2 className="size-4" aria-hidden />}

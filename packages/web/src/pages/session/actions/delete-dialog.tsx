@@ -3,17 +3,17 @@ import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { outrider } from "../../../api.ts";
 import { queryClient } from "../../../queries.ts";
-import { announce } from "../../../shell/announcements.ts";
+import { showToast } from "../../../shell/toasts.ts";
 import { Button } from "../../../ui/button.tsx";
-import { Dialog } from "../../../ui/dialog.tsx";
-import { Problem } from "../../../ui/problem.tsx";
+import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
+import { Dialog } from "../../../ui/overlay/dialog.tsx";
 
 export function DeleteDialog({ run, onClose }: { run: RunItem; onClose: () => void }) {
   const navigate = useNavigate();
   const remove = useMutation({
     mutationFn: () => outrider.runs.delete(run.run_id),
     onSuccess: async () => {
-      announce("The run is deleted");
+      showToast("Run deleted");
       await navigate({ to: "/runs" });
       queryClient.removeQueries({ queryKey: ["run", run.run_id] });
       await queryClient.invalidateQueries({ queryKey: ["runs"] });
@@ -24,17 +24,17 @@ export function DeleteDialog({ run, onClose }: { run: RunItem; onClose: () => vo
       open
       onClose={onClose}
       title="Delete this run?"
-      description="Its transcript, its changes, its artifacts and its share link go with it. There is no way back."
+      description="This permanently deletes its transcript, changes, artifacts and share link. This cannot be undone."
       footer={
         <>
-          <Button onClick={onClose}>Keep it</Button>
-          <Button look="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
-            Delete for good
+          <Button onClick={onClose}>Keep run</Button>
+          <Button variant="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
+            Delete run
           </Button>
         </>
       }
     >
-      {remove.isError && <Problem error={remove.error} />}
+      {remove.isError && <ErrorAlert error={remove.error} />}
     </Dialog>
   );
 }

@@ -3,22 +3,22 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { outrider } from "../../../api.ts";
 import { queryClient } from "../../../queries.ts";
-import { announce } from "../../../shell/announcements.ts";
+import { showToast } from "../../../shell/toasts.ts";
 import { Button } from "../../../ui/button.tsx";
-import { CopyButton } from "../../../ui/copy.tsx";
-import { Dialog } from "../../../ui/dialog.tsx";
-import { Field, Select, TextInput } from "../../../ui/field.tsx";
-import { Problem } from "../../../ui/problem.tsx";
-import { exactTime, Time } from "../../../ui/time.tsx";
+import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
+import { Field, Select, TextInput } from "../../../ui/form/field.tsx";
+import { exactTime, Time } from "../../../ui/format/time.tsx";
+import { Dialog } from "../../../ui/overlay/dialog.tsx";
+import { CopyButton } from "../../../ui/text/copy.tsx";
 
 const DAY = 24;
 
 const expiries = [
-  { hours: 1, words: "1 hour" },
-  { hours: DAY, words: "1 day" },
-  { hours: 7 * DAY, words: "1 week" },
-  { hours: 30 * DAY, words: "30 days" },
-  { hours: 365 * DAY, words: "1 year" },
+  { hours: 1, label: "1 hour" },
+  { hours: DAY, label: "1 day" },
+  { hours: 7 * DAY, label: "1 week" },
+  { hours: 30 * DAY, label: "30 days" },
+  { hours: 365 * DAY, label: "1 year" },
 ];
 
 export function ShareDialog({ run, onClose }: { run: RunItem; onClose: () => void }) {
@@ -32,70 +32,70 @@ export function ShareDialog({ run, onClose }: { run: RunItem; onClose: () => voi
     mutationFn: () => outrider.runs.unshare(run.run_id),
     onSuccess: () => {
       make.reset();
-      announce("The link is ended: it opens nothing any more");
+      showToast("Link revoked");
     },
     onSettled,
   });
-  const made = make.data;
-  const expires = made?.expires_at ?? run.share?.expires_at;
-  const isShared = expires !== undefined && !(end.isSuccess && !made && !run.share);
+  const created = make.data;
+  const expires = created?.expires_at ?? run.share?.expires_at;
+  const isShared = expires !== undefined && !(end.isSuccess && !created && !run.share);
   return (
     <Dialog
       open
       onClose={onClose}
       title="Share this run"
-      description="Whoever has the link reads this run's transcript, changes and artifacts without signing in, and nothing else."
+      description="Anyone with the link can read this run's transcript, changes and artifacts without signing in."
       footer={
         <>
           {isShared && (
-            <Button look="danger" busy={end.isPending} onClick={() => end.mutate()}>
-              End the link
+            <Button variant="danger" busy={end.isPending} onClick={() => end.mutate()}>
+              Revoke link
             </Button>
           )}
-          <Button look="primary" busy={make.isPending} onClick={() => make.mutate()}>
-            {isShared ? "Replace the link" : "Make a link"}
+          <Button variant="primary" busy={make.isPending} onClick={() => make.mutate()}>
+            {isShared ? "Replace link" : "Create link"}
           </Button>
         </>
       }
     >
       <div className="flex flex-col gap-4">
-        {made?.link && (
-          <Field label="Link" hint="Shown this once: we keep only a hash of it.">
+        {created?.link && (
+          <Field label="Link" hint="Copy it now. You won't be able to see it again.">
             {(parts) => (
               <div className="flex gap-2">
                 <TextInput
                   {...parts}
                   readOnly
-                  value={made.link}
+                  value={created.link}
                   onFocus={({ target }) => target.select()}
                   className="font-mono text-xs"
                 />
-                <CopyButton text={made.link ?? ""} what="link" labelled />
+                <CopyButton text={created.link ?? ""} what="link" labelled />
               </div>
             )}
           </Field>
         )}
         {isShared && (
           <p role="status">
-            A link is open until <strong className="font-medium">{exactTime(expires)}</strong> (
+            A link is active until <strong className="font-medium">{exactTime(expires)}</strong> (
             <Time at={expires} />
             ).
-            {!made && " Its address was shown once; whoever has it can still read. Replace it for a new one."}
+            {!created && " It was shown once and still works. Replace it to get a new one."}
           </p>
         )}
-        <Field label={isShared ? "A new link ends after" : "The link ends after"}>
+        <Field label={isShared ? "New link expires after" : "Link expires after"}>
           {(parts) => (
             <Select {...parts} value={hours} onChange={({ target }) => setHours(Number(target.value))}>
-              {expiries.map((one) => (
-                <option key={one.hours} value={one.hours}>
-                  {one.words}
+              {expiries.map((expiry) => (
+                <option key={expiry.hours} value={expiry.hours}>
+                  {expiry.label}
                 </option>
               ))}
             </Select>
           )}
         </Field>
-        {make.isError && <Problem error={make.error} />}
-        {end.isError && <Problem error={end.error} />}
+        {make.isError && <ErrorAlert error={make.error} />}
+        {end.isError && <ErrorAlert error={end.error} />}
       </div>
     </Dialog>
   );

@@ -1,4 +1,4 @@
 import type { RunItem } from "@outrider/sdk";
 
-/** A file that a run has left, as the run tells of it. */
+/** A file produced by a run. */
 export type ArtifactItem = NonNullable<RunItem["artifacts"]>[number];

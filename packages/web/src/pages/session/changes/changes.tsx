@@ -5,9 +5,9 @@ import { Button } from "../../../ui/button.tsx";
 import { Counts } from "../../../ui/diff/counts.tsx";
 import { linesOf, type PatchFile, readPatch } from "../../../ui/diff/patch.ts";
 import { download } from "../../../ui/download.ts";
-import { Empty } from "../../../ui/empty.tsx";
-import { Problem } from "../../../ui/problem.tsx";
-import { SkeletonRows } from "../../../ui/skeleton.tsx";
+import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
+import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
 import { FileCard } from "./file-card.tsx";
 import { FileTree } from "./file-tree.tsx";
 import { filesIn, treeOf } from "./tree.ts";
@@ -16,33 +16,33 @@ interface ChangesProps {
   patch: string | undefined;
   error: unknown;
   onRetry: () => void;
-  /** Of the downloaded file. */
+  /** The downloaded file's name, without its extension. */
   name: string;
   state: RunItem["state"];
 }
 
 export function Changes({ patch, error, onRetry, name, state }: ChangesProps) {
   const files = useMemo(() => (patch === undefined ? undefined : readPatch(patch)), [patch]);
-  if (error && !files) return <Problem error={error} onRetry={onRetry} />;
-  if (!files || patch === undefined) return <SkeletonRows label="Loading the changes" />;
+  if (error && !files) return <ErrorAlert error={error} onRetry={onRetry} />;
+  if (!files || patch === undefined) return <SkeletonRows label="Loading changes" />;
   if (files.length === 0) {
     const isAtWork = state === "INPROGRESS" || state === "QUEUED" || state === "BLOCKED";
     return (
-      <Empty
+      <EmptyState
         icon={<FileDiff className="size-5" aria-hidden />}
-        title={isAtWork ? "No changes stored yet" : "No file was changed"}
+        title={isAtWork ? "No changes saved yet" : "No files changed"}
       >
         {isAtWork
-          ? "Everything the agent changes stands here as one patch. It is stored when a turn ends, and from time to time before; until then the transcript shows each change."
-          : "The run left its files as it found them."}
-      </Empty>
+          ? "All changes appear here as one patch. It is saved from time to time and when a turn ends. Until then, the transcript shows each change."
+          : "The run did not change any files."}
+      </EmptyState>
     );
   }
   const save = () => download(new Blob([patch], { type: "text/x-diff" }), `${name}.patch`);
   return <Files files={files} onDownload={save} />;
 }
 
-/** As many lines are open at first as one can look through; the rest is one press away. */
+/** Files are initially expanded up to this total number of lines. */
 const OPEN_LINES = 1_500;
 
 function openAtFirst(files: readonly PatchFile[]): Set<string> {

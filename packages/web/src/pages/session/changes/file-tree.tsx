@@ -1,8 +1,8 @@
 import clsx from "clsx";
-import { Folder as FolderSign } from "lucide-react";
+import { Folder as FolderIcon } from "lucide-react";
 import { Counts } from "../../../ui/diff/counts.tsx";
 import type { PatchFile } from "../../../ui/diff/patch.ts";
-import { visible } from "../../../ui/visible.ts";
+import { sanitize } from "../../../ui/text/sanitize.ts";
 import type { Folder } from "./tree.ts";
 
 interface FileTreeProps {
@@ -17,9 +17,9 @@ export function FileTree({ folder, selected, onSelect }: FileTreeProps) {
       {folder.folders.map((one) => (
         <li key={one.name}>
           <p className="flex h-8 items-center gap-1.5 px-2 text-muted">
-            <FolderSign className="size-3.5 shrink-0" aria-hidden />
-            <span className="truncate" title={visible(one.name)}>
-              {visible(one.name)}
+            <FolderIcon className="size-3.5 shrink-0" aria-hidden />
+            <span className="truncate" title={sanitize(one.name)}>
+              {sanitize(one.name)}
             </span>
           </p>
           <div className="ml-3.5 border-l border-line pl-1">
@@ -44,9 +44,9 @@ export function FileTree({ folder, selected, onSelect }: FileTreeProps) {
                 file.kind === "deleted" && "line-through",
                 file.kind === "created" && "text-good",
               )}
-              title={visible(file.path)}
+              title={sanitize(file.path)}
             >
-              {visible(file.path.split("/").at(-1) ?? file.path)}
+              {sanitize(file.path.split("/").at(-1) ?? file.path)}
             </span>
             <Counts {...file} />
           </button>

@@ -6,7 +6,7 @@ export interface Folder {
   files: PatchFile[];
 }
 
-/** Files as folders hold them. A folder with nothing but one folder in it is one line together with it. */
+/** Builds a folder tree. A folder that contains nothing but one subfolder is merged with it. */
 export function treeOf(files: readonly PatchFile[]): Folder {
   const root: Folder = { name: "", folders: [], files: [] };
   for (const file of files) {
@@ -24,7 +24,7 @@ export function treeOf(files: readonly PatchFile[]): Folder {
   return { ...root, folders: root.folders.map(joined) };
 }
 
-/** In the order in which the tree shows them. */
+/** Returns the files in tree order. */
 export function filesIn({ folders, files }: Folder): PatchFile[] {
   return [...folders.flatMap(filesIn), ...files];
 }

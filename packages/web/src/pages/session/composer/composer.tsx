@@ -3,20 +3,20 @@ import { useMutation } from "@tanstack/react-query";
 import clsx from "clsx";
 import { ArrowUp, Gauge, Paperclip } from "lucide-react";
 import { type FormEvent, memo, useEffect, useId, useRef, useState } from "react";
-import { announce } from "../../../shell/announcements.ts";
-import { useStanding } from "../../../standing.ts";
+import { attachmentError } from "../../../attachment.ts";
+import { useServiceStatus } from "../../../service-status.ts";
+import { showToast } from "../../../shell/toasts.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
-import { Select } from "../../../ui/field.tsx";
-import { keyWords } from "../../../ui/kbd.tsx";
-import { Problem } from "../../../ui/problem.tsx";
-import { Stopped } from "../../../ui/stopped.tsx";
-import { dropDraft, keepDraft, readDraft } from "./draft.ts";
+import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
+import { PausedNotice } from "../../../ui/feedback/paused-notice.tsx";
+import { Select } from "../../../ui/form/field.tsx";
+import { formatKeys } from "../../../ui/kbd.tsx";
+import { deleteDraft, readDraft, storeDraft } from "./draft.ts";
 import { FileChips } from "./file-chips.tsx";
-import { faultOf } from "./files.ts";
 import { LimitFields, limitsOf, noLimits } from "./limit-fields.tsx";
-import { effectOf, modeWords } from "./mode.ts";
+import { describeDelivery, modeLabels } from "./mode.ts";
 import { Queue } from "./queue.tsx";
-import { sendLetter } from "./send.ts";
+import { sendMessage } from "./send-message.ts";
 
 export type ComposedRun = Pick<RunItem, "run_id" | "state" | "limits" | "status_message">;
 
@@ -27,7 +27,7 @@ interface ComposerProps {
 
 const limitCodes: (string | undefined)[] = ["budget_exceeded", "step_limit_exceeded", "timeout"];
 
-/** The wheel: messages to the agent, whatever it does at the moment. Typing here redraws nothing else. */
+/** Shows the form for messages to the agent. It is memoized so that events do not re-render it. */
 export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
@@ -35,34 +35,34 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
   const [mode, setMode] = useState<FollowupMode>("auto");
   const [files, setFiles] = useState<readonly File[]>([]);
   const [limits, setLimits] = useState(noLimits);
-  // Where a limit ended the run, a higher one is the way on; else who wants them opens them.
+  // If a limit ended the run, the limit fields are open by default, because the run needs a higher limit to continue.
   const [wantsLimits, setWantsLimits] = useState<boolean>();
   const showsLimits = wantsLimits ?? limitCodes.includes(run.status_message?.error_code);
-  const [isOver, setIsOver] = useState(false);
+  const [isDragging, setIsDragging] = useState(false);
   const isAnswer = run.state === "BLOCKED";
   const isWorking = run.state === "INPROGRESS";
   const send = useMutation({
     mutationFn: () =>
-      sendLetter(run.run_id, { message, files, limits: limitsOf(limits), ...(isWorking && { mode }) }),
-    onSuccess: (words) => {
+      sendMessage(run.run_id, { message, files, limits: limitsOf(limits), ...(isWorking && { mode }) }),
+    onSuccess: (text) => {
       setMessage("");
       setFiles([]);
       setLimits(noLimits);
       setWantsLimits(undefined);
-      dropDraft(run.run_id);
-      announce(words);
+      deleteDraft(run.run_id);
+      showToast(text);
       onSent();
     },
   });
-  const fault = faultOf(files);
-  const refusal = useRefusal(run.state, files.length > 0);
-  const isRefused = refusal !== undefined;
+  const fileError = attachmentError(files);
+  const rejection = useRejection(run.state, files.length > 0);
+  const isRejected = rejection !== undefined;
   const { reset } = send;
-  // The words above the field say it from now on, and are gone when it is over.
+  // The notice above the field replaces the error and disappears when messages are accepted again.
   useEffect(() => {
-    if (isRefused) reset();
-  }, [isRefused, reset]);
-  const canSend = message.trim() !== "" && !fault && !refusal;
+    if (isRejected) reset();
+  }, [isRejected, reset]);
+  const canSend = message.trim() !== "" && !fileError && !rejection;
   const submit = (event?: FormEvent) => {
     event?.preventDefault();
     if (canSend && !send.isPending && form.current?.reportValidity()) send.mutate();
@@ -72,34 +72,34 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
     <form
       ref={form}
       onSubmit={submit}
-      aria-label={isAnswer ? "Answer the question" : "Follow-up"}
+      aria-label={isAnswer ? "Answer question" : "Follow-up"}
       onDragOver={(event) => {
         if (!event.dataTransfer.types.includes("Files")) return;
         event.preventDefault();
-        setIsOver(true);
+        setIsDragging(true);
       }}
-      onDragLeave={() => setIsOver(false)}
+      onDragLeave={() => setIsDragging(false)}
       onDrop={(event) => {
         event.preventDefault();
-        setIsOver(false);
+        setIsDragging(false);
         attach(event.dataTransfer.files);
       }}
       className="mx-auto flex w-full max-w-4xl flex-col gap-2"
     >
       <Queue runId={run.run_id} isOver={run.state !== "QUEUED" && run.state !== "INPROGRESS"} />
-      {refusal && <Stopped message={refusal.message}>{refusal.words}</Stopped>}
-      {send.isError && <Problem error={send.error} />}
+      {rejection && <PausedNotice message={rejection.message}>{rejection.text}</PausedNotice>}
+      {send.isError && <ErrorAlert error={send.error} />}
       <div
         className={clsx(
           "rounded-xl border bg-surface focus-within:border-accent",
-          isOver ? "border-accent bg-accent-soft" : isAnswer ? "border-warn" : "border-line-strong/60",
+          isDragging ? "border-accent bg-accent-soft" : isAnswer ? "border-warn" : "border-line-strong/60",
         )}
       >
         {showsLimits && <LimitFields texts={limits} current={run.limits} onChange={setLimits} />}
-        <FileChips files={files} onRemove={(file) => setFiles(files.filter((one) => one !== file))} />
-        {fault && (
+        <FileChips files={files} onRemove={(file) => setFiles(files.filter((other) => other !== file))} />
+        {fileError && (
           <p role="alert" className="px-3 pt-2 text-xs text-bad">
-            {fault}
+            {fileError}
           </p>
         )}
         <label htmlFor={id} className="sr-only">
@@ -113,7 +113,7 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
           aria-describedby={`${id}-effect`}
           onChange={({ target }) => {
             setMessage(target.value);
-            keepDraft(run.run_id, target.value);
+            storeDraft(run.run_id, target.value);
           }}
           onKeyDown={(event) => {
             if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) submit(event);
@@ -128,21 +128,21 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
         <div className="flex flex-wrap items-center gap-1 px-2 pb-2">
           <AttachButton onFiles={attach} />
           <IconButton
-            label="Change the run's limits"
+            label="Change limits"
             aria-pressed={showsLimits}
             icon={<Gauge className="size-4" aria-hidden />}
             onClick={() => setWantsLimits(!showsLimits)}
           />
           {isWorking && (
             <Select
-              aria-label="When the agent sees it"
+              aria-label="Delivery"
               value={mode}
               onChange={({ target }) => setMode(target.value as FollowupMode)}
               className="w-auto! shrink-0 border-transparent!"
             >
-              {Object.entries(modeWords).map(([value, words]) => (
+              {Object.entries(modeLabels).map(([value, text]) => (
                 <option key={value} value={value}>
-                  {words}
+                  {text}
                 </option>
               ))}
             </Select>
@@ -151,15 +151,15 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
             id={`${id}-effect`}
             className="min-w-0 flex-1 truncate px-1 text-xs text-muted max-sm:order-first max-sm:basis-full"
           >
-            {effectOf(run.state, mode)}
+            {describeDelivery(run.state, mode)}
           </p>
           <span className="flex-1 sm:hidden" />
           <Button
             type="submit"
-            look="primary"
+            variant="primary"
             busy={send.isPending}
             disabled={!canSend}
-            title={keyWords("mod+enter")}
+            title={formatKeys("mod+enter")}
             icon={<ArrowUp className="size-4" aria-hidden />}
           >
             {isAnswer ? "Answer" : "Send"}
@@ -170,17 +170,20 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
   );
 });
 
-/** Why a message would not be taken now: one that begins a turn, or brings files, is new work. */
-function useRefusal(state: ComposedRun["state"], hasFiles: boolean) {
-  const { takesRuns, takesWrites, message } = useStanding();
+/**
+ * Explains why a message would currently be rejected. Messages that start a turn or have attachments are treated as new
+ * work.
+ */
+function useRejection(state: ComposedRun["state"], hasFiles: boolean) {
+  const { acceptsRuns, acceptsWrites, message } = useServiceStatus();
   const isSteering = state === "QUEUED" || state === "INPROGRESS";
-  if (takesRuns || (takesWrites && isSteering && !hasFiles)) return undefined;
-  const what = !takesWrites
-    ? "Messages are not taken now"
+  if (acceptsRuns || (acceptsWrites && isSteering && !hasFiles)) return undefined;
+  const what = !acceptsWrites
+    ? "Messages are disabled in read-only mode"
     : isSteering
-      ? "Attachments are not taken now; a message without them is"
-      : "This would begin new work, which is not taken now";
-  return { words: `${what}. What you type here stays.`, message };
+      ? "Attachments are paused; you can send the message without them"
+      : "New turns are paused";
+  return { text: `${what}. Your draft is saved.`, message };
 }
 
 function AttachButton({ onFiles }: { onFiles: (files: Iterable<File>) => void }) {
@@ -200,7 +203,7 @@ function AttachButton({ onFiles }: { onFiles: (files: Iterable<File>) => void })
         aria-label="Files to attach"
         onChange={({ target }) => {
           onFiles([...(target.files ?? [])]);
-          // The same file can be chosen again after it was removed.
+          // Clearing the value allows the user to select the same file again after removing it.
           target.value = "";
         }}
       />

@@ -1,14 +1,14 @@
-import { setting } from "../../../shell/setting.ts";
+import { storedSetting } from "../../../shell/stored-setting.ts";
 
-/** What was typed for a run and not sent yet. It outlives a reload. */
+/** Returns the run's unsent message, which survives a reload. */
 export function readDraft(runId: string): string {
-  return setting(`draft.${runId}`).read() ?? "";
+  return storedSetting(`draft.${runId}`).read() ?? "";
 }
 
-export function keepDraft(runId: string, text: string) {
-  setting(`draft.${runId}`).write(text || undefined);
+export function storeDraft(runId: string, text: string) {
+  storedSetting(`draft.${runId}`).write(text || undefined);
 }
 
-export function dropDraft(runId: string) {
-  keepDraft(runId, "");
+export function deleteDraft(runId: string) {
+  storeDraft(runId, "");
 }

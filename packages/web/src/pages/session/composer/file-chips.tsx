@@ -1,7 +1,7 @@
 import { Paperclip, X } from "lucide-react";
-import { bytes } from "../../../ui/amount.ts";
+import { formatBytes } from "../../../ui/format/numbers.ts";
 
-/** The files that go with the message; each can be taken off again. */
+/** Shows the attached files, each with a remove button. */
 export function FileChips({ files, onRemove }: { files: readonly File[]; onRemove: (file: File) => void }) {
   if (files.length === 0) return null;
   return (
@@ -13,7 +13,7 @@ export function FileChips({ files, onRemove }: { files: readonly File[]; onRemov
         >
           <Paperclip className="size-3.5 shrink-0 text-muted" aria-hidden />
           <span className="min-w-0 truncate">{file.name}</span>
-          <span className="shrink-0 text-muted">{bytes(file.size)}</span>
+          <span className="shrink-0 text-muted">{formatBytes(file.size)}</span>
           <button
             type="button"
             aria-label={`Remove ${file.name}`}

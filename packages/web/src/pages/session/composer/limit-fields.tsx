@@ -1,5 +1,5 @@
 import type { RunLimits } from "@outrider/sdk";
-import { Field, TextInput } from "../../../ui/field.tsx";
+import { Field, TextInput } from "../../../ui/form/field.tsx";
 
 export type LimitTexts = Record<keyof RunLimits, string>;
 
@@ -11,7 +11,7 @@ const fields: { member: keyof RunLimits; label: string; step: string }[] = [
   { member: "timeout_minutes", label: "Minutes", step: "1" },
 ];
 
-/** What was filled in; the rest of the run's limits stays as it is. */
+/** Returns the limits that the user entered. All other limits remain unchanged. */
 export function limitsOf(texts: LimitTexts): RunLimits | undefined {
   const set = Object.entries(texts).filter(([, text]) => text.trim() !== "");
   return set.length === 0
@@ -25,11 +25,11 @@ interface LimitFieldsProps {
   onChange: (texts: LimitTexts) => void;
 }
 
-/** New limits that go with the message: the way on for a run that has used up its own. */
+/** Edits the limits to send with the message. Higher limits let a run continue after it has reached its limits. */
 export function LimitFields({ texts, current, onChange }: LimitFieldsProps) {
   return (
     <fieldset className="grid grid-cols-3 gap-2 border-b border-line px-3 py-2">
-      <legend className="sr-only">New limits of the run</legend>
+      <legend className="sr-only">New limits</legend>
       {fields.map(({ member, label, step }) => (
         <Field key={member} label={label}>
           {(parts) => (
@@ -39,7 +39,7 @@ export function LimitFields({ texts, current, onChange }: LimitFieldsProps) {
               min="0"
               step={step}
               inputMode="decimal"
-              placeholder={current?.[member] === undefined ? "as set" : String(current[member])}
+              placeholder={current?.[member] === undefined ? "unchanged" : String(current[member])}
               value={texts[member]}
               onChange={({ target }) => onChange({ ...texts, [member]: target.value })}
             />

@@ -5,7 +5,7 @@ import { QueuedMessage } from "./queued-message.tsx";
 
 const noFollowups: RunFollowup[] = [];
 
-/** What was sent and not seen by the agent yet. It can still be changed or taken back. */
+/** Shows the messages that have not been delivered yet. They can still be edited or withdrawn. */
 export function Queue({ runId, isOver }: { runId: string; isOver: boolean }) {
   const { data = noFollowups } = useQuery({
     ...queries.followups(runId),
@@ -15,9 +15,9 @@ export function Queue({ runId, isOver }: { runId: string; isOver: boolean }) {
   const queued = data.filter(({ delivery }) => delivery === "queued");
   if (queued.length === 0) return null;
   return (
-    <section aria-label="Messages that the agent has not seen yet">
+    <section aria-label="Undelivered messages">
       <p className="px-1 pb-1 text-xs text-muted">
-        Not seen by the agent yet. You can still change or withdraw {queued.length === 1 ? "it" : "them"}.
+        Not delivered yet. You can still edit or withdraw {queued.length === 1 ? "it" : "them"}.
       </p>
       <ul className="flex max-h-48 flex-col gap-1 overflow-y-auto">
         {queued.map((followup) => (

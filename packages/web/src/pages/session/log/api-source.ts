@@ -1,22 +1,22 @@
 import type { RunEvent } from "@outrider/sdk";
 import { outrider } from "../../../api.ts";
-import type { LogSource } from "./source.ts";
+import type { LogSource } from "./log-source.ts";
 
 export function apiSource(runId: string): LogSource {
   return {
     async page(after, limit, signal) {
       const events: RunEvent[] = [];
       for (let more = true; more; ) {
-        const place = { after: events.at(-1)?.seq ?? after, limit: limit - events.length };
-        const page = await outrider.events.list(runId, place, signal ? { signal } : {});
+        const range = { after: events.at(-1)?.seq ?? after, limit: limit - events.length };
+        const page = await outrider.events.list(runId, range, signal ? { signal } : {});
         events.push(...page.items);
-        // Where events are large, a page has fewer of them than were asked for.
+        // Pages are also limited by size, so a page with large events can be shorter than the limit.
         more = page.hasNextPage() && events.length < limit;
       }
       return events;
     },
-    // The log takes cuts up again itself, because only it can tell the reader so.
+    // The SDK must not retry, because the log reconnects itself and shows the connection state.
     stream: (after, signal) => outrider.runs.stream(runId, { after, signal, deltas: true, maxRetries: 0 }),
-    artifactAddress: (artifactId) => `/api/v1/agent/artifacts/${encodeURIComponent(artifactId)}/content`,
+    artifactUrl: (artifactId) => `/api/v1/agent/artifacts/${encodeURIComponent(artifactId)}/content`,
   };
 }

@@ -1,31 +1,31 @@
 import type { RunEvent } from "@outrider/sdk";
-import { groupOf, isFailure, isQuietTool, type Kind, kindOfEvent, kinds } from "./kinds.ts";
-import { bytes, shorts, words } from "./numbers.ts";
-import { linesOf } from "./size.ts";
+import { groupOf, isFailure, isRedundantTool, type Kind, kindOfEvent, kinds } from "./block-kinds.ts";
+import { linesOf } from "./event-text.ts";
+import { uint8List, uint16List, uint32List } from "./number-list.ts";
 
 const FAILED = 1;
 const OPEN = 2;
-const QUIET = 4;
-const LOST = 8;
-const SAID_BEFORE = 16;
+const REDUNDANT = 4;
+const INTERRUPTED = 8;
+const REPEATS_LAST_MESSAGE = 16;
 
 /**
- * What the transcript knows of every block of a log, however long: numbers alone. What the events say is dropped as
- * soon as they have passed, and fetched again for the few blocks that are on the screen.
+ * A compact index of a log's blocks. It uses typed arrays and does not store event content, so that very long logs fit
+ * in memory. The content of the few blocks on screen is fetched again when it is needed.
  */
 export class Blocks {
   count = 0;
   turns = 1;
-  readonly #first = words();
-  readonly #last = words();
-  readonly #kind = bytes();
-  readonly #flags = bytes();
-  readonly #turn = shorts();
-  readonly #lines = shorts();
-  /** For each event the number of its block plus one, or nothing. */
-  readonly #blockOf = words();
+  readonly #first = uint32List();
+  readonly #last = uint32List();
+  readonly #kind = uint8List();
+  readonly #flags = uint8List();
+  readonly #turn = uint16List();
+  readonly #lines = uint16List();
+  /** For each event, its block's number plus one, or 0 if the event has no block. */
+  readonly #blockOf = uint32List();
   readonly #open = new Map<string, number>();
-  #lastWords = "";
+  #lastMessage = "";
   #lastSeq = 0;
 
   add(event: RunEvent) {
@@ -34,8 +34,8 @@ export class Blocks {
     const kind = kindOfEvent(event);
     if (!kind) return;
     const group = groupOf(event);
-    const begun = group && group.is !== "first" ? this.#open.get(group.key) : undefined;
-    const block = begun ?? this.#begin(event, kind);
+    const existing = group && group.is !== "first" ? this.#open.get(group.key) : undefined;
+    const block = existing ?? this.#begin(event, kind);
     this.#last.set(block, event.seq);
     this.#blockOf.set(event.seq, block + 1);
     this.#lines.set(block, Math.min(65_535, this.#lines.get(block) + linesOf(event)));
@@ -46,10 +46,10 @@ export class Blocks {
       this.#open.set(group.key, block);
       this.#mark(block, OPEN, true);
     }
-    if (event.type === "tool.called" && isQuietTool(event.data.tool)) this.#mark(block, QUIET, true);
+    if (event.type === "tool.called" && isRedundantTool(event.data.tool)) this.#mark(block, REDUNDANT, true);
     if (isFailure(event)) {
       this.#mark(block, FAILED, true);
-      this.#mark(block, QUIET, false);
+      this.#mark(block, REDUNDANT, false);
     }
     this.#notice(event, block);
   }
@@ -64,14 +64,14 @@ export class Blocks {
   }
 
   #notice(event: RunEvent, block: number) {
-    if (event.type === "message.agent") this.#lastWords = event.data.text;
-    if (event.type === "run.succeeded" && event.data.text === this.#lastWords)
-      this.#mark(block, SAID_BEFORE, true);
-    // Whatever had begun will not be told to its end: who worked on it is gone.
+    if (event.type === "message.agent") this.#lastMessage = event.data.text;
+    if (event.type === "run.succeeded" && event.data.text === this.#lastMessage)
+      this.#mark(block, REPEATS_LAST_MESSAGE, true);
+    // Open commands and tool calls will never finish, because their worker has stopped or the turn is over.
     if (!/^run\.(recovering|succeeded|failed|cancelled|blocked)$/.test(event.type)) return;
     for (const open of this.#open.values()) {
       this.#mark(open, OPEN, false);
-      this.#mark(open, LOST, true);
+      this.#mark(open, INTERRUPTED, true);
     }
     this.#open.clear();
   }
@@ -89,7 +89,7 @@ export class Blocks {
     return this.#last.get(block);
   }
 
-  /** Another number after every change of the block. */
+  /** Returns a number that changes whenever the block changes. */
   stamp(block: number): number {
     return this.last(block) * 32 + this.#flags.get(block);
   }
@@ -110,26 +110,26 @@ export class Blocks {
     return (this.#flags.get(block) & FAILED) !== 0;
   }
 
-  /** It goes on: more of it will be told. */
+  /** Returns whether more events will be added to this block. */
   isOpen(block: number): boolean {
     return (this.#flags.get(block) & OPEN) !== 0;
   }
 
-  /** Its end was never told. */
-  isLost(block: number): boolean {
-    return (this.#flags.get(block) & LOST) !== 0;
+  /** Returns whether the block ended without its final event. */
+  isInterrupted(block: number): boolean {
+    return (this.#flags.get(block) & INTERRUPTED) !== 0;
   }
 
-  isQuiet(block: number): boolean {
-    return (this.#flags.get(block) & QUIET) !== 0;
+  isRedundant(block: number): boolean {
+    return (this.#flags.get(block) & REDUNDANT) !== 0;
   }
 
-  /** The last words of a run are mostly its last message, which stands right above. */
-  isSaidBefore(block: number): boolean {
-    return (this.#flags.get(block) & SAID_BEFORE) !== 0;
+  /** Returns whether the block is a final text that repeats the message right above it. */
+  repeatsLastMessage(block: number): boolean {
+    return (this.#flags.get(block) & REPEATS_LAST_MESSAGE) !== 0;
   }
 
-  /** The numbers of the block's own events. */
+  /** Returns the sequence numbers of the block's events. */
   seqs(block: number): number[] {
     const found: number[] = [];
     for (let seq = this.first(block); seq <= this.last(block); seq++) {
@@ -138,7 +138,7 @@ export class Blocks {
     return found;
   }
 
-  /** The block of an event; of one that is not shown, the block before it. */
+  /** Returns an event's block, or the block before it if the event is not shown. */
   at(seq: number): number | undefined {
     for (let near = Math.min(seq, this.#lastSeq); near > 0; near--) {
       const block = this.#blockOf.get(near);

@@ -1,10 +1,10 @@
 import type { RunEvent } from "@outrider/sdk";
 import { useState } from "react";
-import { CopyButton } from "../../../ui/copy.tsx";
-import { visible } from "../../../ui/visible.ts";
+import { CopyButton } from "../../../ui/text/copy.tsx";
+import { sanitize } from "../../../ui/text/sanitize.ts";
 
-/** Enough for a line; who wants more opens it. */
-const SHORT = 300;
+/** The number of characters shown in a collapsed line. */
+const PREVIEW_CHARACTERS = 300;
 
 export function RawLine({ event }: { event: RunEvent }) {
   const [isOpen, setIsOpen] = useState(false);
@@ -21,14 +21,14 @@ export function RawLine({ event }: { event: RunEvent }) {
           <span className="w-12 shrink-0 text-right text-muted tabular-nums">{event.seq}</span>
           <span className="w-36 shrink-0 truncate text-accent-ink">{event.type}</span>
           <span className="min-w-0 truncate text-muted max-sm:hidden">
-            {visible(JSON.stringify(event.data).slice(0, SHORT))}
+            {sanitize(JSON.stringify(event.data).slice(0, PREVIEW_CHARACTERS))}
           </span>
         </button>
         <CopyButton text={line} what={`event ${event.seq}`} />
       </div>
       {isOpen && (
         <pre className="overflow-x-auto whitespace-pre-wrap break-all border-t border-line px-3 py-2 leading-5">
-          {visible(JSON.stringify(event, null, 2))}
+          {sanitize(JSON.stringify(event, null, 2))}
         </pre>
       )}
     </li>

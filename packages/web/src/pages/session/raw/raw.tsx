@@ -1,16 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
-import { announce } from "../../../shell/announcements.ts";
-import { wordsOf } from "../../../trouble.ts";
+import { describeError } from "../../../request-error.ts";
+import { showToast } from "../../../shell/toasts.ts";
 import { Button } from "../../../ui/button.tsx";
-import { CopyButton } from "../../../ui/copy.tsx";
 import { download } from "../../../ui/download.ts";
+import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
 import { Section } from "../../../ui/page.tsx";
-import { Problem } from "../../../ui/problem.tsx";
-import { SkeletonRows } from "../../../ui/skeleton.tsx";
-import { TextRegion } from "../../../ui/text-region.tsx";
-import type { LogView } from "../log/view.ts";
+import { CopyButton } from "../../../ui/text/copy.tsx";
+import { TextRegion } from "../../../ui/text/text-region.tsx";
+import type { LogView } from "../log/log-view.ts";
 import { RawLine } from "./raw-line.tsx";
 
 const PAGE = 100;
@@ -18,11 +18,11 @@ const PAGE = 100;
 interface RawProps {
   run: { run_id: string };
   log: LogView;
-  /** All events, one a line. */
+  /** Fetches all events as NDJSON. */
   fetchLines: () => Promise<Response>;
 }
 
-/** The run and its events as the API tells them. */
+/** Shows the run and its events as the API returns them. */
 export function Raw({ run, log, fetchLines }: RawProps) {
   const json = JSON.stringify(run, null, 2);
   const [isSaving, setIsSaving] = useState(false);
@@ -31,25 +31,25 @@ export function Raw({ run, log, fetchLines }: RawProps) {
     try {
       download(await (await fetchLines()).blob(), `${run.run_id}.ndjson`);
     } catch (error) {
-      announce(wordsOf(error).detail, "bad");
+      showToast(describeError(error).detail, "bad");
     }
     setIsSaving(false);
   };
   return (
     <>
       <Section title="Run" actions={<CopyButton text={json} what="run as JSON" labelled />}>
-        <TextRegion label="The run as JSON" text={json} className="max-h-96 rounded-md" />
+        <TextRegion label="Run as JSON" text={json} className="max-h-96 rounded-md" />
       </Section>
       <Section
         title="Events"
-        lead={`${log.lastSeq} so far, one JSON object each.`}
+        lead={`${log.lastSeq} events`}
         actions={
           <Button
             busy={isSaving}
             icon={<Download className="size-4" aria-hidden />}
             onClick={() => void save()}
           >
-            Download ndjson
+            Download NDJSON
           </Button>
         }
       >
@@ -61,7 +61,7 @@ export function Raw({ run, log, fetchLines }: RawProps) {
 
 function Lines({ log, runId }: { log: LogView; runId: string }) {
   const [after, setAfter] = useState(0);
-  // The last page grows; all others stay as they are.
+  // Only the last page can still grow, so only its query key changes with the log.
   const end = Math.min(log.lastSeq, after + PAGE);
   const { data, error, refetch, isPlaceholderData } = useQuery({
     queryKey: ["raw", runId, after, end],
@@ -69,7 +69,7 @@ function Lines({ log, runId }: { log: LogView; runId: string }) {
     placeholderData: (before) => before,
     gcTime: 30_000,
   });
-  if (error) return <Problem error={error} onRetry={() => void refetch()} />;
+  if (error) return <ErrorAlert error={error} onRetry={() => void refetch()} />;
   if (!data) return <SkeletonRows label="Loading events" />;
   const last = Math.max(0, Math.floor((log.lastSeq - 1) / PAGE) * PAGE);
   return (
@@ -79,7 +79,7 @@ function Lines({ log, runId }: { log: LogView; runId: string }) {
           <RawLine key={event.seq} event={event} />
         ))}
       </ol>
-      <nav aria-label="Pages of events" className="flex flex-wrap items-center justify-end gap-2 pt-3">
+      <nav aria-label="Event pages" className="flex flex-wrap items-center justify-end gap-2 pt-3">
         <span className="mr-auto text-xs text-muted tabular-nums">
           {data[0]?.seq ?? 0}–{data.at(-1)?.seq ?? 0} of {log.lastSeq}
         </span>

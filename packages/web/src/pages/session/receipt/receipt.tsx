@@ -1,31 +1,31 @@
 import type { RunItem, RunReceipt } from "@outrider/sdk";
 import { CircleCheck, ReceiptText, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
-import { Empty } from "../../../ui/empty.tsx";
+import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
 import { Section } from "../../../ui/page.tsx";
-import { resourceWords } from "./resources.ts";
+import { resourceLabel } from "./resources.ts";
 
-const networkWords = {
-  open: "open: it could reach every public address.",
-  allowlist: "an allowlist: it could reach only",
-  none: "none: it could reach nothing outside.",
+const networkLabels = {
+  open: "Open: all public addresses were reachable.",
+  allowlist: "Allowlist: only these domains were reachable:",
+  none: "None: nothing outside the sandbox was reachable.",
 };
 
-/** What really ran, in words. */
+/** Shows the resources that the run actually used. */
 export function Receipt({ run }: { run: RunItem }) {
   const { receipt } = run;
   if (!receipt) {
     return (
-      <Empty icon={<ReceiptText className="size-5" aria-hidden />} title="No receipt yet">
-        When a worker has made the run ready, this says what really ran: worker, model, commits, skill, MCP
-        servers, network, and which limits held.
-      </Empty>
+      <EmptyState icon={<ReceiptText className="size-5" aria-hidden />} title="No receipt yet">
+        Once a worker has prepared the run, this page shows what it uses: worker, model, commits, skill, MCP
+        servers, network and enforced limits.
+      </EmptyState>
     );
   }
   const { environment, repositories = [], skill, mcp_servers = [], network } = receipt;
   return (
     <div className="mx-auto max-w-4xl">
-      <Section title="What ran" lead="As the worker of the latest turn saw it.">
+      <Section title="What ran" lead="As reported by the worker of the latest turn.">
         <Facts>
           <Fact name="Worker">{receipt.worker}</Fact>
           <Fact name="Harness">version {receipt.harness_version}</Fact>
@@ -39,31 +39,31 @@ export function Receipt({ run }: { run: RunItem }) {
                     , build <Code>{environment.build_id}</Code>
                   </>
                 ) : (
-                  ", which needed no build"
+                  " (no build needed)"
                 )}
               </>
             ) : (
-              "none: it began in an empty workspace"
+              "None (empty workspace)"
             )}
           </Fact>
           <Fact name="Network">
-            {networkWords[network.mode]}
+            {networkLabels[network.mode]}
             {network.allow && network.allow.length > 0 && <Code> {network.allow.join(", ")}</Code>}
           </Fact>
           <Fact name="Skill">
             {skill ? (
               <>
                 {skill.name}, from <Code>{skill.repository}</Code> at <Code>{skill.commit}</Code>,{" "}
-                <Code>{skill.path}</Code> (asked for as <Code>{skill.skill_spec}</Code>)
+                <Code>{skill.path}</Code> (requested as <Code>{skill.skill_spec}</Code>)
               </>
             ) : (
-              "none"
+              "None"
             )}
           </Fact>
         </Facts>
       </Section>
       <Section title="Repositories">
-        {repositories.length === 0 && <p className="text-muted">None were checked out.</p>}
+        {repositories.length === 0 && <p className="text-muted">No repositories were checked out.</p>}
         <Facts>
           {repositories.map(({ url, ref, commit, path }) => (
             <Fact key={path} name={path}>
@@ -73,11 +73,11 @@ export function Receipt({ run }: { run: RunItem }) {
         </Facts>
       </Section>
       <Section title="MCP servers">
-        {mcp_servers.length === 0 && <p className="text-muted">None were connected.</p>}
+        {mcp_servers.length === 0 && <p className="text-muted">No MCP servers were connected.</p>}
         <Facts>
           {mcp_servers.map(({ name, transport, server, tools }) => (
             <Fact key={name} name={name}>
-              {server ?? "without a name of its own"}, over {transport}; {tools.length}{" "}
+              {server ?? "Unnamed server"}, over {transport}; {tools.length}{" "}
               {tools.length === 1 ? "tool" : "tools"}
               {tools.length > 0 && <Code>: {tools.join(", ")}</Code>}
             </Fact>
@@ -91,13 +91,13 @@ export function Receipt({ run }: { run: RunItem }) {
 
 function Limits({ resources }: { resources: RunReceipt["resources"] | undefined }) {
   return (
-    <Section title="Limits of the sandbox" lead="Each one, and whether it held.">
-      {!resources && <p className="text-muted">No sandbox was opened.</p>}
+    <Section title="Sandbox limits" lead="Each limit and whether it was enforced.">
+      {!resources && <p className="text-muted">No sandbox was created.</p>}
       <Facts>
         {Object.entries(resources ?? {}).map(([name, { limit, enforced, by, reason }]) => (
-          <Fact key={name} name={resourceWords(name).name}>
+          <Fact key={name} name={resourceLabel(name).name}>
             <span className="flex flex-wrap items-center gap-x-2">
-              {limit !== undefined && resourceWords(name).amount(limit)}
+              {limit !== undefined && resourceLabel(name).amount(limit)}
               {enforced ? (
                 <span className="inline-flex items-center gap-1 text-good">
                   <CircleCheck className="size-3.5" aria-hidden />

@@ -1,24 +1,24 @@
-import { bytes, count } from "../../../ui/amount.ts";
+import { formatBytes, formatCount } from "../../../ui/format/numbers.ts";
 
-interface ResourceWords {
+interface ResourceLabel {
   name: string;
   amount: (limit: number) => string;
 }
 
 const MIB = 1024 * 1024;
-const plain = (limit: number) => count(limit);
+const plain = (limit: number) => formatCount(limit);
 
-const resources: Record<string, ResourceWords> = {
-  memory: { name: "Memory", amount: (limit) => bytes(limit * MIB) },
-  cpus: { name: "Processors", amount: plain },
+const resources: Record<string, ResourceLabel> = {
+  memory: { name: "Memory", amount: (limit) => formatBytes(limit * MIB) },
+  cpus: { name: "CPUs", amount: plain },
   pids: { name: "Processes", amount: plain },
-  disk: { name: "Disk", amount: (limit) => bytes(limit * MIB) },
+  disk: { name: "Disk", amount: (limit) => formatBytes(limit * MIB) },
   network: { name: "Network", amount: plain },
   seccomp: { name: "System calls", amount: plain },
-  freeze: { name: "Stopping all at once", amount: plain },
+  freeze: { name: "Freezing all processes", amount: plain },
 };
 
-/** A limit in words; one that this page does not know yet keeps its own name. */
-export function resourceWords(name: string): ResourceWords {
+/** Returns a limit's label. Unknown limits are labeled with their own name. */
+export function resourceLabel(name: string): ResourceLabel {
   return resources[name] ?? { name, amount: plain };
 }

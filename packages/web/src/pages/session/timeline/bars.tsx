@@ -1,15 +1,15 @@
 import clsx from "clsx";
 import type { ReactNode } from "react";
-import { durationWords } from "../../../ui/time.tsx";
+import { formatDuration } from "../../../ui/format/time.tsx";
 
 export interface Bar {
   key: string;
   label: ReactNode;
-  /** The same in plain words, with everything the bar shows. */
-  words: string;
+  /** Describes the bar in words, including the outcome. */
+  description: string;
   from: number;
   to: number;
-  colour: string;
+  color: string;
 }
 
 export interface Span {
@@ -17,7 +17,7 @@ export interface Span {
   to: number;
 }
 
-/** Rows with a bar each on one axis of time. Narrow ones stay visible. */
+/** Shows rows with one bar each on a shared time axis. */
 export function Bars({ bars, span, label }: { bars: readonly Bar[]; span: Span; label: string }) {
   const whole = Math.max(1, span.to - span.from);
   const percent = (ms: number) => `${(100 * ms) / whole}%`;
@@ -26,18 +26,18 @@ export function Bars({ bars, span, label }: { bars: readonly Bar[]; span: Span; 
       {bars.map((bar) => (
         <li
           key={bar.key}
-          title={bar.words}
+          title={bar.description}
           className="grid grid-cols-[7rem_minmax(0,1fr)_4.5rem] items-center gap-3 rounded-md px-2 hover:bg-raised sm:grid-cols-[16rem_minmax(0,1fr)_5.5rem]"
         >
           <span className="min-w-0 truncate text-xs leading-6">{bar.label}</span>
           <span className="relative block h-4 rounded bg-raised" aria-hidden>
             <span
-              className={clsx("absolute inset-y-0 min-w-0.5 rounded", bar.colour)}
+              className={clsx("absolute inset-y-0 min-w-0.5 rounded", bar.color)}
               style={{ left: percent(bar.from - span.from), width: percent(bar.to - bar.from) }}
             />
           </span>
           <span className="whitespace-nowrap text-right text-xs text-muted tabular-nums">
-            {durationWords(bar.to - bar.from)}
+            {formatDuration(bar.to - bar.from)}
           </span>
         </li>
       ))}
@@ -45,7 +45,7 @@ export function Bars({ bars, span, label }: { bars: readonly Bar[]; span: Span; 
   );
 }
 
-/** Where the axis stands: begin, quarters and end, as time since the beginning. */
+/** Shows the time axis labels, relative to the start. */
 export function Axis({ span }: { span: Span }) {
   const whole = span.to - span.from;
   return (
@@ -56,8 +56,8 @@ export function Axis({ span }: { span: Span }) {
       <span />
       <span className="flex justify-between tabular-nums">
         <span>0</span>
-        <span className="max-sm:hidden">{durationWords(whole / 2)}</span>
-        <span>{durationWords(whole)}</span>
+        <span className="max-sm:hidden">{formatDuration(whole / 2)}</span>
+        <span>{formatDuration(whole)}</span>
       </span>
     </div>
   );

@@ -1,7 +1,8 @@
+import { limits } from "@outrider/contract/limits";
 import type { RunEvent } from "@outrider/sdk";
 import { useEffect, useState } from "react";
-import type { LogSource } from "../log/source.ts";
-import type { LogView } from "../log/view.ts";
+import type { LogSource } from "../log/log-source.ts";
+import type { LogView } from "../log/log-view.ts";
 
 export interface TimedCommand {
   id: string;
@@ -13,33 +14,32 @@ export interface TimedCommand {
   seq: number;
 }
 
-const PAGE = 1_000;
-/** More bars than this are not a picture any more. */
-export const MOST_COMMANDS = 500;
+/** The maximum number of bars. */
+export const MAX_COMMANDS = 500;
 
 interface Scan {
   after: number;
-  /** The first so many; `total` counts all. */
+  /** The first commands, up to the maximum. `total` is the number of all commands. */
   commands: TimedCommand[];
   total: number;
 }
 
-/** Kept with the source, so that coming back to the tab goes on where it was left. */
+/** Scans are cached per source so that reopening the tab continues where it stopped. */
 const scans = new WeakMap<LogSource, Scan>();
 
-/** The commands with their times, read out of the log, which keeps no words of its own. */
+/** Reads the commands and their times from the log. */
 export function useCommands({ source, lastSeq }: LogView): Scan | undefined {
   const [scan, setScan] = useState(() => scans.get(source));
   useEffect(() => {
-    const leave = new AbortController();
-    read(source, { until: lastSeq, signal: leave.signal }).then(
+    const abort = new AbortController();
+    read(source, { until: lastSeq, signal: abort.signal }).then(
       (found) => {
-        if (!leave.signal.aborted) setScan(found);
+        if (!abort.signal.aborted) setScan(found);
       },
-      // The next event, or the next look at the tab, tries again.
+      // The next event retries the scan, and so does reopening the tab.
       () => {},
     );
-    return () => leave.abort();
+    return () => abort.abort();
   }, [source, lastSeq]);
   return scan;
 }
@@ -50,15 +50,15 @@ async function read(
 ): Promise<Scan> {
   let scan = scans.get(source) ?? { after: 0, commands: [], total: 0 };
   while (scan.after < until && !signal.aborted) {
-    const events = await source.page(scan.after, PAGE, signal);
+    const events = await source.page(scan.after, limits.eventPageSize.max, signal);
     if (events.length === 0) break;
-    scan = added(scan, events);
+    scan = withEvents(scan, events);
     scans.set(source, scan);
   }
   return scan;
 }
 
-function added({ commands, total }: Scan, events: RunEvent[]): Scan {
+function withEvents({ commands, total }: Scan, events: RunEvent[]): Scan {
   const list = [...commands];
   let sum = total;
   for (const event of events) {
@@ -66,17 +66,17 @@ function added({ commands, total }: Scan, events: RunEvent[]): Scan {
     if (event.type === "command.started") {
       const { command_id: id, command } = event.data;
       sum += 1;
-      if (list.length < MOST_COMMANDS)
+      if (list.length < MAX_COMMANDS)
         list.push({ id, command: command.slice(0, 500), from: at, failed: false, seq: event.seq });
     }
     if (event.type !== "command.finished") continue;
     const { command_id: id, exit_code, timed_out, duration_ms } = event.data;
-    const begun = list.findLastIndex((one) => one.id === id && one.to === undefined);
-    const command = list[begun];
+    const startIndex = list.findLastIndex((entry) => entry.id === id && entry.to === undefined);
+    const command = list[startIndex];
     if (!command) continue;
-    list[begun] = {
+    list[startIndex] = {
       ...command,
-      // Its own clock is exact; events are written a little later.
+      // The reported duration is exact, but events are written slightly later.
       from: Math.max(command.from, at - duration_ms),
       to: at,
       ...(exit_code !== undefined && { exit: exit_code }),

@@ -7,7 +7,7 @@ export interface Phase {
   turn: number;
   attempt: number;
   from: number;
-  /** Absent while it lasts. */
+  /** Absent while the phase is ongoing. */
   to?: number;
 }
 
@@ -18,7 +18,7 @@ export interface Step {
   failed: boolean;
 }
 
-const begins: Partial<Record<RunEvent["type"], PhaseKind>> = {
+const startEvents: Partial<Record<RunEvent["type"], PhaseKind>> = {
   "run.created": "queued",
   "run.reopened": "queued",
   "run.claimed": "preparing",
@@ -27,23 +27,23 @@ const begins: Partial<Record<RunEvent["type"], PhaseKind>> = {
   "run.blocked": "blocked",
 };
 
-const ends: RunEvent["type"][] = ["run.succeeded", "run.failed", "run.cancelled"];
+const endEvents: RunEvent["type"][] = ["run.succeeded", "run.failed", "run.cancelled"];
 
-/** What the run was in, one after the other. */
+/** Returns the run's phases in order. */
 export function phasesOf(milestones: readonly RunEvent[]): Phase[] {
   const phases: Phase[] = [];
   for (const { type, created_at, turn, attempt } of milestones) {
-    const kind = begins[type];
+    const kind = startEvents[type];
     const at = Date.parse(created_at);
     const last = phases.at(-1);
-    if (!kind && !ends.includes(type)) continue;
+    if (!kind && !endEvents.includes(type)) continue;
     if (last && last.to === undefined) last.to = at;
     if (kind) phases.push({ kind, turn, attempt, from: at });
   }
   return phases;
 }
 
-/** The steps that made the environment ready. */
+/** Returns the steps that prepared the environment. */
 export function stepsOf(milestones: readonly RunEvent[]): Step[] {
   const steps: Step[] = [];
   for (const event of milestones) {
@@ -51,10 +51,10 @@ export function stepsOf(milestones: readonly RunEvent[]): Step[] {
     const { name, state } = event.data;
     const at = Date.parse(event.created_at);
     if (state === "started") steps.push({ name, from: at, failed: false });
-    const begun = steps.findLast((step) => step.name === name && step.to === undefined);
-    if (state === "started" || !begun) continue;
-    begun.to = at;
-    begun.failed = state === "failed";
+    const open = steps.findLast((step) => step.name === name && step.to === undefined);
+    if (state === "started" || !open) continue;
+    open.to = at;
+    open.failed = state === "failed";
   }
   return steps;
 }

@@ -1,5 +1,5 @@
+import { formatDuration } from "../../../ui/format/time.tsx";
 import { Table, Td, Th } from "../../../ui/table.tsx";
-import { durationWords } from "../../../ui/time.tsx";
 import type { Bar } from "./bars.tsx";
 
 interface TimelineTableProps {
@@ -7,25 +7,25 @@ interface TimelineTableProps {
   start: number;
 }
 
-/** The same as the bars, in words and numbers. */
+/** Shows the timeline as a table. */
 export function TimelineTable({ groups, start }: TimelineTableProps) {
   const head = (
     <>
-      <Th>What</Th>
-      <Th>Kind</Th>
-      <Th className="text-right">Began after</Th>
-      <Th className="text-right">Took</Th>
+      <Th>Name</Th>
+      <Th>Type</Th>
+      <Th className="text-right">Started after</Th>
+      <Th className="text-right">Duration</Th>
     </>
   );
   return (
     <Table label="Timeline as a table" head={head}>
       {groups.flatMap(({ title, bars }) =>
-        bars.map(({ key, words, from, to }) => (
+        bars.map(({ key, description, from, to }) => (
           <tr key={`${title} ${key}`}>
-            <Td className="min-w-48 break-words">{words}</Td>
+            <Td className="min-w-48 break-words">{description}</Td>
             <Td className="text-muted">{title}</Td>
-            <Td className="whitespace-nowrap text-right tabular-nums">{durationWords(from - start)}</Td>
-            <Td className="whitespace-nowrap text-right tabular-nums">{durationWords(to - from)}</Td>
+            <Td className="whitespace-nowrap text-right tabular-nums">{formatDuration(from - start)}</Td>
+            <Td className="whitespace-nowrap text-right tabular-nums">{formatDuration(to - from)}</Td>
           </tr>
         )),
       )}

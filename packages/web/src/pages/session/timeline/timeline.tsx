@@ -1,37 +1,37 @@
+import { isFinal } from "@outrider/contract/run-state";
 import type { RunItem } from "@outrider/sdk";
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { Button } from "../../../ui/button.tsx";
-import { useNow } from "../../../ui/clock.ts";
+import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
+import { useNow } from "../../../ui/format/clock.ts";
+import { formatDuration } from "../../../ui/format/time.tsx";
 import { Section } from "../../../ui/page.tsx";
-import { SkeletonRows } from "../../../ui/skeleton.tsx";
-import { durationWords } from "../../../ui/time.tsx";
-import { visible } from "../../../ui/visible.ts";
-import { isOver } from "../actions/actions.tsx";
-import type { LogView } from "../log/view.ts";
+import { sanitize } from "../../../ui/text/sanitize.ts";
+import type { LogView } from "../log/log-view.ts";
 import { Axis, type Bar, Bars } from "./bars.tsx";
 import { type TimedCommand, useCommands } from "./commands.ts";
 import { type Phase, type PhaseKind, phasesOf, type Step, stepsOf } from "./phases.ts";
 import { TimelineTable } from "./timeline-table.tsx";
 
-const kinds: Record<PhaseKind, { words: string; colour: string }> = {
-  queued: { words: "Queued", colour: "bg-line-strong" },
-  preparing: { words: "Preparing", colour: "bg-accent" },
-  working: { words: "Working", colour: "bg-live" },
-  recovering: { words: "Recovering", colour: "bg-warn" },
-  blocked: { words: "Waiting for an answer", colour: "bg-warn" },
+const kinds: Record<PhaseKind, { label: string; color: string }> = {
+  queued: { label: "Queued", color: "bg-line-strong" },
+  preparing: { label: "Preparing", color: "bg-accent" },
+  working: { label: "Working", color: "bg-live" },
+  recovering: { label: "Recovering", color: "bg-warn" },
+  blocked: { label: "Waiting for input", color: "bg-warn" },
 };
 
-/** Where the time went: phases, the steps of preparing, and the commands below them. */
+/** Shows how the run spent its time: phases, preparation steps and commands. */
 export function Timeline({ run, log }: { run: RunItem; log: LogView }) {
   const phases = useMemo(() => phasesOf(log.milestones), [log.milestones]);
   const steps = useMemo(() => stepsOf(log.milestones), [log.milestones]);
   const scan = useCommands(log);
   const [isTable, setIsTable] = useState(false);
-  const now = useNow(!isOver(run));
+  const now = useNow(!isFinal(run.state));
   const first = phases[0];
-  if (!first) return <SkeletonRows label="Loading the timeline" />;
-  const end = isOver(run) ? (phases.at(-1)?.to ?? now) : Math.max(now, phases.at(-1)?.from ?? 0);
+  if (!first) return <SkeletonRows label="Loading timeline" />;
+  const end = isFinal(run.state) ? (phases.at(-1)?.to ?? now) : Math.max(now, phases.at(-1)?.from ?? 0);
   const span = { from: first.from, to: end };
   const several = phases.some(({ turn, attempt }) => turn > 1 || attempt > 1);
   const phaseBars = phases.map((phase) => phaseBar(phase, { end, several }));
@@ -45,7 +45,7 @@ export function Timeline({ run, log }: { run: RunItem; log: LogView }) {
   const left = scan ? scan.total - scan.commands.length : 0;
   return (
     <Section
-      title={`${durationWords(end - first.from)} in all`}
+      title={`${formatDuration(end - first.from)} total`}
       actions={
         <Button aria-pressed={isTable} onClick={() => setIsTable(!isTable)}>
           {isTable ? "Show as bars" : "Show as table"}
@@ -65,35 +65,35 @@ export function Timeline({ run, log }: { run: RunItem; log: LogView }) {
           ))}
         </>
       )}
-      {!scan && <SkeletonRows rows={2} label="Reading the commands" />}
-      {left > 0 && <p className="px-2 text-xs text-muted">{left} more commands stand in the transcript.</p>}
+      {!scan && <SkeletonRows rows={2} label="Loading commands" />}
+      {left > 0 && <p className="px-2 text-xs text-muted">{left} more commands are in the transcript.</p>}
     </Section>
   );
 }
 
 function phaseBar(phase: Phase, { end, several }: { end: number; several: boolean }): Bar {
-  const { words, colour } = kinds[phase.kind];
+  const { label, color } = kinds[phase.kind];
   const where = several
     ? ` · turn ${phase.turn}${phase.attempt > 1 ? `, attempt ${phase.attempt}` : ""}`
     : "";
   return {
     key: `${phase.kind} ${phase.from} ${phase.turn}`,
-    label: words + where,
-    words: words + where + (phase.to === undefined ? ", still" : ""),
+    label: label + where,
+    description: label + where + (phase.to === undefined ? ", ongoing" : ""),
     from: phase.from,
     to: phase.to ?? end,
-    colour,
+    color,
   };
 }
 
 function stepBar({ name, from, to, failed }: Step, end: number): Bar {
   return {
     key: `${name} ${from}`,
-    label: visible(name),
-    words: `${visible(name)}${failed ? ", failed" : to === undefined ? ", still" : ""}`,
+    label: sanitize(name),
+    description: `${sanitize(name)}${failed ? ", failed" : to === undefined ? ", ongoing" : ""}`,
     from,
     to: to ?? end,
-    colour: failed ? "bg-bad" : "bg-accent",
+    color: failed ? "bg-bad" : "bg-accent",
   };
 }
 
@@ -109,12 +109,12 @@ function commandBar({ id, command, from, to, exit, failed, seq }: TimedCommand, 
         activeOptions={{ includeHash: true }}
         className="block truncate font-mono leading-6 hover:underline"
       >
-        {visible(command)}
+        {sanitize(command)}
       </Link>
     ),
-    words: `${visible(command)}, ${outcome}`,
+    description: `${sanitize(command)}, ${outcome}`,
     from,
     to: to ?? end,
-    colour: failed ? "bg-bad" : to === undefined ? "bg-live" : "bg-good",
+    color: failed ? "bg-bad" : to === undefined ? "bg-live" : "bg-good",
   };
 }

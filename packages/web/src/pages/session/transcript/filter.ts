@@ -1,9 +1,9 @@
+import type { Kind } from "../log/block-kinds.ts";
 import type { Blocks } from "../log/blocks.ts";
-import type { Kind } from "../log/kinds.ts";
 
 export type FilterName = "all" | "messages" | "commands" | "changes" | "tools" | "failed";
 
-const shown: Partial<Record<FilterName, ReadonlySet<Kind>>> = {
+const kindsByFilter: Partial<Record<FilterName, ReadonlySet<Kind>>> = {
   messages: new Set<Kind>(["prompt", "message", "question"]),
   commands: new Set<Kind>(["command"]),
   changes: new Set<Kind>(["change"]),
@@ -21,27 +21,27 @@ export const filters: { name: FilterName; label: string }[] = [
 
 export interface Filter {
   name: FilterName;
-  /** 0 for all of them. */
+  /** The turn to show, or 0 for all turns. */
   turn: number;
 }
 
-/** The numbers of the blocks that are shown, in order. */
+/** Returns the numbers of the visible blocks, in order. */
 export function select(blocks: Blocks, count: number, { name, turn }: Filter): Uint32Array {
   const found = new Uint32Array(count);
-  const wanted = shown[name];
+  const kinds = kindsByFilter[name];
   let length = 0;
   for (let block = 0; block < count; block++) {
     if (turn > 0 && blocks.turn(block) !== turn) continue;
-    if (name === "failed" ? !blocks.isFailed(block) : wanted && !wanted.has(blocks.kind(block))) continue;
-    if (name !== "tools" && blocks.isQuiet(block)) continue;
+    if (name === "failed" ? !blocks.isFailed(block) : kinds && !kinds.has(blocks.kind(block))) continue;
+    if (name !== "tools" && blocks.isRedundant(block)) continue;
     found[length] = block;
     length += 1;
   }
   return found.subarray(0, length);
 }
 
-/** Where the block stands among those shown, or the one that would come next. */
-export function placeOf(selection: Uint32Array, block: number): number {
+/** Returns a block's position among the visible blocks, or the position of the next visible block. */
+export function positionOf(selection: Uint32Array, block: number): number {
   let low = 0;
   let high = selection.length;
   while (low < high) {

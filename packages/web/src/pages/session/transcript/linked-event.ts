@@ -1,7 +1,7 @@
 import { useRouterState } from "@tanstack/react-router";
 import { useEffect } from "react";
 
-/** Goes to the event that the address names, as `#e-123`; answers whether it names one. */
+/** Scrolls to the event in the URL's fragment, such as `#e-123`. Returns whether the URL contains one. */
 export function useLinkedEvent(isReady: boolean, goTo: (seq: number, isLinked: boolean) => void): boolean {
   const hash = useRouterState({ select: ({ location }) => location.hash });
   const seq = Number(/^e-(\d{1,9})$/.exec(hash)?.[1] ?? 0);

@@ -1,9 +1,9 @@
 import type { PlanUpdatedEvent } from "@outrider/sdk";
 import { ListTodo } from "lucide-react";
-import { visibleLine } from "../../../ui/visible.ts";
-import { PlanSteps, planCount } from "./plan.tsx";
+import { sanitizeLine } from "../../../ui/text/sanitize.ts";
+import { PlanSteps, planCount } from "./blocks/plan.tsx";
 
-/** The plan as it stands now, beside the transcript where there is room. */
+/** Shows the current plan next to the transcript on wide screens. */
 export function PlanAside({ plan }: { plan: PlanUpdatedEvent }) {
   const { steps } = plan.data;
   return (
@@ -21,7 +21,7 @@ export function PlanAside({ plan }: { plan: PlanUpdatedEvent }) {
   );
 }
 
-/** The same as one line above it, where there is none. */
+/** Shows the current plan on one line above the transcript on narrow screens. */
 export function PlanBar({ plan }: { plan: PlanUpdatedEvent }) {
   const { steps } = plan.data;
   const now = steps.find(({ state }) => state === "active") ?? steps.find(({ state }) => state === "pending");
@@ -31,7 +31,7 @@ export function PlanBar({ plan }: { plan: PlanUpdatedEvent }) {
         <ListTodo className="size-4 shrink-0 text-muted" aria-hidden />
         <span className="shrink-0 font-medium">Plan</span>
         <span className="shrink-0 text-muted tabular-nums">{planCount(steps)}</span>
-        {now && <bdi className="truncate text-muted">{visibleLine(now.text.slice(0, 200))}</bdi>}
+        {now && <bdi className="truncate text-muted">{sanitizeLine(now.text.slice(0, 200))}</bdi>}
       </summary>
       <div className="max-h-60 overflow-y-auto px-4 pb-3">
         <PlanSteps steps={steps} />

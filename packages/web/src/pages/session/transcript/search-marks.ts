@@ -1,21 +1,21 @@
 import { type RefObject, useEffect } from "react";
 
 const NAME = "transcript-search";
-const MOST = 500;
+const MAX_MARKS = 500;
 
 /**
- * Marks what was searched for in everything on the screen. The browser paints ranges over the text, so no element has
- * to be made for a mark. Browsers that cannot do it still jump from hit to hit.
+ * Highlights search matches on screen with the CSS Custom Highlight API, which needs no extra elements. In browsers
+ * without it, users can still jump between matches.
  */
 export function useSearchMarks(root: RefObject<HTMLElement | null>, query: string) {
   useEffect(() => {
-    const wanted = query.trim().toLowerCase();
+    const needle = query.trim().toLowerCase();
     const element = root.current;
-    if (wanted === "" || !element || !("highlights" in CSS)) return;
+    if (needle === "" || !element || !("highlights" in CSS)) return;
     let frame = 0;
     const mark = () => {
       frame = 0;
-      CSS.highlights.set(NAME, new Highlight(...rangesOf(element, wanted)));
+      CSS.highlights.set(NAME, new Highlight(...rangesOf(element, needle)));
     };
     const soon = () => {
       frame ||= requestAnimationFrame(mark);
@@ -31,21 +31,21 @@ export function useSearchMarks(root: RefObject<HTMLElement | null>, query: strin
   }, [root, query]);
 }
 
-function rangesOf(root: HTMLElement, wanted: string): Range[] {
+function rangesOf(root: HTMLElement, needle: string): Range[] {
   const ranges: Range[] = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node && ranges.length < MOST; node = walker.nextNode()) {
+  for (let node = walker.nextNode(); node && ranges.length < MAX_MARKS; node = walker.nextNode()) {
     const text = (node.nodeValue ?? "").toLowerCase();
     for (
-      let at = text.indexOf(wanted);
-      at >= 0 && ranges.length < MOST;
-      at = text.indexOf(wanted, at + wanted.length)
+      let at = text.indexOf(needle);
+      at >= 0 && ranges.length < MAX_MARKS;
+      at = text.indexOf(needle, at + needle.length)
     ) {
       const range = new Range();
-      // Where small letters are longer than capitals, the end may lie behind the text.
+      // Lower-casing can lengthen the text, so a match may end beyond the node's text.
       const length = node.nodeValue?.length ?? 0;
       range.setStart(node, Math.min(at, length));
-      range.setEnd(node, Math.min(at + wanted.length, length));
+      range.setEnd(node, Math.min(at + needle.length, length));
       ranges.push(range);
     }
   }

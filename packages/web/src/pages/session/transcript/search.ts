@@ -1,57 +1,63 @@
+import { limits } from "@outrider/contract/limits";
 import { useEffect, useState } from "react";
-import { textOf } from "../log/size.ts";
-import type { LogView } from "../log/view.ts";
+import { textOf } from "../log/event-text.ts";
+import type { LogView } from "../log/log-view.ts";
 
-const READ = 1_000;
-const MOST_HITS = 5_000;
-/** While somebody types, most of what is typed is not yet what they look for. */
-const PATIENCE_MS = 250;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours stand between letters that belong together
-const COLOURS = /\x1b\[[\d;:]*m/g;
+const MAX_MATCHES = 5_000;
+/** The search starts after a pause in typing of this length. */
+const DELAY_MS = 250;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: color sequences can split a word
+const COLOR_SEQUENCES = /\x1b\[[\d;:]*m/g;
 
 export interface Search {
-  /** Where it was found, in order: the numbers of events. */
-  hits: readonly number[];
-  /** Up to here everything was looked through. */
+  /** The sequence numbers of matching events, in order. */
+  matches: readonly number[];
+  /** The last event that was searched. */
   searched: number;
   isDone: boolean;
   hasMore: boolean;
   hasFailed: boolean;
 }
 
-const nothing: Search = { hits: [], searched: 0, isDone: true, hasMore: false, hasFailed: false };
+const noResults: Search = { matches: [], searched: 0, isDone: true, hasMore: false, hasFailed: false };
 
-/** Looks through the whole log, page by page, and keeps only where it found something. */
+/** Searches the whole log page by page and stores only the positions of matches. */
 export function useSearch(log: LogView, query: string): Search {
-  const [search, setSearch] = useState(nothing);
+  const [search, setSearch] = useState(noResults);
   const { source, lastSeq } = log;
-  // What comes while a search stands is looked through when it is asked for anew.
+  // Events that arrive during a search are covered by the next search.
   const isLoaded = log.status !== "loading";
   useEffect(() => {
-    const wanted = query.trim().toLowerCase();
-    setSearch(nothing);
-    if (wanted === "" || !isLoaded) return;
+    const needle = query.trim().toLowerCase();
+    setSearch(noResults);
+    if (needle === "" || !isLoaded) return;
     const stopped = new AbortController();
     const { signal } = stopped;
-    const look = async () => {
-      let hits: number[] = [];
+    const run = async () => {
+      let matches: number[] = [];
       let after = 0;
       let isDone = false;
       while (!isDone && !signal.aborted) {
-        const events = await source.page(after, READ, signal);
+        const events = await source.page(after, limits.eventPageSize.max, signal);
         if (signal.aborted) return;
-        const found = events.filter((event) => matches(textOf(event), wanted)).map(({ seq }) => seq);
-        hits = [...hits, ...found].slice(0, MOST_HITS);
+        const found = events.filter((event) => includesQuery(textOf(event), needle)).map(({ seq }) => seq);
+        matches = [...matches, ...found].slice(0, MAX_MATCHES);
         after = events.at(-1)?.seq ?? after;
-        isDone = events.length < READ || hits.length === MOST_HITS;
-        setSearch({ hits, searched: after, isDone, hasMore: hits.length === MOST_HITS, hasFailed: false });
+        isDone = events.length < limits.eventPageSize.max || matches.length === MAX_MATCHES;
+        setSearch({
+          matches,
+          searched: after,
+          isDone,
+          hasMore: matches.length === MAX_MATCHES,
+          hasFailed: false,
+        });
       }
     };
     const timer = setTimeout(() => {
-      look().catch(() => {
+      run().catch(() => {
         if (!signal.aborted) setSearch((before) => ({ ...before, isDone: true, hasFailed: true }));
       });
-    }, PATIENCE_MS);
+    }, DELAY_MS);
     return () => {
       clearTimeout(timer);
       stopped.abort();
@@ -60,7 +66,7 @@ export function useSearch(log: LogView, query: string): Search {
   return { ...search, searched: Math.min(search.searched, lastSeq) };
 }
 
-function matches(text: string, wanted: string): boolean {
-  const plain = text.includes("\x1b") ? text.replace(COLOURS, "") : text;
-  return plain.toLowerCase().includes(wanted);
+function includesQuery(text: string, needle: string): boolean {
+  const plain = text.includes("\x1b") ? text.replace(COLOR_SEQUENCES, "") : text;
+  return plain.toLowerCase().includes(needle);
 }

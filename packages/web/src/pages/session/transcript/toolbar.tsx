@@ -1,10 +1,10 @@
 import clsx from "clsx";
-import { ChevronDown, ChevronUp, Search as SearchSign, X } from "lucide-react";
+import { ChevronDown, ChevronUp, Search as SearchIcon, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { useShortcut } from "../../../shell/shortcuts.ts";
-import { count } from "../../../ui/amount.ts";
 import { IconButton } from "../../../ui/button.tsx";
-import { Select, TextInput } from "../../../ui/field.tsx";
+import { Select, TextInput } from "../../../ui/form/field.tsx";
+import { formatCount } from "../../../ui/format/numbers.ts";
 import { type Filter, filters } from "./filter.ts";
 import type { Search } from "./search.ts";
 
@@ -17,13 +17,13 @@ interface ToolbarProps {
   query: string;
   onQuery: (query: string) => void;
   search: Search;
-  /** Which hit the reader is at, from 0; -1 before the first. */
-  hit: number;
-  onHit: (step: -1 | 1) => void;
+  /** The index of the current match, or -1 before the first match is selected. */
+  match: number;
+  onMatch: (step: -1 | 1) => void;
   lastSeq: number;
 }
 
-/** Always in sight: what is shown, and what is looked for. */
+/** Shows the transcript's filters and search. */
 export function Toolbar(props: ToolbarProps) {
   const { filter, onFilter, turns, failures, onFailure } = props;
   useShortcut({ keys: "[", what: "Previous error", run: () => onFailure(-1) });
@@ -45,7 +45,7 @@ export function Toolbar(props: ToolbarProps) {
           >
             {label}
             {name === "failed" && failures > 0 && (
-              <span className="ml-1 text-bad tabular-nums">{count(failures)}</span>
+              <span className="ml-1 text-bad tabular-nums">{formatCount(failures)}</span>
             )}
           </button>
         ))}
@@ -86,11 +86,11 @@ export function Toolbar(props: ToolbarProps) {
   );
 }
 
-function SearchBox({ query, onQuery, search, hit, onHit, lastSeq }: ToolbarProps) {
+function SearchBox({ query, onQuery, search, match, onMatch, lastSeq }: ToolbarProps) {
   const input = useRef<HTMLInputElement>(null);
-  useShortcut({ keys: "/", what: "Search in the transcript", run: () => input.current?.focus() });
+  useShortcut({ keys: "/", what: "Search transcript", run: () => input.current?.focus() });
   const isAsked = query.trim() !== "";
-  // On a phone the box has a row of its own, which is only there while somebody searches.
+  // On phones, the search box has its own row, which is shown only while the user is searching.
   const [isWanted, setWanted] = useState(false);
   useEffect(() => {
     if (isWanted) input.current?.focus();
@@ -98,57 +98,57 @@ function SearchBox({ query, onQuery, search, hit, onHit, lastSeq }: ToolbarProps
   if (!isWanted && !isAsked && isNarrow())
     return (
       <IconButton
-        label="Search in the transcript"
+        label="Search transcript"
         className="ml-auto"
-        icon={<SearchSign className="size-4" aria-hidden />}
+        icon={<SearchIcon className="size-4" aria-hidden />}
         onClick={() => setWanted(true)}
       />
     );
   return (
-    // biome-ignore lint/a11y/useSemanticElements: the element of that name is unknown to half of the screen readers.
+    // biome-ignore lint/a11y/useSemanticElements: many screen readers do not support the search element.
     <div role="search" className="flex min-w-48 flex-1 items-center justify-end gap-1 max-sm:basis-full">
       <span role="status" className="text-xs whitespace-nowrap text-muted tabular-nums">
-        {isAsked && wordsOf(search, hit, lastSeq)}
+        {isAsked && searchStatus(search, match, lastSeq)}
       </span>
       {isAsked && (
         <>
           <IconButton
             small
-            label="Previous hit"
-            disabled={search.hits.length === 0}
+            label="Previous match"
+            disabled={search.matches.length === 0}
             icon={<ChevronUp className="size-4" aria-hidden />}
-            onClick={() => onHit(-1)}
+            onClick={() => onMatch(-1)}
           />
           <IconButton
             small
-            label="Next hit"
-            disabled={search.hits.length === 0}
+            label="Next match"
+            disabled={search.matches.length === 0}
             icon={<ChevronDown className="size-4" aria-hidden />}
-            onClick={() => onHit(1)}
+            onClick={() => onMatch(1)}
           />
           <IconButton
             small
-            label="End the search"
+            label="Clear search"
             icon={<X className="size-4" aria-hidden />}
             onClick={() => onQuery("")}
           />
         </>
       )}
       <div className="relative w-full sm:max-w-56">
-        <SearchSign
+        <SearchIcon
           className="pointer-events-none absolute top-1/2 left-2 size-3.5 -translate-y-1/2 text-muted"
           aria-hidden
         />
         <TextInput
           ref={input}
           type="search"
-          aria-label="Search in the transcript"
+          aria-label="Search transcript"
           placeholder="Search"
           value={query}
           onChange={(event) => onQuery(event.target.value)}
           onBlur={() => setWanted(false)}
           onKeyDown={(event) => {
-            if (event.key === "Enter") onHit(event.shiftKey ? -1 : 1);
+            if (event.key === "Enter") onMatch(event.shiftKey ? -1 : 1);
             if (event.key === "Escape") {
               onQuery("");
               event.currentTarget.blur();
@@ -165,17 +165,17 @@ function isNarrow(): boolean {
   return matchMedia("(max-width: 40rem)").matches;
 }
 
-function wordsOf(
-  { hits, isDone, hasMore, hasFailed, searched }: Search,
-  hit: number,
+function searchStatus(
+  { matches, isDone, hasMore, hasFailed, searched }: Search,
+  match: number,
   lastSeq: number,
 ): string {
-  if (hasFailed) return "The search broke off";
-  if (hits.length === 0) {
+  if (hasFailed) return "Search failed";
+  if (matches.length === 0) {
     if (!isDone || searched === 0)
       return `Searching ${Math.round((100 * searched) / Math.max(1, lastSeq))} %`;
-    return "Not found";
+    return "No matches";
   }
-  const all = `${hits.length.toLocaleString()}${hasMore || !isDone ? "+" : ""}`;
-  return hit < 0 ? all : `${hit + 1} of ${all}`;
+  const all = `${matches.length.toLocaleString()}${hasMore || !isDone ? "+" : ""}`;
+  return match < 0 ? all : `${match + 1} of ${all}`;
 }

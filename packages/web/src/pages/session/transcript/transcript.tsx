@@ -1,43 +1,43 @@
 import type { RunItem } from "@outrider/sdk";
 import { useCallback, useMemo, useRef, useState } from "react";
-import { setting } from "../../../shell/setting.ts";
-import { Problem } from "../../../ui/problem.tsx";
-import { SkeletonRows } from "../../../ui/skeleton.tsx";
-import type { LogView } from "../log/view.ts";
-import { type Filter, placeOf, select } from "./filter.ts";
+import { storedSetting } from "../../../shell/stored-setting.ts";
+import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
+import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
+import type { LogView } from "../log/log-view.ts";
+import { BlockList, type BlockListHandle } from "./block-list.tsx";
+import { type Filter, positionOf, select } from "./filter.ts";
 import { useLinkedEvent } from "./linked-event.ts";
-import { List, type ListHandle } from "./list.tsx";
 import { PlanAside, PlanBar } from "./plan-panel.tsx";
-import { type Reading, ReadingContext, type Target } from "./reading.ts";
 import { useSearch } from "./search.ts";
 import { useSearchMarks } from "./search-marks.ts";
 import { Toolbar } from "./toolbar.tsx";
+import { type Target, TranscriptContext, type TranscriptState } from "./transcript-context.ts";
 
 export interface TranscriptProps {
   log: LogView;
-  /** Of a shared run less is known; this is enough. */
+  /** Only these fields are required, because a shared run exposes fewer of them. */
   run: Pick<RunItem, "run_id" | "state">;
-  /** Sends what was written under the agent's question. A rejection keeps it in the box. */
+  /** Sends the answer to the agent's question. If the call fails, the form keeps the text. */
   onAnswer?: (text: string) => Promise<void>;
   readOnly?: boolean;
 }
 
-const wrapping = setting("wrap-lines");
+const wrapping = storedSetting("wrap-lines");
 const all: Filter = { name: "all", turn: 0 };
 
-/** The log as a person reads it. It fills its parent, which must have a height, and scrolls within itself. */
+/** Shows the run's transcript. It fills its parent, which must have a height, and has its own scrollbar. */
 export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptProps) {
   const { blocks, errors } = log;
   const [filter, setFilter] = useState(all);
   const [query, setQuery] = useState("");
-  const [hit, setHit] = useState(-1);
+  const [match, setMatch] = useState(-1);
   const [target, setTarget] = useState<Target>();
   const [opened, setOpened] = useState<ReadonlyMap<number, boolean>>(new Map());
   const [wraps, setWraps] = useState(wrapping.read() !== "off");
-  const list = useRef<ListHandle>(null);
+  const list = useRef<BlockListHandle>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const draft = useRef("");
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the blocks are the same object, but a new view means they have changed.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the blocks are a mutable object, so a new log view means that they changed.
   const selection = useMemo(() => select(blocks, log.count, filter), [log, filter]);
   const search = useSearch(log, query);
   useSearchMarks(scroller, query);
@@ -49,12 +49,12 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
       const first = blocks.first(block);
       setTarget({ seq, first, isLinked });
       setOpened((before) => (before.get(first) === false ? new Map(before).set(first, true) : before));
-      // What a filter hides is shown again: who follows a link wants to see where it leads.
+      // The filter is reset if it hides the target.
       setFilter((filter) => {
         const shown = select(blocks, blocks.count, filter);
-        return shown[placeOf(shown, block)] === block ? filter : all;
+        return shown[positionOf(shown, block)] === block ? filter : all;
       });
-      // Once the list knows of the other filter.
+      // The list must receive the new filter before it can scroll.
       requestAnimationFrame(() => list.current?.show(block));
     },
     [blocks],
@@ -62,16 +62,16 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
   const linked = useLinkedEvent(log.status !== "loading", goTo);
 
   const changeFilter = (next: Filter) => {
-    list.current?.hold();
+    list.current?.keepPosition();
     setFilter(next);
     setTarget(undefined);
   };
-  const goToHit = (step: -1 | 1) => {
-    const { length } = search.hits;
+  const goToMatch = (step: -1 | 1) => {
+    const { length } = search.matches;
     if (length === 0) return;
-    const next = hit < 0 && step < 0 ? length - 1 : (hit + step + length) % length;
-    setHit(next);
-    goTo(search.hits[next] as number, false);
+    const next = match < 0 && step < 0 ? length - 1 : (match + step + length) % length;
+    setMatch(next);
+    goTo(search.matches[next] as number, false);
   };
   const goToFailure = (step: -1 | 1) => {
     const block = target ? blocks.at(target.seq) : list.current?.top();
@@ -81,7 +81,7 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
   };
 
   const questions = log.milestones.findLast(({ type }) => type === "run.blocked")?.seq;
-  const reading = useMemo<Reading>(
+  const state = useMemo<TranscriptState>(
     () => ({
       run,
       source: log.source,
@@ -104,11 +104,11 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
   if (log.status === "failed" && log.count === 0)
     return (
       <div className="p-4">
-        <Problem error={log.error} onRetry={log.wake} />
+        <ErrorAlert error={log.error} onRetry={log.wake} />
       </div>
     );
   return (
-    <ReadingContext value={reading}>
+    <TranscriptContext value={state}>
       <div className="flex h-full min-h-0 flex-col">
         <Toolbar
           filter={filter}
@@ -119,11 +119,11 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
           query={query}
           onQuery={(next) => {
             setQuery(next);
-            setHit(-1);
+            setMatch(-1);
           }}
           search={search}
-          hit={hit}
-          onHit={goToHit}
+          match={match}
+          onMatch={goToMatch}
           lastSeq={log.lastSeq}
         />
         {log.plan && <PlanBar plan={log.plan} />}
@@ -134,12 +134,12 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
               <SkeletonRows
                 rows={8}
                 label={
-                  log.lastSeq > 0 ? `Reading event ${log.lastSeq.toLocaleString()}` : "Loading the transcript"
+                  log.lastSeq > 0 ? `Loading event ${log.lastSeq.toLocaleString()}` : "Loading transcript"
                 }
               />
             </div>
           ) : (
-            <List
+            <BlockList
               log={log}
               filter={filter}
               selection={selection}
@@ -152,18 +152,16 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
           {log.plan && <PlanAside plan={log.plan} />}
         </div>
       </div>
-    </ReadingContext>
+    </TranscriptContext>
   );
 }
 
 function Connection({ log: { status, error, wake } }: { log: LogView }) {
-  if (status === "failed") return <Problem error={error} onRetry={wake} />;
+  if (status === "failed") return <ErrorAlert error={error} onRetry={wake} />;
   return (
     <div role="status">
       {status === "reconnecting" && (
-        <p className="bg-warn-soft px-4 py-1.5 text-xs text-warn">
-          The connection was lost. What comes meanwhile will be shown when it is back.
-        </p>
+        <p className="bg-warn-soft px-4 py-1.5 text-xs text-warn">Connection lost. Reconnecting…</p>
       )}
     </div>
   );

@@ -1,5 +1,5 @@
 import { useId } from "react";
-import { durationWords } from "../../../ui/time.tsx";
+import { formatDuration } from "../../../ui/format/time.tsx";
 
 export interface ChartPoint {
   at: number;
@@ -15,17 +15,17 @@ interface ChartProps {
 const WIDTH = 800;
 const HEIGHT = 200;
 
-/** How something grew. A picture only: the table beside it has the numbers. */
+/** Shows a line chart. The same numbers are also available in a table. */
 export function Chart({ points, title, show }: ChartProps) {
   const id = useId();
   const from = points[0]?.at ?? 0;
   const to = points.at(-1)?.at ?? 0;
-  const most = Math.max(...points.map(({ value }) => value), 0);
+  const max = Math.max(...points.map(({ value }) => value), 0);
   const x = (at: number) => (to === from ? WIDTH : (WIDTH * (at - from)) / (to - from));
-  const y = (value: number) => HEIGHT - (HEIGHT * value) / most;
+  const y = (value: number) => HEIGHT - (HEIGHT * value) / max;
   const line = points.map(({ at, value }) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" L");
   const last = points.at(-1)?.value ?? 0;
-  if (most === 0) return <p className="text-muted">It stayed at {show(0)}.</p>;
+  if (max === 0) return <p className="text-muted">Stayed at {show(0)}</p>;
   return (
     <figure>
       <div className="flex gap-2">
@@ -33,8 +33,8 @@ export function Chart({ points, title, show }: ChartProps) {
           className="flex w-14 flex-col justify-between text-right text-xs text-muted tabular-nums"
           aria-hidden
         >
-          <span>{show(most)}</span>
-          <span>{show(most / 2)}</span>
+          <span>{show(max)}</span>
+          <span>{show(max / 2)}</span>
           <span>0</span>
         </div>
         <svg
@@ -44,7 +44,7 @@ export function Chart({ points, title, show }: ChartProps) {
           aria-labelledby={id}
           className="h-48 w-full min-w-0 flex-1 overflow-visible border-b border-l border-line"
         >
-          <title id={id}>{`${title}: grew to ${show(last)} within ${durationWords(to - from)}`}</title>
+          <title id={id}>{`${title}: grew to ${show(last)} in ${formatDuration(to - from)}`}</title>
           {[0, HEIGHT / 2].map((height) => (
             <line
               key={height}
@@ -68,7 +68,7 @@ export function Chart({ points, title, show }: ChartProps) {
       </div>
       <figcaption className="flex justify-between pt-1 pl-16 text-xs text-muted tabular-nums" aria-hidden>
         <span>0</span>
-        <span>{durationWords(to - from)}</span>
+        <span>{formatDuration(to - from)}</span>
       </figcaption>
     </figure>
   );

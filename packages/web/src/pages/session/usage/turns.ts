@@ -1,5 +1,5 @@
 import type { RunEvent, RunUsage } from "@outrider/sdk";
-import type { UsagePoint } from "../log/facts.ts";
+import type { UsagePoint } from "../log/log-summary.ts";
 
 export interface TurnUsage {
   turn: number;
@@ -15,7 +15,10 @@ const none: RunUsage = {
   run_seconds: 0,
 };
 
-/** What each turn has used. The log counts over the whole run, so a turn is what came on top of the one before. */
+/**
+ * Returns the usage of each turn. The log contains totals for the whole run, so a turn's usage is the difference from
+ * the previous total.
+ */
 export function turnsOf(
   points: readonly UsagePoint[],
   { milestones, total }: { milestones: readonly RunEvent[]; total: RunUsage },

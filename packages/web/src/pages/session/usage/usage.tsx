@@ -1,14 +1,14 @@
 import type { RunUsage } from "@outrider/sdk";
 import { ChartLine } from "lucide-react";
 import { useMemo, useState } from "react";
-import { count, dollars } from "../../../ui/amount.ts";
 import { Button } from "../../../ui/button.tsx";
-import { Empty } from "../../../ui/empty.tsx";
-import { Select } from "../../../ui/field.tsx";
+import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
+import { Select } from "../../../ui/form/field.tsx";
+import { formatCount, formatDollars } from "../../../ui/format/numbers.ts";
+import { exactTime, formatDuration } from "../../../ui/format/time.tsx";
 import { Section } from "../../../ui/page.tsx";
 import { Table, Td, Th } from "../../../ui/table.tsx";
-import { durationWords, exactTime } from "../../../ui/time.tsx";
-import type { LogView } from "../log/view.ts";
+import type { LogView } from "../log/log-view.ts";
 import { Chart } from "./chart.tsx";
 import { turnsOf } from "./turns.ts";
 
@@ -19,15 +19,15 @@ interface Measure {
 }
 
 const measures: Measure[] = [
-  { name: "Cost", of: (usage) => usage.cost_usd, show: dollars },
-  { name: "Input tokens", of: (usage) => usage.input_tokens, show: count },
-  { name: "Cached input", of: (usage) => usage.cached_input_tokens, show: count },
-  { name: "Output tokens", of: (usage) => usage.output_tokens, show: count },
-  { name: "Steps", of: (usage) => usage.steps, show: count },
-  { name: "Working time", of: (usage) => usage.run_seconds * 1_000, show: durationWords },
+  { name: "Cost", of: (usage) => usage.cost_usd, show: formatDollars },
+  { name: "Input tokens", of: (usage) => usage.input_tokens, show: formatCount },
+  { name: "Cached input", of: (usage) => usage.cached_input_tokens, show: formatCount },
+  { name: "Output tokens", of: (usage) => usage.output_tokens, show: formatCount },
+  { name: "Steps", of: (usage) => usage.steps, show: formatCount },
+  { name: "Working time", of: (usage) => usage.run_seconds * 1_000, show: formatDuration },
 ];
 
-/** What the run has used, turn by turn and over time. */
+/** Shows the run's usage per turn and over time. */
 export function Usage({ usage, log }: { usage: RunUsage; log: LogView }) {
   const turns = useMemo(
     () => turnsOf(log.usage, { milestones: log.milestones, total: usage }),
@@ -35,9 +35,9 @@ export function Usage({ usage, log }: { usage: RunUsage; log: LogView }) {
   );
   if (usage.steps === 0 && log.usage.length === 0) {
     return (
-      <Empty icon={<ChartLine className="size-5" aria-hidden />} title="Nothing used yet">
-        Tokens, cost and steps stand here as soon as the agent has made its first step.
-      </Empty>
+      <EmptyState icon={<ChartLine className="size-5" aria-hidden />} title="No usage yet">
+        Tokens, cost and steps appear here after the agent's first step.
+      </EmptyState>
     );
   }
   const head = (
@@ -62,9 +62,9 @@ export function Usage({ usage, log }: { usage: RunUsage; log: LogView }) {
   );
   return (
     <div className="flex flex-col gap-6">
-      <Table label="Usage of each turn" head={head}>
+      <Table label="Usage per turn" head={head}>
         {turns.map(({ turn, usage: used }) => row(`Turn ${turn}`, used))}
-        {turns.length > 1 && row("In all", usage)}
+        {turns.length > 1 && row("Total", usage)}
       </Table>
       {log.usage.length > 0 && <Growth log={log} />}
     </div>
@@ -82,7 +82,7 @@ function Growth({ log }: { log: LogView }) {
       actions={
         <>
           <Select
-            aria-label="What the chart shows"
+            aria-label="Metric"
             value={name}
             onChange={({ target }) => setName(target.value)}
             className="w-auto!"
@@ -102,7 +102,7 @@ function Growth({ log }: { log: LogView }) {
           label={`${name} over time`}
           head={
             <>
-              <Th>At</Th>
+              <Th>Time</Th>
               <Th className="text-right">{name}</Th>
             </>
           }

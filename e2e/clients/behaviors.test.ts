@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestInstallation } from "../../packages/worker/test/installation.ts";
+import type { Behavior, Outcome } from "./behavior.ts";
+import { behaviors } from "./behaviors.ts";
+import { startFaultProxy } from "./fault-proxy.ts";
+import { runPython } from "./python.ts";
+import { type DriverInput, runTypescript } from "./typescript.ts";
+
+/** Test drivers by language. */
+const drivers: Record<string, (input: DriverInput) => Promise<Outcome[]>> = {
+  TypeScript: runTypescript,
+  Python: (input) => runPython(input, "sync"),
+  "asynchronous Python": (input) => runPython(input, "async"),
+};
+
+const stops: (() => Promise<void>)[] = [];
+const outcomesOf = new Map<string, Promise<Outcome[]>>();
+
+/** The drivers run in parallel, each with its own installation, because they mostly wait. */
+beforeAll(async () => {
+  await Promise.all(Object.entries(drivers).map(([name, run]) => start(name, run)));
+});
+afterAll(async () => {
+  await Promise.all(stops.map((stop) => stop()));
+});
+
+async function start(name: string, run: (input: DriverInput) => Promise<Outcome[]>) {
+  const installation = await startTestInstallation();
+  await installation.worker();
+  const proxy = await startFaultProxy(installation.origin);
+  stops.push(async () => {
+    await proxy.close();
+    await installation.stop();
+  });
+  const outcomes = run({
+    server: installation.origin,
+    proxy: proxy.origin,
+    key: installation.key,
+    behaviors,
+  });
+  // The test that awaits the driver reports its failure.
+  outcomes.catch(() => {});
+  outcomesOf.set(name, outcomes);
+}
+
+describe.each(Object.keys(drivers))("the %s SDK", (driver) => {
+  const outcomes = new Map<string, Outcome>();
+
+  test("runs every behavior", { timeout: 180_000 }, async () => {
+    for (const outcome of (await outcomesOf.get(driver)) ?? []) outcomes.set(outcome.name, outcome);
+    expect([...outcomes.keys()]).toEqual(behaviors.map(({ name }) => name));
+  });
+
+  test.each(behaviors.map((each) => [each.name, each] as const))("%s", (name, behavior) => {
+    const outcome = outcomes.get(name);
+    expect(outcome).toBeDefined();
+    if (outcome) expectOutcome(outcome, behavior);
+  });
+});
+
+function expectOutcome({ name: _, elapsed_ms, ...outcome }: Outcome, behavior: Behavior): void {
+  const { at_least_ms = 0 } = behavior;
+  const requests = behavior.expect.requests < 0 ? outcome.requests : behavior.expect.requests;
+  expect(outcome).toEqual({ ...behavior.expect, requests });
+  expect(elapsed_ms).toBeGreaterThanOrEqual(at_least_ms);
+}
+
+test("behavior names are unique", () => {
+  expect(new Set(behaviors.map(({ name }) => name)).size).toBe(behaviors.length);
+});

@@ -1,0 +1,102 @@
+import { FINISH } from "../tools/finish.ts";
+
+/**
+ * Notes from Outrider to the agent. Model APIs have no role for a third party, so a note is sent as a user message that
+ * starts with `[Outrider: kind]`. This module both writes and parses notes, because the scripted model reacts to them.
+ */
+export type NoteKind =
+  | "interrupted"
+  | "wrap up"
+  | "failed"
+  | "cancelled"
+  | "recovered"
+  | "compacted"
+  | "answer missing";
+
+export interface Note {
+  kind: NoteKind;
+  /** The number of finished tool calls whose file changes were lost. */
+  lostCalls: number;
+  /** The number of tool calls that compaction removed from the conversation. */
+  removedCalls: number;
+}
+
+export type LimitCode = "step_limit_exceeded" | "budget_exceeded" | "timeout";
+
+const limitNames: Record<LimitCode, string> = {
+  step_limit_exceeded: "step limit",
+  budget_exceeded: "budget limit",
+  timeout: "time limit",
+};
+
+export function isLimitCode(code: string | undefined): code is LimitCode {
+  return code !== undefined && Object.hasOwn(limitNames, code);
+}
+
+function note(kind: NoteKind, text: string): string {
+  return `[Outrider: ${kind}] ${text}`;
+}
+
+export const interruptedNote = note(
+  "interrupted",
+  "A user message interrupted you here. The response that you were writing was discarded.",
+);
+
+export const cancelledNote = note(
+  "cancelled",
+  "The user cancelled your work here. Everything that was running was stopped. Do not resume it unless asked to.",
+);
+
+export function wrapUpNote(code: LimitCode, { mustFinish }: { mustFinish: boolean }): string {
+  const instruction = mustFinish
+    ? `The only tool you can still call is ${FINISH}. Call it now with the best answer that you have.`
+    : "You can call no more tools. Summarize briefly what you did and what is left to do.";
+  return note("wrap up", `This turn has reached its ${limitNames[code]}. ${instruction}`);
+}
+
+export const missingAnswerNote = note(
+  "answer missing",
+  `This run requires a structured answer; a text message does not end your work. Call the tool ${FINISH} with your answer.`,
+);
+
+export function compactedNote({
+  summary,
+  plan,
+  removedCalls,
+}: {
+  summary: string;
+  plan: string;
+  removedCalls: number;
+}): string {
+  const parts = [
+    `The conversation became too long for your context. Everything before this, including ${removedCalls} tool calls of \
+yours, was replaced by the user's messages above and by these notes, which you wrote for yourself:`,
+    summary,
+    plan === "" ? "" : `Your current plan:\n${plan}`,
+    "The most recent part of the conversation follows unchanged. Continue from there.",
+  ];
+  return note("compacted", parts.filter((part) => part !== "").join("\n\n"));
+}
+
+export function failedNote(message: string): string {
+  return note("failed", `Your work ended here with an error: ${message}`);
+}
+
+export function recoveredNote(reason: string, lostCalls: number): string {
+  const files =
+    lostCalls === 0
+      ? ""
+      : ` The files were restored from an earlier snapshot: the file changes of your last ${lostCalls} finished tool calls are lost.`;
+  return note("recovered", `Your work was interrupted here and now continues: ${reason}${files}`);
+}
+
+export function parseNote(text: string): Note | undefined {
+  const kind = /^\[Outrider: ([a-z ]+)\]/.exec(text)?.[1];
+  if (kind === undefined) return undefined;
+  const count = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? 0);
+  return {
+    kind: kind as NoteKind,
+    lostCalls: count(/your last (\d+) finished tool calls/),
+    removedCalls: count(/before this, including (\d+) tool calls of yours/),
+  };
+}

@@ -1,0 +1,69 @@
+import type { Network } from "@outrider/contract/environment";
+import type { CheckedOutRepository } from "@outrider/contract/run";
+import type { z } from "zod";
+
+/** Facts about the agent's environment. */
+export interface EnvironmentFacts {
+  /** The folder in which commands start. */
+  workspace: string;
+  home: string;
+  /** The name of the operating system; Linux if unknown. */
+  system?: string | undefined;
+  /** Well-known programs that are installed. */
+  programs?: readonly string[] | undefined;
+  repositories: readonly CheckedOutRepository[];
+  network: z.infer<typeof Network>;
+  /** The names of the environment variables, without their values. */
+  variables: readonly string[];
+  secrets: readonly string[];
+  limits: { max_steps: number; max_cost_usd?: number | undefined; timeout_minutes: number };
+  /** The current date, for example 2026-01-31. */
+  date: string;
+}
+
+export function environmentText(facts: EnvironmentFacts): string {
+  const { workspace, home, system = "Linux", programs = [], repositories, limits } = facts;
+  const lines = [
+    `System: ${system}. Your home folder is ${home}.`,
+    `Commands start in ${workspace}, and paths are relative to it. ${repositoriesText(repositories)}`,
+    ...repositories.map((repository) => `  - ${repositoryText(workspace, repository)}`),
+    `Network: ${networkText(facts)}`,
+    ...(programs.length > 0 ? [`Installed programs include: ${programs.join(", ")}.`] : []),
+    ...namesText("Environment variables set for you", facts.variables),
+    ...namesText("Secrets, set as environment variables; never show their values", facts.secrets),
+    `Limits of this turn: ${limitsText(limits)}. Wrap up before you reach one.`,
+    `Today is ${facts.date}.`,
+  ];
+  return ["# Your environment", ...lines.map((line) => (line.startsWith(" ") ? line : `- ${line}`))].join(
+    "\n",
+  );
+}
+
+function repositoriesText(repositories: readonly CheckedOutRepository[]): string {
+  if (repositories.length === 0) return "It contains no repository.";
+  return repositories.length === 1 ? "It contains a git repository:" : "It contains git repositories:";
+}
+
+function repositoryText(workspace: string, { url, path, commit, ref }: CheckedOutRepository): string {
+  const position = ref?.startsWith("refs/heads/")
+    ? `on branch ${ref.slice("refs/heads/".length)}`
+    : `not on a branch${ref ? ` (${ref.replace(/^refs\/tags\//, "tag ")})` : ""}`;
+  return `${workspace}/${path}: ${url}, ${position}, at commit ${commit.slice(0, 12)}`.replace("/.:", ":");
+}
+
+function networkText({ network }: EnvironmentFacts): string {
+  if (network.mode === "none") return "none. You cannot reach anything outside the sandbox.";
+  if (network.mode === "open")
+    return "open, through the proxy in the environment variables; private addresses are blocked.";
+  return `only these hosts, through the proxy in the environment variables: ${(network.allow ?? []).join(", ") || "none"}.`;
+}
+
+function namesText(label: string, names: readonly string[]): string[] {
+  return names.length > 0 ? [`${label}: ${[...names].sort().join(", ")}.`] : [];
+}
+
+function limitsText({ max_steps, max_cost_usd, timeout_minutes }: EnvironmentFacts["limits"]): string {
+  const cost = max_cost_usd === undefined ? [] : [`${max_cost_usd} US dollars`];
+  const time = `${timeout_minutes} ${timeout_minutes === 1 ? "minute" : "minutes"}`;
+  return [`${max_steps} model calls`, ...cost, time].join(", ");
+}

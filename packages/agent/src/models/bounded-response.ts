@@ -1,0 +1,89 @@
+/**
+ * Limits the size and structure of a provider's streamed response before the AI SDK reads it.
+ *
+ * The SDK collects an event until it is complete, parses it and validates it, all without limits. An endless line would
+ * exhaust the memory, and an event with a million items would block every run on the worker. The limits are far above
+ * what providers send: the largest events repeat the request's tools or the complete answer.
+ */
+import { Failure } from "../failure.ts";
+import { JsonMeter } from "../json-meter.ts";
+
+const MAX_RESPONSE_BYTES = 256 * 2 ** 20;
+const MAX_EVENT_BYTES = 16 * 2 ** 20;
+/** The SDK's validator takes about a second to reject an event with this many invalid items. */
+const eventLimits = { depth: 100, values: 30_000 };
+const [LINE_FEED, CARRIAGE_RETURN] = [10, 13];
+
+/** Returns the response with a body that fails when it exceeds a limit. */
+export function boundResponse(response: Response): Response {
+  const { body, status, statusText, headers } = response;
+  if (!body) return response;
+  const meter = new ResponseMeter();
+  const bounded = body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        meter.push(chunk);
+        if (meter.excess === undefined) controller.enqueue(chunk);
+        else controller.error(responseLimitError(meter.excess));
+      },
+    }),
+  );
+  return new Response(bounded, { status, statusText, headers });
+}
+
+/** Ends the turn, because another attempt would receive the same response. */
+export function responseLimitError(excess: string): Failure {
+  return new Failure("model_error", `The model provider sent a response that ${excess}.`);
+}
+
+/**
+ * Measures a text/event-stream: each event, and all of them together. As in the standard, a line ends with LF, CR, or
+ * CR LF.
+ */
+class ResponseMeter {
+  readonly #json = new JsonMeter(eventLimits);
+  #totalBytes = 0;
+  #eventBytes = 0;
+  #isLineEmpty = true;
+  #isAfterCarriageReturn = false;
+  excess: string | undefined;
+
+  push(chunk: Uint8Array) {
+    this.#totalBytes += chunk.length;
+    if (this.#totalBytes > MAX_RESPONSE_BYTES) this.excess ??= `is larger than ${MAX_RESPONSE_BYTES} bytes`;
+    let from = 0;
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at];
+      const isEndOfCrLf = byte === LINE_FEED && this.#isAfterCarriageReturn;
+      this.#isAfterCarriageReturn = byte === CARRIAGE_RETURN;
+      if (byte !== LINE_FEED && byte !== CARRIAGE_RETURN) continue;
+      if (!isEndOfCrLf) {
+        this.#addText(chunk.subarray(from, at));
+        this.#endLine();
+      }
+      from = at + 1;
+      if (this.excess !== undefined) return;
+    }
+    this.#addText(chunk.subarray(from));
+  }
+
+  #addText(text: Uint8Array) {
+    this.#isLineEmpty &&= text.length === 0;
+    this.#eventBytes += text.length;
+    this.#json.push(text);
+    if (this.#json.excess) this.excess ??= `has an event that ${this.#json.excess}`;
+    if (this.#eventBytes > MAX_EVENT_BYTES)
+      this.excess ??= `has an event of more than ${MAX_EVENT_BYTES} bytes`;
+  }
+
+  /** An empty line ends an event. */
+  #endLine() {
+    if (this.#isLineEmpty) {
+      this.#json.reset();
+      this.#eventBytes = 0;
+    } else {
+      this.#json.endLine();
+    }
+    this.#isLineEmpty = true;
+  }
+}

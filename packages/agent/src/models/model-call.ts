@@ -1,0 +1,156 @@
+/**
+ * Makes one model call, with retries.
+ *
+ * `callModel` sends a request, reads the streamed response through a ResponseReader and returns exactly one result: a
+ * complete response, "aborted", "overflow" (the conversation is too long for the model) or "failed". It runs no tools
+ * and makes no further calls; the turn does that.
+ *
+ * An attempt that fails with a transient error (see provider-errors.ts) is retried with backoff, until the retry policy
+ * is exhausted. Before each retry, `onRetry` runs to completion, so that the caller can discard the streamed text.
+ *
+ * Invariants:
+ * - `callModel` throws only the errors that `onRetry` throws.
+ * - Aborting the signal takes effect at once, even if the provider does not react to it.
+ * - An attempt cannot hang: a timer aborts it if the stream delivers nothing for too long.
+ * - `delta` is never called after an attempt is over.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LanguageModelUsage } from "ai";
+import { Failure } from "../failure.ts";
+import { classifyError, MalformedResponseError, type ProviderError } from "./provider-errors.ts";
+import { type ModelRequest, type ModelResponse, ResponseReader } from "./response-reader.ts";
+import { defaultRetryPolicy, type RetryPolicy, retryDelay } from "./retry-policy.ts";
+
+export type { ToolCall } from "./parse-call.ts";
+export type { ModelResponse } from "./response-reader.ts";
+
+/** A failed attempt that will be retried. */
+export interface Retry {
+  /** The number of attempts so far. */
+  attempt: number;
+  reason: string;
+  delay_ms: number;
+  /** The attempt's usage, if known. */
+  usage: LanguageModelUsage | undefined;
+}
+
+export interface ModelCall extends ModelRequest {
+  /** Called before each retry and awaited. All text that the failed attempt passed to `delta` must be discarded. */
+  onRetry?(retry: Retry): void | Promise<void>;
+  retryPolicy?: RetryPolicy;
+}
+
+export type ModelResult =
+  | ModelResponse
+  | { type: "aborted" }
+  /** The conversation is too long for the model. */
+  | { type: "overflow"; reason: string }
+  | { type: "failed"; error: Failure; usage: LanguageModelUsage | undefined };
+
+export async function callModel(call: ModelCall): Promise<ModelResult> {
+  const { signal, retryPolicy = defaultRetryPolicy } = call;
+  const startedAt = performance.now();
+  for (let attempt = 1; ; attempt += 1) {
+    const { result, usage } = await attemptCall(call, retryPolicy);
+    if (signal.aborted) return { type: "aborted" };
+    if (result.type === "response" || result.type === "overflow") return result;
+    if (result.type === "fatal") return { type: "failed", error: result.failure, usage };
+    const delay_ms = retryDelay(attempt, retryPolicy, result.retryAfterMs);
+    const isTooLate = performance.now() - startedAt + delay_ms > retryPolicy.totalMs;
+    if (attempt >= retryPolicy.maxAttempts || isTooLate) {
+      return { type: "failed", error: retriesExhausted(result, attempt), usage };
+    }
+    await call.onRetry?.({ attempt, reason: result.reason, delay_ms, usage });
+    await sleep(delay_ms, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return { type: "aborted" };
+  }
+}
+
+/** The time that a failed attempt has to report its usage. */
+const USAGE_WAIT_MS = 500;
+
+interface AttemptResult {
+  result: ModelResponse | ProviderError;
+  usage: LanguageModelUsage | undefined;
+}
+
+async function attemptCall(call: ModelCall, { firstMs, idleMs }: RetryPolicy): Promise<AttemptResult> {
+  const timeout = new AbortController();
+  const signal = AbortSignal.any([call.signal, timeout.signal]);
+  const delta = (text: string) => {
+    if (!signal.aborted) call.delta(text);
+  };
+  const reader = new ResponseReader({ ...call, signal, delta });
+  const timer = new IdleTimer((ms) =>
+    timeout.abort(new MalformedResponseError(`no data received for ${ms / 1000} s`)),
+  );
+  timer.start(firstMs);
+  try {
+    const aborted = rejectOnAbort(signal);
+    let isFailing = false;
+    const response = reader.read(() => {
+      // The time is not extended by further parts, because a stream of errors may never end.
+      if (!isFailing)
+        timer.start(reader.error !== undefined ? USAGE_WAIT_MS : reader.isReasoning ? firstMs : idleMs);
+      isFailing = reader.error !== undefined;
+    });
+    return { result: await Promise.race([response, aborted]), usage: reader.usage };
+  } catch (error) {
+    const cause = reader.error ?? (timeout.signal.aborted ? timeout.signal.reason : error);
+    return { result: classifyError(cause, call.model.modelId), usage: knownUsage(reader.usage) };
+  } finally {
+    timer.stop();
+    // Closes the connection if the provider is still sending.
+    timeout.abort();
+  }
+}
+
+/** Returns undefined if the provider reported no token counts, for example after an aborted request. */
+function knownUsage(usage: LanguageModelUsage | undefined): LanguageModelUsage | undefined {
+  return usage?.inputTokens === undefined && usage?.outputTokens === undefined ? undefined : usage;
+}
+
+/** Reuses one timer for all parts of a stream, because creating one per part would cost more than handling the part. */
+class IdleTimer {
+  readonly #onIdle: (ms: number) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #ms = 0;
+
+  constructor(onIdle: (ms: number) => void) {
+    this.#onIdle = onIdle;
+  }
+
+  start(ms: number) {
+    if (ms === this.#ms) {
+      this.#timer?.refresh();
+      return;
+    }
+    this.stop();
+    this.#ms = ms;
+    this.#timer = setTimeout(() => this.#onIdle(ms), ms);
+  }
+
+  stop() {
+    clearTimeout(this.#timer);
+  }
+}
+
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  const rejected = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  // Without this handler, the rejection would be unhandled if the response arrives first.
+  rejected.catch(() => {});
+  return rejected;
+}
+
+function retriesExhausted(
+  { reason, isRateLimit }: ProviderError & { type: "transient" },
+  attempts: number,
+): Failure {
+  const code = isRateLimit ? "model_rate_limited" : "model_error";
+  const count = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+  return new Failure(code, `The model call failed after ${count}: ${reason}`);
+}

@@ -1,0 +1,24 @@
+import type { AssignedModel } from "@outrider/contract/worker";
+import { anthropicModel } from "./anthropic.ts";
+import { googleModel } from "./google.ts";
+import { openaiModel } from "./openai.ts";
+import { compatibleModel } from "./openai-compatible.ts";
+import type { ProviderModel } from "./provider.ts";
+import type { OpenOptions } from "./provider-settings.ts";
+import { scriptedModel } from "./scripted/scripted-model.ts";
+
+/** Opens the run's model. */
+export function openModel(work: AssignedModel, options: OpenOptions = {}): ProviderModel {
+  switch (work.provider) {
+    case "scripted":
+      return scriptedModel();
+    case "anthropic":
+      return anthropicModel(work);
+    case "openai":
+      return openaiModel(work, options);
+    case "google":
+      return googleModel(work);
+    case "openai-compatible":
+      return compatibleModel(work);
+  }
+}

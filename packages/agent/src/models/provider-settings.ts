@@ -1,0 +1,81 @@
+import type { AssignedModel } from "@outrider/contract/worker";
+import { defaultSettingsMiddleware, type LanguageModelMiddleware, wrapLanguageModel } from "ai";
+import { boundResponse } from "./bounded-response.ts";
+import type { CallOptions, ProviderModel } from "./provider.ts";
+
+/** Options for opening a model, in addition to its configuration. */
+export interface OpenOptions {
+  /** The run's id. Calls with the same key share the provider's prompt cache. */
+  cacheKey?: string | undefined;
+}
+
+/** The maximum number of bytes to read from an error response. */
+const MAX_ERROR_BYTES = 64 * 1024;
+/**
+ * Shorter header values are not masked, because they may be common words, and masking those would garble the message.
+ */
+const MIN_SECRET_LENGTH = 8;
+
+/**
+ * Returns the client's settings. Every field is set, because the AI SDK reads absent ones from the worker's environment
+ * variables.
+ */
+export function clientSettings(work: AssignedModel, defaultUrl: string) {
+  return {
+    baseURL: work.base_url ?? defaultUrl,
+    apiKey: work.api_key ?? "",
+    headers: work.headers ?? {},
+    fetch: secureFetch(work),
+  };
+}
+
+export function withSettings(
+  model: ProviderModel,
+  { max_output_tokens: maxOutputTokens }: AssignedModel,
+  {
+    providerOptions = {},
+    middleware = [],
+  }: {
+    providerOptions?: CallOptions["providerOptions"] & {};
+    middleware?: LanguageModelMiddleware[];
+  } = {},
+): ProviderModel {
+  const settings = { providerOptions, ...(maxOutputTokens ? { maxOutputTokens } : {}) };
+  return wrapLanguageModel({ model, middleware: [defaultSettingsMiddleware({ settings }), ...middleware] });
+}
+
+/**
+ * Returns a `fetch` that does not follow redirects, which could send the API key to another host, and that limits the
+ * response (see bounded-response.ts). It also masks our secrets in error responses, because some providers quote the
+ * rejected key. Node's fetch itself times out after ten seconds without a connection and five minutes without a
+ * response.
+ */
+export function secureFetch({ api_key, headers = {} }: AssignedModel): typeof fetch {
+  const secrets = [api_key ?? "", ...Object.values(headers)].filter(
+    ({ length }) => length >= MIN_SECRET_LENGTH,
+  );
+  return async (input, init) => {
+    const response = await fetch(input, { ...init, redirect: "manual" });
+    if (response.ok) return boundResponse(response);
+    const { status, statusText, headers } = response;
+    const masked = secrets.reduce(
+      (text, secret) => text.replaceAll(secret, "[key]"),
+      await readBeginning(response),
+    );
+    const body = [204, 205, 304].includes(status) ? null : masked;
+    const remaining = new Headers(headers);
+    for (const name of ["content-encoding", "content-length"]) remaining.delete(name);
+    return new Response(body, { status, statusText, headers: remaining });
+  };
+}
+
+async function readBeginning({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= MAX_ERROR_BYTES) break;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_ERROR_BYTES).toString();
+}

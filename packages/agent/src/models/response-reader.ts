@@ -1,0 +1,241 @@
+/**
+ * Reads the streamed response to one model call attempt.
+ *
+ * The reader converts the conversation to the provider's format, opens the stream, passes text to `delta` as it
+ * arrives, and collects text, reasoning and tool calls. `read` either returns a complete response or throws. It throws
+ * the provider's error, or a MalformedResponseError if the stream ended early.
+ *
+ * The reader calls the provider through the AI SDK's low-level functions instead of `streamText`, which pipes every
+ * response through a dozen streams for features that we do not use. Those streams took longer than the rest of a step.
+ *
+ * Invariants:
+ * - `usage` and `error` can still be read after a failure. The provider may report the usage after the error, and the
+ *   caller still charges for it.
+ * - An invalid tool call is returned with its `error`, so that the model can correct it (see parse-call.ts).
+ * - The response is bounded: the number of its calls, the length of its texts and inputs, and its token counts.
+ */
+
+import { jsonSchema, type LanguageModelUsage, type ModelMessage, type ToolSet, tool, zodSchema } from "ai";
+import {
+  asLanguageModelUsage,
+  convertToLanguageModelPrompt,
+  prepareToolChoice,
+  prepareTools,
+} from "ai/internal";
+import { Failure } from "../failure.ts";
+import type { Tool } from "../tools/tool.ts";
+import { responseLimitError } from "./bounded-response.ts";
+import { boundUsage } from "./bounded-usage.ts";
+import { cachedInstructions, withCacheBreakpoints } from "./caching.ts";
+import { parseCall, type ToolCall } from "./parse-call.ts";
+import type { ProviderModel, StreamPart } from "./provider.ts";
+import { MalformedResponseError } from "./provider-errors.ts";
+
+/** The log stores events of up to 2 MiB of text. */
+const MAX_CHARACTERS = 2_000_000;
+const MAX_CALLS = 200;
+
+export interface ModelResponse {
+  type: "response";
+  text: string;
+  reasoning: string;
+  calls: ToolCall[];
+  /** Whether the model stopped because it reached its output limit. */
+  isTruncated: boolean;
+  warnings: string[];
+  usage: LanguageModelUsage;
+}
+
+export interface ModelRequest {
+  model: ProviderModel;
+  instructions: string;
+  messages: ModelMessage[];
+  tools: readonly Tool[];
+  mayCallTools: boolean;
+  signal: AbortSignal;
+  delta(text: string): void;
+}
+
+export class ResponseReader {
+  readonly #request: ModelRequest;
+  #text = "";
+  #reasoning = "";
+  #isTruncated = false;
+  readonly #calls: ToolCall[] = [];
+  #warnings: string[] = [];
+  #hasContent = false;
+  #characters = 0;
+  #inputCharacters = 0;
+  #startedCalls = 0;
+  #openReasoningBlocks = 0;
+
+  /** The attempt's usage, even if the attempt failed. Set when the stream finishes. */
+  usage: LanguageModelUsage | undefined;
+  /** The first error in the stream. The usage may still follow it. */
+  error: unknown;
+
+  constructor(request: ModelRequest) {
+    this.#request = request;
+  }
+
+  /** Reads the whole response. Calls `onPart` after each part of the stream. */
+  async read(onPart: () => void): Promise<ModelResponse> {
+    const { model, instructions, messages, tools, mayCallTools, signal } = this.#request;
+    const prompt = await convertToLanguageModelPrompt({
+      prompt: { instructions: cachedInstructions(instructions), messages: withCacheBreakpoints(messages) },
+      supportedUrls: await model.supportedUrls,
+      download: undefined,
+      provider: model.provider,
+    });
+    const toolSet = prepareToolSet(tools);
+    const prepared = await toolSet.prepared;
+    const { stream } = await model.doStream({
+      prompt,
+      ...(prepared ? { tools: prepared } : {}),
+      // Tools are declared even if they may not be called, because some providers otherwise reject a conversation that
+      // contains tool calls.
+      toolChoice: prepareToolChoice({ toolChoice: mayCallTools ? "auto" : "none" }),
+      abortSignal: signal,
+    });
+    for await (const part of stream) {
+      signal.throwIfAborted();
+      this.#checkLimits(part);
+      if (part.type === "tool-call") this.#calls.push(await parseCall(part, toolSet));
+      else this.#handlePart(part);
+      this.#hasContent ||= /^(text|reasoning|tool-input)-delta$|^tool-call$/.test(part.type);
+      onPart();
+    }
+    if (this.error !== undefined) throw this.error;
+    const { usage } = this;
+    const text = this.#text;
+    const reasoning = this.#reasoning;
+    const calls = this.#calls;
+    const isTruncated = this.#isTruncated;
+    const warnings = this.#warnings;
+    if (!usage) throw new MalformedResponseError("the stream ended early");
+    return {
+      type: "response",
+      text,
+      reasoning,
+      calls: mayCallTools ? calls : [],
+      isTruncated,
+      warnings,
+      usage,
+    };
+  }
+
+  /** Whether the model is still reading its input or reasoning. Many models send nothing during that time. */
+  get isReasoning(): boolean {
+    return !this.#hasContent || this.#openReasoningBlocks > 0;
+  }
+
+  /** Rejects a response that is too large to be stored. */
+  #checkLimits(part: StreamPart) {
+    if ("delta" in part && typeof part.delta === "string") this.#characters += part.delta.length;
+    // Most providers send the input of a call twice: piece by piece, and then as a whole.
+    if (part.type === "tool-call") this.#inputCharacters += part.input.length;
+    if (part.type === "tool-input-start") this.#startedCalls += 1;
+    if (Math.max(this.#characters, this.#inputCharacters) > MAX_CHARACTERS) {
+      throw responseLimitError(`has more than ${MAX_CHARACTERS} characters`);
+    }
+    if (Math.max(this.#startedCalls, this.#calls.length) > MAX_CALLS) {
+      throw responseLimitError(`contains more than ${MAX_CALLS} tool calls`);
+    }
+  }
+
+  #handlePart(part: StreamPart) {
+    switch (part.type) {
+      case "stream-start":
+        this.#warnings = part.warnings.map(warningText);
+        break;
+      case "text-start":
+        if (this.#text !== "") this.#addText("\n\n");
+        break;
+      case "text-delta":
+        this.#addText(part.delta);
+        break;
+      case "reasoning-start":
+        this.#openReasoningBlocks += 1;
+        break;
+      case "reasoning-end":
+        this.#openReasoningBlocks -= 1;
+        break;
+      case "reasoning-delta":
+        this.#reasoning += part.delta;
+        break;
+      case "finish":
+        this.usage = boundUsage(asLanguageModelUsage(part.usage));
+        this.#isTruncated = part.finishReason.unified === "length";
+        this.error ??= finishError(part.finishReason, this.#text);
+        break;
+      case "error":
+        this.error ??= part.error;
+        break;
+    }
+  }
+
+  #addText(text: string) {
+    this.#text += text;
+    this.#request.delta(text);
+  }
+}
+
+interface PreparedToolSet {
+  tools: ToolSet;
+  /** Returns whether we define the tool's schema. */
+  isOwn(tool: string): boolean;
+  /** The tools in the provider's format. */
+  prepared: ReturnType<typeof prepareTools>;
+}
+
+const toolSets = new WeakMap<readonly Tool[], PreparedToolSet>();
+
+/**
+ * Prepares the tools and caches the result per list, because converting the schemas takes longer than the rest of a
+ * short response.
+ */
+function prepareToolSet(list: readonly Tool[]): PreparedToolSet {
+  const cached = toolSets.get(list);
+  if (cached) return cached;
+  const tools: ToolSet = Object.fromEntries(
+    list.map(({ name, description, input }) => {
+      const inputSchema = "jsonSchema" in input ? jsonSchema(input.jsonSchema) : zodSchema(input);
+      return [name, tool({ description, inputSchema })];
+    }),
+  );
+  const foreign = new Set(list.filter(({ input }) => "jsonSchema" in input).map(({ name }) => name));
+  const isOwn = (name: string) => !foreign.has(name);
+  const toolSet = { tools, isOwn, prepared: prepareTools({ tools }) };
+  toolSets.set(list, toolSet);
+  return toolSet;
+}
+
+/**
+ * Returns the reason why a finished stream is not a usable response, if there is one. The AI SDK reports a lost
+ * connection as "other".
+ */
+function finishError(
+  { unified, raw }: Extract<StreamPart, { type: "finish" }>["finishReason"],
+  text: string,
+): Error | undefined {
+  if (unified === "content-filter") {
+    const quote = text === "" ? "" : ` Its response: ${text.slice(0, 300)}`;
+    return new Failure(
+      "model_request_rejected",
+      `The model or its provider's content filter refused to answer.${quote}`,
+    );
+  }
+  const isConnectionLost = unified === "other" && raw === undefined;
+  const isIncomplete = isConnectionLost || unified === "error" || unified === "interrupted";
+  return isIncomplete ? new MalformedResponseError(raw ?? "the connection was lost") : undefined;
+}
+
+function warningText(warning: {
+  type: string;
+  message?: string;
+  feature?: string;
+  details?: string;
+}): string {
+  const { type, message, feature, details } = warning;
+  return message ?? [`${type}: ${feature ?? "a setting"}`, details].filter(Boolean).join(". ");
+}

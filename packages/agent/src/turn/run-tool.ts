@@ -1,0 +1,49 @@
+import type { AgentEvent } from "../event.ts";
+import { Failure, messageOf } from "../failure.ts";
+import type { RunFiles } from "../files.ts";
+import type { ToolCall } from "../models/model-call.ts";
+import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
+
+export interface RunToolOptions extends Pick<ToolContext, "call_id" | "workspace" | "background"> {
+  /** Undefined if no tool has this name. */
+  tool: Tool | undefined;
+  /** The reason why the call is rejected before it starts, if there is one. */
+  rejection: string | undefined;
+  /** Stops the call but not the turn. */
+  interrupt: AbortSignal;
+  /** Stops the turn. */
+  halt: AbortSignal;
+  emit(event: AgentEvent): Promise<void>;
+  storeArtifact: RunFiles["storeArtifact"];
+}
+
+/**
+ * Runs one tool call and records it. The model receives errors as the call's result, except a Failure, which ends the
+ * turn.
+ */
+export async function runTool({ tool: name, input }: ToolCall, options: RunToolOptions): Promise<void> {
+  const { call_id, tool, rejection, workspace, background, halt, interrupt, emit } = options;
+  const context = { call_id, workspace, background, emit, signal: AbortSignal.any([halt, interrupt]) };
+  if (tool?.recordsItself && rejection === undefined) {
+    await tool.run(input, context);
+    return;
+  }
+  await emit({ type: "tool.called", data: { call_id, tool: name, input } });
+  const result: ToolResult =
+    tool && rejection === undefined
+      ? await tool.run(input, context).catch((reason: unknown) => {
+          halt.throwIfAborted();
+          if (reason instanceof Failure) throw reason;
+          return { output: messageOf(reason), is_error: true as const };
+        })
+      : { output: rejection ?? `Tool ${name} not found.`, is_error: true as const };
+  const { images = [], ...rest } = result;
+  const stored = await Promise.all(
+    images.map(async ({ mime_type, data }, index) => {
+      const artifact_id = await options.storeArtifact({ name: `${call_id}-${index + 1}`, mime_type, data });
+      return { artifact_id, mime_type };
+    }),
+  );
+  const imageData = stored.length > 0 ? { images: stored } : {};
+  await emit({ type: "tool.returned", data: { call_id, tool: name, ...rest, ...imageData } });
+}

@@ -1,0 +1,34 @@
+import type { TurnOutcome } from "@outrider/contract/worker";
+import { Failure, failedOutcome } from "../failure.ts";
+import { Turn } from "./turn.ts";
+import type { TurnContext } from "./turn-context.ts";
+
+/** The outcome to report for the run, or "stopped" if the turn was stopped from outside. */
+export type TurnEnd = TurnOutcome | { type: "stopped"; reason: unknown };
+
+/**
+ * Runs a turn until the agent is done, asks a question, fails or is stopped. A failed model call is a normal outcome;
+ * an exception from this function is a bug. If the server rejects the outcome because new messages have arrived, call
+ * this function again with the current log.
+ */
+export async function runTurn(context: TurnContext): Promise<TurnEnd> {
+  const leaseLost = new AbortController();
+  const halt = AbortSignal.any([context.signal, leaseLost.signal]);
+  const stopped = Promise.withResolvers<TurnEnd>();
+  const stop = () => stopped.resolve({ type: "stopped", reason: halt.reason });
+  if (halt.aborted) stop();
+  else halt.addEventListener("abort", stop, { once: true });
+  const work = async () => new Turn(context, halt, (error) => leaseLost.abort(error)).run();
+  const ended = work().catch((error: unknown): TurnEnd => {
+    if (halt.aborted) return { type: "stopped", reason: halt.reason };
+    if (error instanceof Failure) return failedOutcome(error);
+    throw error;
+  });
+  try {
+    return await Promise.race([stopped.promise, ended]);
+  } finally {
+    // A dependent signal with a listener lives as long as its sources. One of them lives as long as the worker, so the
+    // listener would keep this turn in memory.
+    halt.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,61 @@
+import { truncateName } from "@outrider/contract/errors/field-error";
+import { ApiError, invalidField } from "../../engine/api-error.ts";
+import { callerLimits, type JsonLimits, requireUniqueNames, requireWithinLimits } from "./json-checks.ts";
+
+/**
+ * Parses a JSON request body, and rejects everything that PostgreSQL could not store and return unchanged: invalid
+ * UTF-8, strings with a NUL character or an unpaired surrogate, and objects with a duplicate field.
+ */
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+
+export function readJson(body: Buffer, limits: JsonLimits = callerLimits): unknown {
+  let text: string;
+  try {
+    text = decoder.decode(body);
+  } catch {
+    throw new ApiError("invalid_request", "The body is not valid UTF-8.");
+  }
+  requireWithinLimits(text, limits);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new ApiError("invalid_request", `The body is not valid JSON${positionIn(error)}.`);
+  }
+  requireStorable(value);
+  requireUniqueNames(text);
+  return value;
+}
+
+/** Extracts only the position of a syntax error, because the parser's full message quotes the body. */
+function positionIn(error: unknown): string {
+  const position = /at position \d+( \(line \d+ column \d+\))?/.exec(String(error));
+  return position ? ` (${position[0]})` : "";
+}
+
+/** Rejects strings that PostgreSQL cannot store. Does not recurse: a deeply nested body would overflow the stack. */
+function requireStorable(root: unknown) {
+  const pending: { value: unknown; pointer: string }[] = [{ value: root, pointer: "" }];
+  for (let item = pending.pop(); item; item = pending.pop()) {
+    const { value, pointer } = item;
+    if (typeof value === "string") requireStorableText(value, pointer);
+    else if (typeof value === "number" && !Number.isFinite(value))
+      throw invalidField(pointer, "must be a finite number");
+    else if (typeof value === "object" && value !== null) {
+      for (const [key, inner] of Object.entries(value)) {
+        const innerPointer = `${pointer}/${truncateName(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+        if (!Array.isArray(value)) {
+          requireStorableText(key, pointer);
+          if (key === "__proto__") throw invalidField(pointer, "must not contain a field named `__proto__`");
+        }
+        pending.push({ value: inner, pointer: innerPointer });
+      }
+    }
+  }
+}
+
+export function requireStorableText(text: string, pointer: string) {
+  if (text.includes("\0")) throw invalidField(pointer, "must not contain a NUL character");
+  if (!text.isWellFormed()) throw invalidField(pointer, "must not contain an unpaired surrogate");
+}

@@ -1,0 +1,75 @@
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type Asset, createAsset, immutableHeaders, sendAsset } from "./asset.ts";
+
+const folder = fileURLToPath(new URL("../../../../web/dist/", import.meta.url));
+
+/** Paths that serve only the web app, which has its own router. /runs/{id} and /shared/{token} also serve programs. */
+const pages = [
+  ...["/", "/login", "/welcome", "/runs", "/environments", "/environments/:id", "/skills", "/agents"],
+  ...["/secrets", "/keys", "/workers", "/settings"],
+];
+
+/** Allows only our own files and no inline code, so that markup injected by an agent cannot run. */
+const pageHeaders = {
+  "content-security-policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; "),
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+  // The page refers to files whose paths change with their content, so it must not be cached itself.
+  "cache-control": "no-cache",
+};
+
+const route = { config: { operation: "web" } };
+
+/** The web app's files. `index` is the HTML document for every page. */
+export interface Web {
+  files: Asset[];
+  index: Asset;
+}
+
+/** Reads the web app. Called first, so that a missing web app is detected before anything starts. */
+export function loadWeb(): Web {
+  const names = globSync("**/*.*", { cwd: folder });
+  const files = names.map((name) => createAsset(`/${name}`, readFileSync(folder + name)));
+  const index = files.find(({ address }) => address === "/index.html");
+  if (!index) throw new Error("The web app is not built. Run `make run` or `scripts/setup`.");
+  return { files, index };
+}
+
+export function registerWeb(app: FastifyInstance, { files, index }: Web) {
+  for (const file of files) {
+    // The build puts files with a hash in their name into /assets/. Other files can change without being renamed.
+    const headers = file.address.startsWith("/assets/") ? immutableHeaders : { "cache-control": "no-cache" };
+    if (file === index) continue;
+    app.get(file.address, route, (request, reply) => sendAsset(request, reply, { asset: file, headers }));
+  }
+  app.decorate("sendPage", (request: FastifyRequest, reply: FastifyReply) =>
+    sendAsset(request, reply, { asset: index, headers: pageHeaders }),
+  );
+  for (const page of pages) app.get(page, route, (request, reply) => app.sendPage(request, reply));
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Sends the web app, which shows the page for the requested path. */
+    sendPage(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
+  }
+}
+
+/** Returns whether the request comes from a browser that opens a page, as opposed to a program. */
+export function wantsPage(request: FastifyRequest): boolean {
+  const { accept = "", authorization } = request.headers;
+  return authorization === undefined && /^\s*text\/html\s*(;|,|$)/i.test(accept);
+}

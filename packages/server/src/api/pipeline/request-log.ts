@@ -1,0 +1,52 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+import type { Principal } from "../../engine/auth/principal.ts";
+
+/**
+ * Returns the trace ID from the caller's `traceparent` header, or a new one. It appears in response headers, problem
+ * documents and log lines.
+ */
+export function traceIdOf(request: IncomingMessage): string {
+  const sent = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(
+    String(request.headers.traceparent ?? ""),
+  )?.[1];
+  return sent && !/^0+$/.test(sent) ? sent : createTraceId();
+}
+
+export function createTraceId(): string {
+  return randomBytes(16).toString("hex");
+}
+
+/** Returns the name of the request's operation, for logs and metrics. */
+export function operationOf(request: FastifyRequest): string {
+  const { operation = "other" } = request.routeOptions.config as { operation?: string };
+  return operation;
+}
+
+/** Logs a completed request. */
+export function logRequest(
+  log: Logger,
+  {
+    request,
+    reply,
+    principal,
+  }: { request: FastifyRequest; reply: FastifyReply; principal?: Principal | undefined },
+) {
+  const operation = operationOf(request);
+  const line = {
+    trace_id: request.id,
+    operation,
+    method: request.method,
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    key_id: principal?.key?.key_id,
+    session_id: principal?.session?.session_id,
+    address: request.ip,
+  };
+  // Workers and open pages poll constantly. Their successful requests would bury everything else in the log.
+  const isPolling = operation.startsWith("worker.") || operation === "getInstallation";
+  if (isPolling && reply.statusCode < 400) log.debug(line, "request completed");
+  else log.info(line, "request completed");
+}

@@ -1,0 +1,266 @@
+import type { Build } from "@outrider/contract/build";
+import type { CloudEnvironment, EnvironmentRequest } from "@outrider/contract/environment";
+import { errorEntry } from "@outrider/contract/errors/error";
+import type {
+  AssignedEnvironment,
+  BuildAssignment,
+  BuildFinishRequest,
+  BuildReportRequest,
+  PrepareRequest,
+  PrepareResponse,
+  ReadyBuild,
+} from "@outrider/contract/worker";
+import { v7 as uuidv7 } from "uuid";
+import {
+  appendBuildEvents,
+  completeBuild,
+  countRequested,
+  failBuild,
+  findBuildOfRun,
+  findFailure,
+  findReady,
+  findReadyOf,
+  findUnfinished,
+  findUnfinishedOf,
+  insertBuild,
+  lockBuild,
+  lockBuildRequests,
+  pinBuild,
+  requeueBuild,
+  takeBuild,
+  wasFinishedBy,
+} from "../../store/builds.ts";
+import type { Db, Sql, Tx } from "../../store/connection/db.ts";
+import { findEnvironmentOfRun } from "../../store/environments.ts";
+import { listSealedSecrets } from "../../store/secrets.ts";
+import { ApiError, tooMany } from "../api-error.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { Vault } from "../auth/vault.ts";
+import { checkBatch } from "../batches.ts";
+import { requireExecution } from "../runs/executions.ts";
+import type { RunPolicy } from "../runs/run-policy.ts";
+
+/*
+ * A build is an environment that a worker has prepared by checking out repositories and running setup commands. Builds
+ * with the same content (environment version and commits) have the same key.
+ *
+ * A run that needs a build calls `prepare`:
+ * - If a build with the same key is ready, the run uses it.
+ * - If a build of the same version with older commits is ready, the run uses that one, and the newer build is queued
+ *   for an idle worker (`takeQueuedBuild`).
+ * - If no build is ready, the run's worker builds it, or waits if another worker is already building it.
+ */
+
+/** How soon a caller with too many builds should try again. */
+const RETRY_SECONDS = 10;
+
+/**
+ * Queues a build at a caller's request. If a build of the same version of the environment is queued or in progress, it
+ * returns that build instead. Throws if the caller already has the maximum number of unfinished builds; a user's cloud
+ * agents count toward the user's maximum.
+ */
+export async function requestBuild(
+  tx: Tx,
+  { maxBuildsPerUser }: RunPolicy,
+  { userUid }: Principal,
+  environment: CloudEnvironment,
+): Promise<{ build: Build; isNew: boolean }> {
+  const { environment_id, version } = environment;
+  if (environment.repos.length === 0 && environment.setup_commands.length === 0) {
+    throw new ApiError(
+      "conflict",
+      "The environment has neither repositories nor setup commands to build from.",
+    );
+  }
+  // Without these locks, concurrent requests could queue the same build twice or exceed the maximum.
+  await lockBuildRequests(tx, { userUid, environmentId: environment_id });
+  const unfinished = await findUnfinishedOf(tx, { environmentId: environment_id, version });
+  if (unfinished) return { build: unfinished, isNew: false };
+  if ((await countRequested(tx, userUid)) >= maxBuildsPerUser) {
+    throw tooMany(
+      `You have ${maxBuildsPerUser} unfinished builds, which is the maximum. Wait until one of them has finished.`,
+      RETRY_SECONDS,
+    );
+  }
+  const build = {
+    build_id: uuidv7(),
+    environment_id,
+    version,
+    config: contentOf(environment),
+    requested_by: userUid,
+  };
+  return { build: (await insertBuild(tx, build)) as Build, isNew: true };
+}
+
+/** Returns the parts of an environment that a build depends on. */
+function contentOf({
+  repos,
+  setup_commands,
+  network,
+  resources,
+}: Omit<EnvironmentRequest, "name">): Omit<EnvironmentRequest, "name"> {
+  return {
+    ...(repos ? { repos } : {}),
+    ...(setup_commands ? { setup_commands } : {}),
+    ...(network ? { network } : {}),
+    ...(resources ? { resources } : {}),
+  };
+}
+
+export async function prepare(
+  tx: Tx,
+  policy: RunPolicy,
+  executionId: string,
+  request: PrepareRequest,
+): Promise<{ response: PrepareResponse; queued: boolean }> {
+  const { key, repositories, worker_id, waiting_for } = request;
+  const runId = await requireExecution(tx, executionId);
+  const environment = await findEnvironmentOfRun(tx, runId);
+  if (!environment) throw new ApiError("conflict", "The run has no environment.");
+  const { environment_id, version, config } = environment;
+
+  const ready = await findReady(tx, key);
+  const older = ready ? undefined : await findReadyOf(tx, { environmentId: environment_id, version });
+  const build = ready ?? older;
+  const wanted = {
+    build_id: uuidv7(),
+    environment_id,
+    version,
+    config: contentOf(config),
+    key,
+    repositories,
+  };
+  if (build) {
+    await pinBuild(tx, runId, build.build_id);
+    const queued = older ? await insertBuild(tx, wanted) : undefined;
+    return { response: { state: "ready", build }, queued: queued !== undefined };
+  }
+  const failure = waiting_for && (await findFailure(tx, waiting_for));
+  if (failure) {
+    return {
+      response: { state: "failed", build_id: waiting_for, status_message: failure },
+      queued: false,
+    };
+  }
+  await insertBuild(tx, wanted);
+  const unfinished = await findUnfinished(tx, key);
+  const taken =
+    unfinished?.is_free &&
+    (await takeBuild(tx, { workerId: worker_id, leaseMs: policy.leaseMs }, unfinished.build_id));
+  const build_id = unfinished?.build_id ?? wanted.build_id;
+  return {
+    response: taken
+      ? { state: "yours", build_id, token: taken.token, lease_ms: policy.leaseMs }
+      : { state: "building", build_id },
+    queued: false,
+  };
+}
+
+/** Assigns a queued build that no run is waiting for to an idle worker. */
+export async function takeQueuedBuild(
+  db: Db,
+  { vault, policy, gitHost }: { vault: Vault; policy: RunPolicy; gitHost: string },
+  workerId: string,
+): Promise<BuildAssignment | undefined> {
+  return db.begin(async (tx) => {
+    const taken = await takeBuild(tx, { workerId, leaseMs: policy.leaseMs });
+    if (!taken) return undefined;
+    const { build_id, token, environment_id, version, config, attempt } = taken;
+    if (attempt > policy.maxAttempts) {
+      await fail(tx, build_id, {
+        error_code: "worker_lost",
+        message: "The worker was lost in each attempt.",
+      });
+      return undefined;
+    }
+    const environment = await environmentWork(tx, { vault, gitHost }, { environment_id, version, config });
+    return { build_id, token, lease_ms: policy.leaseMs, environment };
+  });
+}
+
+/** Returns a run's environment and the build that its earlier turns started from. */
+export async function environmentOfRun(
+  sql: Sql,
+  services: { vault: Vault; gitHost: string },
+  runId: string,
+): Promise<{ environment?: AssignedEnvironment; build?: ReadyBuild }> {
+  const environment = await findEnvironmentOfRun(sql, runId);
+  if (!environment) return {};
+  const build = await findBuildOfRun(sql, runId);
+  return { environment: await environmentWork(sql, services, environment), ...(build ? { build } : {}) };
+}
+
+/** Returns an environment in the form that workers receive, including the credentials for its repositories. */
+export async function environmentWork(
+  sql: Sql,
+  { vault, gitHost }: { vault: Vault; gitHost: string },
+  environment: { environment_id: string; version: number; config: Omit<EnvironmentRequest, "name"> },
+): Promise<AssignedEnvironment> {
+  const { repos = [], setup_commands = [], network = { mode: "none" }, resources } = environment.config;
+  const names = [...new Set(repos.flatMap(({ secret }) => secret ?? []))];
+  const sealed = names.length > 0 ? await listSealedSecrets(sql, names) : [];
+  return {
+    environment_id: environment.environment_id,
+    version: environment.version,
+    repos: repos.map((repo) => resolveRepo(repo, gitHost)),
+    setup_commands,
+    network,
+    ...(resources ? { resources } : {}),
+    credentials: Object.fromEntries(
+      sealed.map(({ name, sealed: value }) => [name, vault.open(value, `secret ${name}`)]),
+    ),
+  };
+}
+
+function resolveRepo(
+  { url, owner, repo, ref, path, secret }: NonNullable<EnvironmentRequest["repos"]>[number],
+  gitHost: string,
+) {
+  const address = url ?? `${gitHost}/${owner}/${repo}.git`;
+  const name = repo ?? (address.split(/[/:]/).filter(Boolean).at(-1) as string).replace(/\.git$/, "");
+  return { url: address, path: path ?? name, ...(ref ? { ref } : {}), ...(secret ? { secret } : {}) };
+}
+
+export async function reportBuild(
+  tx: Tx,
+  policy: RunPolicy,
+  buildId: string,
+  { token, batch, events }: BuildReportRequest,
+): Promise<void> {
+  const build = await requireLease(tx, policy, buildId, token);
+  if (checkBatch(batch, build.report_batch) === "next")
+    await appendBuildEvents(tx, { buildId, batch, events });
+}
+
+/**
+ * Ends a build. The batch number is not checked, because a worker that stops a build abandons its report in flight,
+ * and does not know whether the server stored it.
+ */
+export async function finishBuild(
+  tx: Tx,
+  policy: RunPolicy,
+  buildId: string,
+  { token, events, outcome }: BuildFinishRequest,
+): Promise<void> {
+  if (await wasFinishedBy(tx, buildId, token)) return;
+  await requireLease(tx, policy, buildId, token);
+  await appendBuildEvents(tx, { buildId, events });
+  if (outcome.type === "ready") await completeBuild(tx, buildId, outcome);
+  else if (outcome.type === "abandoned") await requeueBuild(tx, buildId);
+  else await fail(tx, buildId, outcome);
+}
+
+async function requireLease(tx: Tx, policy: RunPolicy, buildId: string, token: string) {
+  const build = await lockBuild(tx, { buildId, token, leaseMs: policy.leaseMs });
+  if (!build) throw new ApiError("conflict", "The build does not belong to this worker.");
+  return build;
+}
+
+async function fail(
+  tx: Tx,
+  buildId: string,
+  { error_code, message }: { error_code: Parameters<typeof errorEntry>[0]; message: string },
+): Promise<void> {
+  const { retryable, remedy } = errorEntry(error_code);
+  await failBuild(tx, buildId, { message, error_code, retryable, remedy });
+}

@@ -1,0 +1,132 @@
+import type { MCPServerConfig } from "@outrider/contract/agent-config";
+import type { RunEvent } from "@outrider/contract/event";
+import { zeroUsage } from "@outrider/contract/run";
+import type { Assignment, ClaimRequest } from "@outrider/contract/worker";
+import type { Sql, Tx } from "../../store/connection/db.ts";
+import { claimWork, type Work } from "../../store/dispatch/claims.ts";
+import { isIsolated } from "../../store/dispatch/leases.ts";
+import { listSealedSecrets } from "../../store/secrets.ts";
+import type { Vault } from "../auth/vault.ts";
+import { environmentOfRun } from "../builds/builds.ts";
+import type { Models } from "../models/models.ts";
+import type { RunPolicy } from "../runs/run-policy.ts";
+
+/*
+ * This module assigns runs to workers:
+ *
+ * 1. A worker with free slots sends a claim, which may wait (long polling) until a run is available.
+ * 2. The SQL function outrider_claim chooses the next runs, moves them to INPROGRESS, creates a lease with a new
+ *    execution ID for each, and returns everything the worker needs, all in one statement and one transaction. An
+ *    advisory lock serializes claims across the installation, so concurrency limits are never exceeded.
+ * 3. `assignAll` turns the rows into assignments: it decrypts secrets and MCP servers, resolves the model and adds the
+ *    environment. This happens after the claim's transaction, because it does not need the lock.
+ * 4. The worker renews the lease with heartbeats. If the heartbeats stop, the reaper revokes the lease (reaper.ts).
+ *
+ * Claims are idempotent: if the response is lost, repeating the claim with the same request ID returns the same runs.
+ *
+ * As a shortcut, the transaction that creates a run can also assign it to a claim waiting on the same server
+ * (waiting-claims.ts, `claimNew`). This applies only to the new run, only if that run would be next anyway, and only if
+ * the claim lock is free.
+ */
+
+/** The maximum number of events in an assignment. The worker fetches the rest of a longer log page by page. */
+const HISTORY = 200;
+
+interface ClaimServices {
+  vault: Vault;
+  models: Models;
+  policy: RunPolicy;
+  gitHost: string;
+}
+
+export interface Claimed {
+  executions: Assignment[];
+  draining: boolean;
+}
+
+/** Claims runs for all of the worker's free slots, as far as the concurrency limits allow. */
+export async function claim(sql: Sql, services: ClaimServices, request: ClaimRequest): Promise<Claimed> {
+  const { work, draining } = await claimWork(sql, request, { ...services.policy, history: HISTORY + 1 });
+  return { executions: await assignAll(sql, services, work), draining };
+}
+
+/** Assigns the run that this transaction is creating to a waiting claim, if that run would be next in the queue. */
+export async function claimNew(
+  tx: Tx,
+  policy: RunPolicy,
+  request: ClaimRequest,
+  runId: string,
+): Promise<Work[]> {
+  return (await claimWork(tx, request, { ...policy, history: HISTORY + 1 }, runId)).work;
+}
+
+export async function assignAll(sql: Sql, services: ClaimServices, work: Work[]): Promise<Assignment[]> {
+  const executions: Assignment[] = [];
+  for (const item of work) executions.push(await assign(sql, services, item));
+  return executions;
+}
+
+async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<Assignment> {
+  const { vault, models, policy } = services;
+  const { run_id, execution_id, turn, attempt, limits, usage, turn_left_ms, history } = work;
+  const { snapshot, receipt, output_schema } = work;
+  return {
+    execution_id,
+    run_id,
+    turn,
+    attempt,
+    ...(mayBeIsolated(work) && (await isIsolated(sql, run_id)) ? { is_isolated: true } : {}),
+    lease_ms: policy.leaseMs,
+    agent_config: unmaskConfig(work, vault),
+    model: models.work(work.agent_config.model_id ?? models.list.default_model_id),
+    git_host: services.gitHost,
+    limits: {
+      max_steps: limits?.max_steps ?? policy.maxSteps,
+      ...(limits?.max_cost_usd === undefined ? {} : { max_cost_usd: limits.max_cost_usd }),
+      timeout_ms: Math.max(0, Math.round(turn_left_ms)),
+    },
+    usage: usage ?? zeroUsage,
+    ...(work.has_environment ? await environmentOfRun(sql, services, run_id) : {}),
+    ...(output_schema ? { output_schema } : {}),
+    ...(receipt ? { receipt } : {}),
+    ...(snapshot ? { snapshot } : {}),
+    variables: work.environment_variables,
+    secrets: await openSecrets(sql, vault, work),
+    history: history.slice(0, HISTORY).map(withIsoTime),
+    has_more_history: history.length > HISTORY,
+  };
+}
+
+/** Only a run that was interrupted can be isolated. The log of most runs shows that they were not, without a query. */
+function mayBeIsolated({ history }: Work): boolean {
+  return history.length > HISTORY || history.some(({ type }) => type === "run.recovering");
+}
+
+/** Converts the event's time to the API's format, because PostgreSQL formats times in JSON differently. */
+function withIsoTime(event: RunEvent): RunEvent {
+  return { ...event, created_at: new Date(event.created_at).toISOString() };
+}
+
+function unmaskConfig(
+  { run_id, agent_config, sealed_config }: Work,
+  vault: Vault,
+): Assignment["agent_config"] {
+  if (!sealed_config) return agent_config;
+  const mcp_servers = JSON.parse(vault.open(sealed_config, `run ${run_id}`)) as Record<
+    string,
+    MCPServerConfig
+  >;
+  return { ...agent_config, mcp_servers };
+}
+
+async function openSecrets(
+  sql: Sql,
+  vault: Vault,
+  { environment_secrets }: Work,
+): Promise<Record<string, string>> {
+  if (environment_secrets.length === 0) return {};
+  const sealed = await listSealedSecrets(sql, environment_secrets);
+  return Object.fromEntries(
+    sealed.map(({ name, sealed: value }) => [name, vault.open(value, `secret ${name}`)]),
+  );
+}

@@ -1,0 +1,87 @@
+import type { Logger } from "pino";
+import type { Db } from "../../store/connection/db.ts";
+import { abandonLease, listOverdue, type Overdue } from "../../store/dispatch/leases.ts";
+import { lockRunState } from "../../store/runs/run-state.ts";
+import { startTicker, type Ticker } from "../../ticker.ts";
+import { type PubSub, topics } from "../live/pubsub.ts";
+import type { Counters } from "../operations/counters.ts";
+import type { RunPolicy } from "../runs/run-policy.ts";
+import { failRun } from "../runs/runs.ts";
+
+/*
+ * The reaper enforces all time limits in the run policy. Each server runs it about once a second.
+ *
+ * | Reason   | Condition                                        | Result                                              |
+ * |----------|--------------------------------------------------|-----------------------------------------------------|
+ * | `lease`  | The lease expired more than `graceMs` ago        | Recovered by another worker; FAILED (`worker_lost`) |
+ * |          |                                                  | after `maxAttempts` attempts                        |
+ * | `turn`   | The deadline passed more than `wrapUpMs` ago     | FAILED (`timeout`)                                  |
+ * | `queue`  | The run has been queued longer than `queueMs`    | FAILED (`resource_unavailable`)                     |
+ * | `answer` | The run has been BLOCKED longer than `blockedMs` | FAILED (`timeout`)                                  |
+ *
+ * A recovered run remains INPROGRESS in phase `recovering`, without a lease, until a worker claims it again. The grace
+ * period is longer than a worker's own deadline for stopping its sandboxes. The lost worker's sandbox has therefore
+ * stopped before another worker starts, and two workers never execute the same run at the same time.
+ *
+ * Any number of servers can run the reaper concurrently. It lists candidates without locks, then checks each one again
+ * while holding the run's lock and skips it if it is no longer overdue.
+ */
+
+const EVERY_MS = 1_000;
+
+/** Fails or recovers all runs that exceed a time limit. */
+export async function reap(db: Db, policy: RunPolicy, pubsub: PubSub, counters?: Counters): Promise<void> {
+  for (const overdue of await listOverdue(db, policy)) {
+    if (!(await reapRun(db, policy, overdue))) continue;
+    if (counters) counters.reaped[overdue.reason]++;
+    pubsub.publish(topics.run(overdue.run_id));
+    pubsub.publish(topics.queue);
+  }
+  counters?.succeeded("reaper");
+}
+
+async function reapRun(db: Db, policy: RunPolicy, { run_id }: Overdue): Promise<boolean> {
+  return db.begin(async (tx) => {
+    const runState = await lockRunState(tx, run_id);
+    const [overdue] = await listOverdue(tx, policy, run_id);
+    if (!runState || !overdue) return false;
+    if (overdue.reason === "queue") {
+      const message = `No worker claimed the run within ${formatDuration(policy.queueMs)}.`;
+      await failRun(tx, runState, { error_code: "resource_unavailable", message });
+    } else if (overdue.reason === "answer") {
+      const message = `The question was not answered within ${formatDuration(policy.blockedMs)}.`;
+      await failRun(tx, runState, { error_code: "timeout", message });
+    } else if (overdue.reason === "turn") {
+      await failRun(tx, runState, { error_code: "timeout", message: "The turn exceeded its timeout." });
+    } else if (runState.attempt >= policy.maxAttempts) {
+      const message = `The worker was lost in each of ${runState.attempt} attempts.`;
+      await failRun(tx, runState, { error_code: "worker_lost", message });
+    } else {
+      const executionId = runState.execution_id as string;
+      const reason = "The worker was lost.";
+      await abandonLease(tx, { runId: run_id, executionId, reason, outcome: "LOST", refund: false });
+    }
+    return true;
+  });
+}
+
+function formatDuration(ms: number): string {
+  return ms >= 3_600_000 ? `${Math.round(ms / 3_600_000)} hours` : `${Math.round(ms / 1_000)} seconds`;
+}
+
+interface ReaperOptions {
+  log: Logger;
+  pubsub: PubSub;
+  counters: Counters;
+}
+
+export function startReaper(db: Db, policy: RunPolicy, { log, pubsub, counters }: ReaperOptions): Ticker {
+  return startTicker({
+    everyMs: Math.min(EVERY_MS, policy.leaseMs / 4),
+    task: () => reap(db, policy, pubsub, counters),
+    onError(error) {
+      counters.failed("reaper");
+      log.warn({ error }, "failed to reap overdue runs");
+    },
+  });
+}

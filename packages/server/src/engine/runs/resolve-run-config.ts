@@ -1,0 +1,109 @@
+import {
+  type AgentConfigInput,
+  type AmbientAgentConfig,
+  findSecretNames,
+  type MCPServerConfig,
+  serversByName,
+  skillName,
+} from "@outrider/contract/agent-config";
+import type { CloudEnvironment } from "@outrider/contract/environment";
+import type { Sql } from "../../store/connection/db.ts";
+import { ApiError } from "../api-error.ts";
+import { requireEnvironmentField } from "../auth/environment-access.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { Models } from "../models/models.ts";
+
+const DEFAULT_IDLE_TIMEOUT_MINUTES = 10;
+
+export interface ResolvedConfig {
+  /** The complete configuration, as shown in the run, with literal values in MCP servers masked. */
+  config: AmbientAgentConfig & { model_id: string };
+  /** The original MCP servers, if masking changed them. They are stored encrypted. */
+  unmasked?: Record<string, MCPServerConfig>;
+  /**
+   * True if the caller did not specify a name, so the run is named after its skill. The name comes from the skill spec
+   * at first, and from the skill itself once a worker has read it.
+   */
+  namedBySkill: boolean;
+}
+
+/**
+ * Resolves a run's configuration from the request, the cloud agent's defaults and the installation's defaults, in that
+ * order.
+ */
+export async function resolveConfig(
+  sql: Sql,
+  models: Models,
+  principal: Principal,
+  sent: AgentConfigInput = {},
+): Promise<ResolvedConfig> {
+  const { mcp_servers, ...fields } = sent;
+  const requested = fields.model_id ?? principal.defaults.model_id ?? models.list.default_model_id;
+  // Resolves the alias now, so that the run's model does not change if the alias changes later.
+  const { model_id } = models.require(requested, "/config/model_id");
+  const environment_id = fields.environment_id ?? principal.defaults.environment_id;
+  const environment = await requireEnvironmentField(sql, principal, {
+    pointer: "/config/environment_id",
+    environmentId: environment_id,
+  });
+  const servers = mcp_servers && serversByName(mcp_servers);
+  if (servers) requireEnvironmentSecrets(servers, environment);
+  const masked = servers && mapValues(servers, maskServer);
+  const name = fields.name ?? (fields.skill_spec ? skillName(fields.skill_spec) : undefined);
+  const config = {
+    ...fields,
+    ...(name ? { name } : {}),
+    model_id,
+    ...(environment_id ? { environment_id } : {}),
+    ...(masked ? { mcp_servers: masked } : {}),
+    idle_timeout_minutes: fields.idle_timeout_minutes ?? DEFAULT_IDLE_TIMEOUT_MINUTES,
+  };
+  const hidden = servers && JSON.stringify(servers) !== JSON.stringify(masked);
+  const namedBySkill = fields.name === undefined && fields.skill_spec !== undefined;
+  return { config, namedBySkill, ...(hidden ? { unmasked: servers } : {}) };
+}
+
+/** Throws if an MCP server refers to a secret that the run's environment does not provide. */
+function requireEnvironmentSecrets(
+  servers: Record<string, MCPServerConfig>,
+  environment: CloudEnvironment | undefined,
+) {
+  for (const [server, config] of Object.entries(servers)) {
+    for (const field of ["env", "headers"] as const) {
+      for (const [name, value] of Object.entries(config[field] ?? {})) {
+        const foreign = findSecretNames(value).find((secret) => !environment?.secrets.includes(secret));
+        if (foreign === undefined) continue;
+        throw new ApiError(
+          "not_authorized",
+          `The run's environment does not have the secret \`${foreign}\`.`,
+          [
+            {
+              pointer: `/config/mcp_servers/${server}/${field}/${name}`,
+              message: `refers to the secret \`${foreign}\``,
+            },
+          ],
+        );
+      }
+    }
+  }
+}
+
+function maskServer({ env, headers, ...server }: MCPServerConfig): MCPServerConfig {
+  return {
+    ...server,
+    ...(env ? { env: mapValues(env, maskLiteral) } : {}),
+    ...(headers ? { headers: mapValues(headers, maskLiteral) } : {}),
+  };
+}
+
+/** Masks everything but secret references, because any literal text may be a secret. */
+function maskLiteral(value: string): string {
+  return value
+    .split(/(\$\{secrets\.[A-Za-z_][A-Za-z0-9_]*\})/)
+    .map((part, index) => (part === "" || index % 2 === 1 ? part : "***"))
+    .join("");
+}
+
+function mapValues<T>(record: Record<string, T>, change: (value: T) => T): Record<string, T> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
+}

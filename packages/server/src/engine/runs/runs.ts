@@ -1,0 +1,266 @@
+import { skillName } from "@outrider/contract/agent-config";
+import { type ErrorCode, errorEntry } from "@outrider/contract/errors/error";
+import type { EventData } from "@outrider/contract/event";
+import { limits } from "@outrider/contract/limits";
+import type {
+  RunAgentRequest,
+  RunAgentResponse,
+  RunItem,
+  RunSourceType,
+  RunStatusMessage,
+} from "@outrider/contract/run";
+import { isFinal } from "@outrider/contract/run-state";
+import type { TurnOutcome } from "@outrider/contract/worker";
+import { v7 as uuidv7 } from "uuid";
+import type { Sql, Tx } from "../../store/connection/db.ts";
+import { inTransaction } from "../../store/connection/transaction.ts";
+import { insertAttachments } from "../../store/runs/attachments.ts";
+import type { Report } from "../../store/runs/events.ts";
+import { findQueuedFollowup, withdrawFollowups } from "../../store/runs/followups.ts";
+import {
+  appendFinalReport,
+  changeState,
+  lockRunState,
+  type RunStateRow,
+  type StateChange,
+} from "../../store/runs/run-state.ts";
+import { deleteRun, findRun, findRunOwnership, insertRun, type RunOwnership } from "../../store/runs/runs.ts";
+import { ApiError, notFound } from "../api-error.ts";
+import type { Principal } from "../auth/principal.ts";
+import { requireSteering, requireVisible } from "../auth/run-access.ts";
+import type { Vault } from "../auth/vault.ts";
+import { type BudgetLimits, requireBudget } from "../limits/budgets.ts";
+import { type Models, requirePrice } from "../models/models.ts";
+import { withIds } from "./attachments.ts";
+import { requireSchema } from "./output-schema.ts";
+import { resolveConfig } from "./resolve-run-config.ts";
+import { ALIVE_MS, CLOSE_MS } from "./run-policy.ts";
+
+/*
+ * A run's state machine:
+ *
+ *   QUEUED ──claim──▶ INPROGRESS ──▶ SUCCEEDED | FAILED | CANCELLED
+ *                        │    ▲
+ *                        ▼    └── recovered by another worker (stays INPROGRESS)
+ *                     BLOCKED ──▶ FAILED | CANCELLED
+ *
+ * - A run starts in QUEUED. When a follow-up arrives, a final or BLOCKED run returns to QUEUED with a new turn.
+ * - A QUEUED run can also end directly if it is cancelled or waits too long. `transitions` in the contract lists all
+ *   transitions.
+ * - Every change locks the run (its row in run_state) and appends an event in the same transaction. Events are numbered
+ *   consecutively, so a run's log has neither gaps nor duplicates.
+ * - Every change except a claim ends the lease: `execution_id` becomes null and the execution ends. A worker that still
+ *   uses the old execution ID receives a conflict error.
+ *
+ * Three statements write a run's state. `insertRun` creates it as QUEUED, and outrider_claim moves it to INPROGRESS.
+ * outrider_change_state makes every other transition, on behalf of the reaper, cancellation, follow-ups and workers'
+ * reports. It changes nothing unless the run is in a state that `transitions` allows it to leave. Recovery is not a
+ * transition: it changes only the phase and the lease (`abandonLease`).
+ */
+
+export interface Origin {
+  principal: Principal;
+  source: RunSourceType;
+  traceId: string;
+}
+
+/**
+ * Creates a run. Without attachments or `claim`, this takes a single statement and no explicit transaction. `claim`
+ * tries to assign the run to a waiting worker in the same transaction and returns whether it succeeded.
+ */
+export async function createRun(
+  sql: Sql,
+  { vault, models, quotas }: { vault: Vault; models: Models; quotas: BudgetLimits },
+  origin: Origin,
+  request: RunAgentRequest,
+  claim?: (tx: Tx, runId: string) => Promise<boolean>,
+): Promise<RunAgentResponse> {
+  const { principal, source, traceId } = origin;
+  const { config, unmasked, namedBySkill } = await resolveConfig(sql, models, principal, request.config);
+  const { prompt = promptForSkill(request), metadata, limits: runLimits, output_schema } = request;
+  if (runLimits?.max_cost_usd !== undefined) requirePrice(models, config.model_id, "/limits/max_cost_usd");
+  if (output_schema) requireSchema(output_schema, "/output_schema");
+  await requireBudget(sql, principal, quotas);
+  const attachments = withIds(request.attachments);
+  const run_id = uuidv7();
+  const run = {
+    run_id,
+    title: request.title ?? titleOf(prompt),
+    prompt,
+    source,
+    creator: principal.creator,
+    key_id: principal.key?.key_id,
+    credential_id: principal.credentialId,
+    agent_config: config,
+    named_by_skill: namedBySkill,
+    ...(unmasked ? { sealed_config: vault.seal(JSON.stringify(unmasked), `run ${run_id}`) } : {}),
+    ...(metadata ? { metadata } : {}),
+    ...(runLimits ? { limits: runLimits } : {}),
+    ...(output_schema ? { output_schema } : {}),
+    attachments: attachments.map(({ sent }) => sent),
+    priority: request.priority ?? 0,
+    trace_id: traceId,
+  };
+  const isSingleStatement = attachments.length === 0 && !claim;
+  const at_capacity = isSingleStatement
+    ? await insertRun(sql, run, ALIVE_MS)
+    : await inTransaction(sql, async (tx) => {
+        // Sends both statements without waiting for the first result; the transaction's connection executes them in
+        // order.
+        const [isFull, isClaimed] = await Promise.all([insertRun(tx, run, ALIVE_MS), claim?.(tx, run_id)]);
+        await insertAttachments(tx, { run_id }, attachments);
+        return isFull && !isClaimed;
+      });
+  return { run_id, state: "QUEUED", at_capacity };
+}
+
+/** Returns the prompt of a request that has only a skill. The contract requires one of the two. */
+function promptForSkill({ config }: RunAgentRequest): string {
+  return `Use the skill ${skillName(config?.skill_spec ?? "")}.`;
+}
+
+/** Derives a title from the prompt's first non-empty line. */
+function titleOf(prompt: string): string {
+  const line =
+    prompt
+      .split("\n")
+      .find((candidate) => candidate.trim() !== "")
+      ?.trim() ?? "Untitled run";
+  const characters = [...line];
+  const max = limits.derivedTitleCharacters;
+  return characters.length <= max ? line : `${characters.slice(0, max - 1).join("")}…`;
+}
+
+export async function getRun(sql: Sql, principal: Principal, runId: string): Promise<RunItem> {
+  const run = await findRun(sql, runId);
+  if (!run) throw notFound("run");
+  requireVisible(principal, { creator: run.creator, environment_id: run.agent_config.environment_id });
+  return run;
+}
+
+/** Adds a link to the run's page, once the run has been claimed for the first time. */
+export function withLink(run: RunItem, origin: string): RunItem {
+  return run.session_id ? { ...run, session_link: `${origin}/runs/${run.run_id}` } : run;
+}
+
+/** Throws if the run does not exist or the caller may not see it. */
+export async function requireRun(sql: Sql, principal: Principal, runId: string): Promise<RunOwnership> {
+  const ownership = await findRunOwnership(sql, runId);
+  if (!ownership) throw notFound("run");
+  requireVisible(principal, ownership);
+  return ownership;
+}
+
+/** Locks the run. Throws if the caller may not steer it. */
+export async function lockRun(tx: Tx, principal: Principal, runId: string): Promise<RunStateRow> {
+  const { creator } = await requireRun(tx, principal, runId);
+  await requireSteering(tx, principal, creator);
+  const runState = await lockRunState(tx, runId);
+  if (!runState) throw notFound("run");
+  return runState;
+}
+
+/** Changes the run's state and ends its lease and execution. The caller must hold the run's lock. */
+async function transition(tx: Tx, runState: RunStateRow, change: StateChange): Promise<void> {
+  if (await changeState(tx, runState, change)) return;
+  throw new ApiError("conflict", `The run is ${runState.state} and cannot become ${change.to}.`);
+}
+
+/** Cancels a run and withdraws its queued follow-ups. Has no effect if the run is already cancelled. */
+export async function cancelRun(tx: Tx, principal: Principal, runId: string): Promise<RunStateRow> {
+  const runState = await lockRun(tx, principal, runId);
+  if (runState.state === "CANCELLED") return runState;
+  if (isFinal(runState.state)) {
+    throw new ApiError("conflict", `The run is already ${runState.state} and cannot be cancelled.`);
+  }
+  await cancelLocked(tx, principal, runState);
+  return runState;
+}
+
+/** Cancels a run that has not ended. The caller must hold its lock and have checked access. */
+export async function cancelLocked(tx: Tx, principal: Principal, runState: RunStateRow): Promise<void> {
+  await transition(tx, runState, {
+    to: "CANCELLED",
+    phase: "done",
+    ...(runState.execution_id ? { closingMs: CLOSE_MS } : {}),
+    event: { type: "run.cancelled", data: { by: principal.creator } },
+  });
+  await withdrawFollowups(tx, { run_id: runState.run_id });
+}
+
+/** Queues a new turn for a final or blocked run. */
+export async function reopenRun(
+  tx: Tx,
+  runState: RunStateRow,
+  reason: EventData<"run.reopened">,
+): Promise<void> {
+  const event = { type: "run.reopened" as const, data: reason };
+  await transition(tx, runState, { to: "QUEUED", phase: "queued", newTurn: true, event });
+}
+
+interface WarmSandbox {
+  /** How long the worker keeps the sandbox warm. */
+  warm_minutes?: number | undefined;
+}
+
+const warmSandbox = ({ warm_minutes }: WarmSandbox) => (warm_minutes ? { warmMinutes: warm_minutes } : {});
+
+/**
+ * Stores the last report and ends the turn with its outcome, in one statement. Returns false and writes nothing if the
+ * lease is lost, the batch is not the next one, or a follow-up is queued.
+ */
+export async function endTurn(
+  sql: Sql,
+  report: Report,
+  { outcome, ...kept }: { outcome: Exclude<TurnOutcome, { type: "failed" }> } & WarmSandbox,
+): Promise<boolean> {
+  return appendFinalReport(sql, report, { ...changeOf(outcome), ...warmSandbox(kept) });
+}
+
+function changeOf(outcome: Exclude<TurnOutcome, { type: "failed" }>): StateChange {
+  if (outcome.type === "succeeded") {
+    const { text, output } = outcome;
+    const data = { text, ...(output === undefined ? {} : { output }) };
+    return { to: "SUCCEEDED", phase: "done", event: { type: "run.succeeded", data } };
+  }
+  const { question } = outcome;
+  const event = { type: "run.blocked" as const, data: { question } };
+  return { to: "BLOCKED", phase: "blocked", status_message: { message: question }, event };
+}
+
+/**
+ * Fails a run. If follow-ups are queued, then starts a new turn with them, because an accepted follow-up must not be
+ * lost. `finalBatch` is present if the worker itself reported the failure.
+ */
+export async function failRun(
+  tx: Tx,
+  runState: RunStateRow,
+  { error_code, message }: { error_code: ErrorCode; message: string },
+  { finalBatch, ...kept }: { finalBatch?: number } & WarmSandbox = {},
+): Promise<void> {
+  const { retryable, remedy } = errorEntry(error_code);
+  const status_message: RunStatusMessage = { message, error_code, retryable, remedy };
+  // When a turn times out, its worker is still alive and may store the sandbox's files before a new turn starts.
+  const isOverdue = error_code === "timeout" && finalBatch === undefined && runState.execution_id !== null;
+  await transition(tx, runState, {
+    to: "FAILED",
+    phase: "done",
+    status_message,
+    event: { type: "run.failed", data: { status_message } },
+    ...(isOverdue ? { closingMs: CLOSE_MS } : {}),
+    ...(finalBatch === undefined ? {} : { finalBatch }),
+    ...warmSandbox(kept),
+  });
+  const queued = await findQueuedFollowup(tx, runState.run_id);
+  if (!queued || runState.state === "QUEUED") return;
+  const { followup_id, mode } = queued;
+  await reopenRun(tx, { ...runState, state: "FAILED", execution_id: null }, { followup_id, mode });
+}
+
+export async function removeRun(tx: Tx, principal: Principal, runId: string): Promise<void> {
+  const runState = await lockRun(tx, principal, runId);
+  if (!isFinal(runState.state)) {
+    throw new ApiError("conflict", `The run is ${runState.state}. Cancel it first, then delete it.`);
+  }
+  await deleteRun(tx, runId);
+}

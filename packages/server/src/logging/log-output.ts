@@ -1,0 +1,54 @@
+import { isatty } from "node:tty";
+import { type DestinationStream, pino } from "pino";
+import { formatLogLine, paintFor } from "./human-format.ts";
+
+export const logFormats = ["auto", "human", "json"] as const;
+/** `auto` selects the human format on a terminal and JSON lines everywhere else. */
+export type LogFormat = (typeof logFormats)[number];
+
+const MAX_BUFFERED_BYTES = 1024 ** 2;
+const WARN = 40;
+
+export function resolveLogFormat(format: LogFormat): "human" | "json" {
+  if (format !== "auto") return format;
+  return isatty(process.stdout.fd) ? "human" : "json";
+}
+
+export interface LogOutput extends DestinationStream {
+  /** Shows lines of every level from now on. Has no effect unless the output was opened with `isQuietAtStart`. */
+  endQuietStart(): void;
+}
+
+/**
+ * Opens standard output for log lines. A full disk must not end the process: lines are buffered until the disk has
+ * space again, and dropped once a megabyte is buffered.
+ *
+ * With `isQuietAtStart`, the human format shows only warnings and errors until `endQuietStart` is called, so that the
+ * startup banner comes first. JSON output is always complete.
+ */
+export function openLogOutput({
+  format,
+  isQuietAtStart = false,
+  onDrop = () => {},
+}: {
+  format: LogFormat;
+  isQuietAtStart?: boolean;
+  onDrop?: () => void;
+}): LogOutput {
+  const output = pino.destination({ fd: process.stdout.fd, maxLength: MAX_BUFFERED_BYTES });
+  output.on("error", () => {});
+  output.on("drop", onDrop);
+  let isQuiet = isQuietAtStart;
+  const endQuietStart = () => {
+    isQuiet = false;
+  };
+  if (resolveLogFormat(format) === "json") return { write: (line) => void output.write(line), endQuietStart };
+  const paint = paintFor(process.stdout);
+  return {
+    write(line) {
+      const entry = JSON.parse(line);
+      if (!isQuiet || entry.level >= WARN) output.write(formatLogLine(entry, paint));
+    },
+    endQuietStart,
+  };
+}

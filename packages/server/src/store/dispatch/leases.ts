@@ -1,0 +1,196 @@
+import type { RunUsage } from "@outrider/contract/run";
+import type { Signals, Snapshot } from "@outrider/contract/worker";
+import type { Sql, Tx } from "../connection/db.ts";
+import { json } from "../connection/json.ts";
+import { storePatch } from "../runs/artifacts.ts";
+
+/** The attributes that concurrency limits apply to: a run's owner, key and environment. */
+export interface Dimensions {
+  owner_uid: string;
+  key_id: string;
+  environment_id: string | null;
+}
+
+export interface Busy extends Dimensions {
+  count: number;
+}
+
+export async function countBusy(sql: Sql): Promise<Busy[]> {
+  return sql<Busy[]>`
+    select owner_uid, key_id, environment_id, count(*)::int as count from run_state
+    where state = 'INPROGRESS' group by owner_uid, key_id, environment_id`;
+}
+
+export interface ConcurrencyLimit {
+  kind: "key" | "environment" | "agent";
+  id: string;
+  max: number;
+}
+
+export async function listConcurrencyLimits(sql: Sql): Promise<ConcurrencyLimit[]> {
+  return sql<ConcurrencyLimit[]>`select kind, id, max from concurrency_limits`;
+}
+
+interface LeaseRenewal {
+  workerId: string;
+  executions: { run_id: string; execution_id: string }[];
+  leaseMs: number;
+}
+
+/** Renews a worker's leases, except expired ones, and returns the executions that still hold theirs. */
+export async function renewLeases(
+  sql: Sql,
+  { workerId, executions, leaseMs }: LeaseRenewal,
+): Promise<string[]> {
+  const runIds = executions.map(({ run_id }) => run_id);
+  const tokens = executions.map(({ execution_id }) => execution_id);
+  const rows = await sql<{ execution_id: string }[]>`
+    update run_state set lease_expires_at = outrider_now() + ${leaseMs} * interval '1 ms'
+    where run_id = any(${runIds}::uuid[]) and execution_id = any(${tokens}::uuid[])
+      and worker_id = ${workerId} and lease_expires_at > outrider_now()
+    returning execution_id`;
+  return rows.map((row) => row.execution_id);
+}
+
+/** Returns the signals that a worker must react to: queued follow-ups, interrupts and draining. */
+export async function listSignals(sql: Sql, workerId: string): Promise<Signals> {
+  const executions = await sql<Signals["executions"]>`
+    select h.execution_id,
+      coalesce(bool_or(f.mode <> 'queue'), false) as waiting,
+      coalesce(array_agg(f.followup_id) filter (where f.mode = 'interrupt'), '{}') as interrupts
+    from executions e join run_state h on h.run_id = e.run_id and h.execution_id = e.execution_id
+      left join followups f on f.run_id = h.run_id and f.delivery = 'queued'
+    where e.worker_id = ${workerId} and e.ended_at is null
+    group by h.execution_id order by h.execution_id`;
+  const [worker] = await sql<
+    { draining: boolean }[]
+  >`select draining from workers where worker_id = ${workerId}`;
+  return { executions: [...executions], draining: worker?.draining ?? false };
+}
+
+export interface Overdue {
+  run_id: string;
+  state: "QUEUED" | "INPROGRESS" | "BLOCKED";
+  reason: "lease" | "turn" | "queue" | "answer";
+}
+
+/**
+ * Returns the runs that exceed a time limit (see engine/dispatch/reaper.ts), or checks only the given run. It is called
+ * every second, so it must not read a long queue. A run that has waited too long was also created at least that long
+ * ago, so an index on creation time finds it.
+ */
+export async function listOverdue(
+  sql: Sql,
+  limits: { graceMs: number; wrapUpMs: number; queueMs: number; blockedMs: number },
+  runId?: string,
+): Promise<Overdue[]> {
+  const onlyRun = runId ? sql`and run_id = ${runId}` : sql``;
+  const ago = (ms: number) => sql`outrider_now() - ${ms} * interval '1 ms'`;
+  return sql<Overdue[]>`
+    select h.run_id, h.state, 'queue' as reason from runs r join run_state h using (run_id)
+    where r.state = 'QUEUED' and r.created_at <= (select ${ago(limits.queueMs)}) ${onlyRun}
+      and h.state = 'QUEUED' and h.queued_at <= (select ${ago(limits.queueMs)})
+    union all
+    select h.run_id, h.state, 'answer' from runs r join run_state h using (run_id)
+    where r.state = 'BLOCKED' and r.created_at <= (select ${ago(limits.blockedMs)}) ${onlyRun}
+      and h.state = 'BLOCKED' and h.blocked_at <= (select ${ago(limits.blockedMs)})
+    union all
+    select run_id, state, case when turn_deadline_at <= (select ${ago(limits.wrapUpMs)}) then 'turn' else 'lease' end
+    from run_state
+    where state = 'INPROGRESS' and (turn_deadline_at <= (select ${ago(limits.wrapUpMs)})
+      or (execution_id is not null and lease_expires_at <= (select ${ago(limits.graceMs)}))) ${onlyRun}
+    limit 500`;
+}
+
+/**
+ * Revokes the lease, ends the execution and appends the reason to the log. The run remains INPROGRESS and waits for
+ * another worker. A refunded attempt does not count. The caller must hold the run's lock.
+ */
+export async function abandonLease(
+  tx: Tx,
+  {
+    runId,
+    executionId,
+    reason,
+    outcome,
+    refund,
+  }: {
+    runId: string;
+    executionId: string;
+    reason: string;
+    outcome: "LOST" | "RELEASED" | "STALLED";
+    refund: boolean;
+  },
+): Promise<void> {
+  await tx`
+    with updated as (
+      update run_state
+      set phase = 'recovering', execution_id = null, worker_id = null, lease_expires_at = null, last_seq = last_seq + 1,
+        attempt = attempt - ${refund ? 1 : 0}
+      where run_id = ${runId} and execution_id = ${executionId}
+      returning run_id, last_seq, turn, attempt + ${refund ? 1 : 0} as attempt
+    ),
+    execution as (
+      update executions set ended_at = outrider_now(), outcome = ${outcome} where execution_id = ${executionId}
+    )
+    select outrider_insert_events(run_id, last_seq, turn, updated.attempt, jsonb_build_array(jsonb_build_object(
+      'type', 'run.recovering', 'data', jsonb_strip_nulls(jsonb_build_object(
+        'reason', ${reason}::text, 'restored_seq', snapshot_seq)))))
+    from updated join runs using (run_id)`;
+}
+
+/** Counts an interruption and, if requested, isolates the run. The caller must hold the run's lock. */
+export async function countInterruption(
+  tx: Tx,
+  runId: string,
+  { isolate }: { isolate: boolean },
+): Promise<void> {
+  await tx`
+    update run_state set interruptions = interruptions + 1, is_isolated = is_isolated or ${isolate}
+    where run_id = ${runId}`;
+}
+
+export async function isIsolated(sql: Sql, runId: string): Promise<boolean> {
+  const [row] = await sql<
+    { is_isolated: boolean }[]
+  >`select is_isolated from run_state where run_id = ${runId}`;
+  return row?.is_isolated ?? false;
+}
+
+export async function storeSnapshot(tx: Tx, runId: string, { sha256, seq, diff }: Snapshot): Promise<void> {
+  await tx`update runs set snapshot_sha256 = ${sha256}, snapshot_seq = ${seq} where run_id = ${runId}`;
+  if (diff) await storePatch(tx, runId, diff);
+}
+
+/** Names the run after its skill, unless the caller specified a name. */
+export async function nameAfterSkill(tx: Tx, runId: string, name: string): Promise<void> {
+  await tx`
+    update runs set config_name = ${name}, agent_config = agent_config || ${json(tx, { name })}
+    where run_id = ${runId} and named_by_skill and config_name is distinct from ${name}`;
+}
+
+export async function storeUsage(tx: Tx, runId: string, usage: RunUsage): Promise<void> {
+  await tx`update run_state set usage = ${json(tx, usage)} where run_id = ${runId}`;
+}
+
+const MAX_POSITION = 1_000;
+
+/**
+ * Returns a run's queue position by priority and age. The actual order may differ, because it also depends on fairness
+ * between owners.
+ */
+export async function findQueuePosition(sql: Sql, runId: string): Promise<number> {
+  const [row] = await sql<{ position: number }[]>`
+    select count(*)::int + 1 as position from (
+      select 1 from run_state mine join run_state h on h.state = 'QUEUED'
+        and (-h.priority, h.queued_at, h.run_id) < (-mine.priority, mine.queued_at, mine.run_id)
+      where mine.run_id = ${runId} limit ${MAX_POSITION - 1}
+    ) ahead`;
+  return row?.position ?? 1;
+}
+
+export async function findDimensions(sql: Sql, runId: string): Promise<Dimensions | undefined> {
+  const [row] = await sql<Dimensions[]>`
+    select owner_uid, key_id, environment_id from run_state where run_id = ${runId} and state = 'QUEUED'`;
+  return row;
+}

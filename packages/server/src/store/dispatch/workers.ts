@@ -1,0 +1,124 @@
+import type { Worker, WorkerInfo, WorkerStats } from "@outrider/contract/worker";
+import type { Sql } from "../connection/db.ts";
+import { json } from "../connection/json.ts";
+
+/** Records that a worker is alive, along with its stats if given. Returns whether the worker should drain. */
+export async function recordWorker(
+  sql: Sql,
+  { worker_id, name, version, slots }: WorkerInfo,
+  stats?: WorkerStats,
+): Promise<boolean> {
+  const [row] = await sql<{ draining: boolean }[]>`
+    insert into workers as known (worker_id, name, version, slots, stats, stats_at)
+    values (${worker_id}, ${name}, ${version}, ${slots}, ${json(sql, stats)},
+      case when ${stats !== undefined} then outrider_now() end)
+    on conflict (worker_id) do update
+      set name = excluded.name, version = excluded.version, slots = excluded.slots, last_seen_at = outrider_now(),
+        stats = coalesce(excluded.stats, known.stats), stats_at = coalesce(excluded.stats_at, known.stats_at)
+    returning draining`;
+  return row?.draining ?? false;
+}
+
+/**
+ * Registers a worker with a key, unless another key has already registered it. Returns the key that the worker belongs
+ * to.
+ */
+export async function bindWorker(
+  sql: Sql,
+  { worker_id, name, version, slots }: WorkerInfo,
+  keyId: string,
+): Promise<string> {
+  const [row] = await sql<{ key_id: string }[]>`
+    insert into workers as known (worker_id, name, version, slots, key_id)
+    values (${worker_id}, ${name}, ${version}, ${slots}, ${keyId})
+    on conflict (worker_id) do update set key_id = coalesce(known.key_id, excluded.key_id)
+    returning key_id`;
+  return row?.key_id as string;
+}
+
+/** Returns the key that a worker belongs to. Returns undefined if the worker is not registered with a key. */
+export async function findWorkerKey(sql: Sql, workerId: string): Promise<string | undefined> {
+  const [row] = await sql<{ key_id: string | null }[]>`
+    select key_id from workers where worker_id = ${workerId}`;
+  return row?.key_id ?? undefined;
+}
+
+/** A live worker with its latest stats. */
+export interface LiveWorker {
+  worker_id: string;
+  name: string;
+  version: string;
+  slots: number;
+  draining: boolean;
+  /** Null if the worker has not sent stats recently. */
+  stats: WorkerStats | null;
+}
+
+/** More than any installation needs. The limit exists because a worker key can register any number of workers. */
+const MAX_LISTED = 1_000;
+/** Longer than the interval between two heartbeats with stats. */
+const FRESH_SECONDS = 60;
+
+const isFresh = (sql: Sql) => sql`stats_at > outrider_now() - ${FRESH_SECONDS} * interval '1 s'`;
+
+export async function listLiveWorkers(sql: Sql, aliveMs: number): Promise<LiveWorker[]> {
+  return sql<LiveWorker[]>`
+    select worker_id, name, version, slots, draining,
+      case when ${isFresh(sql)} then stats end as stats
+    from workers where last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms'
+    order by first_seen_at, worker_id limit ${MAX_LISTED}`;
+}
+
+/**
+ * Returns the workers that were active in the last day. Each start of a worker counts as a separate worker. With
+ * `environmentIds`, the workers' runs in other environments are not listed.
+ */
+export async function listWorkers(sql: Sql, aliveMs: number, environmentIds?: string[]): Promise<Worker[]> {
+  const rows = await sql<(Worker & { disk_free_bytes: number | null })[]>`
+    select w.worker_id, w.name, w.version, w.slots, w.draining, w.first_seen_at, w.last_seen_at,
+      (select count(*)::int from executions e where e.worker_id = w.worker_id and e.ended_at is null) as busy,
+      array(
+        select json_build_object('run_id', r.run_id, 'title', r.title) from executions e join runs r using (run_id)
+        where e.worker_id = w.worker_id and e.ended_at is null
+          ${environmentIds ? sql`and r.environment_id = any(${environmentIds}::uuid[])` : sql``}
+        order by e.claimed_at, e.execution_id limit 100
+      ) as runs,
+      (select floor(min(value::float8)) from jsonb_each_text(w.stats -> 'disk_free_bytes') where ${isFresh(sql)}) as disk_free_bytes,
+      w.last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' as is_alive
+    from workers w where w.last_seen_at > outrider_now() - interval '1 day' order by is_alive desc, w.name, w.worker_id`;
+  return rows.map(({ disk_free_bytes, ...worker }) =>
+    disk_free_bytes === null ? worker : { ...worker, disk_free_bytes },
+  );
+}
+
+export async function drainWorker(sql: Sql, workerId: string): Promise<boolean> {
+  const { count } = await sql`update workers set draining = true where worker_id = ${workerId}`;
+  return count > 0;
+}
+
+export interface Capacity {
+  workers: number;
+  /** The number of unused slots. */
+  free: number;
+}
+
+/**
+ * Returns common table expressions for a `with` clause. The last one, `slots`, has a single row with the fields of
+ * Capacity.
+ */
+export function slots(sql: Sql, aliveMs: number) {
+  return sql`
+    alive as materialized (
+      select count(*)::int as workers, coalesce(sum(slots), 0)::int as slots from workers
+      where last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' and not draining
+    ),
+    slots as materialized (
+      select workers, greatest(slots - (select count(*)::int from run_state where state = 'INPROGRESS'), 0) as free
+      from alive
+    )`;
+}
+
+export async function findCapacity(sql: Sql, aliveMs: number): Promise<Capacity> {
+  const [row] = await sql<Capacity[]>`with ${slots(sql, aliveMs)} select workers, free from slots`;
+  return row as Capacity;
+}

@@ -1,0 +1,74 @@
+import type { NewEvent, RunEvent } from "@outrider/contract/event";
+import type { RunPhase, RunReceipt, RunUsage } from "@outrider/contract/run";
+import type { DeliveredFollowup } from "@outrider/contract/worker";
+import type { Sql } from "../connection/db.ts";
+import { json } from "../connection/json.ts";
+import { type LogPage, type LogRange, readLogPage } from "../log-page.ts";
+import { omitNulls } from "./runs.ts";
+
+/** Returns one page of the run's events. If retention has removed them, returns a notice instead. */
+export async function listEvents(
+  sql: Sql,
+  { runId, ...range }: { runId: string } & LogRange,
+): Promise<LogPage<RunEvent>> {
+  const page = await readLogPage<RunEvent>(
+    sql,
+    range,
+    ({ after, limit }) => sql`
+      select run_id, seq, type, created_at, turn, attempt, outrider_event_data(type, data) as data from events
+      where run_id = ${runId} and seq > ${after} order by seq limit ${limit}`,
+  );
+  if (page.events.length > 0) return page;
+  return { events: await findRemovalNotice(sql, runId, range.after), isTruncated: false };
+}
+
+/** Returns the notice that replaces a log removed by retention. The notice has the last event's number. */
+async function findRemovalNotice(sql: Sql, runId: string, after: number): Promise<RunEvent[]> {
+  const [row] = await sql<Omit<RunEvent, "type" | "data">[]>`
+    select run_id, last_seq as seq, r.events_removed_at as created_at, turn, attempt from runs r join run_state h using (run_id)
+    where run_id = ${runId} and r.events_removed_at is not null and last_seq > ${after}`;
+  if (!row) return [];
+  const message = `The ${row.seq} events of this run were removed by this installation's retention.`;
+  return [{ ...row, type: "notice", data: { message, code: "events_removed" } } as RunEvent];
+}
+
+/** Event types that count as a turn's output. */
+const outputTypes = new Set<NewEvent["type"]>([
+  "message.agent",
+  "reasoning",
+  "command.started",
+  "tool.called",
+]);
+
+/** One of an execution's reports. An absent field leaves the stored value unchanged. */
+export interface Report {
+  runId: string;
+  executionId: string;
+  batch: number;
+  events: NewEvent[];
+  phase?: RunPhase | undefined;
+  usage?: RunUsage | undefined;
+  receipt?: RunReceipt | undefined;
+}
+
+/**
+ * Writes a report in one statement. Returns undefined and writes nothing if the lease is lost or the batch is not the
+ * next one.
+ */
+export async function appendReport(
+  sql: Sql,
+  report: Report,
+  { deliver }: { deliver: boolean },
+): Promise<{ last_seq: number; followups: DeliveredFollowup[] } | undefined> {
+  const [row] = await sql<{ last_seq: number; followups: DeliveredFollowup[] | null }[]>`
+    select * from outrider_append_events(${reportArguments(sql, report)}, ${deliver})`;
+  return row && { last_seq: row.last_seq, followups: (row.followups ?? []).map(omitNulls) };
+}
+
+/** Returns the arguments that outrider_append_events and outrider_end_turn have in common. */
+export function reportArguments(sql: Sql, report: Report) {
+  const { runId, executionId, batch, events, phase = null, usage, receipt } = report;
+  const hasOutput = events.some(({ type }) => outputTypes.has(type));
+  return sql`${runId}, ${executionId}, ${batch}, ${json(sql, events)}, ${phase}, ${json(sql, usage)},
+    ${json(sql, receipt)}, ${hasOutput}`;
+}

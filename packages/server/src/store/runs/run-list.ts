@@ -1,0 +1,196 @@
+import { limits } from "@outrider/contract/limits";
+import type { RunItem, RunSourceType, RunState } from "@outrider/contract/run";
+import { forceCustomPlan, type Sql } from "../connection/db.ts";
+import { columns, creators, toRunItem } from "./runs.ts";
+import { all, type Condition, type WordConditions, wordConditions } from "./search.ts";
+
+export interface RunFilter {
+  state?: RunState[];
+  config_name?: string[];
+  model_id?: string[];
+  creator_uid?: string[];
+  source?: RunSourceType[];
+  environment_id?: string[];
+  skill_spec?: string[];
+  created_after?: string;
+  created_before?: string;
+  updated_after?: string;
+  metadata?: Record<string, string>;
+  q?: string;
+  /** Only this creator's runs are visible, regardless of the other filters. */
+  visible_to?: string;
+  /** Only runs in these environments are visible, regardless of the other filters. */
+  visible_environments?: string[];
+}
+
+export interface RunSort {
+  by: "created_at" | "updated_at" | "title";
+  order: "asc" | "desc";
+}
+
+export interface RunPosition {
+  value: string;
+  run_id: string;
+}
+
+/**
+ * If a search has up to this many results, they are sorted. If it has more, runs are scanned in order until the page is
+ * full.
+ */
+const MAX_SORTED = 1_000;
+/** A filter with up to this many values is split into one query per value. */
+const MAX_SPLIT_VALUES = 8;
+/**
+ * A page ends once its configurations reach this size, because a single configuration can be as large as a request
+ * body.
+ */
+const MAX_CONFIGURATION_BYTES = 4 * 1024 * 1024;
+
+export interface RunPage {
+  runs: RunItem[];
+  hasMore: boolean;
+}
+
+/**
+ * Returns one page of runs in keyset order, starting after `after`: up to `limit` runs, or fewer if they are large.
+ *
+ * It first selects the page's IDs, using an index that either provides the order or matches few rows, so that the time
+ * does not depend on the size of the table. It then reads the remaining columns only for those runs. See
+ * docs/decisions/scale.md for measurements.
+ */
+export async function listRuns(
+  sql: Sql,
+  { filter, sort, after, limit }: { filter: RunFilter; sort: RunSort; after?: RunPosition; limit: number },
+): Promise<RunPage> {
+  const column = sql(`r.${sort.by}`);
+  const direction = sort.order === "asc" ? sql`asc` : sql`desc`;
+  const order = sql`order by ${column} ${direction}, r.run_id ${direction}`;
+  const lists = listsOf(filter);
+  const bounds = boundsOf(sql, filter);
+  if (after) {
+    const type = sort.by === "title" ? sql`text` : sql`timestamptz`;
+    const beyond = sort.order === "asc" ? sql`>` : sql`<`;
+    bounds.push(sql`(${column}, r.run_id) ${beyond} (${after.value}::${type}, ${after.run_id}::uuid)`);
+  }
+  const words = wordConditions(sql, filter);
+  // One query plan suits every unfiltered page of the default size. With filters, the best plan depends on the values.
+  const isDefaultPage = lists.length + bounds.length === 0 && !words && limit === limits.pageSize.default;
+  // Reads one extra row to find out whether there is a next page.
+  const size = isDefaultPage ? sql.unsafe(String(limit + 1)) : sql`${limit + 1}`;
+  const choose = (conditions: Condition[]) =>
+    sql`select r.run_id, ${column} from runs r where ${all(sql, conditions)} ${order} limit ${size}`;
+  const select = (conditions: Condition[], filters: AnyOf[] = lists) =>
+    choose([...conditions, ...filters.map((list) => anyOf(sql, list)), ...bounds]);
+
+  /** An index provides the order for a single value but not for several, so each value gets its own query. */
+  const inOrder = (conditions: Condition[]) => {
+    const [split, ...others] =
+      sort.by === "created_at" ? lists.toSorted((a, b) => a.values.length - b.values.length) : [];
+    if (!split || split.values.length === 0 || split.values.length > MAX_SPLIT_VALUES)
+      return sql`(${select(conditions)})`;
+    return split.values
+      .map((value) => sql`(${select([...conditions, anyOf(sql, { ...split, values: [value] })], others)})`)
+      .reduce((left, right) => sql`${left} union all ${right}`);
+  };
+
+  const maxPrompt = limits.listedPromptCharacters;
+  const rows = await sql`
+    ${words ? matches(sql, words) : sql``}
+    select * from (
+      select ${columns(sql)}, left(r.prompt, ${maxPrompt}) as prompt, nullif(char_length(r.prompt) > ${maxPrompt}, false) as prompt_truncated,
+        count(*) over () - row_number() over in_order as behind,
+        sum(octet_length(r.agent_config::text)) over in_order - octet_length(r.agent_config::text) as before
+      from (
+        select r.run_id from (${
+          words
+            ? sql`
+              (${select([sql`(select is_small from found_size)`, sql`r.run_id in (select run_id from found)`])})
+              union all
+              ${inOrder([
+                sql`not (select is_small from found_size)`,
+                // Uses a scalar subquery for each run, so that the planner cannot choose a join based on its row
+                // estimate.
+                sql`(select ${words.fuzzy ?? words.exact} from run_search w where w.run_id = r.run_id)`,
+              ])}`
+            : inOrder([])
+        }) r ${order} limit ${size}
+      ) page join runs r using (run_id) join run_state h using (run_id) ${creators(sql)}
+      ${isDefaultPage ? sql`` : sql`where ${forceCustomPlan(sql)}`}
+      window in_order as (${order})
+    ) listed where before < ${MAX_CONFIGURATION_BYTES} order by behind desc`;
+  const runs = rows.slice(0, limit).map(({ behind: _, before: __, ...row }) => toRunItem(row));
+  return { runs, hasMore: rows.length > limit || Number(rows.at(-1)?.behind ?? 0) > 0 };
+}
+
+/** Counts matching runs. Use it only with filters on states that few runs are in, because it reads all matches. */
+export async function countRuns(sql: Sql, filter: RunFilter): Promise<number> {
+  const words = wordConditions(sql, filter);
+  const conditions = [
+    ...listsOf(filter).map((list) => anyOf(sql, list)),
+    ...boundsOf(sql, filter),
+    ...(words
+      ? [sql`(select ${words.fuzzy ?? words.exact} from run_search w where w.run_id = r.run_id)`]
+      : []),
+  ];
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from runs r where ${all(sql, conditions)} and ${forceCustomPlan(sql)}`;
+  return row?.count ?? 0;
+}
+
+/**
+ * Returns common table expressions for a `with` clause that contain a search's matches, if there are few enough to
+ * sort. Fuzzy matching takes longer than exact matching, so it is skipped if there are already too many exact matches.
+ * The expressions are materialized, so that PostgreSQL plans them as if they were read completely but evaluates them
+ * only as far as needed.
+ */
+function matches(sql: Sql, { exact, fuzzy }: WordConditions) {
+  const matching = (condition: Condition) => sql`select w.run_id from run_search w where ${condition}`;
+  const isSmall = (name: string) =>
+    sql`select count(*) <= ${MAX_SORTED} as is_small from (select 1 from ${sql(name)} limit ${MAX_SORTED + 1}) first`;
+  if (!fuzzy)
+    return sql`with found as materialized (${matching(exact)}), found_size as materialized (${isSmall("found")})`;
+  return sql`
+    with same as materialized (${matching(exact)}),
+    same_size as materialized (${isSmall("same")}),
+    found as materialized (${matching(sql`(select is_small from same_size) and ${fuzzy}`)}),
+    found_size as materialized (
+      select (select is_small from same_size) and is_small as is_small from (${isSmall("found")}) size
+    )`;
+}
+
+interface AnyOf {
+  column: string;
+  values: string[];
+  type: "text" | "uuid";
+}
+
+function listsOf(filter: RunFilter): AnyOf[] {
+  const list = (column: string, values: string[] | undefined, type: AnyOf["type"] = "text") =>
+    values ? [{ column, values: [...new Set(values)], type }] : [];
+  return [
+    ...list("state", filter.state),
+    ...list("config_name", filter.config_name),
+    ...list("model_id", filter.model_id),
+    ...list("creator_uid", filter.creator_uid, "uuid"),
+    ...list("source", filter.source),
+    ...list("environment_id", filter.environment_id, "uuid"),
+    ...list("skill_spec", filter.skill_spec),
+    ...list("creator_uid", filter.visible_to ? [filter.visible_to] : undefined, "uuid"),
+    ...list("environment_id", filter.visible_environments, "uuid"),
+  ];
+}
+
+function anyOf(sql: Sql, { column, values, type }: AnyOf): Condition {
+  const name = sql(`r.${column}`);
+  return values.length === 1
+    ? sql`${name} = ${values[0] as string}`
+    : sql`${name} = any(${values}::${sql.unsafe(type)}[])`;
+}
+
+function boundsOf(sql: Sql, { created_after, created_before, updated_after }: RunFilter): Condition[] {
+  return [
+    ...(created_after ? [sql`r.created_at >= ${created_after}`] : []),
+    ...(created_before ? [sql`r.created_at < ${created_before}`] : []),
+    ...(updated_after ? [sql`r.updated_at >= ${updated_after}`] : []),
+  ];
+}

@@ -1,0 +1,108 @@
+import type { NewEvent } from "@outrider/contract/event";
+import { type RunPhase, type RunState, type RunStatusMessage, transitions } from "@outrider/contract/run";
+import type { Sql, Tx } from "../connection/db.ts";
+import { json } from "../connection/json.ts";
+import { type Report, reportArguments } from "./events.ts";
+
+export interface RunStateRow {
+  run_id: string;
+  state: RunState;
+  turn: number;
+  attempt: number;
+  last_seq: number;
+  /** The execution that holds the lease. Only this execution may write to the run. */
+  execution_id: string | null;
+  worker_id: string | null;
+  report_batch: number;
+  /** True if the run must execute in a worker process of its own. */
+  is_isolated: boolean;
+  /** How often the turn was interrupted because its worker process became unresponsive. */
+  interruptions: number;
+}
+
+function columns(sql: Sql) {
+  return sql`run_id, state, turn, attempt, last_seq, execution_id, worker_id, report_batch, is_isolated, interruptions`;
+}
+
+/** Locks the run until the transaction ends. Every transaction that writes to a run must hold this lock. */
+export async function lockRunState(tx: Tx, runId: string): Promise<RunStateRow | undefined> {
+  const [row] = await tx<
+    RunStateRow[]
+  >`select ${columns(tx)} from run_state where run_id = ${runId} for update`;
+  return row;
+}
+
+export async function findRunState(sql: Sql, runId: string): Promise<RunStateRow | undefined> {
+  const [row] = await sql<RunStateRow[]>`select ${columns(sql)} from run_state where run_id = ${runId}`;
+  return row;
+}
+
+export async function findRunStates(sql: Sql, runIds: string[]): Promise<RunStateRow[]> {
+  return sql<RunStateRow[]>`select ${columns(sql)} from run_state where run_id = any(${runIds}::uuid[])`;
+}
+
+export interface StateChange {
+  to: Exclude<RunState, "INPROGRESS">;
+  phase: RunPhase;
+  /** The event that records the change in the run's log. */
+  event: NewEvent;
+  status_message?: RunStatusMessage;
+  newTurn?: boolean;
+  /** How long the execution may still store its sandbox's final state after its lease has ended. */
+  closingMs?: number;
+  /** How long the execution's worker keeps the sandbox warm. */
+  warmMinutes?: number;
+  /** The batch that ends the turn, so that it can be recognized if it is repeated. */
+  finalBatch?: number;
+}
+
+/**
+ * Changes a run's state, ends its lease and execution, and appends the event in one statement. Returns false and writes
+ * nothing if `transitions` does not allow the change from the run's current state. The caller must hold the run's lock.
+ */
+export async function changeState(
+  tx: Tx,
+  { run_id, execution_id }: Pick<RunStateRow, "run_id" | "execution_id">,
+  change: StateChange,
+): Promise<boolean> {
+  const { to, phase, event, status_message, newTurn = false } = change;
+  const { closingMs = null, warmMinutes = null, finalBatch = null } = change;
+  const [row] = await tx<{ changed: boolean }[]>`
+    select outrider_change_state(${run_id}, ${execution_id}, ${statesBefore(to)}::text[], ${to}, ${phase},
+      ${json(tx, event)}, ${json(tx, status_message)}, ${newTurn}, ${closingMs}, ${warmMinutes}, ${finalBatch}) as changed`;
+  return row?.changed ?? false;
+}
+
+function statesBefore(to: RunState): string[] {
+  return Object.entries(transitions).flatMap(([from, next]: [string, readonly RunState[]]) =>
+    next.includes(to) ? [from] : [],
+  );
+}
+
+/**
+ * Stores the execution's last report and ends the turn in one statement. Returns false and writes nothing if the lease
+ * is lost, the batch is not the next one, or a follow-up is queued.
+ */
+export async function appendFinalReport(sql: Sql, report: Report, change: StateChange): Promise<boolean> {
+  const { to, phase, event, status_message, warmMinutes = null } = change;
+  const [row] = await sql<{ ended: boolean }[]>`
+    select outrider_end_turn(${reportArguments(sql, { ...report, events: [...report.events, event] })}, ${to}, ${phase},
+      ${json(sql, status_message)}, ${warmMinutes}) as ended`;
+  return row?.ended ?? false;
+}
+
+/** Updates the run's `updated_at`, so that lists and change streams show that the run has changed. */
+export async function touchRun(tx: Tx, runId: string): Promise<void> {
+  await tx`update runs set updated_at = outrider_now() where run_id = ${runId}`;
+}
+
+/**
+ * Ends the execution's permission to store its sandbox's final state. Returns true if it was still valid, so only the
+ * first call succeeds.
+ */
+export async function endClosing(tx: Tx, runId: string, executionId: string): Promise<boolean> {
+  const { count } = await tx`
+    update run_state set closing_execution_id = null, closing_until = null
+    where run_id = ${runId} and closing_execution_id = ${executionId} and closing_until > outrider_now()`;
+  return count > 0;
+}

@@ -1,0 +1,220 @@
+import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
+import type { SentFile } from "@outrider/contract/event";
+import {
+  type RunCreatorInfo,
+  type RunItem,
+  type RunLimits,
+  type RunSourceType,
+  type RunState,
+  zeroUsage,
+} from "@outrider/contract/run";
+import type { Sql, Tx } from "../connection/db.ts";
+import { json } from "../connection/json.ts";
+import { slots } from "../dispatch/workers.ts";
+import { searchWords } from "./search.ts";
+
+export interface NewRun {
+  run_id: string;
+  title: string;
+  prompt: string;
+  source: RunSourceType;
+  creator: RunCreatorInfo;
+  /** Undefined if a browser session created the run. */
+  key_id?: string | undefined;
+  /** The ID of the key or session. A key's concurrency limit applies to runs with the same ID. */
+  credential_id: string;
+  agent_config: AmbientAgentConfig & { model_id: string };
+  named_by_skill: boolean;
+  sealed_config?: Buffer;
+  metadata?: Record<string, string>;
+  limits?: RunLimits;
+  output_schema?: Record<string, unknown>;
+  attachments: SentFile[];
+  priority: number;
+  trace_id: string;
+}
+
+/**
+ * Inserts a run, its state and its first event in one statement. Returns whether earlier queued runs already need all
+ * free slots.
+ */
+export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise<boolean> {
+  const { creator, agent_config: config, attachments } = run;
+  const files = attachments.length > 0 ? { attachments } : {};
+  const created = { title: run.title, prompt: run.prompt, source: run.source, creator, ...files };
+  const words = searchWords(`${run.title}\n${run.prompt}\n${config.skill_spec ?? ""}`);
+  const [row] = await sql<{ is_full: boolean }[]>`
+    with clock as materialized (select outrider_now() as now),
+    run as (
+      insert into runs (
+        run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
+        config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, sealed_config,
+        metadata, limits, output_schema, priority, trace_id)
+      select
+        ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
+        ${run.key_id ?? null}::uuid, ${config.name ?? null}, ${run.named_by_skill}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
+        ${config.skill_spec ?? null}, ${json(sql, config)}, ${run.sealed_config ?? null}::bytea,
+        ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
+        ${run.priority}, ${run.trace_id}
+      from clock
+    ),
+    search as (
+      insert into run_search (run_id, title, search, metadata)
+      values (${run.run_id}, ${run.title}, array_to_tsvector(${words}::text[]), ${json(sql, run.metadata)}::jsonb)
+    ),
+    state as (
+      insert into run_state (run_id, state, phase, last_seq, owner_uid, key_id, environment_id, priority, queued_at)
+      select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.credential_id}, ${config.environment_id ?? null}::uuid,
+        ${run.priority}, now
+      from clock
+    ),
+    event as (
+      insert into events (run_id, seq, type, created_at, turn, attempt, data)
+      select ${run.run_id}, 1, 'run.created', now, 1, 0, ${json(sql, created)} from clock
+    ),
+    ${slots(sql, aliveMs)}
+    select free = (
+      select count(*) from (select 1 from run_state where state = 'QUEUED' limit (select free from slots)) waiting
+    ) as is_full from slots`;
+  return row?.is_full ?? true;
+}
+
+/** Returns a run, including fields that lists omit, such as the full prompt, attachments and artifacts. */
+export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefined> {
+  const [row] = await sql`
+    select ${columns(sql)}, r.prompt, r.output_schema, r.output, r.receipt,
+      jsonb_strip_nulls(jsonb_build_object(
+        'queued', ${milliseconds(sql, "h.queued_at", "coalesce(r.started_at, r.finished_at, outrider_now())")},
+        'preparing', ${milliseconds(sql, "r.started_at", "coalesce(h.working_at, r.finished_at, outrider_now())")},
+        'to_first_output', ${milliseconds(sql, "h.queued_at", "h.first_output_at")},
+        'working', ${milliseconds(sql, "h.working_at", "coalesce(r.finished_at, h.blocked_at, outrider_now())")}
+      )) as timings,
+      (select jsonb_agg(jsonb_build_object('file_name', a.file_name, 'mime_type', a.mime_type,
+          'size_bytes', length(a.data)) order by a.position)
+        from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments,
+      (select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('artifact_id', f.artifact_id,
+          'artifact_type', f.type, 'created_at', ${timestamp(sql, "f.created_at")}, 'name', f.name,
+          'mime_type', f.mime_type, 'size_bytes', f.size_bytes, 'is_removed', nullif(f.removed_at is not null, false)))
+          order by f.created_at, f.artifact_id)
+        from artifacts f where f.run_id = r.run_id) as artifacts,
+      (select s.expires_at from shares s where s.run_id = r.run_id and s.expires_at > outrider_now()) as shared_until
+    from runs r join run_state h using (run_id) ${creators(sql)}
+    where r.run_id = ${runId}`;
+  return row && toRunItem(row);
+}
+
+/** Changes the given limits. The others remain the same. */
+export async function changeLimits(tx: Tx, runId: string, limits: RunLimits): Promise<void> {
+  await tx`
+    update runs set limits = coalesce(limits, '{}') || ${json(tx, limits)}::jsonb where run_id = ${runId}`;
+}
+
+export type RunCreator = Pick<RunCreatorInfo, "type" | "uid">;
+
+/** The parts of a run that determine who may see it and steer it. They never change. */
+export interface RunOwnership {
+  creator: RunCreator;
+  environment_id?: string | undefined;
+}
+
+export async function findRunOwnership(sql: Sql, runId: string): Promise<RunOwnership | undefined> {
+  const [row] = await sql<(RunCreator & { environment_id: string | null })[]>`
+    select creator_type as type, creator_uid as uid, environment_id from runs where run_id = ${runId}`;
+  if (!row) return undefined;
+  const { environment_id, ...creator } = row;
+  return { creator, ...(environment_id ? { environment_id } : {}) };
+}
+
+export async function findModelOfRun(sql: Sql, runId: string): Promise<string | undefined> {
+  const [row] = await sql<{ model_id: string }[]>`select model_id from runs where run_id = ${runId}`;
+  return row?.model_id;
+}
+
+export async function deleteRun(tx: Tx, runId: string): Promise<void> {
+  await tx`delete from events where run_id = ${runId}`;
+  await tx`delete from executions where run_id = ${runId}`;
+  await tx`delete from run_search where run_id = ${runId}`;
+  await tx`delete from runs where run_id = ${runId}`;
+}
+
+/**
+ * Counts open runs. This is fast because there are few of them and an index covers them; counting millions of ended
+ * runs is slow.
+ */
+export async function countOpenRuns(sql: Sql): Promise<{ state: RunState; count: number }[]> {
+  return sql`
+    select state, count(*)::int as count from run_state where state in ('QUEUED', 'INPROGRESS', 'BLOCKED') group by state`;
+}
+
+export async function countEndedRuns(sql: Sql): Promise<{ state: RunState; count: number }[]> {
+  return sql`
+    select state, (select count(*)::int from runs r where r.state = s.state) as count
+    from unnest(array['SUCCEEDED', 'FAILED', 'CANCELLED']) s(state)`;
+}
+
+export interface RemovedData {
+  events_removed_at: string | null;
+  files_removed_at: string | null;
+}
+
+/** Returns what retention has removed from a run, and when. */
+export async function findRemovedData(sql: Sql, runId: string): Promise<RemovedData | undefined> {
+  const [row] = await sql<RemovedData[]>`
+    select events_removed_at, files_removed_at from runs where run_id = ${runId}`;
+  return row;
+}
+
+export function columns(sql: Sql) {
+  return sql`
+    r.run_id, r.title, r.state, h.phase, r.created_at, r.updated_at, r.started_at, r.finished_at, r.source,
+    r.creator_type, r.creator_uid, coalesce(p.display_name, i.name) as creator_name, p.email as creator_email,
+    r.agent_config, r.status_message, r.metadata, r.limits, r.priority, h.turn as turns, h.attempt as attempts,
+    r.session_id, r.events_removed_at, r.files_removed_at, h.usage, h.execution_id is not null or coalesce(h.warm_until > outrider_now(), false) as is_sandbox_running`;
+}
+
+function milliseconds(sql: Sql, from: string, to: string) {
+  return sql`round(extract(epoch from ${sql.unsafe(to)} - ${sql.unsafe(from)}) * 1000)`;
+}
+
+/** Formats a time inside of a JSON value as the API does. The driver formats only columns. */
+function timestamp(sql: Sql, column: string) {
+  return sql`to_char(${sql.unsafe(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}
+
+export function creators(sql: Sql) {
+  return sql`left join users p on p.uid = r.creator_uid left join identities i on i.uid = r.creator_uid`;
+}
+
+export function toRunItem(row: Record<string, unknown>): RunItem {
+  const {
+    creator_type,
+    creator_uid,
+    creator_name,
+    creator_email,
+    shared_until,
+    events_removed_at,
+    files_removed_at,
+    ...rest
+  } = row;
+  const creator = { type: creator_type, uid: creator_uid, display_name: creator_name, email: creator_email };
+  const share = shared_until ? { expires_at: shared_until } : null;
+  const removed =
+    events_removed_at || files_removed_at
+      ? omitNulls({ events: events_removed_at, files: files_removed_at })
+      : null;
+  return omitNulls({
+    ...rest,
+    removed,
+    creator: omitNulls(creator),
+    usage: rest.usage ?? zeroUsage,
+    share,
+  }) as unknown as RunItem;
+}
+
+/** Deletes null and undefined fields in place, because the API omits absent values instead of returning null. */
+export function omitNulls<T extends object>(row: T): T {
+  for (const [name, value] of Object.entries(row)) {
+    if (value === null || value === undefined) delete row[name as keyof T];
+  }
+  return row;
+}

@@ -1,0 +1,158 @@
+import { createHash, randomUUID } from "node:crypto";
+import { zeroUsage } from "@outrider/contract/run";
+import { type TestServer, testServer } from "../../server.ts";
+
+/**
+ * Everything that the requests name. It belongs to the member's cloud agent and is in the environment `home`, so that
+ * every kind of caller has another relation to it: the agent itself, its owner, other members, other agents and admins.
+ */
+export interface Fixture {
+  server: TestServer;
+  environment: { home: string; elsewhere: string };
+  agent: string;
+  run: string;
+  artifact: string;
+  attachment: string;
+  followup: string;
+  build: { build_id: string; token: string };
+  secret: string;
+  user: string;
+  key: string;
+  worker: { worker_id: string; name: string; version: string; slots: number };
+  /** A worker of another key, which no run needs. */
+  spareWorker: string;
+  execution: string;
+  keys: {
+    member: string;
+    other: string;
+    agent: string;
+    otherAgent: string;
+    worker: string;
+    otherWorker: string;
+  };
+  newRun(): Promise<string>;
+  newEndedRun(): Promise<string>;
+  newFollowup(): Promise<string>;
+  newAgent(): Promise<string>;
+  newKey(body: object, key?: string): Promise<{ key: string; key_id: string }>;
+  newEnvironment(): Promise<string>;
+  newSecret(): Promise<string>;
+  newUser(): Promise<string>;
+  newExecution(): Promise<{ run: string; execution: string }>;
+}
+
+const CONTENT = "the content of an artifact";
+const sha256 = createHash("sha256").update(CONTENT).digest("hex");
+
+export async function createFixture(): Promise<Fixture> {
+  // Leases outlast the test, so that no run is recovered meanwhile.
+  const server = await testServer({ OUTRIDER_LEASE_SECONDS: "600", OUTRIDER_TURN_TIMEOUT_MINUTES: "600" });
+  const call = async (method: string, path: string, body?: unknown, key = server.key) => {
+    const reply = await server.call(method, path, { key, ...(body === undefined ? {} : { body }) });
+    if (reply.status >= 300) throw new Error(`${method} ${path}: ${reply.text}`);
+    return reply.body;
+  };
+  const newKey: Fixture["newKey"] = (body, key) =>
+    call("POST", "/keys", { name: "test", type: "personal", ...body }, key);
+  const newEnvironment = async (): Promise<string> =>
+    (await call("POST", "/agent/environments", { name: "environment", setup_commands: ["make"] }))
+      .environment_id;
+  const environment = { home: await newEnvironment(), elsewhere: await newEnvironment() };
+
+  const member = await server.user("member@example.com");
+  const other = await server.user("other@example.com");
+  const newAgent = async (owner = member): Promise<string> =>
+    (await call("POST", "/agent/identities", { name: "agent" }, owner)).uid;
+  const agent = await newAgent();
+  const agentKey = async (agent_uid: string, owner = member) =>
+    (await newKey({ type: "agent", agent_uid }, owner)).key;
+  const keys = {
+    member,
+    other,
+    agent: await agentKey(agent),
+    otherAgent: await agentKey(await newAgent(other), other),
+    worker: (await newKey({ type: "worker" })).key,
+    otherWorker: (await newKey({ type: "worker" })).key,
+  };
+
+  const asWorker = (path: string, body: object) => call("POST", `/worker${path}`, body, keys.worker);
+  const worker = { worker_id: randomUUID(), name: "worker", version: "0", slots: 1_000 };
+  const claim = (free: number) => asWorker("/claim", { request_id: randomUUID(), worker, free, wait_ms: 0 });
+  const spareWorker = randomUUID();
+  const spare = { ...worker, worker_id: spareWorker };
+  await call("POST", "/worker/heartbeat", { worker: spare, executions: [] }, keys.otherWorker);
+
+  // No run waits yet, so the worker gets the build.
+  await call("POST", `/agent/environments/${environment.home}/builds`);
+  const [build] = (await claim(1)).builds;
+
+  const attachments = [{ file_name: "a.txt", mime_type: "text/plain", data: "aGk=" }];
+  const newRun = async (more: object = {}): Promise<string> => {
+    const config = { environment_id: environment.home };
+    return (await call("POST", "/agent/run", { prompt: "SAY: hi", config, ...more }, keys.agent)).run_id;
+  };
+  const newExecution: Fixture["newExecution"] = async () => {
+    const run = await newRun({ attachments });
+    const { executions } = await claim(1_000);
+    const { execution_id } = executions.find(({ run_id }: { run_id: string }) => run_id === run);
+    return { run, execution: execution_id };
+  };
+  const { run, execution } = await newExecution();
+  const [{ attachment_id }] =
+    (await server.db`select attachment_id from attachments where run_id = ${run}`) as [
+      { attachment_id: string },
+    ];
+  const artifact = randomUUID();
+  const file = { type: "FILE", name: "a.txt", mime_type: "text/plain", size_bytes: CONTENT.length, sha256 };
+  await fetch(`${server.base}/worker/blobs/${sha256}`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${keys.worker}` },
+    body: CONTENT,
+  });
+  await asWorker(`/executions/${execution}/report`, {
+    ...{ run_id: run, batch: 1, events: [], usage: zeroUsage, deliver: false },
+    artifacts: [{ artifact_id: artifact, ...file }],
+  });
+  const newFollowup = async (): Promise<string> =>
+    (await call("POST", `/agent/runs/${run}/followups`, { message: "more", mode: "queue" }, keys.agent))
+      .followup_id;
+  const newSecret = async () => {
+    const name = `SECRET_${randomUUID().replaceAll("-", "")}`;
+    await call("PUT", `/agent/secrets/${name}`, { value: "long enough" });
+    return name;
+  };
+  const newUser = async (): Promise<string> => {
+    const body = { email: `${randomUUID()}@example.com`, display_name: "User" };
+    return (await call("POST", "/users", body)).user.uid;
+  };
+  return {
+    server,
+    environment,
+    agent,
+    run,
+    artifact,
+    attachment: attachment_id,
+    followup: await newFollowup(),
+    build,
+    secret: await newSecret(),
+    user: await newUser(),
+    key: (await newKey({}, member)).key_id,
+    worker,
+    spareWorker,
+    execution,
+    keys,
+    newRun,
+    async newEndedRun() {
+      const ended = await newRun();
+      await call("POST", `/agent/runs/${ended}/cancel`, undefined, keys.agent);
+      return ended;
+    },
+    newFollowup,
+    newAgent: () => newAgent(),
+    newKey,
+    newEnvironment,
+    newSecret,
+    newUser,
+    newExecution,
+  };
+}

@@ -1,0 +1,274 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { Scope } from "@outrider/contract/auth/key";
+import type { OperationId } from "@outrider/contract/routes";
+import { zeroUsage } from "@outrider/contract/run";
+import type { WorkerOperationId } from "@outrider/contract/worker-route";
+import type { Fixture } from "./fixture.ts";
+
+/** A request: the values of the path's parameters, the query and the body. */
+export interface Request {
+  params?: Record<string, string>;
+  query?: string;
+  body?: unknown;
+}
+
+/**
+ * Creates a request that succeeds if the caller is allowed to send it. `isFresh` is true if it will succeed; a request
+ * that consumes what it names then gets its own.
+ */
+type CreateRequest = (fixture: Fixture, isFresh: boolean) => Request | Promise<Request>;
+
+/** What a caller needs apart from the scope in the route table. */
+export interface Rule {
+  request: CreateRequest;
+  /**
+   * - `sees run`: sees the run. Agent keys see only their own runs; to others it does not exist.
+   * - `steers run`: also is its creator, the owner of the cloud agent that created it, or an admin.
+   * - `owns agent`: is a user who owns the cloud agent, or an admin.
+   * - `owns key`: is a user who owns the key, or an admin. To others it does not exist.
+   * - `is user`: is not a cloud agent.
+   */
+  access?: "sees run" | "steers run" | "owns agent" | "owns key" | "is user";
+  /**
+   * What happens if the key is limited to environments:
+   * - `hidden`: what is in other environments does not exist.
+   * - `named`: the request must not name another environment.
+   * - `managed`: the key is refused, even for its own environments.
+   */
+  environment?: "hidden" | "named" | "managed";
+  /** The operation creates a credential without limits, so a key with limits is refused. */
+  createsCredential?: true;
+  alsoNeeds?: Scope;
+}
+
+const nothing: CreateRequest = () => ({});
+const ofRun: CreateRequest = ({ run }) => ({ params: { runId: run } });
+const ofArtifact: CreateRequest = ({ artifact }) => ({ params: { artifactId: artifact } });
+const ofEnvironment: CreateRequest = ({ environment }) => ({ params: { environmentId: environment.home } });
+const ofBuild: CreateRequest = ({ environment, build }) => ({
+  params: { environmentId: environment.home, buildId: build.build_id },
+});
+const ofAgent: CreateRequest = ({ agent }) => ({ params: { uid: agent } });
+const newRun: CreateRequest = ({ environment }) => ({
+  body: { prompt: "SAY: hi", config: { environment_id: environment.home } },
+});
+const followupOf = async (fixture: Fixture, isFresh: boolean) => ({
+  runId: fixture.run,
+  followupId: isFresh ? await fixture.newFollowup() : fixture.followup,
+});
+
+/** The rule of every operation in the route table. A new operation without a rule fails the test. */
+export const rules: Record<OperationId, Rule> = {
+  createRun: { request: newRun, environment: "named" },
+  createRunAlias: { request: newRun, environment: "named" },
+  listRuns: { request: nothing },
+  getRun: { request: ofRun, access: "sees run", environment: "hidden" },
+  deleteRun: {
+    request: async (fixture, isFresh) => ({
+      params: { runId: isFresh ? await fixture.newEndedRun() : fixture.run },
+    }),
+    access: "steers run",
+    environment: "hidden",
+  },
+  cancelRun: {
+    request: async (fixture, isFresh) => ({
+      params: { runId: isFresh ? await fixture.newRun() : fixture.run },
+    }),
+    access: "steers run",
+    environment: "hidden",
+  },
+
+  createFollowup: {
+    request: ({ run }) => ({ params: { runId: run }, body: { message: "more", mode: "queue" } }),
+    access: "steers run",
+    environment: "hidden",
+  },
+  listFollowups: { request: ofRun, access: "sees run", environment: "hidden" },
+  updateFollowup: {
+    request: async (fixture, isFresh) => ({
+      params: await followupOf(fixture, isFresh),
+      body: { message: "changed" },
+    }),
+    access: "steers run",
+    environment: "hidden",
+  },
+  deleteFollowup: {
+    request: async (fixture, isFresh) => ({ params: await followupOf(fixture, isFresh) }),
+    access: "steers run",
+    environment: "hidden",
+  },
+
+  listEvents: { request: ofRun, access: "sees run", environment: "hidden" },
+  getTranscript: { request: ofRun, access: "sees run", environment: "hidden" },
+  getArtifact: { request: ofArtifact, access: "sees run", environment: "hidden" },
+  getArtifactContent: { request: ofArtifact, access: "sees run", environment: "hidden" },
+  getDiff: { request: ofRun, access: "sees run", environment: "hidden" },
+  createShare: {
+    request: ({ run }) => ({ params: { runId: run }, body: {} }),
+    access: "steers run",
+    environment: "hidden",
+    alsoNeeds: "runs:read",
+  },
+  deleteShare: { request: ofRun, access: "steers run", environment: "hidden" },
+
+  listEnvironments: { request: nothing },
+  createEnvironment: { request: () => ({ body: { name: "new" } }), environment: "managed" },
+  getEnvironment: { request: ofEnvironment, environment: "hidden" },
+  replaceEnvironment: {
+    request: async (fixture, isFresh) => ({
+      params: { environmentId: isFresh ? await fixture.newEnvironment() : fixture.environment.home },
+      body: { name: "replaced" },
+    }),
+    environment: "managed",
+  },
+  deleteEnvironment: {
+    request: async (fixture, isFresh) => ({
+      params: { environmentId: isFresh ? await fixture.newEnvironment() : fixture.environment.home },
+    }),
+    environment: "managed",
+  },
+  listBuilds: { request: ofEnvironment, environment: "hidden" },
+  createBuild: { request: ofEnvironment, environment: "hidden" },
+  getBuild: { request: ofBuild, environment: "hidden" },
+  listBuildEvents: { request: ofBuild, environment: "hidden" },
+  listSecrets: { request: nothing, environment: "managed" },
+  putSecret: {
+    request: ({ secret }) => ({ params: { name: secret }, body: { value: "long enough" } }),
+    environment: "managed",
+  },
+  deleteSecret: {
+    request: async (fixture, isFresh) => ({
+      params: { name: isFresh ? await fixture.newSecret() : fixture.secret },
+    }),
+    environment: "managed",
+  },
+  listSkills: { request: nothing },
+  listAgents: { request: nothing },
+  listModels: { request: nothing },
+
+  listIdentities: { request: nothing },
+  createIdentity: {
+    request: ({ environment }) => ({ body: { name: "new", environment_id: environment.home } }),
+    access: "is user",
+    environment: "named",
+  },
+  getIdentity: { request: ofAgent },
+  replaceIdentity: {
+    request: ({ agent, environment }) => ({
+      params: { uid: agent },
+      body: { name: "replaced", environment_id: environment.home },
+    }),
+    access: "owns agent",
+    environment: "named",
+  },
+  deleteIdentity: {
+    request: async (fixture, isFresh) => ({
+      params: { uid: isFresh ? await fixture.newAgent() : fixture.agent },
+    }),
+    access: "owns agent",
+  },
+
+  listKeys: { request: nothing, access: "is user" },
+  createKey: {
+    request: () => ({ body: { name: "new", type: "personal" } }),
+    access: "is user",
+    createsCredential: true,
+  },
+  deleteKey: {
+    request: async (fixture, isFresh) => ({
+      params: { keyId: isFresh ? (await fixture.newKey({}, fixture.keys.member)).key_id : fixture.key },
+    }),
+    access: "owns key",
+  },
+
+  getMe: { request: nothing },
+  listUsers: { request: nothing },
+  inviteUser: {
+    request: () => ({ body: { email: `${randomUUID()}@example.com`, display_name: "New" } }),
+    createsCredential: true,
+  },
+  updateUser: { request: ({ user }) => ({ params: { userUid: user }, body: { display_name: "Changed" } }) },
+  deleteUser: {
+    request: async (fixture, isFresh) => ({
+      params: { userUid: isFresh ? await fixture.newUser() : fixture.user },
+    }),
+  },
+  createSignInLink: { request: ({ user }) => ({ params: { userUid: user } }), createsCredential: true },
+
+  listWorkers: { request: nothing },
+  drainWorker: { request: ({ spareWorker }) => ({ params: { workerId: spareWorker } }) },
+  getInstallation: { request: nothing },
+  getMaintenance: { request: nothing },
+  setMaintenance: { request: () => ({ body: {} }) },
+  cancelRuns: { request: () => ({ body: { dry_run: true } }) },
+};
+
+/** What another worker key gets: nothing of the execution or build exists for it, and it cannot be the worker. */
+export interface WorkerRule {
+  request: CreateRequest;
+  otherKey: 403 | 404;
+}
+
+const ofExecution = async (fixture: Fixture, isFresh: boolean) => {
+  const own = isFresh ? await fixture.newExecution() : fixture;
+  return { run_id: own.run, params: { executionId: own.execution } };
+};
+const inExecution =
+  (more: object): CreateRequest =>
+  async (fixture, isFresh) => {
+    const { run_id, params } = await ofExecution(fixture, isFresh);
+    return { params, body: { run_id, ...more } };
+  };
+const reservation = { reservation_id: randomUUID(), cost_usd: 0 };
+const batch = { batch: 1, events: [] };
+const failed = { type: "failed", error_code: "timeout", message: "late" };
+const key = createHash("sha256").update("build").digest("hex");
+
+export const workerRules: Record<WorkerOperationId, WorkerRule> = {
+  claim: {
+    request: ({ worker }) => ({ body: { request_id: randomUUID(), worker, free: 0, wait_ms: 0 } }),
+    otherKey: 403,
+  },
+  heartbeat: { request: ({ worker }) => ({ body: { worker, executions: [] } }), otherKey: 403 },
+  signals: { request: ({ worker }) => ({ query: `worker_id=${worker.worker_id}` }), otherKey: 403 },
+  history: { request: ({ execution }) => ({ params: { executionId: execution } }), otherKey: 404 },
+  attachment: {
+    request: ({ execution, attachment }) => ({
+      params: { executionId: execution, attachmentId: attachment },
+    }),
+    otherKey: 404,
+  },
+  artifact: {
+    request: ({ execution, artifact }) => ({ params: { executionId: execution, artifactId: artifact } }),
+    otherKey: 404,
+  },
+  prepare: {
+    request: ({ run, execution, worker }) => ({
+      params: { executionId: execution },
+      body: { run_id: run, worker_id: worker.worker_id, key, repositories: [] },
+    }),
+    otherKey: 403,
+  },
+  reportBuild: {
+    request: ({ build }) => ({ params: { buildId: build.build_id }, body: { token: build.token, ...batch } }),
+    otherKey: 404,
+  },
+  finishBuild: {
+    request: ({ build }) => ({
+      params: { buildId: build.build_id },
+      body: { token: build.token, ...batch, outcome: failed },
+    }),
+    otherKey: 404,
+  },
+  reserve: { request: inExecution({ ...reservation, usd: 1 }), otherKey: 404 },
+  settle: { request: inExecution(reservation), otherKey: 404 },
+  report: { request: inExecution({ ...batch, deliver: false }), otherKey: 404 },
+  delta: { request: inExecution({ text: "partial" }), otherKey: 404 },
+  finish: {
+    request: inExecution({ ...batch, usage: zeroUsage, outcome: { type: "succeeded", text: "done" } }),
+    otherKey: 404,
+  },
+  close: { request: inExecution({}), otherKey: 404 },
+  release: { request: inExecution({}), otherKey: 404 },
+  interrupt: { request: inExecution({ suspicion: "none" }), otherKey: 404 },
+};

@@ -1,0 +1,235 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { appendFinalReport } from "../../src/store/runs/run-state.ts";
+import { type TestServer, testServer } from "../server.ts";
+
+let server: TestServer;
+let workerKey: string;
+
+beforeAll(async () => {
+  server = await testServer();
+  workerKey = (await server.call("POST", "/keys", { body: { name: "w", type: "worker" } })).body.key;
+});
+afterAll(() => server.stop());
+
+const create = async (body: object = {}) =>
+  (await server.call("POST", "/agent/run", { body: { prompt: "SAY: hello", ...body } })).body
+    .run_id as string;
+const get = async (run: string) => (await server.call("GET", `/agent/runs/${run}`)).body;
+const events = async (run: string) => (await server.call("GET", `/agent/runs/${run}/events`)).body.events;
+const types = async (run: string) => (await events(run)).map(({ type }: { type: string }) => type);
+
+const worker = { worker_id: randomUUID(), name: "test", version: "0", slots: 100 };
+const usage = {
+  input_tokens: 1,
+  cached_input_tokens: 0,
+  output_tokens: 2,
+  cost_usd: 0,
+  steps: 1,
+  run_seconds: 0,
+};
+
+const call = (path: string, body: object) => server.call("POST", `/worker${path}`, { body, key: workerKey });
+const claim = async (free = 100, request_id = randomUUID()) =>
+  (await call("/claim", { request_id, worker, free, wait_ms: 0 })).body.executions;
+
+async function claimed(body: object = {}) {
+  const run_id = await create(body);
+  const execution = (await claim()).find((one: { run_id: string }) => one.run_id === run_id);
+  return { run_id, execution, path: `/executions/${execution.execution_id}` };
+}
+
+describe("a claim", () => {
+  test("claims a queued run and returns everything the worker needs", async () => {
+    const { run_id, execution } = await claimed({ limits: { max_steps: 3 } });
+    expect(execution).toMatchObject({
+      run_id,
+      turn: 1,
+      attempt: 1,
+      agent_config: { model_id: "scripted" },
+      limits: { max_steps: 3, timeout_ms: expect.any(Number) },
+      history: [{ type: "run.created" }, { type: "run.claimed" }],
+    });
+    const run = await get(run_id);
+    expect(run).toMatchObject({ state: "INPROGRESS", phase: "preparing", attempts: 1 });
+    expect(run.session_link).toBe(`${server.origin}/runs/${run_id}`);
+    expect(await types(run_id)).toEqual(["run.created", "run.claimed"]);
+  });
+
+  test("without free slots gets what it claimed before, and nothing new", async () => {
+    await claim();
+    const [first, request] = [await create(), randomUUID()];
+    expect(await claim(1, request)).toMatchObject([{ run_id: first }]);
+    await create();
+    expect(await claim(0, request)).toMatchObject([{ run_id: first }]);
+    expect(await claim(0)).toEqual([]);
+    await claim();
+  });
+
+  test("that is repeated returns the same runs and claims no others", async () => {
+    await create();
+    const request = randomUUID();
+    const first = await claim(1, request);
+    await create();
+    expect(await claim(1, request)).toMatchObject([{ execution_id: first[0].execution_id }]);
+  });
+});
+
+describe("a report", () => {
+  test("is written once, even if it is sent repeatedly", async () => {
+    const { run_id, path } = await claimed();
+    const body = {
+      run_id,
+      batch: 1,
+      events: [{ type: "message.agent", data: { text: "hi" } }],
+      deliver: false,
+    };
+    const replies = [await call(`${path}/report`, body), await call(`${path}/report`, body)];
+    expect(replies.map((reply) => [reply.status, reply.body])).toEqual([
+      [200, { last_seq: 3, followups: [] }],
+      [200, { last_seq: 3, followups: [] }],
+    ]);
+    expect(await types(run_id)).toEqual(["run.created", "run.claimed", "message.agent"]);
+  });
+
+  test("of a cancelled run is rejected", async () => {
+    const { run_id, path } = await claimed();
+    await server.call("POST", `/agent/runs/${run_id}/cancel`);
+    const { status } = await call(`${path}/report`, { run_id, batch: 1, events: [], deliver: false });
+    expect(status).toBe(409);
+  });
+
+  test("delivers follow-ups, once and in order", async () => {
+    const { run_id, path } = await claimed();
+    for (const message of ["one", "two"]) {
+      await server.call("POST", `/agent/runs/${run_id}/followups`, { body: { message } });
+    }
+    await server.call("POST", `/agent/runs/${run_id}/followups`, {
+      body: { message: "late", mode: "queue" },
+    });
+    const first = await call(`${path}/report`, { run_id, batch: 1, events: [], deliver: true });
+    const again = await call(`${path}/report`, { run_id, batch: 1, events: [], deliver: true });
+    expect(first.body.followups).toMatchObject([
+      { message: "one", seq: 3 },
+      { message: "two", seq: 4 },
+    ]);
+    expect(again.body).toEqual(first.body);
+  });
+});
+
+const message = { type: "message.agent", data: { text: "hi" } };
+const artifact = {
+  artifact_id: randomUUID(),
+  type: "FILE",
+  name: "a.txt",
+  mime_type: "text/plain",
+  size_bytes: 1,
+  sha256: "0".repeat(64),
+};
+const snapshot = { sha256: "1".repeat(64), seq: 2 };
+
+test("an artifact has its type and creation time, on its own and on its run", async () => {
+  const { run_id, path } = await claimed();
+  const sent = { ...artifact, artifact_id: randomUUID() };
+  const { artifact_id, name, mime_type, size_bytes } = sent;
+  await call(`${path}/report`, { run_id, batch: 1, events: [], deliver: false, artifacts: [sent] });
+  const { body } = await server.call("GET", `/agent/artifacts/${artifact_id}`);
+  const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  const shown = { artifact_id, artifact_type: "FILE", created_at, name, mime_type, size_bytes };
+  expect(body).toEqual({ ...shown, run_id });
+  const run = await get(run_id);
+  expect(run.artifacts).toEqual([shown]);
+  expect(run.artifacts[0].created_at).toBe(body.created_at);
+});
+const succeeded = { type: "succeeded", text: "done" };
+
+test.each([
+  ["a report", "report", { deliver: false }],
+  ["a report with an artifact", "report", { deliver: false, artifacts: [artifact] }],
+  ["the end of a turn", "finish", { outcome: succeeded }],
+  ["the end of a turn with a snapshot", "finish", { outcome: succeeded, snapshot }],
+  ["a failure", "finish", { outcome: { type: "failed", error_code: "timeout", message: "late" } }],
+])("%s stores its progress and the time of the first output", async (_, operation, body) => {
+  const { run_id, path } = await claimed();
+  const request = { run_id, batch: 1, usage, phase: "working", ...body };
+  await call(`${path}/${operation}`, { ...request, events: [message] });
+  const run = await get(run_id);
+  expect(run).toMatchObject({ usage, timings: { working: expect.any(Number) } });
+  expect(run.timings.to_first_output).toEqual(expect.any(Number));
+  expect(await types(run_id)).toContain("message.agent");
+
+  const other = await claimed();
+  const silent = { type: "notice", data: { message: "not an output" } };
+  await call(`${other.path}/${operation}`, { ...request, run_id: other.run_id, events: [silent] });
+  expect((await get(other.run_id)).timings).not.toHaveProperty("to_first_output");
+});
+
+describe("the end of a turn", () => {
+  test("makes the run final", async () => {
+    const { run_id, path } = await claimed();
+    const body = { run_id, batch: 1, events: [], usage, outcome: succeeded };
+    for (let round = 0; round < 2; round++) {
+      expect((await call(`${path}/finish`, body)).body).toEqual({ ended: true, followups: [] });
+    }
+    expect(await get(run_id)).toMatchObject({ state: "SUCCEEDED", phase: "done", usage });
+    expect(await types(run_id)).toEqual(["run.created", "run.claimed", "run.succeeded"]);
+  });
+
+  test("delivers follow-ups that arrived meanwhile", async () => {
+    const { run_id, path } = await claimed();
+    await server.call("POST", `/agent/runs/${run_id}/followups`, {
+      body: { message: "wait", mode: "queue" },
+    });
+    const body = { run_id, batch: 1, events: [], usage, outcome: succeeded };
+    const first = await call(`${path}/finish`, body);
+    expect(first.body).toMatchObject({ ended: false, followups: [{ message: "wait" }] });
+    expect((await call(`${path}/finish`, body)).body).toEqual(first.body);
+    expect((await call(`${path}/finish`, { ...body, batch: 2 })).body.ended).toBe(true);
+  });
+
+  test("without usage keeps the usage that was reported before", async () => {
+    const { run_id, execution, path } = await claimed();
+    await call(`${path}/report`, { run_id, batch: 1, events: [], usage, deliver: false });
+    const report = { runId: run_id, executionId: execution.execution_id, batch: 2, events: [] };
+    const event = { type: "run.succeeded" as const, data: { text: "done" } };
+    expect(await appendFinalReport(server.db, report, { to: "SUCCEEDED", phase: "done", event })).toBe(true);
+    expect(await get(run_id)).toMatchObject({ state: "SUCCEEDED", usage });
+  });
+
+  test.each([
+    ["a success", succeeded],
+    ["a failure", { type: "failed", error_code: "internal_error", message: "broken" }],
+  ])("with %s keeps the sandbox warm if the worker says so", async (_, outcome) => {
+    for (const warm_minutes of [undefined, 5]) {
+      const { run_id, path } = await claimed();
+      await call(`${path}/finish`, { run_id, batch: 1, events: [], usage, outcome, warm_minutes });
+      expect((await get(run_id)).is_sandbox_running).toBe(warm_minutes !== undefined);
+    }
+  });
+
+  test("as a question blocks the run, and an answer continues it", async () => {
+    const { run_id, path } = await claimed();
+    const outcome = { type: "blocked", question: "Which one?" };
+    await call(`${path}/finish`, { run_id, batch: 1, events: [], usage, outcome });
+    expect(await get(run_id)).toMatchObject({ state: "BLOCKED", status_message: { message: "Which one?" } });
+    await server.call("POST", `/agent/runs/${run_id}/followups`, { body: { message: "that one" } });
+    const [next] = (await claim()).filter((one: { run_id: string }) => one.run_id === run_id);
+    expect(next).toMatchObject({ turn: 2, attempt: 1 });
+    expect(next.history.at(-1)).toMatchObject({ type: "message.user", data: { text: "that one" } });
+  });
+});
+
+test("deleting a run deletes its events and executions", async () => {
+  const { run_id, path } = await claimed();
+  const outcome = { type: "succeeded", text: "done" };
+  await call(`${path}/finish`, { run_id, batch: 1, events: [], usage, outcome });
+  const left = async () => {
+    const [row] = await server.db`
+      select (select count(*)::int from events where run_id = ${run_id}) as events,
+        (select count(*)::int from executions where run_id = ${run_id}) as executions`;
+    return row;
+  };
+  expect(await left()).toEqual({ events: 3, executions: 1 });
+  await server.call("DELETE", `/agent/runs/${run_id}`);
+  expect(await left()).toEqual({ events: 0, executions: 0 });
+});

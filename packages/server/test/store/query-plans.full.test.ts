@@ -1,0 +1,213 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { fillDatabase } from "../../../../bench/lists/fill-database.ts";
+import { openVault } from "../../src/engine/auth/vault.ts";
+import { claim } from "../../src/engine/dispatch/claims.ts";
+import { getQueueStatus } from "../../src/engine/dispatch/queue-reason.ts";
+import { reap } from "../../src/engine/dispatch/reaper.ts";
+import { openModels } from "../../src/engine/models/models.ts";
+import { addUser } from "../../src/engine/operations/bootstrap.ts";
+import { applyRetention, keepAll, type Retention } from "../../src/engine/operations/retention.ts";
+import { defaultRunPolicy } from "../../src/engine/runs/run-policy.ts";
+import { deleteUnusedBlobs, listBlobs } from "../../src/store/blobs.ts";
+import { type Db, openDb } from "../../src/store/connection/db.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { listEvents } from "../../src/store/runs/events.ts";
+import { countRuns, listRuns, type RunFilter, type RunSort } from "../../src/store/runs/run-list.ts";
+import { findRunStates } from "../../src/store/runs/run-state.ts";
+import { countEndedRuns, countOpenRuns, deleteRun, findRun } from "../../src/store/runs/runs.ts";
+import { findStats } from "../../src/store/stats.ts";
+import { testDatabase } from "../server.ts";
+
+/**
+ * Every statement that reads many rows, as the code sends it, at two hundred thousand analysed runs and PostgreSQL's own
+ * settings. Plans come from auto_explain, so that what functions in the database do is seen as well.
+ */
+const RUNS = 200_000;
+const EVENTS = 3;
+
+interface Plan {
+  "Node Type": string;
+  "Relation Name"?: string;
+  Plans?: Plan[];
+}
+
+// Filling the tables takes most of a minute, and longer beside other tests: `make full` has the time.
+describe("no statement reads all runs or all events", { timeout: 120_000 }, () => {
+  let database: Awaited<ReturnType<typeof testDatabase>>;
+  let db: Db;
+  let filler: Db;
+  let seen: { plan: Plan; text: string }[] = [];
+  let users: string[];
+  let environments: string[];
+  let runIds: string[];
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    filler = openDb(database.url, { connections: 1 });
+    await migrate(filler);
+    await addUser(filler, { email: "a@x.test", display_name: "A", role: "admin" });
+    const [key] = await filler<{ key_id: string }[]>`select key_id from keys`;
+    await fillDatabase(filler, { runs: RUNS, eventsPerRun: EVENTS, keyId: key?.key_id as string });
+    const column = async (rows: Promise<postgres.Row[]>) =>
+      (await rows).map((row) => Object.values(row)[0] as string);
+    users = await column(filler`select uid from users where email like 'user%' order by email`);
+    environments = await column(filler`select environment_id from environments order by name`);
+    runIds = await column(
+      filler`select run_id from runs where state = 'SUCCEEDED' order by created_at limit 50`,
+    );
+    const { user, password, host, port } = inject("postgres");
+    db = postgres({
+      ...{ user, password, host, port, max: 1, database: /\/(test_\w+)\?/.exec(database.url)?.[1] as string },
+      onnotice({ message = "" }) {
+        const [, json] = /plan:\s*(\{[\s\S]*\})\s*$/.exec(message) ?? [];
+        if (!json) return;
+        const { Plan: plan, "Query Text": text } = JSON.parse(json);
+        seen.push({ plan, text });
+      },
+      connection: {
+        TimeZone: "UTC",
+        "pg_trgm.strict_word_similarity_threshold": 0.3,
+        session_preload_libraries: "auto_explain",
+        "auto_explain.log_min_duration": "0",
+        "auto_explain.log_nested_statements": true,
+        "auto_explain.log_format": "json",
+        "auto_explain.log_level": "notice",
+      } as Record<string, string | number | boolean>,
+    });
+    await db`select 1`;
+  }, 600_000);
+
+  afterAll(async () => {
+    await Promise.all([db.end(), filler.end()]);
+    await database.drop();
+  });
+
+  function scansOf(plan: Plan): string[] {
+    const own =
+      plan["Node Type"] === "Seq Scan" && /^(runs|events)$/.test(plan["Relation Name"] ?? "")
+        ? [plan["Relation Name"] as string]
+        : [];
+    return [...own, ...(plan.Plans ?? []).flatMap(scansOf)];
+  }
+
+  async function expectNoScan(work: () => Promise<unknown>): Promise<void> {
+    seen = [];
+    await work();
+    expect(seen.length).toBeGreaterThan(0);
+    const scanning = seen.filter(({ plan }) => scansOf(plan).length > 0).map(({ text }) => text);
+    expect(scanning).toEqual([]);
+  }
+
+  const sorts: RunSort[] = (["created_at", "updated_at", "title"] as const).flatMap((by) => [
+    { by, order: "desc" },
+    { by, order: "asc" },
+  ]);
+  const filters: Record<string, () => RunFilter> = {
+    "no filter": () => ({}),
+    "a common state": () => ({ state: ["SUCCEEDED"] }),
+    "a rare state": () => ({ state: ["BLOCKED"] }),
+    "any of some states": () => ({ state: ["QUEUED", "FAILED"] }),
+    "all states": () => ({ state: ["QUEUED", "INPROGRESS", "BLOCKED", "SUCCEEDED", "FAILED", "CANCELLED"] }),
+    "a name": () => ({ config_name: ["agent-01"] }),
+    "a name that nobody has": () => ({ config_name: ["nobody"] }),
+    "any of some names": () => ({ config_name: ["agent-01", "agent-02", "agent-40"] }),
+    "a creator": () => ({ creator_uid: [users[2] as string] }),
+    "a creator and a state": () => ({ creator_uid: [users[2] as string], state: ["FAILED"] }),
+    "a creator and a rare state": () => ({ creator_uid: [users[40] as string], state: ["BLOCKED"] }),
+    "any creator of some, any state of some": () => ({
+      creator_uid: users.slice(5, 8),
+      state: ["BLOCKED", "FAILED"],
+      source: ["CLI", "WEB_APP"],
+    }),
+    "an environment": () => ({ environment_id: [environments[3] as string] }),
+    "a source": () => ({ source: ["WEB_APP"] }),
+    "a model": () => ({ model_id: ["larger"] }),
+    "a span of time": () => ({
+      created_after: new Date(Date.now() - 60 * 86_400_000).toISOString(),
+      created_before: new Date(Date.now() - 50 * 86_400_000).toISOString(),
+    }),
+    "what has changed lately": () => ({ updated_after: new Date(Date.now() - 3_600_000).toISOString() }),
+    "a label that many have": () => ({ metadata: { team: "team-3" } }),
+    "a label that one has": () => ({ metadata: { order: "777" } }),
+    "a word that most have": () => ({ q: "timeout" }),
+    "a word that many have": () => ({ q: "invoice" }),
+    "a word that nobody has": () => ({ q: "zzzzqqq" }),
+    "a word with a mistake": () => ({ q: "parsr" }),
+    "three words": () => ({ q: "fix parser billing" }),
+    "a word and a state": () => ({ q: "parser", state: ["BLOCKED", "QUEUED"] }),
+  };
+
+  test.each(Object.keys(filters))("lists by %s", async (name) => {
+    const filter = (filters[name] as () => RunFilter)();
+    const after = { run_id: "80000000-0000-7000-8000-000000000000" };
+    for (const sort of sorts) {
+      const value = sort.by === "title" ? "Port the" : new Date(Date.now() - 250 * 86_400_000).toISOString();
+      await expectNoScan(() => listRuns(db, { filter, sort, limit: 20 }));
+      await expectNoScan(() => listRuns(db, { filter, sort, limit: 20, after: { ...after, value } }));
+    }
+  });
+
+  test("does not reuse a plan for a different value", async () => {
+    const sort: RunSort = { by: "title", order: "asc" };
+    const creator_uid = [users[5] as string];
+    for (let time = 0; time < 8; time++)
+      await listRuns(db, { filter: { state: ["SUCCEEDED"], creator_uid }, sort, limit: 20 });
+    seen = [];
+    await listRuns(db, { filter: { state: ["BLOCKED"], creator_uid }, sort, limit: 20 });
+    expect(JSON.stringify(seen)).toContain("runs_state");
+  });
+
+  test("counts, one run, its events, and the states of many", async () => {
+    await expectNoScan(() => countOpenRuns(db));
+    await expectNoScan(() => countEndedRuns(db));
+    await expectNoScan(() => findStats(db, 15_000));
+    await expectNoScan(() => countRuns(db, { state: ["QUEUED", "INPROGRESS", "BLOCKED"], q: "report" }));
+    await expectNoScan(() => findRun(db, runIds[0] as string));
+    await expectNoScan(() => listEvents(db, { runId: runIds[0] as string, after: 0, limit: 1_000 }));
+    await expectNoScan(() => findRunStates(db, runIds));
+  });
+
+  test("the reaper, the queue and claims", async () => {
+    const noPubSub = { publish() {}, on: () => () => {}, next: async () => {}, close: async () => {} };
+    await expectNoScan(() => reap(db, defaultRunPolicy, noPubSub));
+    const [queued] = await filler<
+      { run_id: string }[]
+    >`select run_id from run_state where state = 'QUEUED' limit 1`;
+    await expectNoScan(() => getQueueStatus(db, defaultRunPolicy, queued?.run_id as string));
+    const worker = { worker_id: randomUUID(), name: "w", version: "0", slots: 10 };
+    const services = {
+      vault: openVault(randomBytes(32)),
+      models: openModels({ providers: {}, aliases: {} }),
+      policy: defaultRunPolicy,
+      gitHost: "https://git.test",
+    };
+    await expectNoScan(() => claim(db, services, { request_id: randomUUID(), worker, free: 3, wait_ms: 0 }));
+  });
+
+  test("retention, deletion and garbage collection of blobs", async () => {
+    const days = 364;
+    const all: Retention = {
+      runs: { days },
+      events: { days, bytes: 1024 ** 4 },
+      artifacts: { days, bytes: 1 },
+      files: { days, bytes: 1 },
+      builds: { days, bytes: 1 },
+    };
+    await expectNoScan(() => applyRetention(db, { ...all, runs: {} }));
+    await expectNoScan(() => applyRetention(db, { ...keepAll, runs: { days } }));
+    await expectNoScan(() => db.begin((tx) => deleteRun(tx, runIds[49] as string)));
+    await filler`insert into blobs (sha256, size_bytes) select md5(n::text) || md5(n::text), 1 from generate_series(1, 2000) n`;
+    await expectNoScan(async () => {
+      const hashes = await listBlobs(db, "", 500);
+      await db.begin((tx) => deleteUnusedBlobs(tx, hashes, 0));
+    });
+  });
+
+  test("the check detects a scan", async () => {
+    seen = [];
+    await db`select count(prompt) from runs`;
+    expect(seen.flatMap(({ plan }) => scansOf(plan))).not.toEqual([]);
+  });
+});

@@ -1,0 +1,68 @@
+import type { CloudEnvironment } from "@outrider/sdk";
+import type { ReactNode } from "react";
+import { amounts } from "./form/form-limits.tsx";
+import { networkModes } from "./network.ts";
+import { repositoryName } from "./repository.ts";
+
+/** Shows the environment to members, who cannot edit it. */
+export function EnvironmentDetails({ environment }: { environment: CloudEnvironment }) {
+  const { repos, setup_commands, variables, secrets, network } = environment;
+  const mode = networkModes.find((each) => each.mode === network.mode);
+  return (
+    <>
+      <p className="mb-4 text-muted">
+        Only admins can edit this environment. You can run, build and test it.
+      </p>
+      <dl className="divide-y divide-line rounded-xl border border-line bg-surface">
+        <Fact name="Repositories">
+          <Lines of={repos.map((each) => `${repositoryName(each)}${each.path ? ` in ${each.path}` : ""}`)} />
+        </Fact>
+        <Fact name="Setup commands">
+          <Lines of={setup_commands} />
+        </Fact>
+        <Fact name="Variables">
+          <Lines of={Object.entries(variables).map(([name, value]) => `${name}=${value}`)} />
+        </Fact>
+        <Fact name="Secrets">
+          <Lines of={secrets} />
+        </Fact>
+        <Fact name="Network">
+          {mode?.label}
+          <p className="text-xs text-muted">{mode?.meaning}</p>
+          {network.allow && <Lines of={network.allow} />}
+        </Fact>
+        {amounts.map(({ name, valueIn, label, unit, fallback }) => (
+          <Fact key={name} name={label}>
+            {valueIn(environment) === undefined ? (
+              <span className="text-muted">{fallback}</span>
+            ) : (
+              `${valueIn(environment)} ${unit}`
+            )}
+          </Fact>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="grid gap-1 px-4 py-3 sm:grid-cols-[12rem_minmax(0,1fr)]">
+      <dt className="text-muted">{name}</dt>
+      <dd className="min-w-0">{children}</dd>
+    </div>
+  );
+}
+
+function Lines({ of }: { of: string[] }) {
+  if (of.length === 0) return <span className="text-muted">None</span>;
+  return (
+    <ul className="flex flex-col gap-1">
+      {of.map((line) => (
+        <li key={line} className="whitespace-pre-wrap break-words font-mono text-xs">
+          {line}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,121 @@
+import type { FieldError } from "@outrider/contract/errors/field-error";
+import type { CloudEnvironment } from "@outrider/sdk";
+
+type Text = string | undefined;
+
+/** The form's values. Repeated fields are lists of rows, some of which may be empty. */
+export interface Values {
+  name: Text;
+  description: Text;
+  /** The address is `owner/repo` or a URL. */
+  repos: { address: Text; ref: Text; path: Text; secret: Text }[];
+  setup_commands: { text: Text }[];
+  variables: { name: Text; value: Text }[];
+  secrets: string[];
+  network: { mode: CloudEnvironment["network"]["mode"]; allow: { text: Text }[] };
+  resources: Record<Resource, number | undefined>;
+  timeout_minutes: number | undefined;
+  max_concurrent_runs: number | undefined;
+}
+
+type Resource = keyof NonNullable<CloudEnvironment["resources"]>;
+
+export const blankRepository = { address: undefined, ref: undefined, path: undefined, secret: undefined };
+export const blankText = { text: undefined };
+export const blankVariable = { name: undefined, value: undefined };
+
+export const blankValues: Values = {
+  name: undefined,
+  description: undefined,
+  repos: [blankRepository],
+  setup_commands: [blankText],
+  variables: [],
+  secrets: [],
+  network: { mode: "none", allow: [] },
+  resources: { cpus: undefined, memory_mb: undefined, pids: undefined, disk_mb: undefined },
+  timeout_minutes: undefined,
+  max_concurrent_runs: undefined,
+};
+
+export function valuesOf(environment: CloudEnvironment): Values {
+  const { name, description, repos, setup_commands, variables, secrets, network } = environment;
+  const textRows = (texts: string[]) => texts.map((text) => ({ text }));
+  return {
+    name,
+    description,
+    repos: repos.map(({ url, owner, repo, ref, path, secret }) => ({
+      address: url ?? `${owner}/${repo}`,
+      ref,
+      path,
+      secret,
+    })),
+    setup_commands: textRows(setup_commands),
+    variables: Object.entries(variables).map(([name, value]) => ({ name, value: value || undefined })),
+    secrets,
+    network: { mode: network.mode, allow: textRows(network.allow ?? []) },
+    resources: { ...blankValues.resources, ...environment.resources },
+    timeout_minutes: environment.timeout_minutes,
+    max_concurrent_runs: environment.max_concurrent_runs,
+  };
+}
+
+/** Empty rows are not sent. */
+const isFilled = (row: Record<string, Text>) => Object.values(row).some((text) => text !== undefined);
+
+/** Returns `owner` and `repo`, or `url` if the address is not of the form `owner/repo`. */
+function addressOf(address: string) {
+  const [owner, repo, ...rest] = address.split("/");
+  return owner && repo && rest.length === 0 && !/[\s:]/.test(address) ? { owner, repo } : { url: address };
+}
+
+export function requestOf(values: Values) {
+  const { repos, setup_commands, variables, network, resources, ...same } = values;
+  const texts = (rows: { text: Text }[]) => rows.flatMap(({ text }) => text ?? []);
+  return {
+    ...same,
+    ...(Object.values(resources).some((amount) => amount !== undefined) ? { resources } : {}),
+    repos: repos.filter(isFilled).map(({ address, ...rest }) => ({ ...addressOf(address ?? ""), ...rest })),
+    setup_commands: texts(setup_commands),
+    variables: Object.fromEntries(
+      variables.filter(isFilled).map(({ name = "", value = "" }) => [name, value]),
+    ),
+    network: {
+      mode: network.mode,
+      ...(network.mode === "allowlist" ? { allow: texts(network.allow) } : {}),
+    },
+  };
+}
+
+/** Returns the form field for a path in the request. Row indexes differ, because the request omits empty rows. */
+export function fieldOf(path: string[], { repos, setup_commands, variables, network }: Values): string[] {
+  const [first, second, third] = path;
+  const position = (rows: Record<string, Text>[], sent: string | undefined) => {
+    const filled = rows.flatMap((row, at) => (isFilled(row) ? [at] : []));
+    return String(filled[Number(sent ?? 0)] ?? 0);
+  };
+  if (first === "repos" && second !== undefined) {
+    const isAddress = third === undefined || third === "url" || third === "owner" || third === "repo";
+    return [first, position(repos, second), isAddress ? "address" : third];
+  }
+  if (first === "setup_commands") return [first, position(setup_commands, second), "text"];
+  if (first === "variables" && second !== undefined)
+    return [first, String(variables.findIndex(({ name = "" }) => name === second)), "name"];
+  if (first === "network" && second === "allow")
+    return [first, second, position(network.allow, third), "text"];
+  return path;
+}
+
+/** Finds errors that the schema cannot find. */
+export function check({ variables, network }: Values): FieldError[] {
+  const names = variables.flatMap(({ name }) => name ?? []);
+  const repeated = names.filter((name, at) => names.indexOf(name) < at);
+  return [
+    ...repeated.map((name) => ({
+      pointer: `/variables/${name}`,
+      message: "is repeated; remove one of them",
+    })),
+    ...(network.mode === "allowlist" && !network.allow.some(isFilled)
+      ? [{ pointer: "/network/allow", message: "is required; add a domain, or choose another network mode" }]
+      : []),
+  ];
+}

@@ -1,0 +1,58 @@
+import type { PlanUpdatedEvent, RunEvent, RunUsage } from "@outrider/sdk";
+
+const MAX_POINTS = 500;
+
+export interface UsagePoint {
+  at: string;
+  usage: RunUsage;
+}
+
+export interface ChangedFile {
+  path: string;
+  /** The file's overall change in the run so far. */
+  kind: "created" | "modified" | "deleted";
+  /** The sequence number of the last event that changed the file. */
+  seq: number;
+}
+
+/** Summarizes the log for the rest of the page as events arrive. */
+export class LogSummary {
+  milestones: readonly RunEvent[] = [];
+  plan: PlanUpdatedEvent | undefined;
+  usage: readonly UsagePoint[] = [];
+  /** The text of the message that is currently streaming and is not in the log yet. */
+  streamingText = "";
+  readonly #files = new Map<string, ChangedFile>();
+  #fileList: readonly ChangedFile[] | undefined = [];
+
+  get files(): readonly ChangedFile[] {
+    this.#fileList ??= [...this.#files.values()];
+    return this.#fileList;
+  }
+
+  add(event: RunEvent) {
+    if (event.type.startsWith("run.") || event.type === "environment.step") {
+      this.milestones = [...this.milestones, event];
+      this.streamingText = "";
+    }
+    if (event.type === "message.agent") this.streamingText = "";
+    if (event.type === "plan.updated") this.plan = event;
+    if (event.type === "usage.updated") this.#spend(event.created_at, event.data);
+    if (event.type === "file.changed") {
+      const { path, kind } = event.data;
+      const before = this.#files.get(path);
+      const isNew = before?.kind === "created" && kind === "modified";
+      this.#files.set(path, { path, kind: isNew ? "created" : kind, seq: event.seq });
+      this.#fileList = undefined;
+    }
+  }
+
+  #spend(at: string, usage: RunUsage) {
+    const points = [...this.usage, { at, usage }];
+    // Dropping every other point preserves the chart's shape.
+    this.usage =
+      points.length <= MAX_POINTS
+        ? points
+        : points.filter((_, index) => index % 2 === 0 || index === points.length - 1);
+  }
+}

@@ -1,0 +1,12 @@
+import { storedSetting } from "../../shell/stored-setting.ts";
+
+const stored = storedSetting("welcomed");
+
+/** Returns whether this browser has opened the welcome page before. */
+export function hasSeenWelcome(): boolean {
+  return stored.read() === "yes";
+}
+
+export function rememberWelcome() {
+  stored.write("yes");
+}

@@ -1,0 +1,42 @@
+import { useSyncExternalStore } from "react";
+
+export type Tone = "good" | "bad";
+
+export interface Toast {
+  id: number;
+  text: string;
+  tone: Tone;
+}
+
+const SHOWN_MS = 5_000;
+
+let all: readonly Toast[] = [];
+let lastId = 0;
+const listeners = new Set<() => void>();
+
+function change(next: readonly Toast[]) {
+  all = next;
+  for (const notify of listeners) notify();
+}
+
+/** Shows a short message for a few seconds. Screen readers also announce it. */
+export function showToast(text: string, tone: Tone = "good") {
+  lastId += 1;
+  const id = lastId;
+  change([...all.slice(-2), { id, text, tone }]);
+  setTimeout(() => dismiss(id), SHOWN_MS);
+}
+
+export function dismiss(id: number) {
+  change(all.filter((toast) => toast.id !== id));
+}
+
+export function useToasts(): readonly Toast[] {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => all,
+  );
+}

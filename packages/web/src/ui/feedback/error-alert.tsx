@@ -1,0 +1,26 @@
+import { CircleAlert } from "lucide-react";
+import { describeError } from "../../request-error.ts";
+import { Button } from "../button.tsx";
+
+/** Shows what went wrong and how to fix it. */
+export function ErrorAlert({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const { title, detail, traceId } = describeError(error);
+  return (
+    <div
+      role="alert"
+      className="flex items-start gap-3 rounded-lg border border-bad/40 bg-bad-soft p-4 text-ink"
+    >
+      <CircleAlert className="mt-0.5 size-4 shrink-0 text-bad" aria-hidden />
+      <div className="min-w-0 flex-1">
+        <p className="font-medium">{title}</p>
+        <p className="mt-0.5 break-words">{detail}</p>
+        {traceId && <p className="mt-1 font-mono text-xs text-muted">Trace ID: {traceId}</p>}
+      </div>
+      {onRetry && (
+        <Button small onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}

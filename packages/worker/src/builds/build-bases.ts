@@ -1,0 +1,141 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { ReadyBuild } from "@outrider/contract/worker";
+import { HashingStream } from "../hashing-stream.ts";
+import type { Log } from "../log.ts";
+import type { Sandbox, SandboxProvider, Spawned } from "../sandboxes/sandbox.ts";
+import type { ServerClient } from "../server-client/server-client.ts";
+
+const FETCH_DEADLINE_NS = 60n * 60_000_000_000n;
+
+/** Both scripts run inside the sandbox, so hostile files can do no more harm than a command could. */
+const packScript = `
+set -o pipefail
+tar -C / --format=pax --pax-option=delete=atime,delete=ctime --sparse --sort=name --owner=0 --group=0 \\
+  --numeric-owner --ignore-failed-read -cf - workspace home/sandbox 2> /dev/null | gzip -1
+codes=("\${PIPESTATUS[@]}")
+((codes[0] < 2 && codes[1] == 0))
+`;
+const unpackScript = "exec tar -C / --no-same-owner --same-permissions -xzf -";
+
+/**
+ * Waits for a transfer to or from a program, and for the program to exit. Rejects with the program's stderr if either
+ * fails.
+ */
+async function transferWith(program: Spawned, transfer: () => Promise<void>): Promise<void> {
+  let stderr = "";
+  program.stderr.on("data", (data: Buffer) => {
+    stderr = (stderr + data).slice(-1_000);
+  });
+  const [transferError, { exitCode }] = await Promise.all([
+    transfer().catch((error: Error) => {
+      void program.kill();
+      return error;
+    }),
+    program.ended,
+  ]);
+  if (exitCode === 0 && !transferError) return;
+  throw new Error(
+    `Cannot transfer the build's files: ${stderr.trim() || transferError?.message || `exit code ${exitCode}`}`,
+  );
+}
+
+interface BuildBasesOptions {
+  provider: SandboxProvider;
+  server: ServerClient;
+  /** The temporary folder for files in transfer. */
+  folder: string;
+  /** Disk space limit for bases. The least recently used bases are evicted first. */
+  maxBytes: number;
+  log: Log;
+}
+
+/** The builds on this worker's disk, on which sandboxes can be opened. A base is named after its build's id. */
+export class BuildBases {
+  readonly #options: BuildBasesOptions;
+  readonly #fetching = new Map<string, Promise<void>>();
+
+  constructor(options: BuildBasesOptions) {
+    this.#options = options;
+  }
+
+  /** Stores a sandbox's files as a build, on this disk and on the server, and closes the sandbox. */
+  async store(
+    sandbox: Sandbox,
+    buildId: string,
+    signal: AbortSignal,
+  ): Promise<{ sha256: string; size_bytes: number }> {
+    const { provider, server, folder } = this.#options;
+    const file = join(folder, `${buildId}.base`);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    try {
+      const hashing = new HashingStream();
+      const tar = await sandbox.spawn(packScript, { signal });
+      await transferWith(tar, () => pipeline(tar.stdout, hashing, createWriteStream(file, { mode: 0o600 })));
+      const { sha256, size_bytes } = hashing.result();
+      await server.putBlob(file, sha256, signal);
+      await provider.saveBase(sandbox, buildId);
+      void this.#evict();
+      return { sha256, size_bytes };
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  /** Returns the name of the build's base. Fetches it from the server if it is not on this disk. */
+  async ensure(build: ReadyBuild, signal: AbortSignal): Promise<string> {
+    const { build_id } = build;
+    if (this.#isLocal(build_id)) return build_id;
+    const fetching =
+      this.#fetching.get(build_id) ??
+      this.#fetch(build, signal).finally(() => this.#fetching.delete(build_id));
+    this.#fetching.set(build_id, fetching);
+    await fetching.catch(() => {});
+    signal.throwIfAborted();
+    // The caller that started the fetch may have been cancelled.
+    if (!this.#isLocal(build_id)) await this.#fetch(build, signal);
+    return build_id;
+  }
+
+  #isLocal(name: string): boolean {
+    return this.#options.provider.listBases().some((base) => base.name === name);
+  }
+
+  async #fetch({ build_id, sha256 }: ReadyBuild, signal: AbortSignal): Promise<void> {
+    const { provider, server, folder } = this.#options;
+    const file = join(folder, `${build_id}.fetched`);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const deadline = process.hrtime.bigint() + FETCH_DEADLINE_NS;
+    const sandbox = await provider.open({ id: `fetch-${build_id}`, deadline, label: { build_id } });
+    try {
+      const hashing = new HashingStream();
+      const output = createWriteStream(file, { mode: 0o600 });
+      await pipeline(await server.getBlob(sha256, signal), hashing, output, { signal });
+      if (hashing.result().sha256 !== sha256)
+        throw new Error("The build's files were corrupted in transfer.");
+      const tar = await sandbox.spawn(unpackScript, { signal });
+      await transferWith(tar, () => pipeline(createReadStream(file), tar.stdin));
+      await provider.saveBase(sandbox, build_id);
+      void this.#evict();
+    } catch (error) {
+      await sandbox.close().catch(() => {});
+      throw error;
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  /** Evicts bases beyond the limit. A base in use cannot be removed, so a later call tries it again. */
+  async #evict(): Promise<void> {
+    const { provider, maxBytes, log } = this.#options;
+    const bases = provider.listBases().sort((a, b) => b.usedAt - a.usedAt);
+    let bytes = 0;
+    for (const base of bases) {
+      bytes += base.bytes;
+      if (bytes <= maxBytes || base === bases[0]) continue;
+      await provider.removeBase(base.name).catch((error) => log.warn({ error }, "failed to evict base"));
+    }
+  }
+}

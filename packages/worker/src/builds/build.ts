@@ -1,0 +1,239 @@
+/**
+ * A build is an environment's prepared file system: its checked-out repositories after the setup commands have run.
+ * Runs start from it, so that they do not repeat this work.
+ *
+ * Builds are identified by a key, the hash of their inputs: the repositories' commits and the setup commands. At most
+ * one build per key is in progress at a time. A worker makes a build either because it claimed a queued build, or
+ * because the server answered a run's `prepare` call with "yours".
+ *
+ * The worker holds a lease on the build, with a token. Every report of log events extends the lease, and reports are
+ * sent even if there are no events. If a report is rejected, the lease is lost: the build stops with the outcome
+ * "abandoned". The sandbox's deadline follows the lease, as it does for runs.
+ *
+ * 1. Resolve each repository to a commit and fetch it into this worker's mirror.
+ * 2. Open a sandbox without secrets or variables, because its files become visible to every run of the environment. The
+ *    mirrors are mounted read-only.
+ * 3. Check out the repositories and run the setup commands. The first command that fails ends the build.
+ * 4. Store the files: as a blob on the server, and as a local base to open sandboxes on (see build-bases.ts).
+ * 5. Report the outcome. This happens even if the run that needed the build was cancelled, because other runs may be
+ *    waiting for it.
+ */
+import { createHash } from "node:crypto";
+import { Failure } from "@outrider/agent/failure";
+import type { CheckedOutRepository } from "@outrider/contract/run";
+import type { FoundSkill } from "@outrider/contract/skill";
+import type { AssignedEnvironment, BuildOutcome } from "@outrider/contract/worker";
+import type { EgressSessions } from "../egress/egress-session.ts";
+import { quote } from "../quote.ts";
+import { Redactor } from "../redaction/redact.ts";
+import { secretsOfCredential } from "../repositories/access.ts";
+import { checkoutScript } from "../repositories/checkout.ts";
+import type { Repositories, Resolved } from "../repositories/repositories.ts";
+import { RepositoryError } from "../repositories/repository-error.ts";
+import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
+import type { Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
+import type { ServerClient } from "../server-client/server-client.ts";
+import { collectSkills } from "../skills/collect-skills.ts";
+import type { BuildBases } from "./build-bases.ts";
+import { type BuildLease, BuildLog } from "./build-log.ts";
+import { type OnStep, StepRunner } from "./step-runner.ts";
+
+/** Part of every key. Change it when the same commits and commands would produce different files. */
+const FORMAT = "outrider-local-1";
+
+export interface ResolvedRepository extends CheckedOutRepository {
+  mirror: string;
+}
+
+/** Resolves an environment's repositories to their current commits. */
+export async function resolveRepositories(
+  repositories: Repositories,
+  { repos, credentials }: AssignedEnvironment,
+  { signal, emitNotice }: { signal: AbortSignal; emitNotice(message: string): void },
+): Promise<ResolvedRepository[]> {
+  return Promise.all(
+    repos.map(async ({ url, ref, path, secret }) => {
+      const credential = secret === undefined ? undefined : credentials[secret];
+      const repository = {
+        url,
+        ...(ref ? { ref } : {}),
+        // Environments that use the same secret share a mirror. The secret's name identifies the mirror, so that it
+        // survives a change of the secret's value.
+        ...(credential ? { credential, sharedBy: secret as string } : {}),
+      };
+      const resolved: Resolved = await repositories.resolve(repository, { signal }).catch((error) => {
+        throw error instanceof RepositoryError ? new Failure(error.code, error.message) : error;
+      });
+      for (const message of resolved.notices) emitNotice(`${url}: ${message}`);
+      return {
+        url,
+        path,
+        commit: resolved.commit,
+        mirror: resolved.mirror,
+        ...(resolved.ref ? { ref: resolved.ref } : {}),
+      };
+    }),
+  );
+}
+
+/** Returns the hash of all build inputs. Builds with the same key contain the same files. */
+export function buildKey(
+  { setup_commands }: AssignedEnvironment,
+  repositories: CheckedOutRepository[],
+): string {
+  const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
+  return createHash("sha256")
+    .update(JSON.stringify([FORMAT, commits, setup_commands]))
+    .digest("hex");
+}
+
+export const withoutMirrors = (repositories: ResolvedRepository[]): CheckedOutRepository[] =>
+  repositories.map(({ mirror, ...rest }) => rest);
+
+export interface BuildContext {
+  server: ServerClient;
+  repositories: Repositories;
+  provider: SandboxProvider;
+  bases: BuildBases;
+  egressSessions: EgressSessions;
+  /** Disk space limit for repository mirrors. */
+  maxMirrorBytes: number;
+}
+
+interface MakeBuildOptions {
+  build_id: string;
+  environment: AssignedEnvironment;
+  repositories: ResolvedRepository[];
+  log: BuildLog;
+  redactor: Redactor;
+  /** Called with the opened sandbox. The caller must extend its deadline whenever the lease is extended. */
+  onOpened(sandbox: Sandbox): void;
+  onStep: OnStep;
+}
+
+async function makeBuild(
+  { provider, bases, egressSessions }: BuildContext,
+  options: MakeBuildOptions,
+): Promise<BuildOutcome> {
+  const { build_id, environment, repositories, log, redactor, onStep } = options;
+  const { network, resources, setup_commands } = environment;
+  const egress = egressSessions.open(network, ({ message }) =>
+    log.write({ type: "notice", data: { message } }),
+  );
+  let sandbox: Sandbox | undefined;
+  try {
+    sandbox = await provider.open({
+      id: `build-${build_id}`,
+      deadline: log.deadline,
+      label: { build_id },
+      mounts: repositories.map(({ mirror }, index) => ({ source: mirror, target: mirrorPath(index) })),
+      ...(resources ? { limits: resources } : {}),
+      ...egress.option,
+    });
+    options.onOpened(sandbox);
+    const runner = new StepRunner({ sandbox, log, redactor, onStep });
+    for (const [index, { url, path, commit, ref }] of repositories.entries()) {
+      const script = checkoutScript({
+        mirrorPath: mirrorPath(index),
+        commit,
+        path,
+        url,
+        ...(ref ? { ref } : {}),
+      });
+      await runner.run(`check out ${url} at ${commit.slice(0, 12)}`, script);
+    }
+    const [only] = repositories.length === 1 ? repositories : [];
+    for (const command of setup_commands) {
+      await runner.run(command, only ? `cd ${quote(`/workspace/${only.path}`)} && { ${command}\n}` : command);
+    }
+    const skills = await listSkills(repositories, log);
+    log.write({ type: "step", data: { name: "store", state: "started" } });
+    const stored = await bases.store(sandbox, build_id, log.signal);
+    sandbox = undefined;
+    log.write({ type: "step", data: { name: "store", state: "finished" } });
+    return {
+      type: "ready",
+      key: buildKey(environment, repositories),
+      ...stored,
+      repositories: withoutMirrors(repositories),
+      skills,
+    };
+  } catch (error) {
+    if (log.signal.aborted) return { type: "abandoned" };
+    return failedOutcome(error);
+  } finally {
+    await sandbox?.close().catch(() => {});
+    await egress.close();
+  }
+}
+
+/** Lists the skills that users can choose. An error here does not fail the build. */
+async function listSkills(repositories: ResolvedRepository[], log: BuildLog): Promise<FoundSkill[]> {
+  return collectSkills(repositories, log.signal).catch((error: Error) => {
+    log.signal.throwIfAborted();
+    log.write({ type: "notice", data: { message: `Cannot list skills: ${error.message}` } });
+    return [];
+  });
+}
+
+export const mirrorPath = (index: number) => `/run/outrider/mirrors/${index}.git`;
+
+function failedOutcome(error: unknown): BuildOutcome {
+  if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };
+  const message = error instanceof Error ? error.message : String(error);
+  const error_code = error instanceof LimitNotEnforceableError ? "environment_setup_failed" : "sandbox_lost";
+  return { type: "failed", error_code, message };
+}
+
+interface RunBuildOptions {
+  lease: BuildLease;
+  environment: AssignedEnvironment;
+  /** Set if the caller has already resolved them. */
+  repositories?: ResolvedRepository[];
+  signal: AbortSignal;
+  /** Reports steps to the run that is waiting for the build. */
+  onStep?: OnStep;
+}
+
+/** Makes a build and reports its outcome to the server. */
+export async function runBuild(context: BuildContext, options: RunBuildOptions): Promise<BuildOutcome> {
+  const { lease, environment, signal, onStep = () => {} } = options;
+  const { server, repositories: allRepositories } = context;
+  let sandbox: Sandbox | undefined;
+  const redactor = new Redactor(Object.values(environment.credentials).flatMap(secretsOfCredential));
+  const log = new BuildLog({
+    server,
+    lease,
+    redactor,
+    signal,
+    onExtended: (deadline) => sandbox?.extendDeadline(deadline),
+  });
+  const emitNotice = (message: string) => log.write({ type: "notice", data: { message } });
+  try {
+    const repositories =
+      options.repositories ??
+      (await resolveRepositories(allRepositories, environment, { signal: log.signal, emitNotice }));
+    const outcome = await makeBuild(context, {
+      build_id: lease.build_id,
+      environment,
+      repositories,
+      log,
+      redactor,
+      onOpened: (opened) => {
+        sandbox = opened;
+      },
+      onStep,
+    });
+    return await finish(log, outcome);
+  } catch (error) {
+    return await finish(log, log.signal.aborted ? { type: "abandoned" } : failedOutcome(error));
+  } finally {
+    log.stop();
+    void allRepositories.prune({ keep: [], maxBytes: context.maxMirrorBytes }).catch(() => {});
+  }
+}
+
+async function finish(log: BuildLog, outcome: BuildOutcome): Promise<BuildOutcome> {
+  await log.finish(outcome);
+  return outcome;
+}

@@ -1,0 +1,58 @@
+import { Failure } from "@outrider/agent/failure";
+import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { BuildLog } from "./build-log.ts";
+
+const STEP_TIMEOUT_MS = 60 * 60_000;
+const TAIL_LINES = 20;
+const TAIL_CHARACTERS = 4_000;
+
+export type OnStep = (name: string, state: "started" | "finished" | "failed") => void;
+
+interface StepRunnerOptions {
+  sandbox: Sandbox;
+  log: BuildLog;
+  redactor: Redactor;
+  onStep: OnStep;
+}
+
+/** Runs a build's steps in its sandbox and writes their output to the build log. */
+export class StepRunner {
+  readonly #options: StepRunnerOptions;
+
+  constructor(options: StepRunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Runs one step. If the step fails, rejects with a Failure that contains the last lines of its output. */
+  async run(name: string, command: string): Promise<void> {
+    const { sandbox, log, redactor, onStep } = this.#options;
+    log.write({ type: "step", data: { name, state: "started" } });
+    onStep(name, "started");
+    let tail = "";
+    const redactors = { stdout: createTextRedactor(redactor), stderr: createTextRedactor(redactor) };
+    const writeOutput = (stream: "stdout" | "stderr", text: string) => {
+      if (text === "") return;
+      tail = (tail + text).slice(-TAIL_CHARACTERS);
+      log.write({ type: "output", data: { stream, text } });
+    };
+    const { exitCode, timedOut, durationMs } = await sandbox.exec(command, {
+      signal: log.signal,
+      timeoutMs: STEP_TIMEOUT_MS,
+      onOutput: ({ stream, data }) => writeOutput(stream, redactors[stream].push(data)),
+    });
+    for (const stream of ["stdout", "stderr"] as const) writeOutput(stream, redactors[stream].end());
+    log.signal.throwIfAborted();
+    const state = exitCode === 0 ? "finished" : "failed";
+    const result = { ...(exitCode === null ? {} : { exit_code: exitCode }), duration_ms: durationMs };
+    log.write({ type: "step", data: { name, state, ...result } });
+    onStep(name, state);
+    if (state === "finished") return;
+    const reason = timedOut ? "took longer than an hour" : `exited with code ${exitCode ?? "none (killed)"}`;
+    const lines = tail.trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
+    throw new Failure(
+      "environment_setup_failed",
+      `\`${name}\` ${reason}.${lines ? ` Last lines of its output:\n${lines}` : ""}`,
+    );
+  }
+}

@@ -1,0 +1,115 @@
+import { Failure, messageOf } from "@outrider/agent/failure";
+import { assembleInstructions } from "@outrider/agent/instructions/assemble";
+import { MCP_NOTE } from "@outrider/agent/mcp/tools";
+import { openModel } from "@outrider/agent/models/open-model";
+import { builtinTools } from "@outrider/agent/tools/builtin";
+import type { TurnContext } from "@outrider/agent/turn/turn-context";
+import type { RunReceipt } from "@outrider/contract/run";
+import type { Assignment } from "@outrider/contract/worker";
+import type { BuildContext } from "../builds/build.ts";
+import { type McpOptions, openMcpServers } from "../mcp/servers.ts";
+import { installSkill } from "../skills/install-skill.ts";
+import { type RunSkill, readSkill } from "../skills/read-skill.ts";
+import { resolveSkillSource } from "../skills/resolve-skill.ts";
+import type { RunWorkspace } from "../workspace/workspace.ts";
+import { environmentFacts, inspectSandbox, type Surroundings } from "./instructions.ts";
+
+/** Everything that one execution's agent needs: model, tools and instructions. Opened before the first turn. */
+export interface Harness {
+  /** The parts of the turn context that are the same in all turns. */
+  agent: Pick<
+    TurnContext,
+    "model" | "model_id" | "model_facts" | "prices" | "tools" | "instructions" | "output_schema"
+  >;
+  receipt: Pick<RunReceipt, "skill" | "mcp_servers">;
+  close(): Promise<void>;
+}
+
+export interface HarnessOptions extends McpOptions {
+  assignment: Assignment;
+  workspace: RunWorkspace;
+  builds: Pick<BuildContext, "repositories" | "maxMirrorBytes">;
+}
+
+/** Opens the harness. Rejects with a Failure if something that the run needs is not available. */
+export async function openHarness(options: HarnessOptions): Promise<Harness> {
+  const { assignment } = options;
+  const { model, agent_config, output_schema } = assignment;
+  const { model_id, prices, unavailable } = model;
+  if (unavailable) {
+    throw new Failure("model_not_available", `The model ${model_id} is no longer available: ${unavailable}.`);
+  }
+  const skill = await openSkill(options);
+  const instructions = await buildInstructions(options, skill);
+  const openedModel = openModel(model, { cacheKey: assignment.run_id });
+  // Opened last, because an error after this would leave servers running.
+  const hasServers = Object.keys(agent_config.mcp_servers ?? {}).length > 0;
+  const mcp = hasServers ? await openMcpServers(options) : undefined;
+  const agent = {
+    model: openedModel,
+    model_id,
+    model_facts: model,
+    prices,
+    tools: mcp ? [...builtinTools, ...mcp.tools] : builtinTools,
+    instructions: mcp ? `${instructions}\n\n${MCP_NOTE}` : instructions,
+    output_schema,
+  };
+  return {
+    agent,
+    receipt: {
+      ...(skill ? { skill: skill.receipt } : {}),
+      ...(mcp ? { mcp_servers: mcp.receipt } : {}),
+    },
+    async close() {
+      await mcp?.close();
+    },
+  };
+}
+
+async function openSkill({
+  assignment,
+  workspace,
+  builds,
+  signal,
+}: HarnessOptions): Promise<RunSkill | undefined> {
+  const { skill_spec } = assignment.agent_config;
+  if (skill_spec === undefined) return undefined;
+  const { repositories, maxMirrorBytes } = builds;
+  const checkedOut = workspace.prepared?.repositories ?? [];
+  const source = await resolveSkillSource(skill_spec, { assignment, checkedOut, repositories, signal });
+  const skill = await readSkill(source, signal);
+  const { files, text } = skill;
+  if (!files) return skill;
+  // If the skill's repository is new in the cache, the cache may now exceed its limit.
+  void repositories.prune({ keep: [], maxBytes: maxMirrorBytes }).catch(() => {});
+  await workspace.addSetup((sandbox) => installSkill(sandbox, { folder: text.folder, files, signal }));
+  return skill;
+}
+
+/** Builds the system prompt. Only a run with a build inspects its sandbox, because other runs may never open one. */
+async function buildInstructions(options: HarnessOptions, skill: RunSkill | undefined): Promise<string> {
+  const { assignment, workspace, redactor, signal, emitNotice } = options;
+  const { model, agent_config } = assignment;
+  const { prepared } = workspace;
+  const repositories = prepared?.repositories ?? [];
+  let surroundings: Partial<Surroundings> = {};
+  if (prepared) {
+    surroundings = await inspectSandbox(await workspace.open(), { repositories, redactor, signal }).catch(
+      (error: unknown) => {
+        signal.throwIfAborted();
+        const message = `Cannot read the repositories' instructions for agents: ${messageOf(error)}`;
+        emitNotice({ code: "no_guides", message });
+        return {};
+      },
+    );
+  }
+  const instructions = assembleInstructions({
+    model_id: model.model_id,
+    base_prompt: agent_config.base_prompt,
+    skill: skill?.text,
+    environment: environmentFacts(assignment, { ...surroundings, repositories }),
+    guides: surroundings.guides,
+  });
+  // An attempt compares its instructions with those in the log, which are redacted.
+  return redactor.redact(instructions);
+}

@@ -1,0 +1,419 @@
+/**
+ * Executes one attempt at a run, from claim to close.
+ *
+ * 1. Read the run's event log. The log is the only memory: an attempt has no information other than the log.
+ * 2. Prepare: find or make the environment's build, open the sandbox (or reuse the run's warm one), copy attachments
+ *    into it, and start MCP servers. A Failure here ends the turn as failed.
+ * 3. Run turns. Each turn ends with an outcome. Store a final snapshot of the workspace, then send the outcome: a
+ *    follow-up that arrives right after it must find the files. If the server answers that follow-ups are waiting, run
+ *    another turn.
+ * 4. Close: kill all processes, store unsaved files, and remove the sandbox or keep it warm for follow-ups.
+ *
+ * An execution can stop early in three ways:
+ * - The lease is lost (its signal aborts, or the server answers with a LeaseLostError). Another worker may own the run,
+ *   so this one reports nothing more. It only offers its last files with `close`, which the server may ignore.
+ * - The worker is draining and its grace period has ended. The execution stores a snapshot and releases the run.
+ *   Another worker continues it, and the attempt is not counted.
+ * - The turn exceeds its timeout. The agent gets WRAP_UP_MS to finish by itself, then the turn fails.
+ *
+ * An unexpected error, for example a report that the server rejects, ends the turn at once with `internal_error`.
+ * Another attempt would only fail in the same way.
+ *
+ * Everything that leaves the worker is redacted first (see redaction/redact.ts).
+ */
+import { Failure } from "@outrider/agent/failure";
+import { runTurn } from "@outrider/agent/turn/run-turn";
+import type { NewEvent, RunEvent } from "@outrider/contract/event";
+import type {
+  Assignment,
+  DeliveredFollowup,
+  Snapshot,
+  TurnOutcome,
+  WorkerInfo,
+} from "@outrider/contract/worker";
+import type { BuildContext } from "../builds/build.ts";
+import type { Exceptions } from "../egress/exceptions.ts";
+import type { FreeSpace } from "../free-space.ts";
+import { type Harness, openHarness } from "../harnesses/builtin.ts";
+import { Redactor } from "../redaction/redact.ts";
+import type { Enforced } from "../sandboxes/limits.ts";
+import type { SandboxProvider } from "../sandboxes/sandbox.ts";
+import { LeaseLostError, type ServerClient } from "../server-client/server-client.ts";
+import type { ErrorCounts } from "../stats.ts";
+import { Attachments } from "../workspace/attachments.ts";
+import { ExecutionFiles } from "../workspace/execution-files.ts";
+import { RunWorkspace } from "../workspace/workspace.ts";
+import { Budget } from "./budget.ts";
+import { DeltaStream } from "./delta-stream.ts";
+import { Interrupts } from "./interrupts.ts";
+import type { Lease } from "./lease.ts";
+import { prepareRun } from "./prepare.ts";
+import { buildReceipt } from "./receipt.ts";
+import { Reporter } from "./reporter.ts";
+import { checkSecretSize, listRunSecrets } from "./run-secrets.ts";
+import { Snapshots } from "./snapshots.ts";
+import type { WarmSandboxes } from "./warm-sandboxes.ts";
+
+const CLOSE_MS = 50_000;
+const MAX_QUOTED_CHARACTERS = 64_000;
+const MAX_ERROR_CHARACTERS = 2_000;
+/** How long an agent may take to write its final message after the timeout. The server waits longer than this. */
+const WRAP_UP_MS = 20_000;
+
+export interface ExecutionOptions {
+  assignment: Assignment;
+  server: ServerClient;
+  provider: SandboxProvider;
+  builds: BuildContext;
+  exceptions: Exceptions;
+  warmSandboxes: WarmSandboxes;
+  worker: WorkerInfo;
+  folder: string;
+  lease: Lease;
+  freeSpace: FreeSpace;
+  errorCounts: ErrorCounts;
+  /** Aborts when the worker is draining and its grace period has ended. */
+  drain: AbortSignal;
+}
+
+export class Execution {
+  readonly assignment: Assignment;
+  readonly lease: Lease;
+  readonly #options: ExecutionOptions;
+  readonly #reporter: Reporter;
+  readonly #budget: Budget;
+  readonly #workspace: RunWorkspace;
+  readonly #files: ExecutionFiles;
+  readonly #attachments: Attachments;
+  readonly #snapshots: Snapshots;
+  readonly #redactor: Redactor;
+  readonly #secretSizeFailure: Failure | undefined;
+  readonly #deltas: DeltaStream;
+  readonly #interrupts = new Interrupts();
+  readonly #timers: NodeJS.Timeout[] = [];
+  #enforced: Enforced | undefined;
+  #harness: Harness | undefined;
+  /**
+   * True once the outcome has been sent or the run has been released. The server needs no further report after that.
+   */
+  #isOver = false;
+  /** The hash of the snapshot that was sent with the outcome. The sandbox may stay warm only if this is set. */
+  #finalSha256: string | undefined;
+
+  constructor(options: ExecutionOptions) {
+    this.#options = options;
+    this.assignment = options.assignment;
+    this.lease = options.lease;
+    const { assignment, server, provider, folder, lease, freeSpace } = options;
+    const secrets = listRunSecrets(assignment);
+    this.#secretSizeFailure = checkSecretSize(secrets);
+    // Without a redactor for its secrets, the run fails before it does anything.
+    const redactor = new Redactor(this.#secretSizeFailure ? [] : secrets);
+    this.#redactor = redactor;
+    const { signal } = lease;
+    const { execution_id, run_id } = assignment;
+    const send = (text: string) => void server.delta(execution_id, { run_id, text }, signal).catch(() => {});
+    this.#deltas = new DeltaStream({ redactor, send });
+    this.#reporter = new Reporter({ server, assignment, redactor, signal });
+    this.#budget = new Budget({ server, assignment, signal });
+    this.#files = new ExecutionFiles({
+      ...{ server, redactor, folder, signal },
+      reporter: this.#reporter,
+      executionId: execution_id,
+    });
+    this.#workspace = new RunWorkspace({
+      assignment,
+      provider,
+      server,
+      redactor,
+      folder,
+      signal,
+      deadline: () => lease.deadline,
+      egressSessions: options.builds.egressSessions,
+      emitNotice: (data) => void this.#reporter.emit({ type: "notice", data }).catch(() => {}),
+      onOpened: (enforced) => {
+        this.#enforced = enforced;
+        this.#updateReceipt();
+      },
+      storeArtifact: (file, as) => this.#files.storeFile(file, as),
+      abandon: (reason) => lease.markLost(reason),
+    });
+    this.#attachments = new Attachments({ files: this.#files, openSandbox: () => this.#workspace.open() });
+    this.#snapshots = new Snapshots({
+      ...{ freeSpace, lease },
+      workspace: this.#workspace,
+      reporter: this.#reporter,
+      initial: assignment.snapshot,
+    });
+  }
+
+  /** Describes an error for the worker's log. Errors can quote the run's content, so the text is redacted. */
+  describeError(error: unknown): string {
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    // An error message can be of any size, and redacting a long one would block the worker.
+    return this.#redactor.redact(text.slice(0, MAX_QUOTED_CHARACTERS)).slice(0, MAX_ERROR_CHARACTERS);
+  }
+
+  extendDeadline(deadline: bigint) {
+    this.#workspace.extendDeadline(deadline);
+  }
+
+  /** Handles a signal about follow-ups that are waiting on the server. */
+  handleSignal({ waiting, interrupts }: { waiting: boolean; interrupts: string[] }) {
+    this.#reporter.hasWaitingFollowups ||= waiting;
+    this.#interrupts.setWaiting(interrupts);
+  }
+
+  /** Rejects with the unexpected error that ended the execution, if there was one, so that the worker logs it. */
+  async run(): Promise<void> {
+    try {
+      await this.#work();
+    } catch (error) {
+      if (error instanceof LeaseLostError || this.lease.signal.aborted) return;
+      await this.#fail(error);
+      throw error;
+    } finally {
+      this.lease.release();
+      await this.#close();
+    }
+  }
+
+  async #work(): Promise<void> {
+    const { assignment, lease } = this;
+    const reporter = this.#reporter;
+    const { errorCounts, drain } = this.#options;
+    let history: RunEvent[] = await this.#readHistory();
+    this.#workspace.quota.countHistory(history);
+    const harness = await this.#prepare(history);
+    if (harness === "draining") return this.#release();
+    if ("type" in harness) {
+      await this.#finish(harness);
+      return;
+    }
+    const { timeout_ms } = assignment.limits;
+    const timeIsUp = this.#abortAfter(timeout_ms);
+    const wrapUpIsOver = this.#abortAfter(timeout_ms + WRAP_UP_MS);
+    for (;;) {
+      const outcome = await runTurn({
+        ...harness.agent,
+        history,
+        workspace: this.#workspace,
+        files: this.#files,
+        emit: async (event) => {
+          // Events from background commands do not end the message that the agent is writing.
+          if (!/^(command|file)\./.test(event.type)) this.#deltas.reset();
+          if (event.type === "notice" && event.data.code === "model_retry") errorCounts.add("model_retry");
+          const stored = await reporter.emit(event);
+          await this.#snapshots.takePeriodically();
+          return stored;
+        },
+        delta: (text) => this.#deltas.push(text),
+        takeMessages: () => this.#takeFollowups(),
+        interrupt: () => this.#interrupts.signal,
+        timeIsUp,
+        limits: assignment.limits,
+        budget: this.#budget,
+        usage: reporter.usage,
+        signal: AbortSignal.any([lease.signal, drain, wrapUpIsOver]),
+      });
+      if (outcome.type === "failed" && outcome.error_code.startsWith("model_")) errorCounts.add("model");
+      if (outcome.type !== "stopped") {
+        if (await this.#finish(outcome)) return;
+      } else if (lease.signal.aborted) {
+        return;
+      } else if (wrapUpIsOver.aborted) {
+        await this.#workspace.kill();
+        const message = "The turn took longer than its timeout.";
+        await this.#finish({ type: "failed", error_code: "timeout", message });
+        return;
+      } else if (drain.aborted) {
+        return this.#release();
+      } else {
+        throw outcome.reason;
+      }
+      history = await this.#readHistory({ isStale: true });
+    }
+  }
+
+  /**
+   * Like AbortSignal.timeout, but cancelable: AbortSignal.timeout would keep this execution in memory until it fires.
+   */
+  #abortAfter(ms: number): AbortSignal {
+    const controller = new AbortController();
+    this.#timers.push(setTimeout(() => controller.abort(), ms));
+    return controller.signal;
+  }
+
+  /**
+   * Prepares everything that the agent needs. If that fails, returns the turn's outcome, or "draining" if the worker is
+   * draining.
+   */
+  async #prepare(history: RunEvent[]): Promise<Harness | TurnOutcome | "draining"> {
+    if (this.#secretSizeFailure) return failedOutcome(this.#secretSizeFailure);
+    const { assignment, lease } = this;
+    const options = this.#options;
+    const workspace = this.#workspace;
+    const reporter = this.#reporter;
+    const signal = AbortSignal.any([lease.signal, options.drain]);
+    const warm = options.warmSandboxes.take(assignment.run_id, assignment.snapshot?.sha256);
+    const emit = (event: NewEvent) => reporter.emit(event);
+    try {
+      workspace.prepared = await prepareRun(options.builds, {
+        assignment,
+        workerId: options.worker.worker_id,
+        emit,
+        signal,
+      });
+      this.#updateReceipt();
+      // The repositories' starting commits must be stored before the agent changes anything.
+      if (workspace.prepared) await reporter.flush();
+      if (warm) workspace.attach(warm);
+      if (workspace.prepared) await workspace.open();
+      await this.#attachments.copyAll(history);
+      this.#harness = await openHarness({
+        ...{ assignment, workspace, signal, builds: options.builds, redactor: this.#redactor },
+        exceptions: options.exceptions,
+        emitNotice: (data) => void emit({ type: "notice", data }).catch(() => {}),
+      });
+      this.#updateReceipt();
+      reporter.phase = "working";
+      return this.#harness;
+    } catch (error) {
+      if (options.drain.aborted && !lease.signal.aborted) return "draining";
+      if (!(error instanceof Failure)) throw error;
+      return failedOutcome(error);
+    }
+  }
+
+  #updateReceipt() {
+    const { assignment } = this;
+    const harness = this.#harness;
+    const enforced = this.#enforced;
+    const { worker } = this.#options;
+    const { prepared } = this.#workspace;
+    this.#reporter.setReceipt(buildReceipt({ assignment, worker, prepared, harness, enforced }));
+  }
+
+  /** Ends a turn. Returns false if the run continues with follow-ups that arrived in the meantime. */
+  async #finish(planned: TurnOutcome): Promise<boolean> {
+    const { outcome, snapshot } = await this.#takeFinalSnapshot(planned);
+    await this.#budget.settled();
+    const warm_minutes = this.#workspace.isOpen
+      ? this.assignment.agent_config.idle_timeout_minutes
+      : undefined;
+    const { ended, followups } = await this.#reporter.finish(outcome, { snapshot, warm_minutes });
+    await this.#acceptFollowups(followups);
+    this.#isOver = ended;
+    this.#finalSha256 = ended ? (snapshot ?? this.#snapshots.latest)?.sha256 : undefined;
+    return ended;
+  }
+
+  /**
+   * Ends the turn after an unexpected error. Never rejects: if the server cannot be told, the lease expires, and another
+   * worker takes the run over.
+   */
+  async #fail(error: unknown): Promise<void> {
+    try {
+      await this.#workspace.kill();
+      const snapshot = await this.#snapshots.takeAfterError();
+      await this.#budget.settled();
+      const message = `The worker could not continue the turn. ${this.describeError(error)}`;
+      await this.#reporter.finishAfterError(message, snapshot);
+      this.#isOver = true;
+    } catch {
+      // The error that led here is logged. This one is usually its consequence.
+    }
+  }
+
+  /** Stores a turn's files. If that fails, the turn fails regardless of its planned outcome. */
+  async #takeFinalSnapshot(outcome: TurnOutcome): Promise<{ outcome: TurnOutcome; snapshot?: Snapshot }> {
+    try {
+      const snapshot = await this.#snapshots.takeFinal();
+      return { outcome, ...(snapshot ? { snapshot } : {}) };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return { outcome: failedOutcome(error) };
+    }
+  }
+
+  async #takeFollowups(): Promise<DeliveredFollowup[]> {
+    const followups = await this.#reporter.takeFollowups();
+    await this.#acceptFollowups(followups);
+    return followups;
+  }
+
+  async #acceptFollowups(followups: DeliveredFollowup[]): Promise<void> {
+    this.#interrupts.noteDelivered(followups, { hasWaiting: this.#reporter.hasWaitingFollowups });
+    await this.#attachments.copyNew(followups);
+  }
+
+  /** Returns all of the run's events. If there are few, the assignment already contains them. */
+  async #readHistory({ isStale = false } = {}): Promise<RunEvent[]> {
+    const { history, has_more_history, execution_id } = this.assignment;
+    if (!has_more_history && !isStale) return history;
+    const events: RunEvent[] = [];
+    for (let after = 0; ; ) {
+      const page = await this.#options.server.history(execution_id, after, this.lease.signal);
+      events.push(...page.events);
+      if (!page.has_next_page) return events;
+      after = events.at(-1)?.seq as number;
+    }
+  }
+
+  /** Returns the run to the server, so that another worker continues it. */
+  async #release() {
+    await this.#workspace.kill();
+    await this.#reporter.flush();
+    const snapshot = await this.#snapshots.take();
+    const { execution_id, run_id } = this.assignment;
+    await this.#options.server.release(
+      execution_id,
+      { run_id, ...(snapshot ? { snapshot } : {}) },
+      this.lease.signal,
+    );
+    this.#isOver = true;
+  }
+
+  /** Kills all processes, then stores the files, then removes the sandbox. */
+  async #close() {
+    const { assignment } = this;
+    const workspace = this.#workspace;
+    const reporter = this.#reporter;
+    const isOver = this.#isOver;
+    this.#deltas.reset();
+    for (const timer of this.#timers) clearTimeout(timer);
+    await this.#harness?.close();
+    await workspace.kill();
+    try {
+      if (isOver) return;
+      const signal = AbortSignal.timeout(CLOSE_MS);
+      // All of the run's processes have exited. The sandbox only has to read files before the server lets another
+      // worker claim the run.
+      workspace.extendDeadline(process.hrtime.bigint() + BigInt(CLOSE_MS) * 1_000_000n);
+      const stored = workspace.isDirty ? await workspace.store(signal) : undefined;
+      const snapshot = stored ? { snapshot: { ...stored, seq: reporter.lastSeq } } : {};
+      const { execution_id, run_id } = assignment;
+      await this.#options.server.close(execution_id, { run_id, ...snapshot, usage: reporter.usage }, signal);
+    } catch {
+      // Another worker owns the run, or the server is unreachable. The last stored snapshot remains current.
+    } finally {
+      await this.#keepSandboxWarm();
+      await workspace.close();
+    }
+  }
+
+  async #keepSandboxWarm() {
+    const { assignment } = this;
+    const sha256 = this.#finalSha256;
+    const workspace = this.#workspace;
+    const options = this.#options;
+    const minutes = assignment.agent_config.idle_timeout_minutes ?? 0;
+    if (!sha256 || minutes === 0 || options.drain.aborted) return;
+    const detached = await workspace.detach();
+    if (detached) options.warmSandboxes.add(assignment.run_id, { ...detached, sha256, minutes });
+  }
+}
+
+function failedOutcome({ code, message }: Failure): TurnOutcome {
+  return { type: "failed", error_code: code, message };
+}

@@ -1,0 +1,51 @@
+import type { RunReceipt } from "@outrider/contract/run";
+import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
+import type { Harness } from "../harnesses/builtin.ts";
+import type { Enforced } from "../sandboxes/limits.ts";
+import type { PreparedRun } from "./prepare.ts";
+
+interface ReceiptSources {
+  assignment: Assignment;
+  worker: WorkerInfo;
+  prepared: PreparedRun | undefined;
+  harness: Harness | undefined;
+  enforced: Enforced | undefined;
+}
+
+/**
+ * Builds the receipt, which records the worker, model, environment and limits that a run uses. Omits what is not known
+ * yet.
+ */
+export function buildReceipt({
+  assignment,
+  worker,
+  prepared,
+  harness,
+  enforced,
+}: ReceiptSources): RunReceipt {
+  const { environment } = assignment;
+  return {
+    worker: worker.name,
+    harness_version: worker.version,
+    model_id: assignment.model.model_id,
+    ...(environment
+      ? {
+          environment: {
+            environment_id: environment.environment_id,
+            version: environment.version,
+            ...(prepared ? { build_id: prepared.build.build_id } : {}),
+          },
+        }
+      : {}),
+    ...(prepared ? { repositories: prepared.repositories } : {}),
+    // Until the skill has been read again, the receipt repeats the earlier one, because another attempt must find the
+    // same commit.
+    ...(harness?.receipt ?? earlierSkill(assignment.receipt)),
+    network: environment?.network ?? { mode: "none" },
+    ...(enforced ? { resources: enforced } : {}),
+  };
+}
+
+function earlierSkill(receipt: RunReceipt | undefined): Pick<RunReceipt, "skill"> {
+  return receipt?.skill ? { skill: receipt.skill } : {};
+}

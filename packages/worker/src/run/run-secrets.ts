@@ -1,0 +1,37 @@
+import { Failure } from "@outrider/agent/failure";
+import type { Assignment } from "@outrider/contract/worker";
+import { literalSecrets } from "../mcp/secrets.ts";
+import { secretsOfCredential } from "../repositories/access.ts";
+
+/**
+ * Shorter values are not redacted, because local models often use a placeholder, such as the model's name, as their
+ * key.
+ */
+const MIN_MODEL_SECRET_CHARACTERS = 8;
+
+/**
+ * The redactor needs memory in proportion to the secrets. This limit is far above what credentials need; only an
+ * environment with many long secrets, or MCP servers with large literal values, can exceed it.
+ */
+const MAX_SECRET_BYTES = 1024 * 1024;
+
+/** Returns the reason why a run cannot start, if it has more secrets than can be redacted. */
+export function checkSecretSize(secrets: string[]): Failure | undefined {
+  const bytes = secrets.reduce((sum, secret) => sum + Buffer.byteLength(secret), 0);
+  if (bytes <= MAX_SECRET_BYTES) return undefined;
+  return new Failure(
+    "environment_setup_failed",
+    `The run's secrets and the literal values of its MCP servers have ${bytes} bytes, but at most ${MAX_SECRET_BYTES} bytes can be redacted. Use fewer or shorter values.`,
+  );
+}
+
+/** Returns all secret values that must not leave the worker in a run's events and files. */
+export function listRunSecrets({ secrets, agent_config, environment, model }: Assignment): string[] {
+  const modelSecrets = [model.api_key ?? "", ...Object.values(model.headers ?? {})];
+  return [
+    ...modelSecrets.filter((value) => value.length >= MIN_MODEL_SECRET_CHARACTERS),
+    ...Object.values(secrets),
+    ...Object.values(environment?.credentials ?? {}).flatMap(secretsOfCredential),
+    ...literalSecrets(agent_config.mcp_servers),
+  ];
+}

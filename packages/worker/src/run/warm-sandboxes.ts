@@ -1,0 +1,65 @@
+import type { EgressSession } from "../egress/egress-session.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { FileChanges } from "../workspace/file-changes/file-changes.ts";
+
+/** A sandbox that can be handed from one execution to the next. */
+export interface DetachedSandbox {
+  sandbox: Sandbox;
+  egress: EgressSession;
+  fileChanges: FileChanges;
+}
+
+interface WarmSandbox extends DetachedSandbox {
+  /** The hash of the snapshot on the server that matches the files in the sandbox. */
+  sha256: string;
+  timer: NodeJS.Timeout;
+}
+
+/**
+ * Keeps sandboxes open for a while when their runs have ended or are waiting for an answer. A follow-up continues in
+ * the same sandbox without a restore, including files outside the workspace. Nothing runs in a warm sandbox, and its
+ * workspace is stored on the server, so it can be closed at any time.
+ */
+export class WarmSandboxes {
+  readonly #max: number;
+  readonly #byRun = new Map<string, WarmSandbox>();
+
+  constructor({ max }: { max: number }) {
+    this.#max = max;
+  }
+
+  /** Keeps a sandbox open for `minutes`. Closes the oldest sandbox if there are too many. */
+  add(runId: string, detached: DetachedSandbox & { sha256: string; minutes: number }): void {
+    const { sandbox, egress, fileChanges, sha256, minutes } = detached;
+    const timer = setTimeout(() => void this.#close(runId), minutes * 60_000);
+    this.#byRun.set(runId, { sandbox, egress, fileChanges, sha256, timer });
+    const [oldest] = this.#byRun.keys();
+    if (this.#byRun.size > this.#max && oldest) void this.#close(oldest);
+  }
+
+  /** Removes and returns the run's sandbox. Closes it instead if its files differ from the run's last snapshot. */
+  take(runId: string, sha256: string | undefined): DetachedSandbox | undefined {
+    const warm = this.#byRun.get(runId);
+    if (!warm) return undefined;
+    if (warm.sha256 !== sha256) {
+      void this.#close(runId);
+      return undefined;
+    }
+    this.#byRun.delete(runId);
+    clearTimeout(warm.timer);
+    return warm;
+  }
+
+  async closeAll(): Promise<void> {
+    await Promise.all([...this.#byRun.keys()].map((runId) => this.#close(runId)));
+  }
+
+  async #close(runId: string): Promise<void> {
+    const warm = this.#byRun.get(runId);
+    if (!warm) return;
+    this.#byRun.delete(runId);
+    clearTimeout(warm.timer);
+    await warm.sandbox.close().catch(() => {});
+    await warm.egress.close();
+  }
+}

@@ -1,0 +1,108 @@
+import { lstatSync, readlinkSync } from "node:fs";
+import type { Mount } from "../sandbox.ts";
+
+/** The paths of a sandbox's own folders, as seen inside the sandbox. */
+export const sandboxPaths = { workspace: "/workspace", home: "/home/sandbox", tmp: "/tmp" } as const;
+const sandboxFolderNames = Object.keys(sandboxPaths) as (keyof typeof sandboxPaths)[];
+
+/** The paths of the same folders on the host, in the sandbox's mount namespace. */
+export type SandboxFolders = Record<keyof typeof sandboxPaths, string>;
+
+const baseEnvironment: Record<string, string> = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  HOME: sandboxPaths.home,
+  USER: "sandbox",
+  LOGNAME: "sandbox",
+  SHELL: "/bin/bash",
+  LANG: "C.UTF-8",
+  TERM: "dumb",
+};
+
+const programFolders = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+export interface BwrapOptions {
+  folders: SandboxFolders;
+  etcArgs: string[];
+  env: Record<string, string>;
+  mounts: Mount[];
+}
+
+/**
+ * Returns the isolation options for bubblewrap 0.8.0 or newer. Every command runs in its own bubblewrap process. When
+ * the command ends, its pid namespace ends too, together with all processes that it left behind, and an idle sandbox
+ * has no processes. The options do not create a network namespace: bubblewrap starts in the sandbox's network
+ * namespace, which all its commands share.
+ */
+export function bwrapArgs({ folders, etcArgs, env, mounts }: BwrapOptions): string[] {
+  return [
+    // Without --disable-userns, a command could become root in a new user namespace. That would expose much more kernel
+    // code to attack.
+    ...["--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--unshare-pid", "--unshare-ipc"],
+    ...["--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session"],
+    ...["--hostname", "sandbox", "--uid", "1000", "--gid", "1000", "--clearenv"],
+    ...Object.entries({ ...baseEnvironment, ...env }).flatMap(([name, value]) => ["--setenv", name, value]),
+    ...programFolderArgs(),
+    ...etcArgs,
+    // /proc is read-only, so that a process cannot lower its OOM score.
+    ...["--proc", "/proc", "--remount-ro", "/proc"],
+    // In-memory file systems are small or read-only, because the disk limit does not cover them.
+    ...["--dev", "/dev", "--perms", "1777", "--size", String(64 * 2 ** 20)],
+    ...["--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
+    ...sandboxFolderNames.flatMap((name) => ["--bind", folders[name], sandboxPaths[name]]),
+    ...mounts.flatMap(({ source, target, writable }) => [writable ? "--bind" : "--ro-bind", source, target]),
+    // The init script changes to the workspace, because an earlier command may have removed access to it.
+    ...["--remount-ro", "/", "--chdir", "/"],
+  ];
+}
+
+/** Returns the options that mount the host's programs and libraries read-only. */
+export function programFolderArgs(): string[] {
+  return programFolders.flatMap(bindProgramFolder);
+}
+
+/** On most distributions, /bin and similar paths are symlinks into /usr; on some, they are still folders. */
+function bindProgramFolder(path: string): string[] {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (!stat) return [];
+  return stat.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+}
+
+const dockerHint =
+  "in Docker, run the worker with --security-opt seccomp=unconfined --security-opt apparmor=unconfined";
+
+/** Turns a failed bubblewrap's stderr into one sentence that says what to install or configure. */
+export function explainBwrapError(stderr: string): string {
+  const message = stderr.trim().replaceAll(/\s+/g, " ").slice(0, 500);
+  const missing =
+    /(?:spawn |execute |exec: )(bwrap|nsenter|unshare|mount)\b.*(?:ENOENT|No such file|not found)/i;
+  const program = missing.exec(message)?.[1] ?? /\b(mount): (?:command )?not found/.exec(message)?.[1];
+  if (program === "bwrap") {
+    return "Sandboxes require bubblewrap, which is not installed: install the package bubblewrap, 0.8.0 or newer.";
+  }
+  if (program) {
+    return `Sandboxes require the program ${program}, which is not installed: install the package util-linux.`;
+  }
+  if (/unknown option/i.test(message)) {
+    return `This bubblewrap is too old (${message}): install bubblewrap 0.8.0 or newer.`;
+  }
+  if (/namespace|uid map|gid map|loopback|max_user_namespaces|pivot_root|mount proc/i.test(message)) {
+    return (
+      `This system does not let unprivileged users create namespaces (${message}): set the sysctls ` +
+      "user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 (older Debian) and " +
+      `kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), or, ${dockerHint}.`
+    );
+  }
+  if (/find source path.*permission denied/i.test(message)) {
+    return (
+      `The sandbox user cannot access the sandbox folder (${message}): choose a folder whose parents are accessible ` +
+      "to every user, such as /var/lib/outrider."
+    );
+  }
+  if (/\b(EPERM|EINVAL)\b/.test(message)) {
+    return (
+      "This worker runs as root and starts its sandboxes under an unprivileged uid from 21500 on, which this system " +
+      `does not allow (${message}): start the worker as an unprivileged user, or let it change its uid.`
+    );
+  }
+  return `bubblewrap cannot create a sandbox: ${message || "it gave no reason"}.`;
+}

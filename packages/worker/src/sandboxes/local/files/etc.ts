@@ -1,0 +1,72 @@
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { connectScript } from "../network/proxy.ts";
+import { firstEtcFd } from "../process/launch.ts";
+
+/** Replacements for the host's files, which would reveal the host's users, machines and networks. */
+const files: Record<string, string> = {
+  passwd: "root:x:0:0:root:/root:/usr/sbin/nologin\nsandbox:x:1000:1000:sandbox:/home/sandbox:/bin/bash\n",
+  group: "root:x:0:\nsandbox:x:1000:\n",
+  hosts: "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
+  "resolv.conf": "",
+  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+  "outrider-connect": connectScript,
+};
+
+/** Public host files without which git, Python or Node would fail or misbehave. */
+const hostFiles = [
+  "/etc/alternatives",
+  "/etc/ld.so.cache",
+  "/etc/ld.so.conf",
+  "/etc/ld.so.conf.d",
+  "/etc/localtime",
+  "/etc/mime.types",
+  "/etc/os-release",
+  "/etc/ssl/certs",
+  "/etc/ssl/openssl.cnf",
+  "/etc/pki/tls/certs",
+  "/etc/pki/ca-trust/extracted",
+];
+
+/** The /etc of all sandboxes. */
+export interface Etc {
+  /** The bubblewrap options that create it. */
+  args: string[];
+  /** Opens the files that these options read, for one command. */
+  open(): number[];
+}
+
+/**
+ * Stores the files of /etc in `folder`. bubblewrap copies them into each sandbox, because a mount of the folder would
+ * reveal the folder's path inside.
+ */
+export function makeEtc(folder: string): Etc {
+  mkdirSync(folder, { recursive: true });
+  const paths = Object.entries(files).map(([name, content]) => {
+    ensureFile(join(folder, name), content);
+    return join(folder, name);
+  });
+  const copies = Object.entries(files).flatMap(([name, content], index) => [
+    ...["--perms", content.startsWith("#!") ? "0755" : "0644"],
+    ...["--file", String(firstEtcFd + index), `/etc/${name}`],
+  ]);
+  const binds = hostFiles.filter((path) => existsSync(path)).flatMap((path) => ["--ro-bind", path, path]);
+  return { args: ["--perms", "0755", "--dir", "/etc", ...copies, ...binds], open: () => openAll(paths) };
+}
+
+function openAll(paths: string[]): number[] {
+  const opened: number[] = [];
+  try {
+    for (const path of paths) opened.push(openSync(path, "r"));
+    return opened;
+  } catch (error) {
+    for (const file of opened) closeSync(file);
+    throw error;
+  }
+}
+
+/** Writes a file unless it already has the right content, because another worker's commands may be reading it. */
+function ensureFile(path: string, content: string): void {
+  if (existsSync(path) && readFileSync(path, "utf8") === content) return;
+  writeFileSync(path, content);
+}

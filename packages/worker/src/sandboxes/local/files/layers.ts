@@ -1,0 +1,119 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, statSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { firstBytes } from "../../first-bytes.ts";
+import type { Mount } from "../../sandbox.ts";
+import { explainBwrapError, type SandboxFolders } from "../bubblewrap.ts";
+import { sandboxFoldersIn } from "./folders.ts";
+import { mountOverlaysScript, type OverlayMount, overlayArgs } from "./overlays.ts";
+import type { Rootfs } from "./rootfs.ts";
+
+/** The layers of an overlay: `lower` is the base, `upper` contains the changes. */
+export interface Overlay {
+  upper: string;
+  lower: string;
+}
+
+/** The files of a sandbox, as seen in its mount namespace. */
+export interface Layers {
+  mnt: number;
+  user: number | undefined;
+  folders: SandboxFolders;
+  overlay: Overlay | undefined;
+  /** The folders on the host that contain all files, if the files are neither on a base nor on a disk image. */
+  ownFolders: SandboxFolders | undefined;
+  mounts: Mount[];
+}
+
+export interface LayersOptions {
+  root: string;
+  rootfs: Rootfs;
+  /** The base's folder, relative to the root. */
+  base: string | undefined;
+  mounts: Mount[];
+  /** Whether overlays hide the paths of mounts. */
+  hidesMounts: boolean;
+  /** The sandbox's user namespace, if the worker runs as an ordinary user. */
+  user: number | undefined;
+}
+
+/**
+ * Mounts the overlays of a sandbox. A command can read where each of its mounts comes from (/proc/self/mountinfo). A
+ * bind mount of a folder shows the folder's path on the host. A bind mount from an overlay or a disk image shows only a
+ * path inside that file system, and the names of the overlay's layers. Therefore:
+ *
+ * - The sandbox's folders are on a disk image, an overlay, or both. If there is no base, the lower layer is empty.
+ * - Read-only folders of the host are overlays without an upper layer.
+ * - Layers have neutral names, relative to the rootfs. Symbolic links lead from these names to the real folders.
+ */
+export async function makeLayers(options: LayersOptions): Promise<Layers> {
+  const { root, rootfs, base, user, hidesMounts } = options;
+  const { mnt, folder } = rootfs;
+  const hasDisk = rootfs.files === "disk";
+  const hasOverlay = base !== undefined || !hasDisk;
+  const files = join(folder, rootfs.files);
+  const merged = join(folder, "merged");
+  const overlays: OverlayMount[] = [];
+  if (base !== undefined) symlinkSync(join(root, base), join(folder, "base"));
+  if (hasOverlay) {
+    overlays.push({ lower: base === undefined ? "empty" : "base", files: rootfs.files, target: merged });
+  }
+  const mounts = options.mounts.map((mount, index): Mount => {
+    // An overlay cannot replace a file or a writable folder. Outrider itself mounts only read-only folders.
+    if (!hidesMounts || mount.writable || !statSync(mount.source).isDirectory()) return mount;
+    const [name, target] = [`source-${index}`, join(folder, `mount-${index}`)];
+    symlinkSync(mount.source, join(folder, name));
+    mkdirSync(target);
+    overlays.push({ lower: `${name}:empty`, target });
+    return { ...mount, source: target };
+  });
+  if (overlays.length > 0) {
+    const args = overlays.flatMap((overlay) => overlayArgs(overlay, user !== undefined));
+    await runIn({ mnt, user }, ["sh", "-c", mountOverlaysScript, "sh", folder, ...args]);
+  }
+  const folders = sandboxFoldersIn(hasOverlay ? merged : files);
+  return {
+    ...{ mnt, user, mounts },
+    folders: hasDisk ? { ...folders, tmp: sandboxFoldersIn(files).tmp } : folders,
+    overlay: base === undefined ? undefined : { upper: join(files, "upper"), lower: join(root, base) },
+    ownFolders: base === undefined && !hasDisk ? sandboxFoldersIn(join(files, "upper")) : undefined,
+  };
+}
+
+/** Copies the workspace and home from the sandbox's mount namespace to a folder on the host. */
+export async function copyFilesOut({ folders, ...layers }: Layers, target: string): Promise<void> {
+  const paths = [folders.workspace, folders.home, target];
+  // The copy may take a long time and is useless without this worker, so it is killed when the worker dies.
+  const copy = ["setpriv", "--pdeathsig", "KILL", "cp", "-a", "--reflink=auto", "--", ...paths];
+  await runIn(layers, copy, explainCopyError);
+}
+
+/** Quotes no path, because it would be a path of the host. */
+function explainCopyError(stderr: string): string {
+  if (/File name too long/.test(stderr))
+    return "The workspace or the home contains a path of more than 4,096 bytes, so its files cannot be saved.";
+  return `The files cannot be saved: ${/[^:]*$/.exec(stderr.trim())?.[0].trim() || "cp gave no reason"}.`;
+}
+
+async function runIn(
+  { mnt, user }: Pick<Layers, "mnt" | "user">,
+  argv: string[],
+  explain = (stderr: string) => explainBwrapError(stderr.slice(0, 1000)),
+): Promise<void> {
+  const enter = [
+    "--mount=/proc/self/fd/3",
+    ...(user === undefined ? [] : ["--user=/proc/self/fd/4", "--preserve-credentials"]),
+  ];
+  const child = spawn("nsenter", [...enter, ...argv], {
+    stdio: ["ignore", "ignore", "pipe", mnt, user ?? "ignore"],
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
+  });
+  const [[code], stderr] = await Promise.all([
+    once(child, "exit"),
+    // The reason follows a path, which can be long.
+    firstBytes(child.stderr as Readable, 16 * 1024),
+  ]);
+  if (code !== 0) throw new Error(explain(stderr.toString()));
+}

@@ -1,0 +1,178 @@
+/**
+ * The sandbox provider for this host. A sandbox is a folder below `root` plus a control group and namespaces; each
+ * command in it runs in its own bubblewrap process.
+ *
+ * Opening a provider creates the shared resources (pools, control groups, the watchdog) and then runs a trivial command
+ * in a sandbox. If this host cannot isolate processes, opening fails with one sentence that names the fix. The provider
+ * never falls back to running a command without isolation.
+ *
+ * Invariants:
+ * - A command runs only while the watchdog process is alive. If the watchdog exits, every command is killed.
+ * - `open` either returns a complete sandbox or leaves nothing behind.
+ * - Names below `root` that start with a dot belong to the provider (`.bases`, `.etc`, `.rootfs-pool`, …). All other
+ *   names are sandbox ids.
+ * - After a crash, everything that remains is below `root` or in control groups named after it. `reap` removes it.
+ */
+import { randomUUID } from "node:crypto";
+import { chmodSync, mkdirSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import type { Log } from "../../log.ts";
+import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
+import type { Base, Label, Mount, OpenOptions, Sandbox, SandboxProvider } from "../sandbox.ts";
+import { explainBwrapError } from "./bubblewrap.ts";
+import { createSandbox } from "./create-sandbox.ts";
+import { listFolders, removeFolder } from "./files/folders.ts";
+import type { LocalSandbox } from "./local-sandbox.ts";
+import { openSharedResources, type SharedResources } from "./shared-resources.ts";
+
+export async function openLocalProvider(options: {
+  root: string;
+  /** Added to the mounts of every sandbox. */
+  mounts?: Mount[];
+  /** Called for each sandbox that could not be opened. */
+  onOpenFailed?: () => void;
+  log: Log;
+}): Promise<SandboxProvider> {
+  if (process.platform !== "linux") throw new Error("Sandboxes require Linux: run the worker on Linux.");
+  // If the worker is root, the sandbox user must be able to traverse the root folder.
+  if (mkdirSync(options.root, { recursive: true }) !== undefined) chmodSync(options.root, 0o711);
+  const sandboxes = new Map<string, LocalSandbox>();
+  const onWatchdogExit = () => {
+    for (const sandbox of sandboxes.values()) sandbox.killNow();
+  };
+  const root = realpathSync(options.root);
+  const shared = await openSharedResources({ root, log: options.log, onWatchdogExit }).catch(
+    (error: Error) => {
+      throw new Error(explainBwrapError(error.message), { cause: error });
+    },
+  );
+  const { mounts = [], onOpenFailed = () => {} } = options;
+  const provider = new LocalProvider({ shared, sandboxes, mounts, onOpenFailed });
+  try {
+    await provider.check();
+    return provider;
+  } catch (error) {
+    await provider.stop();
+    throw error;
+  }
+}
+
+class LocalProvider implements SandboxProvider {
+  readonly #shared: SharedResources;
+  readonly #sandboxes: Map<string, LocalSandbox>;
+  readonly #mounts: Mount[];
+  readonly #onOpenFailed: () => void;
+
+  constructor(options: {
+    shared: SharedResources;
+    sandboxes: Map<string, LocalSandbox>;
+    mounts: Mount[];
+    onOpenFailed: () => void;
+  }) {
+    this.#shared = options.shared;
+    this.#sandboxes = options.sandboxes;
+    this.#mounts = options.mounts;
+    this.#onOpenFailed = options.onOpenFailed;
+  }
+
+  get group(): number | undefined {
+    return this.#shared.account?.gid;
+  }
+
+  capabilities(): Capabilities {
+    return this.#shared.capabilities;
+  }
+
+  count(): number {
+    return this.#sandboxes.size;
+  }
+
+  async open(options: OpenOptions): Promise<Sandbox> {
+    try {
+      return await this.#openSandbox(options);
+    } catch (error) {
+      // An unenforceable limit is a problem with the request, not with this worker.
+      if (!(error instanceof LimitNotEnforceableError)) this.#onOpenFailed();
+      throw error;
+    }
+  }
+
+  async #openSandbox(options: OpenOptions): Promise<Sandbox> {
+    const { id, deadline } = options;
+    const { watchdog } = this.#shared;
+    await watchdog.start();
+    const onClosed = () => {
+      this.#sandboxes.delete(id);
+      watchdog.forget(id);
+    };
+    const sandbox = await createSandbox(this.#shared, {
+      ...options,
+      mounts: [...this.#mounts, ...(options.mounts ?? [])],
+      onClosed,
+    });
+    watchdog.setDeadline(id, deadline);
+    this.#sandboxes.set(id, sandbox);
+    return sandbox;
+  }
+
+  async saveBase(sandbox: Sandbox, name: string): Promise<void> {
+    const localSandbox = this.#sandboxes.get(sandbox.id);
+    if (localSandbox !== sandbox) throw new Error(`The sandbox ${sandbox.id} is not open in this provider.`);
+    await this.#shared.bases.save(name, (folder) => localSandbox.moveFilesTo(folder));
+    await localSandbox.close();
+  }
+
+  listBases(): Base[] {
+    return this.#shared.bases.list();
+  }
+
+  async removeBase(name: string): Promise<void> {
+    await this.#shared.bases.remove(name);
+  }
+
+  async reap(keep: (label: Label) => boolean): Promise<string[]> {
+    const { root, bases, cgroups, rootfsPool, log } = this.#shared;
+    const removed: string[] = [];
+    const foldersToKeep = listFolders(root).filter(({ label }) => keep(label));
+    const groupsToKeep = [...this.#sandboxes.keys(), ...foldersToKeep.map(({ id }) => id)];
+    await cgroups
+      .reap(groupsToKeep)
+      .catch((error) => log.warn({ error }, "failed to remove leftover control groups"));
+    for (const { id, label } of listFolders(root)) {
+      if (this.#sandboxes.has(id) || keep(label)) continue;
+      try {
+        await removeFolder(join(root, id));
+        removed.push(id);
+      } catch (error) {
+        log.warn({ id, error }, "failed to remove leftover sandbox");
+      }
+    }
+    await Promise.all([bases.reap(), rootfsPool.reap()]).catch((error) =>
+      log.warn({ error }, "failed to remove leftover bases or root file systems"),
+    );
+    return removed;
+  }
+
+  async check(): Promise<void> {
+    const deadline = process.hrtime.bigint() + 60_000_000_000n;
+    const sandbox = await this.open({ id: `check-${randomUUID()}`, deadline, label: { purpose: "check" } });
+    const signal = AbortSignal.timeout(60_000);
+    try {
+      const { exitCode } = await sandbox.exec("true", { signal, timeoutMs: 60_000, onOutput: () => {} });
+      if (exitCode !== 0)
+        throw new Error(`The sandbox check failed: \`true\` returned exit code ${exitCode}.`);
+    } catch (error) {
+      await sandbox.close().catch(() => {}); // only the first failure is reported
+      throw error;
+    }
+    await sandbox.close();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.killAndRelease()));
+    await this.#shared.watchdog.stop();
+    await this.#shared.networks.close();
+    await this.#shared.rootfsPool.close();
+    this.#shared.fifos.close();
+  }
+}

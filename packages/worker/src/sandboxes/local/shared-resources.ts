@@ -1,0 +1,63 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type { Log } from "../../log.ts";
+import type { Capabilities } from "../limits.ts";
+import { type Cgroups, openCgroups } from "./cgroups/cgroups.ts";
+import { Bases } from "./files/bases.ts";
+import { openDiskImages } from "./files/disk-images.ts";
+import { type Etc, makeEtc } from "./files/etc.ts";
+import { checkOverlays } from "./files/overlays.ts";
+import { RootfsPool } from "./files/rootfs.ts";
+import { type Network, type NetworkKind, openNetworks } from "./network/networks.ts";
+import type { Pool } from "./pool.ts";
+import { Fifos } from "./process/pipes.ts";
+import { SeccompFilterFile } from "./seccomp/filter-file.ts";
+import { loadUnixAccount, type UnixAccount } from "./unix-account.ts";
+import { Watchdog } from "./watchdog/watchdog.ts";
+
+/** The resources that all of a worker's sandboxes share. */
+export interface SharedResources {
+  root: string;
+  log: Log;
+  account: UnixAccount | undefined;
+  etc: Etc;
+  /** Whether overlays can hide the paths of folders from sandboxes, even if a sandbox has no base. */
+  canOverlay: boolean;
+  seccompFilter: SeccompFilterFile;
+  cgroups: Cgroups;
+  bases: Bases;
+  networks: Pool<NetworkKind, Network>;
+  rootfsPool: RootfsPool;
+  fifos: Fifos;
+  watchdog: Watchdog;
+  capabilities: Capabilities;
+}
+
+export async function openSharedResources(options: {
+  root: string;
+  log: Log;
+  onWatchdogExit(): void;
+}): Promise<SharedResources> {
+  const { root, log } = options;
+  const seccompFilter = new SeccompFilterFile(root);
+  const account = loadUnixAccount(root);
+  const cgroups = await openCgroups({ name: root });
+  const owner = account ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  const diskImages = await openDiskImages({ folder: join(root, ".disks"), owner });
+  const rootfsPool = new RootfsPool({ root, account, diskImages });
+  return {
+    ...{ root, log, seccompFilter, account, cgroups, rootfsPool },
+    etc: makeEtc(join(root, ".etc")),
+    canOverlay: await checkOverlays(join(rootfsPool.folder, randomUUID()), log),
+    bases: new Bases(root, account),
+    networks: openNetworks(),
+    fifos: new Fifos(),
+    watchdog: new Watchdog({ log, onExit: options.onWatchdogExit }),
+    capabilities: {
+      ...cgroups.capabilities,
+      disk: diskImages.capability,
+      network: { enforced: true, by: "a network namespace" },
+      seccomp: seccompFilter.capability,
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import type { Readable } from "node:stream";
+import { Pool } from "undici";
+
+export interface HttpResponse {
+  status: number;
+  body: Buffer;
+}
+
+export interface HttpRequest {
+  method: "GET" | "POST" | "PUT" | "HEAD";
+  path: string;
+  body?: object;
+  /** The request body as a stream, instead of `body`. */
+  stream?: Readable;
+  signal: AbortSignal;
+  /** The maximum time without progress, both before the response and between its chunks. */
+  timeoutMs: number;
+}
+
+export interface HttpClient {
+  send(request: HttpRequest): Promise<HttpResponse>;
+  /** Returns the response body as a stream. Rejects unless the status is 200. */
+  open(request: Omit<HttpRequest, "body" | "stream"> & { accept: string }): Promise<Readable>;
+  close(): void;
+}
+
+export class HttpStatusError extends Error {
+  readonly status: number;
+
+  constructor(status: number, detail: string) {
+    super(`The server responded with ${status}: ${detail}`);
+    this.status = status;
+  }
+}
+
+/** Creates a client with keep-alive connections to one server, authenticated with one key. */
+export function createHttpClient({
+  origin,
+  key,
+  ca,
+}: {
+  origin: string;
+  key: string;
+  /** Replaces the default certificate authorities. */
+  ca?: string[];
+}): HttpClient {
+  const pool = new Pool(origin, ca ? { connect: { ca } } : {});
+
+  function request({
+    method,
+    path,
+    body,
+    stream,
+    signal,
+    timeoutMs,
+    accept,
+  }: HttpRequest & { accept?: string }) {
+    return pool.request({
+      method,
+      path: `/api/v1/worker${path}`,
+      signal,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      body: body === undefined ? (stream ?? null) : JSON.stringify(body),
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(accept ? { accept } : {}),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(stream ? { "content-type": "application/octet-stream" } : {}),
+      },
+    });
+  }
+
+  return {
+    async send(options) {
+      const { statusCode, body } = await request(options);
+      return { status: statusCode, body: Buffer.from(await body.arrayBuffer()) };
+    },
+    async open(options) {
+      const { statusCode, body } = await request(options);
+      // A stream that fails before the caller reads it must not crash the worker. A later reader still gets the error.
+      body.on("error", () => {});
+      if (statusCode === 200) return body;
+      await body.dump();
+      throw new HttpStatusError(statusCode, "expected a stream");
+    },
+    close: () => void pool.destroy(),
+  };
+}

@@ -1,0 +1,245 @@
+import { createReadStream } from "node:fs";
+import type { Readable } from "node:stream";
+import { setTimeout as pause } from "node:timers/promises";
+import { readEvents } from "@outrider/agent/event-stream";
+import type {
+  BuildFinishRequest,
+  BuildReportRequest,
+  ClaimRequest,
+  ClaimResponse,
+  CloseRequest,
+  FinishRequest,
+  FinishResponse,
+  HeartbeatRequest,
+  HeartbeatResponse,
+  HistoryResponse,
+  InterruptRequest,
+  PrepareRequest,
+  PrepareResponse,
+  ReportRequest,
+  ReportResponse,
+  ReserveRequest,
+  ReserveResponse,
+  SettleRequest,
+  Signals,
+  Snapshot,
+} from "@outrider/contract/worker";
+import { explainUntrusted, trustOptions } from "./certificate-trust.ts";
+import { createHttpClient, type HttpRequest, type HttpResponse, HttpStatusError } from "./http.ts";
+
+const REQUEST_MS = 15_000;
+/** Enough for the signals of all executions that a worker can have. */
+const MAX_SIGNALS_CHARACTERS = 16 * 2 ** 20;
+const BACKOFF_MS = { min: 50, max: 3_000 };
+/** With the backoff, these take about six seconds. */
+const MAX_INTERNAL_ERRORS = 8;
+
+/**
+ * Thrown when the run has ended or now belongs to another worker. The caller must stop at once and report nothing more.
+ */
+export class LeaseLostError extends Error {
+  override name = "LeaseLostError";
+}
+
+/**
+ * The worker's calls to the server. Each call is retried with backoff until the server answers or the signal aborts.
+ * Retries are safe because all calls are idempotent, as the contract defines.
+ *
+ * - A 409, or a 404 for anything but a file, means that the lease is lost and rejects with a LeaseLostError.
+ * - 429 and 5xx are retried. The exception is a 500 for one execution or build: its cause may be the request itself, which
+ *   would then never succeed while heartbeats keep the lease. It is retried a few times and then rejects.
+ * - Any other error status rejects with an HttpStatusError.
+ */
+export interface ServerClient {
+  claim(body: ClaimRequest, signal: AbortSignal): Promise<ClaimResponse>;
+  heartbeat(body: HeartbeatRequest, signal: AbortSignal): Promise<HeartbeatResponse>;
+  history(executionId: string, after: number, signal: AbortSignal): Promise<HistoryResponse>;
+  prepare(executionId: string, body: PrepareRequest, signal: AbortSignal): Promise<PrepareResponse>;
+  reportBuild(buildId: string, body: BuildReportRequest, signal: AbortSignal): Promise<void>;
+  finishBuild(buildId: string, body: BuildFinishRequest, signal: AbortSignal): Promise<void>;
+  reserve(executionId: string, body: ReserveRequest, signal: AbortSignal): Promise<ReserveResponse>;
+  settle(executionId: string, body: SettleRequest, signal: AbortSignal): Promise<void>;
+  report(executionId: string, body: ReportRequest, signal: AbortSignal): Promise<ReportResponse>;
+  delta(executionId: string, body: { run_id: string; text: string }, signal: AbortSignal): Promise<void>;
+  finish(executionId: string, body: FinishRequest, signal: AbortSignal): Promise<FinishResponse>;
+  close(executionId: string, body: CloseRequest, signal: AbortSignal): Promise<void>;
+  release(
+    executionId: string,
+    body: { run_id: string; snapshot?: Snapshot },
+    signal: AbortSignal,
+  ): Promise<void>;
+  interrupt(executionId: string, body: InterruptRequest, signal: AbortSignal): Promise<void>;
+  /** Reads one of the run's attachments or artifacts. Rejects if it does not exist. */
+  file(executionId: string, path: string, signal: AbortSignal): Promise<Buffer>;
+  putBlob(file: string, sha256: string, signal: AbortSignal): Promise<void>;
+  getBlob(sha256: string, signal: AbortSignal): Promise<Readable>;
+  /** Listens to the worker's signal stream and reconnects until `signal` aborts. */
+  signals(workerId: string, onSignals: (signals: Signals) => void, signal: AbortSignal): Promise<void>;
+  stop(): void;
+}
+
+export interface ConnectOptions {
+  url: string;
+  key: string;
+  /** A PEM file with a certificate to trust in addition to the default authorities. */
+  ca?: string;
+  /** Called once for each reason why the server's certificate is not trusted. Calls are still retried. */
+  onUntrusted?: (reason: string) => void;
+  /** Called before each retry. */
+  onRetry?: () => void;
+}
+
+export function connectToServer({
+  url,
+  key,
+  ca,
+  onUntrusted,
+  onRetry = () => {},
+}: ConnectOptions): ServerClient {
+  const origin = url.replace(/\/(api\/v1\/?)?$/, "");
+  const http = createHttpClient({ origin, key, ...trustOptions(ca) });
+  const reportedReasons = new Set<string>();
+
+  function reportUntrusted(error: unknown): undefined {
+    const reason = explainUntrusted(error);
+    if (reason === undefined || reportedReasons.has(reason)) return;
+    reportedReasons.add(reason);
+    onUntrusted?.(reason);
+  }
+
+  /** Sends a request repeatedly until the server returns a final response. */
+  async function send(
+    request: Omit<HttpRequest, "timeoutMs"> & { timeoutMs?: number; openStream?: () => Readable },
+  ): Promise<HttpResponse> {
+    const { signal, timeoutMs = REQUEST_MS, openStream, ...rest } = request;
+    let internalErrors = 0;
+    const response = await retry({ signal, onRetry }, async () => {
+      const stream = openStream?.();
+      const attempt = await http
+        .send({ ...rest, signal, timeoutMs, ...(stream ? { stream } : {}) })
+        .catch(reportUntrusted);
+      if (attempt?.status === 500 && /^\/(executions|builds)\//.test(rest.path)) {
+        internalErrors += 1;
+        return internalErrors < MAX_INTERNAL_ERRORS ? undefined : attempt;
+      }
+      return attempt && isRetryable(attempt.status) ? undefined : attempt;
+    });
+    return requireSuccess(response, rest.path);
+  }
+
+  function requireSuccess(response: HttpResponse, path: string): HttpResponse {
+    if (response.status < 300) return response;
+    const detail = detailOf(response);
+    // A missing file does not mean that the lease is lost.
+    const isRunMissing = response.status === 404 && !/\/(artifacts|attachments)\//.test(path);
+    if (response.status === 409 || isRunMissing) throw new LeaseLostError(detail);
+    throw new HttpStatusError(response.status, detail);
+  }
+
+  const post = async <T>(path: string, body: object, signal: AbortSignal, timeoutMs?: number): Promise<T> => {
+    const response = await send({ method: "POST", path, body, signal, ...(timeoutMs ? { timeoutMs } : {}) });
+    return (response.body.length > 0 ? JSON.parse(response.body.toString()) : undefined) as T;
+  };
+
+  return {
+    claim: (body, signal) => post("/claim", body, signal, body.wait_ms + REQUEST_MS),
+    heartbeat: (body, signal) => post("/heartbeat", body, signal),
+    async history(executionId, after, signal) {
+      const path = `/executions/${executionId}/events?after=${after}`;
+      return JSON.parse((await send({ method: "GET", path, signal })).body.toString());
+    },
+    prepare: (executionId, body, signal) => post(`/executions/${executionId}/prepare`, body, signal),
+    reportBuild: (buildId, body, signal) => post(`/builds/${buildId}/report`, body, signal),
+    finishBuild: (buildId, body, signal) => post(`/builds/${buildId}/finish`, body, signal),
+    reserve: (executionId, body, signal) => post(`/executions/${executionId}/reserve`, body, signal),
+    settle: (executionId, body, signal) => post(`/executions/${executionId}/settle`, body, signal),
+    report: (executionId, body, signal) => post(`/executions/${executionId}/report`, body, signal),
+    delta: (executionId, body, signal) => post(`/executions/${executionId}/delta`, body, signal),
+    finish: (executionId, body, signal) => post(`/executions/${executionId}/finish`, body, signal),
+    close: (executionId, body, signal) => post(`/executions/${executionId}/close`, body, signal),
+    release: (executionId, body, signal) => post(`/executions/${executionId}/release`, body, signal),
+    interrupt: (executionId, body, signal) => post(`/executions/${executionId}/interrupt`, body, signal),
+    async file(executionId, path, signal) {
+      const filePath = `/executions/${executionId}/${path}`;
+      return (await send({ method: "GET", path: filePath, signal, timeoutMs: 60_000 })).body;
+    },
+    async putBlob(file, sha256, signal) {
+      await send({
+        method: "PUT",
+        path: `/blobs/${sha256}`,
+        signal,
+        timeoutMs: 600_000,
+        openStream: () => createReadStream(file),
+      });
+    },
+    // Retries until the stream starts. The reader must handle a stream that fails later.
+    getBlob: (sha256, signal) =>
+      retry({ signal, onRetry }, () =>
+        http
+          .open({
+            method: "GET",
+            path: `/blobs/${sha256}`,
+            signal,
+            timeoutMs: 60_000,
+            accept: "application/octet-stream",
+          })
+          .catch((error) => {
+            if (error instanceof HttpStatusError && !isRetryable(error.status)) throw error;
+            return undefined;
+          }),
+      ),
+    async signals(workerId, onSignals, signal) {
+      for (let waitMs = BACKOFF_MS.min; !signal.aborted; ) {
+        try {
+          const path = `/signals?worker_id=${workerId}`;
+          const stream = await http.open({
+            method: "GET",
+            path,
+            signal,
+            timeoutMs: 60_000,
+            accept: "text/event-stream",
+          });
+          waitMs = BACKOFF_MS.min;
+          const events = readEvents(stream, { maxCharacters: MAX_SIGNALS_CHARACTERS });
+          for await (const { data } of events) onSignals(JSON.parse(data));
+        } catch {
+          // Heartbeats deliver the same information later. Reconnect after a pause.
+        }
+        await pause(waitMs, undefined, { signal }).catch(() => {});
+        waitMs = Math.min(waitMs * 2, BACKOFF_MS.max);
+      }
+    },
+    stop: () => http.close(),
+  };
+}
+
+/** Calls `attempt` with exponential backoff until it returns a value. */
+async function retry<T>(
+  { signal, onRetry }: { signal: AbortSignal; onRetry: () => void },
+  attempt: () => Promise<T | undefined>,
+): Promise<T> {
+  for (let waitMs = BACKOFF_MS.min; ; waitMs = Math.min(waitMs * 2, BACKOFF_MS.max)) {
+    signal.throwIfAborted();
+    const result = await attempt();
+    if (result !== undefined) return result;
+    signal.throwIfAborted();
+    onRetry();
+    await pause(waitMs * (0.5 + Math.random()), undefined, { signal });
+  }
+}
+
+function isRetryable(status: number): boolean {
+  return status >= 500 || status === 429;
+}
+
+/** Returns what the server says about an error. An internal error is described in the server's log only. */
+function detailOf({ status, body }: HttpResponse): string {
+  try {
+    const { detail, trace_id } = JSON.parse(body.toString());
+    return status === 500 && trace_id
+      ? `${detail} Search the server log for the trace_id ${trace_id}.`
+      : detail;
+  } catch {
+    return "no detail";
+  }
+}

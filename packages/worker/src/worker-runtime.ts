@@ -1,0 +1,222 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Assignment, BuildAssignment, WorkerInfo } from "@outrider/contract/worker";
+import { ActiveWork } from "./active-work.ts";
+import { type BuildContext, runBuild } from "./builds/build.ts";
+import { BuildBases } from "./builds/build-bases.ts";
+import { createEgressSessions } from "./egress/egress-session.ts";
+import { parseExceptions } from "./egress/exceptions.ts";
+import { startHostProxy } from "./egress/host-proxy.ts";
+import { runOnBehalfOf } from "./event-loop-watchdog/current-work.ts";
+import { FreeSpace } from "./free-space.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import type { Log } from "./log.ts";
+import { openRepositories } from "./repositories/repositories.ts";
+import { Execution } from "./run/execute.ts";
+import { Lease } from "./run/lease.ts";
+import { WarmSandboxes } from "./run/warm-sandboxes.ts";
+import { openLocalProvider } from "./sandboxes/local/local-provider.ts";
+import type { Mount } from "./sandboxes/sandbox.ts";
+import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
+import { collectStats, ErrorCounts } from "./stats.ts";
+
+const CACHE_BYTES = 20 * 2 ** 30;
+const MIN_FREE_BYTES = 256 * 2 ** 20;
+
+export interface WorkerOptions {
+  url: string;
+  key: string;
+  /** A PEM file with a certificate to trust in addition to the default authorities. */
+  ca?: string;
+  name: string;
+  version: string;
+  slots: number;
+  /** The folder for sandboxes, caches and files to upload. No other worker may use it. */
+  folder: string;
+  /** Host files and folders to mount into sandboxes, in addition to programs. */
+  mounts?: Mount[];
+  /** How long a draining worker lets its runs continue before it returns them to the server. */
+  drainMs: number;
+  /** Private addresses that sandboxes, git and MCP calls may reach, for example `10.0.0.0/8, git.internal:22`. */
+  allowedAddresses?: string;
+  /** Folders on this machine from which repositories may be cloned. */
+  repositoryPaths?: string[];
+  /** Disk space limit for prepared environments and, separately, for repository mirrors. */
+  cacheBytes?: number;
+  /** The worker claims nothing while its disk has less free space than this. */
+  minFreeBytes?: number;
+  /** The processes of one worker share its id. Defaults to a new one. */
+  workerId?: string;
+  /** Set if the worker runs in a process under a supervisor. Without one, it isolates no runs. */
+  supervisor?: SupervisorLink;
+  log: Log;
+}
+
+/** What a worker tells its supervisor, which must know at any time what to return if it kills the process. */
+export interface SupervisorLink {
+  /** How many processes of this worker were killed because they were unresponsive. */
+  readonly stalls: number;
+  /** The isolated runs that an earlier process of this worker started. Each settles when the run's process exits. */
+  readonly isolatedRuns: Promise<void>[];
+  onClaim(requestId: string): void;
+  onStarted(assignment: Assignment): void;
+  onEnded(assignment: Assignment): void;
+  /** Executes an assignment in a process of its own. Resolves when that process has exited. */
+  isolate(assignment: Assignment): Promise<void>;
+}
+
+/** Everything that a worker process needs to execute runs and builds. */
+export interface WorkerRuntime {
+  server: ServerClient;
+  worker: WorkerInfo;
+  active: ActiveWork;
+  freeSpace: FreeSpace;
+  log: Log;
+  /** Aborts when the worker must stop claiming work. */
+  stopping: AbortController;
+  /** Aborts when the worker stops talking to the server. */
+  stopped: AbortSignal;
+  /** `leaseStart` is the time at which the execution's lease starts. */
+  startExecution(assignment: Assignment, leaseStart: bigint): void;
+  startBuild(assignment: BuildAssignment): void;
+  /** Stops claiming, lets running work finish or returns it, then shuts down. `idle` waits for the running work. */
+  drain(idle: () => Promise<void>): Promise<void>;
+}
+
+/** `reportsStats` is false for a process whose stats would replace those of the worker's main process. */
+export async function openWorkerRuntime(
+  options: WorkerOptions,
+  { reportsStats }: { reportsStats: boolean },
+): Promise<WorkerRuntime> {
+  const { url, key, name, version, slots, folder, mounts = [], drainMs, supervisor } = options;
+  const { allowedAddresses = "", repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
+  const errorCounts = new ErrorCounts();
+  const log = errorCounts.countLines(options.log);
+  const freeSpace = new FreeSpace({ folder, minFreeBytes: options.minFreeBytes ?? MIN_FREE_BYTES, log });
+  const server = connectToServer({
+    url,
+    key,
+    ...(options.ca ? { ca: options.ca } : {}),
+    onUntrusted: (reason) => log.error({ reason }, "server certificate is not trusted"),
+    onRetry: () => errorCounts.add("server_retry"),
+  });
+  const onOpenFailed = () => errorCounts.add("sandbox");
+  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, onOpenFailed, log });
+  await provider.check();
+  const removed = await provider.reap(() => false);
+  if (removed.length > 0) log.info({ count: removed.length }, "removed sandboxes of an earlier worker");
+
+  const exceptions = parseExceptions(allowedAddresses);
+  const proxy = await startHostProxy({ exceptions, log });
+  const repositories = openRepositories({
+    folder: join(folder, "repositories"),
+    proxyUrl: proxy.url,
+    sshProxyCommand: `${process.execPath} ${fileURLToPath(new URL("egress/ssh-proxy-command.ts", import.meta.url))} %h %p`,
+    ...(provider.group === undefined ? {} : { readerGroup: provider.group }),
+    allowedPaths: repositoryPaths,
+    log,
+  });
+  const buildContext: BuildContext = {
+    server,
+    provider,
+    repositories,
+    egressSessions: createEgressSessions({ exceptions, log }),
+    maxMirrorBytes: cacheBytes,
+    bases: new BuildBases({ provider, server, folder, maxBytes: cacheBytes, log }),
+  };
+
+  const warmSandboxes = new WarmSandboxes({ max: slots });
+  const worker: WorkerInfo = { worker_id: options.workerId ?? randomUUID(), name, version, slots };
+  const stopping = new AbortController();
+  /** Aborts when runs that are still executing must be returned to the server. */
+  const returning = new AbortController();
+  const stopped = new AbortController();
+  const active = new ActiveWork({ slots, stopping: stopping.signal });
+  const collect = () => {
+    errorCounts.counts.stall = supervisor?.stalls ?? 0;
+    return collectStats({
+      ...{ folder, provider, repositories, errorCounts },
+      slotsUsed: active.usedSlots,
+      acceptsWork: !freeSpace.isLow,
+    });
+  };
+  const heartbeat = new Heartbeat({
+    server,
+    worker,
+    active,
+    ...(reportsStats ? { collectStats: collect } : {}),
+    onDraining: () => stopping.abort(),
+    stopped: stopped.signal,
+    log,
+  });
+
+  function startExecution(assignment: Assignment, leaseStart: bigint) {
+    heartbeat.setLeaseDuration(assignment.lease_ms);
+    const { run_id, execution_id } = assignment;
+    supervisor?.onStarted(assignment);
+    runOnBehalfOf({ run_id, execution_id }, () => {
+      const lease = new Lease({
+        sentAt: leaseStart,
+        durationMs: assignment.lease_ms,
+        onExtended: (deadline) => active.findExecution(execution_id)?.extendDeadline(deadline),
+      });
+      const execution = new Execution({
+        assignment,
+        server,
+        provider,
+        builds: buildContext,
+        exceptions,
+        warmSandboxes,
+        worker,
+        folder,
+        lease,
+        freeSpace,
+        errorCounts,
+        drain: returning.signal,
+      });
+      const work = execution
+        .run()
+        .catch((error) => {
+          errorCounts.add("execution");
+          log.error({ reason: execution.describeError(error), run_id }, "execution failed");
+        })
+        .finally(() => supervisor?.onEnded(assignment));
+      active.addExecution(execution, work);
+    });
+  }
+
+  function startBuild(lease: BuildAssignment) {
+    const { build_id, environment } = lease;
+    const work = runOnBehalfOf({ build_id }, () =>
+      runBuild(buildContext, { lease, environment, signal: stopping.signal }),
+    )
+      .then(() => {})
+      .catch((error) => {
+        errorCounts.add("build");
+        log.error({ error, build_id }, "build failed");
+      });
+    active.addBuild(work);
+  }
+
+  const handleSignals = heartbeat.handleSignals.bind(heartbeat);
+  const listening = server.signals(worker.worker_id, handleSignals, stopped.signal);
+
+  return {
+    ...{ server, worker, active, freeSpace, log, stopping, startExecution, startBuild },
+    stopped: stopped.signal,
+    async drain(idle) {
+      stopping.abort();
+      const timer = setTimeout(() => returning.abort(), drainMs);
+      await idle();
+      clearTimeout(timer);
+      heartbeat.stop();
+      stopped.abort();
+      await listening;
+      await warmSandboxes.closeAll();
+      await provider.stop();
+      await proxy.close();
+      server.stop();
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import { isUtf8 } from "node:buffer";
+import type { OutputChunk } from "@outrider/agent/workspace";
+import type { Notice } from "../egress/egress-session.ts";
+import type { ByteStream, Redactor } from "../redaction/redact.ts";
+import type { LimitEvents, Sandbox } from "../sandboxes/sandbox.ts";
+import type { ArtifactQuota } from "./artifact-quota.ts";
+import { OutputFile, type StoredFile } from "./command-output-file.ts";
+import { splitLastCharacter } from "./last-character.ts";
+
+export interface CommandRecorderOptions {
+  redactor: Redactor;
+  /** The folder for output files that are waiting to be uploaded. */
+  folder: string;
+  quota: ArtifactQuota;
+  /** The size limit of one output file. */
+  maxFileBytes?: number;
+  emitNotice(notice: Notice): void;
+  /** Stores a file as one of the run's artifacts and returns its id. */
+  storeArtifact(file: StoredFile, as: { name: string; mime_type: string }): Promise<string>;
+}
+
+/** The command whose output is recorded. */
+interface RecordedCommand {
+  command_id: string;
+  sandbox: Pick<Sandbox, "enforced" | "limitEvents">;
+  onOutput(chunk: OutputChunk): void;
+}
+
+/** The output of one of the command's streams that is not passed on yet. */
+interface PendingOutput {
+  redacted: ByteStream;
+  /** The beginning of a character, which waits for its last byte. */
+  incomplete: Buffer;
+}
+
+/**
+ * Records one command's output: redacts it, passes it on as text, and stores it as an artifact if it is too long for
+ * events. The artifact contains the bytes as they are, even if they are not UTF-8.
+ */
+export class CommandRecorder {
+  readonly #options: CommandRecorderOptions;
+  readonly #command: RecordedCommand;
+  readonly #pending: Record<OutputChunk["stream"], PendingOutput>;
+  readonly #outputFile: OutputFile;
+  readonly #limitEventsBefore: LimitEvents;
+  #isText = true;
+
+  constructor(options: CommandRecorderOptions, command: RecordedCommand) {
+    this.#options = options;
+    this.#command = command;
+    const createPending = () => ({ redacted: options.redactor.byteStream(), incomplete: Buffer.alloc(0) });
+    this.#pending = { stdout: createPending(), stderr: createPending() };
+    this.#outputFile = new OutputFile(options.folder, { maxBytes: options.maxFileBytes });
+    this.#limitEventsBefore = command.sandbox.limitEvents();
+  }
+
+  push(stream: OutputChunk["stream"], data: Buffer) {
+    const pending = this.#pending[stream];
+    const bytes = Buffer.concat([pending.incomplete, pending.redacted.push(data)]);
+    // Both streams are written to the same file, and neither may write into the middle of the other's character.
+    const { complete, incomplete } = splitLastCharacter(bytes);
+    pending.incomplete = incomplete;
+    this.#pass(stream, complete);
+  }
+
+  /** Whether the sandbox has run out of memory since the command started. */
+  get isOutOfMemory(): boolean {
+    return this.#command.sandbox.limitEvents().oom_kills > this.#limitEventsBefore.oom_kills;
+  }
+
+  /**
+   * Passes on the rest of the output. Returns the id of the artifact that contains the output, if there is one.
+   */
+  async end(): Promise<string | undefined> {
+    const { command_id, sandbox } = this.#command;
+    for (const stream of ["stdout", "stderr"] as const) {
+      const { incomplete, redacted } = this.#pending[stream];
+      this.#pass(stream, Buffer.concat([incomplete, redacted.end()]));
+    }
+    this.#pass("stderr", Buffer.from(describeLimitEvents(sandbox, this.#limitEventsBefore)));
+    const file = this.#outputFile.end();
+    const { quota, emitNotice, storeArtifact } = this.#options;
+    if (this.#outputFile.isAbandoned) {
+      const message = "The worker's disk is full. Only the beginning and the end of this output are stored.";
+      emitNotice({ code: "output_not_kept", message });
+    }
+    if (!file) return undefined;
+    if (!quota.hasSpaceFor(file.size_bytes)) {
+      emitNotice({
+        code: "output_not_kept",
+        message: `The run has reached its artifact limit of ${quota.maxBytes} bytes. Only the beginning and the end of this output are stored.`,
+      });
+      return undefined;
+    }
+    if (this.#outputFile.isTruncated) {
+      emitNotice({
+        code: "output_truncated",
+        message: `The output of this command is too long. The artifact contains only its first ${file.size_bytes} bytes.`,
+      });
+    }
+    quota.add(file.size_bytes);
+    return await storeArtifact(
+      file,
+      this.#isText
+        ? { name: `${command_id}-output.log`, mime_type: "text/plain" }
+        : { name: `${command_id}-output.bin`, mime_type: "application/octet-stream" },
+    );
+  }
+
+  remove() {
+    this.#outputFile.remove();
+  }
+
+  #pass(stream: OutputChunk["stream"], bytes: Buffer) {
+    if (bytes.length === 0) return;
+    this.#isText &&= isUtf8(bytes) && !bytes.includes(0);
+    const text = bytes.toString();
+    this.#outputFile.write(bytes, { eventBytes: this.#isText ? bytes.length : Buffer.byteLength(text) });
+    this.#command.onOutput({ stream, text });
+  }
+}
+
+/**
+ * Returns an explanation to append to the command's stderr, because a command rarely reports that a sandbox limit
+ * caused its failure.
+ */
+function describeLimitEvents(sandbox: RecordedCommand["sandbox"], before: LimitEvents): string {
+  const { memory, pids } = sandbox.enforced;
+  const now = sandbox.limitEvents();
+  const limitOf = (control: typeof memory) => (control.enforced ? control.limit : undefined);
+  const isKilled = now.oom_kills > before.oom_kills;
+  const isForkRefused = now.forks_refused > before.forks_refused;
+  return (
+    (isKilled
+      ? `outrider: a process was killed because the sandbox reached its memory limit of ${limitOf(memory)} MB.\n`
+      : "") +
+    (isForkRefused ? `outrider: the sandbox reached its limit of ${limitOf(pids)} processes.\n` : "")
+  );
+}

@@ -1,0 +1,120 @@
+import { PassThrough, type Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { CheckedOutRepository } from "@outrider/contract/run";
+import { quote } from "../quote.ts";
+import { createRedactTransform, createTextRedactor, type Redactor } from "../redaction/redact.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { BinaryPatchFilter } from "./binary-patch-filter.ts";
+
+/** Filters of the repository may block or take forever. */
+const DIFF_MS = 5 * 60_000;
+
+/**
+ * Prints what a run has changed. Git runs inside the sandbox, so a hostile repository cannot make it do anything
+ * outside the sandbox. The script does not touch the agent's index and objects. It uses its own, in a temporary folder
+ * that is removed at the end.
+ *
+ * The output starts with both versions of each changed binary file, as `git cat-file --batch` prints them, and a line
+ * that contains only `patch`. A patch contains binary files in compressed form, in which a secret cannot be recognized.
+ *
+ * Without repositories, the diff shows the whole workspace as new. With one repository, paths are relative to it, so
+ * that the patch applies to any clone. With several, paths are relative to the workspace.
+ */
+const script = `
+set -o pipefail
+work=$(mktemp -d) || exit
+trap 'rm -rf "$work"' EXIT
+export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0
+git() { command git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c safe.directory='*' -c gc.auto=0 "$@"; }
+# The scan for binary files and the patch must pair the same files.
+renames=--find-renames
+diff() { git -c core.quotePath=false diff --cached "$renames" --full-index --no-color --no-ext-diff --no-textconv "$@"; }
+# Lines of file content never start with these words.
+binaries() {
+  diff "$1" | LC_ALL=C sed -nE '/^index /h; /^Binary files /{x; s/^index ([0-9a-f]+)[.][.]([0-9a-f]+).*/\\1\\n\\2/p}' |
+    LC_ALL=C sed -E '/^0+$/d' | sort -u | git cat-file --batch
+}
+# git adds the prefix to all paths except those of renames.
+prefixed() { sed -E 's#^((rename|copy) (from|to) "?)#'"\\1$1/#"; }
+if [[ $# == 0 ]]; then
+  export GIT_DIR="$work/git" GIT_WORK_TREE=/workspace
+  git init -q && git add -A . && empty=$(git hash-object -t tree /dev/null) || exit
+  binaries "$empty" && echo patch && diff --binary "$empty"
+  exit
+fi
+# Enters a repository, with an index and objects of its own.
+enter() {
+  cd "/workspace/$1" || return
+  if ((several)) && ! [[ $1 =~ $plain ]]; then renames=--no-renames; fi
+  local own
+  own=$(git rev-parse --absolute-git-dir) || return
+  export GIT_INDEX_FILE="$work/index-$2" GIT_OBJECT_DIRECTORY="$work/objects-$2"
+  export GIT_ALTERNATE_OBJECT_DIRECTORIES="$own/objects"
+  [[ -d $GIT_OBJECT_DIRECTORY ]] && return
+  mkdir "$GIT_OBJECT_DIRECTORY" || return
+  # The stat cache in the copied index saves reading every file again.
+  cp "$own/index" "$GIT_INDEX_FILE" 2> /dev/null || git read-tree "$3" || return
+  git add -A .
+}
+print_patch() {
+  if ((!several)); then diff --binary "$2"
+  else
+    diff --binary --src-prefix="a/$1/" --dst-prefix="b/$1/" "$2" |
+      if [[ $renames == --no-renames ]]; then cat; else prefixed "$1"; fi
+  fi
+}
+several=$(($# > 2)) plain='^[A-Za-z0-9._/ -]+$' given=("$@")
+for ((n = 0; n < $#; n += 2)); do
+  path=\${given[n]} commit=\${given[n + 1]}
+  (enter "$path" $n "$commit" && binaries "$commit") || exit 1
+done
+echo patch
+for ((n = 0; n < $#; n += 2)); do
+  path=\${given[n]} commit=\${given[n + 1]}
+  (enter "$path" $n "$commit" && print_patch "$path" "$commit") || exit 1
+done
+`;
+
+interface DiffOptions {
+  repositories: CheckedOutRepository[];
+  redactor: Redactor;
+  signal: AbortSignal;
+  timeoutMs?: number;
+}
+
+/** Streams one patch that covers all repositories, without secrets. */
+export function streamDiff(sandbox: Sandbox, options: DiffOptions): Readable {
+  const out = new PassThrough();
+  // The reader gets the error. This handler covers an error that occurs before the reader attaches.
+  out.on("error", () => {});
+  writeDiff(out, sandbox, options).catch((error) => out.destroy(error));
+  return out;
+}
+
+async function writeDiff(out: PassThrough, sandbox: Sandbox, options: DiffOptions): Promise<void> {
+  const { repositories, redactor, signal, timeoutMs = DIFF_MS } = options;
+  const args = repositories.flatMap(({ path, commit }) => [path, commit]).map(quote);
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const git = await sandbox.spawn(`set -- ${args.join(" ")}\n${script}`, {
+    signal: AbortSignal.any([signal, timeout]),
+  });
+  git.stdin.end();
+  let stderr = "";
+  const redacted = createTextRedactor(redactor);
+  const addText = (text: string) => {
+    stderr = (stderr + text).slice(-1_000);
+  };
+  git.stderr.on("data", (data: Buffer) => addText(redacted.push(data)));
+  const filters = [
+    new BinaryPatchFilter(redactor),
+    createRedactTransform(redactor, { preserve: "patch" }),
+  ] as const;
+  const [{ exitCode }] = await Promise.all([
+    git.ended,
+    pipeline(git.stdout, ...filters, out, { end: false }),
+  ]);
+  addText(redacted.end());
+  if (timeout.aborted) throw new Error(`git did not finish within ${timeoutMs / 1000} s.`);
+  if (exitCode !== 0) throw new Error(stderr.trim() || `git exited with code ${exitCode ?? "none"}.`);
+  out.end();
+}

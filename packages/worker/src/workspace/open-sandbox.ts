@@ -1,0 +1,112 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Failure } from "@outrider/agent/failure";
+import type { ErrorCode } from "@outrider/contract/errors/error";
+import type { Assignment } from "@outrider/contract/worker";
+import { mirrorPath, type ResolvedRepository } from "../builds/build.ts";
+import type { EgressSession } from "../egress/egress-session.ts";
+import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
+import { updateScript } from "../repositories/update-checkout.ts";
+import { executionLabel } from "../run/execution-label.ts";
+import type { PreparedRun } from "../run/prepare.ts";
+import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
+import type { Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
+import type { ServerClient } from "../server-client/server-client.ts";
+
+const RESTORE_ATTEMPTS = 5;
+const UPDATE_MS = 10 * 60_000;
+
+/** Prepares a new sandbox before its first use. */
+export type SandboxSetup = (sandbox: Sandbox) => Promise<void>;
+
+interface OpenRunSandboxOptions {
+  assignment: Assignment;
+  provider: SandboxProvider;
+  server: ServerClient;
+  egress: EgressSession;
+  prepared: PreparedRun | undefined;
+  setups: readonly SandboxSetup[];
+  redactor: Redactor;
+  deadline(): bigint;
+  /** Called when the sandbox is open, before its files are restored. */
+  onOpened(sandbox: Sandbox): void;
+  signal: AbortSignal;
+}
+
+/**
+ * Opens a run's sandbox on its build, restores the run's last snapshot or updates moved repositories, and runs the
+ * setups. Rejects with a Failure if any of these steps fails.
+ */
+export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sandbox> {
+  const { provider, assignment, deadline, signal, egress, prepared, setups, redactor, onOpened } = options;
+  const { execution_id, run_id, snapshot, environment } = assignment;
+  const { base, moved = [] } = prepared ?? {};
+  try {
+    const sandbox = await provider.open({
+      // Commands in the sandbox can see its ID, for example in the paths of mounts.
+      id: executionLabel(execution_id),
+      deadline: deadline(),
+      label: { run_id },
+      ...(base ? { base } : {}),
+      ...(environment?.resources ? { limits: environment.resources } : {}),
+      mounts: moved.map(({ mirror }, index) => ({ source: mirror, target: mirrorPath(index) })),
+      ...egress.option,
+    });
+    onOpened(sandbox);
+    if (snapshot) await restoreSnapshot(sandbox, snapshot.sha256, options);
+    else
+      for (const [index, repository] of moved.entries())
+        await updateRepository(sandbox, repository, { index, redactor, signal });
+    for (const setup of setups) await setup(sandbox);
+    return sandbox;
+  } catch (error) {
+    signal.throwIfAborted();
+    const message = `Cannot open the sandbox: ${(error as Error).message}`;
+    throw error instanceof Failure ? error : new Failure(errorCodeOf(error), message);
+  }
+}
+
+/** Restores a snapshot. Starts over if the download is interrupted, because unpacking twice is harmless. */
+async function restoreSnapshot(
+  sandbox: Sandbox,
+  sha256: string,
+  { server, signal }: Pick<OpenRunSandboxOptions, "server" | "signal">,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await sandbox.restore(await server.getBlob(sha256, signal));
+    } catch (error) {
+      if (signal.aborted || attempt === RESTORE_ATTEMPTS) throw error;
+      await pause(attempt * 200, undefined, { signal });
+    }
+  }
+}
+
+/** Updates a checkout inside the sandbox to a commit that is newer than the build, from the mirror. */
+async function updateRepository(
+  sandbox: Sandbox,
+  repository: ResolvedRepository,
+  { index, redactor, signal }: { index: number; redactor: Redactor; signal: AbortSignal },
+): Promise<void> {
+  const { commit, path, ref, url } = repository;
+  let output = "";
+  const redacted = createTextRedactor(redactor);
+  const addText = (text: string) => {
+    output = (output + text).slice(-2_000);
+  };
+  const script = updateScript({ mirrorPath: mirrorPath(index), commit, path, ...(ref ? { ref } : {}) });
+  const { exitCode } = await sandbox.exec(script, {
+    signal,
+    timeoutMs: UPDATE_MS,
+    onOutput: ({ data }) => addText(redacted.push(data)),
+  });
+  addText(redacted.end());
+  if (exitCode === 0) return;
+  throw new Failure(
+    "environment_setup_failed",
+    `Cannot update ${url} to ${commit}: ${output.trim() || `exit code ${exitCode}`}`,
+  );
+}
+
+function errorCodeOf(error: unknown): ErrorCode {
+  return error instanceof LimitNotEnforceableError ? "environment_setup_failed" : "sandbox_lost";
+}

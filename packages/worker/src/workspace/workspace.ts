@@ -1,0 +1,315 @@
+import type {
+  BackgroundProcess,
+  FileChange,
+  ProbeOptions,
+  ProbeResult,
+  StartOptions,
+  StoredArtifact,
+  StoreOptions,
+  Workspace,
+} from "@outrider/agent/workspace";
+import type { Assignment, Snapshot } from "@outrider/contract/worker";
+import type { EgressSession, EgressSessions, Notice } from "../egress/egress-session.ts";
+import type { Redactor } from "../redaction/redact.ts";
+import { executionLabel } from "../run/execution-label.ts";
+import type { PreparedRun } from "../run/prepare.ts";
+import type { DetachedSandbox } from "../run/warm-sandboxes.ts";
+import type { Enforced } from "../sandboxes/limits.ts";
+import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import {
+  DeadlinePassedError,
+  type Sandbox,
+  type Spawned as SandboxProcess,
+  type SpawnOptions as SandboxProcessOptions,
+  type SandboxProvider,
+} from "../sandboxes/sandbox.ts";
+import type { ServerClient } from "../server-client/server-client.ts";
+import { ArtifactQuota } from "./artifact-quota.ts";
+import { startInBackground } from "./background-command.ts";
+import { CommandRecorder, type CommandRecorderOptions } from "./command-recorder.ts";
+import { streamDiff } from "./diff.ts";
+import { FileChanges } from "./file-changes/file-changes.ts";
+import { createPatch, MAX_COMPARED_BYTES } from "./file-patch.ts";
+import { openRunSandbox, type SandboxSetup } from "./open-sandbox.ts";
+import { probe } from "./run-probe.ts";
+import { storeArtifact } from "./store-artifact.ts";
+import { uploadStream } from "./upload.ts";
+
+interface WorkspaceOptions {
+  assignment: Assignment;
+  provider: SandboxProvider;
+  server: ServerClient;
+  redactor: Redactor;
+  /** The folder for files that are waiting to be uploaded. */
+  folder: string;
+  deadline(): bigint;
+  egressSessions: EgressSessions;
+  /** Reports sandbox events that the agent did not cause directly. */
+  emitNotice(notice: Notice): void;
+  /** Called when the sandbox is open, with the limits that are enforced. */
+  onOpened(enforced: Enforced): void;
+  storeArtifact: CommandRecorderOptions["storeArtifact"];
+  /** Abandons the attempt, because something outside the run killed a command and its progress is unknown. */
+  abandon(reason: string): void;
+  signal: AbortSignal;
+}
+
+/**
+ * The workspace that the agent's tools use: a run's sandbox, opened on first use.
+ *
+ * It tracks whether files may have changed since the last snapshot (`isDirty`), and reports which files each command
+ * changed. A sandbox can move from one execution to the next: `detach` releases it, and `attach` continues in it.
+ */
+export class RunWorkspace implements Workspace {
+  readonly home = sandboxPaths.home;
+  readonly #options: WorkspaceOptions;
+  #sandbox: Promise<Sandbox> | undefined;
+  /** The same sandbox, set as soon as it is open, even while its files are still being restored. */
+  #openedSandbox: Sandbox | undefined;
+  #egress: EgressSession | undefined;
+  #fileChanges: FileChanges | undefined;
+  readonly #setups: SandboxSetup[] = [];
+  /** The sandbox's starting point. Set before the first use if the environment needs a build. */
+  prepared: PreparedRun | undefined;
+  readonly quota = new ArtifactQuota();
+  #isChanged = false;
+  #backgroundCommands = 0;
+
+  constructor(options: WorkspaceOptions) {
+    this.#options = options;
+  }
+
+  get isOpen(): boolean {
+    return this.#sandbox !== undefined;
+  }
+
+  async exec(command: string, options: Parameters<Workspace["exec"]>[1]) {
+    const { sandbox, changes: earlierChanges } = await this.#beginCommand();
+    const { command_id, onOutput } = options;
+    const recorder = new CommandRecorder(this.#recorderOptions, { command_id, sandbox, onOutput });
+    try {
+      const result = await sandbox
+        .exec(command, {
+          signal: options.signal,
+          timeoutMs: options.timeoutMs,
+          env: this.#env,
+          onOutput: ({ stream, data }) => recorder.push(stream, data),
+        })
+        .catch((error) => this.#rethrow(error));
+      // If the run itself did not cause the kill, the watchdog killed the command just before the lease was renewed, or
+      // the command was killed because the watchdog had exited. The next attempt runs the command again.
+      const isExpected = result.timedOut || options.signal.aborted || recorder.isOutOfMemory;
+      if (result.exitCode === null && !isExpected)
+        this.#options.abandon("The command was killed by a process outside the run.");
+      const artifact_id = await recorder.end();
+      return {
+        exit_code: result.exitCode,
+        timed_out: result.timedOut,
+        duration_ms: result.durationMs,
+        ...(artifact_id ? { artifact_id } : {}),
+        changes: [...earlierChanges, ...(await this.#listChanges())],
+      };
+    } finally {
+      recorder.remove();
+    }
+  }
+
+  async start(command: string, { command_id, signal, onOutput }: StartOptions): Promise<BackgroundProcess> {
+    const { sandbox, changes: earlierChanges } = await this.#beginCommand();
+    const recorder = new CommandRecorder(this.#recorderOptions, { command_id, sandbox, onOutput });
+    const { abandon } = this.#options;
+    const started = await startInBackground(command, {
+      ...{ sandbox, recorder, signal, abandon },
+      env: this.#env,
+    }).catch((error) => this.#rethrow(error));
+    this.#backgroundCommands += 1;
+    const ended = started.ended.finally(() => {
+      this.#backgroundCommands -= 1;
+      this.isDirty = true;
+    });
+    const changes = async () => [...earlierChanges.splice(0), ...(await this.#listChanges())];
+    return { ended, kill: started.kill, changes };
+  }
+
+  async probe(script: string, options: ProbeOptions): Promise<ProbeResult> {
+    const sandbox = await this.open();
+    const { redactor } = this.#options;
+    return await probe(sandbox, { ...options, script, redactor }).catch((error) => this.#rethrow(error));
+  }
+
+  async readBytes(path: string, limit: number): Promise<Buffer> {
+    const sandbox = await this.open();
+    return await sandbox.read(path, limit);
+  }
+
+  async writeBytes(path: string, data: Buffer, { before }: { before?: Buffer } = {}) {
+    const sandbox = await this.open();
+    const old = before ?? (await sandbox.read(path, MAX_COMPARED_BYTES + 1).catch(() => undefined));
+    // Noted before and after the write, because a background command may end and be checked for changes in between.
+    this.#fileChanges?.noteWrite(path);
+    await sandbox.write(path, data);
+    this.isDirty = true;
+    this.#fileChanges?.noteWrite(path);
+    const { redactor } = this.#options;
+    return { created: old === undefined, patch: createPatch(path, { before: old, after: data, redactor }) };
+  }
+
+  async storeArtifact(path: string, options: StoreOptions): Promise<StoredArtifact> {
+    const sandbox = await this.open();
+    const recorder = this.#recorderOptions;
+    return await storeArtifact(path, { ...options, sandbox, recorder }).catch((error) =>
+      this.#rethrow(error),
+    );
+  }
+
+  redact(text: string): string {
+    return this.#options.redactor.redactLines(text);
+  }
+
+  /** Whether files may have changed since the last snapshot. */
+  get isDirty(): boolean {
+    return this.#isChanged || this.#backgroundCommands > 0;
+  }
+
+  set isDirty(isDirty: boolean) {
+    this.#isChanged = isDirty;
+  }
+
+  /**
+   * Opens the sandbox for a command. Changes from before the command are not attributed to it, unless background
+   * commands are running: then these changes are returned, so that they are not lost.
+   */
+  async #beginCommand(): Promise<{ sandbox: Sandbox; changes: FileChange[] }> {
+    const sandbox = await this.open();
+    const changes = this.#backgroundCommands > 0 ? await this.#listChanges() : [];
+    if (this.#backgroundCommands === 0) await this.#fileChanges?.catchUp(this.#options);
+    this.isDirty = true;
+    return { sandbox, changes };
+  }
+
+  async #listChanges(): Promise<FileChange[]> {
+    return (await this.#fileChanges?.list(this.#options)) ?? [];
+  }
+
+  /** Rethrows an error. Abandons the attempt first if the sandbox's deadline has passed. */
+  #rethrow(error: unknown): never {
+    if (error instanceof DeadlinePassedError) this.#options.abandon(error.message);
+    throw error;
+  }
+
+  get #env(): Record<string, string> {
+    const { run_id, execution_id, variables, secrets } = this.#options.assignment;
+    const label = executionLabel(execution_id);
+    return { OUTRIDER_RUN_ID: run_id, OUTRIDER_EXECUTION: label, ...variables, ...secrets };
+  }
+
+  get #recorderOptions(): CommandRecorderOptions {
+    const { redactor, folder, storeArtifact, emitNotice } = this.#options;
+    return { redactor, folder, storeArtifact, emitNotice, quota: this.quota };
+  }
+
+  /** Starts a long-lived process, such as an MCP server. `listServiceChanges` reports the files that it changes. */
+  async spawnService(command: string, options: SandboxProcessOptions): Promise<SandboxProcess> {
+    const sandbox = await this.open();
+    this.#isChanged = true;
+    if (this.#fileChanges) this.#fileChanges.isBehind = true;
+    return await sandbox.spawn(command, options);
+  }
+
+  async listServiceChanges(): Promise<FileChange[]> {
+    this.#isChanged = true;
+    return this.#listChanges();
+  }
+
+  /** Runs a setup in the sandbox: at once if the sandbox is open, otherwise when it opens. */
+  async addSetup(setup: SandboxSetup): Promise<void> {
+    this.#setups.push(setup);
+    if (this.#sandbox) await setup(await this.#sandbox);
+  }
+
+  extendDeadline(deadline: bigint) {
+    this.#openedSandbox?.extendDeadline(deadline);
+  }
+
+  /** Stores the run's files and diff on the server. Returns undefined if the sandbox was never opened. */
+  async store(signal: AbortSignal): Promise<Omit<Snapshot, "seq"> | undefined> {
+    if (!this.#sandbox) return undefined;
+    const sandbox = await this.#sandbox;
+    const { server, folder, redactor, emitNotice } = this.#options;
+    const uploadOptions = { server, folder, signal };
+    try {
+      this.isDirty = false;
+      const { sha256 } = await uploadStream([sandbox.snapshot()], uploadOptions);
+      const repositories = this.prepared?.repositories ?? [];
+      const patch = streamDiff(sandbox, { repositories, redactor, signal });
+      const diff = await uploadStream([patch], uploadOptions).catch((error) => {
+        // A snapshot is still useful if git is broken in the workspace.
+        signal.throwIfAborted();
+        emitNotice({ code: "no_diff", message: `Cannot create the run's diff: ${error.message}` });
+        return undefined;
+      });
+      return { sha256, ...(diff ? { diff } : {}) };
+    } catch (error) {
+      this.isDirty = true;
+      throw error;
+    }
+  }
+
+  async kill() {
+    await this.#sandbox?.then((sandbox) => sandbox.kill()).catch(() => {});
+  }
+
+  async close() {
+    await this.#sandbox?.then((sandbox) => sandbox.close()).catch(() => {});
+    await this.#egress?.close();
+  }
+
+  /** Continues in a warm sandbox from an earlier turn. */
+  attach({ sandbox, egress, fileChanges }: DetachedSandbox) {
+    const { deadline, emitNotice, onOpened } = this.#options;
+    egress.onRefused = emitNotice;
+    sandbox.extendDeadline(deadline());
+    this.#egress = egress;
+    this.#fileChanges = fileChanges;
+    this.#sandbox = Promise.resolve(sandbox);
+    this.#openedSandbox = sandbox;
+    onOpened(sandbox.enforced);
+  }
+
+  /**
+   * Releases the sandbox for a later execution. Returns undefined if none was opened, or if it may contain unsaved
+   * changes.
+   */
+  async detach(): Promise<DetachedSandbox | undefined> {
+    const sandbox = await this.#sandbox?.catch(() => undefined);
+    if (!sandbox || !this.#egress || !this.#fileChanges || this.isDirty) return undefined;
+    this.#sandbox = undefined;
+    return { sandbox, egress: this.#egress, fileChanges: this.#fileChanges };
+  }
+
+  open(): Promise<Sandbox> {
+    this.#sandbox ??= this.#openNew();
+    return this.#sandbox;
+  }
+
+  async #openNew(): Promise<Sandbox> {
+    const { provider, server, assignment, deadline, signal, egressSessions, redactor, emitNotice, onOpened } =
+      this.#options;
+    const { prepared } = this;
+    const setups = this.#setups;
+    const egress = egressSessions.open(assignment.environment?.network ?? { mode: "none" }, emitNotice);
+    this.#egress = egress;
+    const sandbox = await openRunSandbox({
+      ...{ provider, server, assignment, egress, prepared, setups, redactor, deadline, signal },
+      onOpened: (opened) => {
+        this.#openedSandbox = opened;
+        // The lease may have been renewed while the sandbox was being opened.
+        opened.extendDeadline(deadline());
+        onOpened(opened.enforced);
+      },
+    });
+    this.#fileChanges = new FileChanges({ sandbox, hasBase: prepared !== undefined });
+    this.#fileChanges.isBehind = assignment.snapshot !== undefined || (prepared?.moved ?? []).length > 0;
+    return sandbox;
+  }
+}

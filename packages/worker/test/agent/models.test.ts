@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type StubModel, startStubModel } from "../../../agent/test/stub-model/server.ts";
+import { startTestInstallation, type TestInstallation } from "../installation.ts";
+
+let installation: TestInstallation;
+let stub: StubModel;
+const folder = mkdtempSync(join(tmpdir(), "outrider-models-"));
+const path = join(folder, "models.json");
+const key = "sk-of-the-stub-0123456789";
+
+const configure = (providers: object, more: object = {}) =>
+  writeFileSync(path, JSON.stringify({ providers, ...more }));
+const prices = { input_usd_per_mtok: 10, output_usd_per_mtok: 50 };
+
+beforeAll(async () => {
+  stub = await startStubModel({ apiKey: key });
+  const gate = { base_url: stub.baseUrl("anthropic"), api_key: key, models: { priced: { prices } } };
+  configure({ anthropic: gate }, { aliases: { usual: "anthropic/priced" }, default_model_id: "usual" });
+  installation = await startTestInstallation({ OUTRIDER_MODELS: path });
+});
+afterAll(async () => {
+  await installation.stop();
+  await stub.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("a run uses the configured model at its price", async () => {
+  const worker = await installation.worker();
+  const run = await installation.create(["RUN: echo made by the model > file; cat file", "SAY: done"]);
+  const item = await installation.until(run, "SUCCEEDED");
+  expect(item).toMatchObject({
+    agent_config: { model_id: "anthropic/priced" },
+    receipt: { model_id: "anthropic/priced" },
+  });
+  expect(stub.requests.at(-1)).toMatchObject({
+    dialect: "anthropic",
+    headers: { "x-api-key": key },
+    body: { model: "priced" },
+  });
+  expect(item.usage.cost_usd).toBeGreaterThan(0);
+  await worker.drain();
+});
+
+test("a run whose request the provider rejects fails with an error that is not retryable", async () => {
+  const worker = await installation.worker();
+  stub.fail({ type: "status", status: 400, message: "temperature is not allowed" });
+  const run = await installation.create(["SAY: never"]);
+  const { status_message } = await installation.until(run, "FAILED");
+  expect(status_message).toMatchObject({
+    error_code: "model_request_rejected",
+    retryable: false,
+    message: expect.stringContaining("temperature is not allowed"),
+    remedy: expect.any(String),
+  });
+  await worker.drain();
+});
+
+test("a run whose model is no longer configured fails with the reason, also in a later turn", async () => {
+  const worker = await installation.worker();
+  const run = await installation.create(["SAY: first"]);
+  await installation.until(run, "SUCCEEDED");
+  configure({ anthropic: { api_key: "" } });
+  await installation.restart();
+  await installation.followUp(run, ["SAY: second"]);
+  const item = await installation.until(run, "FAILED");
+  expect(item.status_message).toMatchObject({
+    error_code: "model_not_available",
+    message: expect.stringMatching(/^The model anthropic\/priced is no longer available: no key/),
+  });
+  await worker.drain();
+});

@@ -1,0 +1,152 @@
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type RequestListener } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { buffer, text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { ensureSelfSigned } from "../../server/src/api/http/tls/self-signed.ts";
+import { explainUntrusted } from "../src/server-client/certificate-trust.ts";
+import { createHttpClient, type HttpRequest } from "../src/server-client/http.ts";
+
+const KEY = "secret-worker-key";
+const request = { method: "GET", path: "/x", timeoutMs: 60_000 } as const;
+const never = () => new AbortController().signal;
+
+async function serve(listener: RequestListener, tls?: { cert: string; key: string }) {
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener);
+  let connections = 0;
+  server.on("connection", () => connections++);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const origin = `${tls ? "https" : "http"}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { origin, connections: () => connections };
+}
+
+function connect(origin: string, ca?: string[]) {
+  const client = createHttpClient({ origin, key: KEY, ...(ca ? { ca } : {}) });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+describe("the worker's HTTP client", () => {
+  test("sends JSON with the key and reuses its connections", async () => {
+    const server = await serve(async (incoming, response) => {
+      const { authorization, "content-type": type } = incoming.headers;
+      response.statusCode = 409;
+      response.end(JSON.stringify({ url: incoming.url, authorization, type, body: await text(incoming) }));
+    });
+    const client = connect(server.origin);
+    for (let call = 0; call < 10; call++) {
+      const body = { text: "ä" };
+      const { status, body: answer } = await client.send({
+        ...request,
+        method: "POST",
+        body,
+        signal: never(),
+      });
+      expect({ status, ...JSON.parse(answer.toString()) }).toEqual({
+        status: 409,
+        url: "/api/v1/worker/x",
+        authorization: `Bearer ${KEY}`,
+        type: "application/json",
+        body: JSON.stringify(body),
+      });
+    }
+    expect(server.connections()).toBeLessThanOrEqual(2);
+  });
+
+  test("uploads a stream, and fails with the stream's error", async () => {
+    const server = await serve(async (incoming, response) => {
+      const received = await buffer(incoming).catch(() => Buffer.alloc(0));
+      response.end(`${incoming.headers["content-type"]} ${received.length}`);
+    });
+    const client = connect(server.origin);
+    const upload = (stream: Readable) =>
+      client.send({ ...request, method: "PUT", stream, signal: never() }).then(({ body }) => body.toString());
+    const chunks = Array.from({ length: 100 }, () => Buffer.alloc(65_536));
+    expect(await upload(Readable.from(chunks))).toBe("application/octet-stream 6553600");
+    const failing = Readable.from(
+      (async function* () {
+        yield Buffer.alloc(10);
+        throw new Error("the disk failed");
+      })(),
+    );
+    await expect(upload(failing)).rejects.toThrow("the disk failed");
+  });
+
+  test("returns a response as a stream, and rejects any status but 200", async () => {
+    const server = await serve((incoming, response) => {
+      response.statusCode = incoming.url?.endsWith("/missing") ? 404 : 200;
+      response.end(incoming.headers.accept);
+    });
+    const client = connect(server.origin);
+    const open = (path: string) =>
+      client.open({ ...request, path, accept: "text/event-stream", signal: never() });
+    expect(await text(await open("/signals"))).toBe("text/event-stream");
+    await expect(open("/missing")).rejects.toMatchObject({ status: 404 });
+  });
+
+  test.each<[string, RequestListener]>([
+    ["no response", () => {}],
+    [
+      "an unfinished response",
+      (_, response) => {
+        response.write("begin");
+      },
+    ],
+  ])("gives up after the timeout on %s, without naming the key", async (_, listener) => {
+    const client = connect((await serve(listener)).origin);
+    const error = await client
+      .send({ ...request, timeoutMs: 100, signal: never() })
+      .catch((reason) => reason);
+    expect(error).toBeInstanceOf(Error);
+    expect(JSON.stringify([error, error.message, error.stack, error.cause])).not.toContain(KEY);
+  });
+
+  test.each<[string, (end: { close(): void; abort(): void }) => void]>([
+    ["close", ({ close }) => close()],
+    ["the signal", ({ abort }) => abort()],
+  ])("%s ends requests and streams, even if nobody reads them yet", async (_, end) => {
+    const arrived = Promise.withResolvers<void>();
+    const server = await serve((incoming, response) => {
+      if (incoming.url?.endsWith("/stream")) response.write("begin");
+      else arrived.resolve();
+    });
+    const client = connect(server.origin);
+    const controller = new AbortController();
+    const options: HttpRequest = { ...request, signal: controller.signal };
+    const stream = await client.open({ ...options, path: "/stream", accept: "*/*" });
+    const waiting = client.send(options).then(
+      () => "answered",
+      () => "rejected",
+    );
+    await arrived.promise;
+    end({ close: () => client.close(), abort: () => controller.abort() });
+    expect(await waiting).toBe("rejected");
+    if (!stream.closed) await new Promise((resolve) => stream.once("close", resolve));
+    await expect(text(stream)).rejects.toThrow();
+  });
+
+  test("trusts the given authorities, and explains a certificate that it does not trust", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "outrider-http-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const files = await ensureSelfSigned(folder, ["127.0.0.1"]);
+    const cert = readFileSync(files.cert, "utf8");
+    const server = await serve((_, response) => response.end("ok"), {
+      cert,
+      key: readFileSync(files.key, "utf8"),
+    });
+    const send = (ca?: string[]) => connect(server.origin, ca).send({ ...request, signal: never() });
+    expect((await send([cert])).body.toString()).toBe("ok");
+    const error = await send().catch((reason) => reason);
+    expect(explainUntrusted(error)).toContain("DEPTH_ZERO_SELF_SIGNED_CERT");
+  });
+});

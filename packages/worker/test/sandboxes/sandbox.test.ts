@@ -1,0 +1,386 @@
+import { randomUUID } from "node:crypto";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { explainBwrapError } from "../../src/sandboxes/local/bubblewrap.ts";
+import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
+import type { Sandbox, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
+import { inMs, isRoot, makeRoot, processesWith, run, silent, sleepersOf, until } from "./sandbox-support.ts";
+
+const { root, remove } = makeRoot();
+let provider: SandboxProvider;
+let sandbox: Sandbox;
+
+const open = (id: string = randomUUID()) => provider.open({ id, deadline: inMs(120_000), label: {} });
+
+beforeAll(async () => {
+  provider = await openLocalProvider({ root, log: silent });
+  sandbox = await open("first");
+});
+
+afterAll(async () => {
+  await sandbox?.close();
+  await provider?.stop();
+  await remove();
+});
+
+describe("a command", () => {
+  test("streams stdout and stderr separately and returns the exit code", async () => {
+    const chunks: string[] = [];
+    const result = await sandbox.exec(
+      "echo one; until [ -e go ]; do sleep 0.02; done; echo two >&2; exit 7",
+      {
+        signal: new AbortController().signal,
+        timeoutMs: 20_000,
+        onOutput: ({ stream, data }) => {
+          chunks.push(`${stream}: ${data}`);
+          if (chunks.length === 1) void sandbox.write("go", Buffer.from(""));
+        },
+      },
+    );
+    expect(chunks).toEqual(["stdout: one\n", "stderr: two\n"]);
+    expect(result).toEqual({ exitCode: 7, timedOut: false, durationMs: expect.any(Number) });
+  });
+
+  test("returns 128 + n if it ends itself with signal n", async () => {
+    expect(await run(sandbox, "kill -TERM $$")).toMatchObject({ exitCode: 143, timedOut: false });
+  });
+
+  test("runs in /workspace with an empty stdin and can open its output by path", async () => {
+    const { stdout, stderr } = await run(sandbox, "pwd; cat; echo a > /dev/stdout; echo b | tee /dev/stderr");
+    expect({ stdout, stderr }).toEqual({ stdout: "/workspace\na\nb\n", stderr: "b\n" });
+  });
+
+  test("gets the given and the default environment, but nothing from the worker", async () => {
+    const env = { GIVEN: "with = and\nnewline", __entry: "x", BASH_ENV: "" };
+    const { stdout } = await run(sandbox, "env -0", { env });
+    const seen = Object.fromEntries(stdout.split("\0").flatMap((line) => [line.split(/=(.*)/s).slice(0, 2)]));
+    const { PATH, PWD, SHLVL, _, "": _end, ...rest } = seen;
+    expect(rest).toEqual({
+      GIVEN: env.GIVEN,
+      BASH_ENV: "",
+      HOME: "/home/sandbox",
+      LANG: "C.UTF-8",
+      LOGNAME: "sandbox",
+      SHELL: "/bin/bash",
+      TERM: "dumb",
+      USER: "sandbox",
+    });
+    expect(PATH).toBe("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    await expect(run(sandbox, "true", { env: { "no-name": "" } })).rejects.toThrow(
+      "not a valid name for an environment variable",
+    );
+  });
+
+  test("finds git and Python, and can write to its home and /tmp", async () => {
+    const { stdout, stderr } = await run(
+      sandbox,
+      `git init -q repo && git -C repo -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
+       git -C repo log --format=%s; ls -A repo; python3 -c 'import ssl, tempfile; print(tempfile.mkdtemp()[:5])'
+       touch ~/x /tmp/y && whoami && getent hosts sandbox | grep -o sandbox`,
+    );
+    expect({ stdout, stderr }).toEqual({ stdout: "first\n.git\n/tmp/\nsandbox\nsandbox\n", stderr: "" });
+  });
+
+  test("is rejected if it is longer than Linux allows or already aborted", async () => {
+    await expect(run(sandbox, `: ${"x".repeat(131_072)}`)).rejects.toThrow("longer than 128 KiB");
+    await expect(run(sandbox, "touch ran", { signal: AbortSignal.abort() })).rejects.toThrow("aborted");
+    expect((await run(sandbox, "ls ran")).exitCode).not.toBe(0);
+  });
+
+  test("cannot lock out the next command", async () => {
+    await run(sandbox, "chmod 000 /workspace /tmp ~");
+    expect((await run(sandbox, "touch /workspace/a /tmp/a ~/a && echo open")).stdout).toBe("open\n");
+  });
+
+  test("is killed if onOutput throws, and rejects with that error", async () => {
+    const marker = `4000.${Date.now()}1`;
+    const onOutput = () => {
+      throw new Error("full");
+    };
+    await expect(run(sandbox, `echo; sleep ${marker}`, { onOutput })).rejects.toThrow("full");
+    expect(processesWith(marker)).toEqual([]);
+  });
+
+  test("uses no memory of the worker for endless output", async () => {
+    let bytes = 0;
+    let maxRss = 0;
+    const before = process.memoryUsage.rss();
+    const onOutput = ({ data }: { data: Buffer }) => {
+      bytes += data.length;
+      maxRss = Math.max(maxRss, process.memoryUsage.rss());
+    };
+    const result = await run(sandbox, "yes", { timeoutMs: 2000, onOutput });
+    expect(result).toMatchObject({ exitCode: null, signal: "SIGKILL", timedOut: true });
+    expect(bytes).toBeGreaterThan(1e6);
+    expect(maxRss - before).toBeLessThan(200e6);
+  });
+
+  test("runs concurrently with others in the same sandbox", async () => {
+    const all = await Promise.all(
+      Array.from({ length: 24 }, (_, n) => run(sandbox, `echo ${n}; echo ${n} >&2`)),
+    );
+    expect(all.map(({ stdout }) => Number(stdout))).toEqual(all.map((_, n) => n));
+    expect(all.map(({ stderr }) => Number(stderr))).toEqual(all.map((_, n) => n));
+  });
+});
+
+/**
+ * Makes process 1, which is bubblewrap's, call prctl(PR_SET_PDEATHSIG, 0), so that it no longer dies with its parent.
+ * Process 1 waits in a system call, so the syscall instruction is two bytes before its instruction pointer.
+ */
+const disableParentDeathSignal = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+registers = (ctypes.c_ulonglong * 27)()
+RSI, RDI, RAX, ORIG_RAX, RIP = 13, 14, 10, 15, 16
+def ptrace(request, data=0):
+    assert libc.ptrace(request, 1, 0, data) == 0, os.strerror(ctypes.get_errno())
+def call(values):
+    registers[:] = values
+    registers[ORIG_RAX] = 2**64 - 1
+    registers[RIP] = values[RIP] - 2
+    ptrace(13, ctypes.addressof(registers))
+ptrace(0x4206)
+ptrace(0x4207)
+os.waitpid(1, 0x40000000)
+ptrace(12, ctypes.addressof(registers))
+before = list(registers)
+prctl = list(before)
+prctl[RAX], prctl[RDI], prctl[RSI] = 157, 1, 0
+call(prctl)
+ptrace(9)
+os.waitpid(1, 0x40000000)
+ptrace(12, ctypes.addressof(registers))
+print(registers[RAX])
+before[RAX] = 61
+call(before)
+ptrace(17)
+`;
+
+describe("background processes of a command", () => {
+  /** Starts children in every way that outlives a parent. All have the marker in their command line. */
+  const stubborn = (marker: string) => `
+    setsid sleep ${marker} &
+    nohup sleep ${marker} > /dev/null 2>&1 &
+    (setsid bash -c 'trap "" TERM INT HUP; while :; do sleep ${marker}; done' > /dev/null 2>&1 &)
+    disown -a`;
+  const spawnStubborn = (marker: string, then: string) =>
+    `${stubborn(marker)}\n trap "" TERM INT HUP\n ${then}`;
+  let count = 0;
+  const makeMarker = () => `5000.${Date.now()}${++count}`;
+
+  test("are killed when the command ends", async () => {
+    const marker = makeMarker();
+    const waitForAll = `until [ $(pgrep -c -x sleep) = 3 ]; do sleep 0.02; done; echo up`;
+    const { stdout, exitCode } = await run(sandbox, `${stubborn(marker)}\n ${waitForAll}`);
+    expect({ stdout, exitCode }).toEqual({ stdout: "up\n", exitCode: 0 });
+    expect(processesWith(marker)).toEqual([]);
+  });
+
+  test("are killed after a timeout", async () => {
+    const marker = makeMarker();
+    const running = run(sandbox, spawnStubborn(marker, "while :; do sleep 1; done"), { timeoutMs: 1500 });
+    await until(() => sleepersOf(marker).length === 3);
+    expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL", timedOut: true });
+    expect(processesWith(marker)).toEqual([]);
+  });
+
+  test("are killed after an abort at any moment", async () => {
+    for (const wait of [0, 1, 2, 4, 8, 16, 32, undefined]) {
+      const marker = makeMarker();
+      const controller = new AbortController();
+      const command = spawnStubborn(marker, "while :; do sleep 1; done");
+      const running = run(sandbox, command, { signal: controller.signal });
+      if (wait === undefined) {
+        await until(() => sleepersOf(marker).length === 3);
+        controller.abort();
+      } else {
+        setTimeout(() => controller.abort(), wait);
+      }
+      expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL", timedOut: false });
+      expect(processesWith(marker)).toEqual([]);
+    }
+  });
+
+  test.skipIf(process.arch !== "x64")(
+    "are killed even if process 1 no longer dies with its parent",
+    async () => {
+      const marker = makeMarker();
+      await sandbox.write("free.py", Buffer.from(disableParentDeathSignal));
+      const { stdout, stderr } = await run(
+        sandbox,
+        `python3 free.py; setsid sleep ${marker} > /dev/null 2>&1 &
+       until tr "\\0" " " 2> /dev/null < /proc/$!/cmdline | grep -q "^sleep"; do :; done`,
+      );
+      expect({ stdout, stderr }).toEqual({ stdout: "0\n", stderr: "" });
+      expect(processesWith(marker)).toEqual([]);
+    },
+  );
+
+  test("are killed by kill, which affects only this sandbox and keeps its files", async () => {
+    const other = await open();
+    const [marker, otherMarker] = [makeMarker(), makeMarker()];
+    const running = run(sandbox, spawnStubborn(marker, `touch kept; sleep ${marker}`));
+    const running2 = run(other, `sleep ${otherMarker}`);
+    await until(() => sleepersOf(marker).length === 4 && sleepersOf(otherMarker).length === 1);
+    await sandbox.kill();
+    expect(processesWith(marker)).toEqual([]);
+    expect(processesWith(otherMarker)).not.toEqual([]);
+    expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL", timedOut: false });
+    expect((await run(sandbox, "ls kept")).exitCode).toBe(0);
+    await other.close();
+    expect(await running2).toMatchObject({ signal: "SIGKILL" });
+    expect(processesWith(otherMarker)).toEqual([]);
+    await expect(run(other, "true")).rejects.toThrow("closed");
+  });
+});
+
+describe("a sandbox", () => {
+  test("runs as an unprivileged user inside and on the host, even if the worker is root", async () => {
+    const marker = `6000.${Date.now()}`;
+    const other = await open();
+    const uids: number[] = [];
+    for (const each of [sandbox, other]) {
+      expect((await run(each, "id -u; id -g")).stdout).toBe("1000\n1000\n");
+      const running = run(each, `sleep ${marker}`);
+      await until(() => sleepersOf(marker).length === 1);
+      for (const pid of processesWith(marker)) {
+        const status = readFileSync(`/proc/${pid}/status`, "utf8");
+        uids.push(Number(/^Uid:\t(\d+)/m.exec(status)?.[1]));
+      }
+      await each.kill();
+      await running;
+    }
+    expect(uids).not.toContain(0);
+    // All sandboxes share one uid, because they share the files of a base.
+    expect(new Set(uids).size).toBe(1);
+    if (isRoot) expect(Math.min(...uids)).toBeGreaterThanOrEqual(21500);
+    else expect(new Set(uids)).toEqual(new Set([process.getuid?.()]));
+    await other.close();
+  });
+
+  test("has no capabilities, cannot gain any and cannot create a user namespace", async () => {
+    const { stdout } = await run(sandbox, "grep -E '^(Cap|NoNewPrivs)' /proc/self/status /proc/1/status");
+    const sets = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split(":\t"));
+    expect(sets).toHaveLength(12);
+    for (const [name, value] of sets) {
+      expect([name, value]).toEqual([name, name?.includes("NoNewPrivs") ? "1" : "0000000000000000"]);
+    }
+    for (const attempt of [
+      "unshare -U true",
+      "unshare -r true",
+      "unshare -m true",
+      "mount -t tmpfs x /tmp",
+    ]) {
+      expect([attempt, (await run(sandbox, attempt)).exitCode]).not.toEqual([attempt, 0]);
+    }
+  });
+
+  test("has no network, not even to the host", async () => {
+    const server = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
+    await until(() => server.listening);
+    const { port } = server.address() as { port: number };
+    const { stdout } = await run(
+      sandbox,
+      "tail -n +3 /proc/net/dev | cut -d: -f1; tail -n +2 /proc/net/unix",
+    );
+    expect(stdout.trim()).toBe("lo");
+    for (const address of [`127.0.0.1/${port}`, "1.1.1.1/80", "169.254.169.254/80"]) {
+      const attempt = await run(sandbox, `timeout 5 bash -c 'cat < /dev/tcp/${address}'`);
+      expect(attempt).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(attempt.stderr).toMatch(/refused|unreachable/);
+    }
+    server.close();
+  });
+
+  test("sees only the host's programs, read-only", async () => {
+    const repository = join(import.meta.dirname, "..", "..", "..", "..");
+    const hidden = [
+      repository,
+      root,
+      "/root",
+      "/var",
+      "/run",
+      "/sys",
+      "/boot",
+      "/etc/shadow",
+      "/etc/machine-id",
+    ];
+    expect((await run(sandbox, `stat ${hidden.join(" ")}`)).stdout).toBe("");
+    expect((await run(sandbox, "ls -A /home")).stdout).toBe("sandbox\n");
+    expect((await run(sandbox, "cat /etc/passwd")).stdout).toMatch(/^root:.*\nsandbox:.*\n$/);
+    const places = ["/usr/x", "/bin/x", "/etc/x", "/x", "/dev/x", "/home/x", "/proc/x", "/etc/passwd"];
+    const { stdout } = await run(sandbox, `for x in ${places.join(" ")}; do echo > $x && echo $x; done`);
+    expect(stdout).toBe("");
+  });
+
+  test("sees its mounts and can write only to writable ones", async () => {
+    const shared = mkdtempSync(join(tmpdir(), "outrider-mount-"));
+    chmodSync(shared, 0o777);
+    writeFileSync(join(shared, "given"), "from outside\n", { mode: 0o644 });
+    const mounts = [
+      { source: shared, target: "/cache", writable: false },
+      { source: shared, target: "/outbox", writable: true },
+    ];
+    const other = makeRoot();
+    const withMounts = await openLocalProvider({ root: other.root, mounts, log: silent });
+    const inside = await withMounts.open({ id: randomUUID(), deadline: inMs(60_000), label: {} });
+    expect((await run(inside, "cat /cache/given; echo x > /cache/new")).stdout).toBe("from outside\n");
+    expect(readdirSync(shared)).toEqual(["given"]);
+    expect((await run(inside, "echo written > /outbox/new")).exitCode).toBe(0);
+    expect(readFileSync(join(shared, "new"), "utf8")).toBe("written\n");
+    expect((await run(sandbox, "ls -d /cache /outbox")).stdout).toBe("");
+    await inside.close();
+    expect(readdirSync(shared)).toEqual(["given", "new"]);
+    await withMounts.stop();
+    await other.remove();
+    rmSync(shared, { recursive: true });
+  });
+
+  test("sees only its own processes and none of the worker's files or variables", async () => {
+    const { stdout } = await run(sandbox, "cat /proc/[0-9]*/comm; cat /proc/*/environ | tr '\\0' '\\n'");
+    expect(stdout.split("\n").filter((line) => !line.includes("="))).toEqual(["bwrap", "bash", ""]);
+    expect(stdout).not.toContain("VITEST");
+    const files = await run(sandbox, "for p in /proc/[0-9]*; do ls $p/fd 2>/dev/null | tr '\\n' ' '; done");
+    expect(files.stdout).toMatch(/^0 1 2 \d 0 1 2 (\d+ )*$/);
+  });
+
+  test("cannot see another sandbox", async () => {
+    const other = await open();
+    await run(other, "echo hidden | tee /workspace/secret /tmp/secret ~/secret");
+    const { stdout } = await run(
+      sandbox,
+      "cat /workspace/secret /tmp/secret ~/secret; ls /tmp /workspace/..",
+    );
+    expect(stdout).not.toMatch(/hidden|secret/);
+    expect(statSync(join(root, other.id)).mode & 0o7).toBe(0);
+    await other.close();
+  });
+
+  test("explains how to fix a failed bubblewrap", () => {
+    expect(explainBwrapError("spawn bwrap ENOENT")).toContain("install the package bubblewrap");
+    expect(explainBwrapError("nsenter: failed to execute bwrap: No such file or directory")).toContain(
+      "install the package bubblewrap",
+    );
+    expect(explainBwrapError("spawn nsenter ENOENT")).toContain("install the package util-linux");
+    expect(explainBwrapError("sh: 9: mount: not found")).toContain("install the package util-linux");
+    expect(explainBwrapError("bwrap: Unknown option --disable-userns")).toContain(
+      "install bubblewrap 0.8.0 or newer",
+    );
+    expect(explainBwrapError("bwrap: No permissions to create new namespace")).toContain(
+      "user.max_user_namespaces",
+    );
+    expect(explainBwrapError("bwrap: setting up uid map: Permission denied")).toContain("apparmor_restrict");
+    expect(explainBwrapError("bwrap: Can't find source path /root/x: Permission denied")).toContain(
+      "/var/lib/outrider",
+    );
+    expect(explainBwrapError("")).toContain("no reason");
+  });
+});
