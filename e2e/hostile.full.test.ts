@@ -6,8 +6,7 @@ import { isExpected, type Kind, listKinds, wasTooSlow } from "./hostile/kinds.ts
  * One worker executes hostile runs, whose MCP servers, models and repositories attack it, 20 at a time, together with
  * runs of other members. All kinds of attacks take turns for ten minutes (OUTRIDER_HOSTILE_MINUTES changes it). The other
  * members' runs must all succeed on their first attempt. An attack that blocks the worker's event loop fails when it is
- * retried alone, so its run does not end as expected. On a starved machine, the watchdog also ends processes without a
- * cause.
+ * retried alone, so its run does not end as expected.
  */
 
 const MINUTES = Number(process.env.OUTRIDER_HOSTILE_MINUTES ?? 10);

@@ -12,7 +12,10 @@ export async function listen(
     reply.on("error", () => {});
     const body = await readBody(request);
     if (body !== undefined) handle({ url: request.url ?? "", body }, reply);
-  }).listen(0, "127.0.0.1");
+  });
+  // An idle connection must not be closed while the worker sends the next request on it.
+  server.keepAliveTimeout = 0;
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return (server.address() as AddressInfo).port;
 }

@@ -43,6 +43,7 @@ export const oversizedLists: Record<string, Attack> = {
   },
   "pages without end": {
     list: (id) => [response(id, `{"tools":[${tool(`tool-${id}`, "{}")}],"nextCursor":"next"}`)],
-    expected: /^mcp_server_failed: .* was not ready after 30 s\./,
+    // Only a limited number of pages is read, and they lack the tool.
+    expected: /unavailable tool 'hostile__attack'/,
   },
 };

@@ -1,12 +1,13 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Running, run as spawnOutrider } from "../../../../e2e/process.ts";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import {
   type Event,
   longSleep,
-  patience,
   processesWith,
   startTestInstallation,
   type TestInstallation,
@@ -24,7 +25,7 @@ let installation: TestInstallation;
 let worker: StallingWorker;
 afterEach(async () => {
   await worker.running.end("SIGKILL");
-  await vi.waitUntil(() => processesWith(worker.folder).length === 0, patience);
+  await vi.waitUntil(() => processesWith(worker.folder).length === 0, waitOptions);
   await installation.stop();
 });
 
@@ -71,7 +72,7 @@ const claimedAgain = (run: string) =>
   vi.waitUntil(async () => {
     const executions = await executionsOf(run);
     return executions.length >= 2 ? executions : undefined;
-  }, patience);
+  }, waitOptions);
 const nonEmpty = (pids: number[]) => {
   const [first, ...others] = pids;
   return first === undefined ? undefined : ([first, ...others] as const);
@@ -126,11 +127,11 @@ describe("a worker process that is unresponsive", () => {
       expect(reason).toBe("The worker became unresponsive and was restarted.");
       await waitForSleep(mark);
       for (const id of executions) {
-        const pids = await vi.waitUntil(() => nonEmpty(pidsOf(id)), patience);
+        const pids = await vi.waitUntil(() => nonEmpty(pidsOf(id)), waitOptions);
         expect(pids).not.toContain(alone);
       }
       await expectFirstAttempt(run);
-      await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+      await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
     }
     const errors = worker.running
       .stdout()
@@ -146,7 +147,7 @@ describe("a worker process that is unresponsive", () => {
       const [, stalls] =
         /^outrider_worker_errors_total\{worker="[^"]+",kind="stall"\} (\d+)$/m.exec(text) ?? [];
       expect(Number(stalls)).toBe(errors.length);
-    }, patience);
+    }, waitOptions);
     // SIGTERM still drains the restarted worker.
     expect(await worker.running.end("SIGTERM")).toEqual({ code: 0, signal: null });
   });
@@ -163,7 +164,7 @@ describe("a worker process that is unresponsive", () => {
       const [, second] = (await claimedAgain(run)) as [string, string];
       const [reason] = reasonsIn(await installation.events(run));
       expect(reason).toContain("retried in a process of its own");
-      const [pid, ...others] = await vi.waitUntil(() => nonEmpty(pidsOf(second)), patience);
+      const [pid, ...others] = await vi.waitUntil(() => nonEmpty(pidsOf(second)), waitOptions);
       expect(others).toEqual([]);
       pids.push(pid);
     }
@@ -175,28 +176,62 @@ describe("a worker process that is unresponsive", () => {
 
     expect(processesWith(worker.folder).length).toBeGreaterThan(2);
     await worker.running.end("SIGKILL");
-    await vi.waitUntil(() => processesWith(worker.folder).length === 0, patience);
-    await vi.waitUntil(() => processesWith(neighbor.mark).length === 0, patience);
+    await vi.waitUntil(() => processesWith(worker.folder).length === 0, waitOptions);
+    await vi.waitUntil(() => processesWith(neighbor.mark).length === 0, waitOptions);
   });
 });
 
-test("a suspended worker is not taken for an unresponsive one", async () => {
-  installation = await startTestInstallation();
-  worker = await startStallingWorker();
-  const { run } = await createSleepingRun();
-  const pids = workerPidsOf(worker.running.pid);
-  expect(pids).toHaveLength(2);
-  for (const pid of pids) process.kill(pid, "SIGSTOP");
-  const suspendedAt = performance.now();
-  await vi.waitUntil(() => performance.now() - suspendedAt > STALL_SECONDS * 3_000, patience);
+describe("a healthy worker is not taken for an unresponsive one", () => {
   const readLastSeen = async () => {
     const [row] = await installation.db`select last_seen_at from workers where name = 'stalling'`;
     return row?.last_seen_at;
   };
-  const before = await readLastSeen();
-  for (const pid of pids) process.kill(pid, "SIGCONT");
-  await vi.waitUntil(async () => (await readLastSeen()) > before, patience);
-  await expectFirstAttempt(run);
-  expect(await executionsOf(run)).toHaveLength(1);
-  expect(workerPidsOf(worker.running.pid)).toEqual(pids);
+  /** Waits for three times as long as an unresponsive worker is left alone. */
+  const waitLongerThanStall = async () => {
+    const startedAt = performance.now();
+    await vi.waitUntil(() => performance.now() - startedAt > STALL_SECONDS * 3_000, waitOptions);
+  };
+  const waitForContact = async () => {
+    const before = await readLastSeen();
+    await vi.waitUntil(async () => (await readLastSeen()) > before, waitOptions);
+  };
+
+  test("while it is suspended", async () => {
+    installation = await startTestInstallation();
+    worker = await startStallingWorker();
+    const { run } = await createSleepingRun();
+    const pids = workerPidsOf(worker.running.pid);
+    expect(pids).toHaveLength(2);
+    for (const pid of pids) process.kill(pid, "SIGSTOP");
+    await waitLongerThanStall();
+    for (const pid of pids) process.kill(pid, "SIGCONT");
+    await waitForContact();
+    await expectFirstAttempt(run);
+    expect(await executionsOf(run)).toHaveLength(1);
+    expect(workerPidsOf(worker.running.pid)).toEqual(pids);
+  });
+
+  test.runIf(availableParallelism() > 1)("while its main thread gets no processor time", async () => {
+    installation = await startTestInstallation();
+    worker = await startStallingWorker();
+    const { run } = await createSleepingRun();
+    const pids = workerPidsOf(worker.running.pid);
+    // The main thread shares one processor with a busy process and gets what that leaves over.
+    const status = readFileSync("/proc/self/status", "utf8");
+    const [, processors = "", processor = ""] = /^Cpus_allowed_list:\s+((\d+)\S*)$/m.exec(status) ?? [];
+    const busy = spawn("taskset", ["-c", processor, "sh", "-c", "while :; do :; done"], { stdio: "ignore" });
+    try {
+      const main = String(pids.find((pid) => pid !== worker.running.pid));
+      execFileSync("taskset", ["-p", "-c", processor, main]);
+      execFileSync("chrt", ["--idle", "-p", "0", main]);
+      await waitLongerThanStall();
+      execFileSync("chrt", ["--other", "-p", "0", main]);
+      execFileSync("taskset", ["-p", "-c", processors, main]);
+    } finally {
+      busy.kill("SIGKILL");
+    }
+    await waitForContact();
+    await expectFirstAttempt(run);
+    expect(workerPidsOf(worker.running.pid)).toEqual(pids);
+  });
 });
