@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { SummaryReporter } from "./scripts/tests/reporter.ts";
+import { testTimeout } from "./scripts/tests/wait-options.ts";
 
 export default defineConfig({
   test: {
@@ -10,8 +11,10 @@ export default defineConfig({
     pool: "forks",
     // One more than the two cores of a small machine, because many tests wait for timeouts, leases and retries.
     maxWorkers: 3,
-    testTimeout: 150_000,
-    hookTimeout: 180_000,
+    setupFiles: ["scripts/tests/setup-test-file.ts"],
+    env: { OUTRIDER_TESTS_STARTED_AT: String(Date.now()) },
+    testTimeout,
+    hookTimeout: testTimeout,
     reporters: ["default", new SummaryReporter()],
   },
 });

@@ -6,13 +6,13 @@ import { isFinal } from "@outrider/contract/run-state";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { testDatabase } from "../packages/server/test/server.ts";
 import { makeFolder, Origin } from "../packages/worker/test/repositories/git-server.ts";
+import { waitOptions } from "../scripts/tests/wait-options.ts";
 import {
   call,
   expectNothingOn,
   keyOf,
   makeDataDir,
   outrider,
-  patience,
   removeDataDir,
   run,
   type Serving,
@@ -20,8 +20,6 @@ import {
 } from "./process.ts";
 
 /** Takes backups of real servers and workers under load, and restores them into new installations. */
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const PASSPHRASE = "correct horse battery staple";
 const SECRET = "s3cret-that-is-sealed-in-the-database";
@@ -115,7 +113,7 @@ function startLoad(client: Client, environment_id: string) {
       const { run_id } = (await client.request("POST", "/agent/run", body)).body;
       await vi.waitUntil(
         async () => isStopped || isFinal((await client.get(`/agent/runs/${run_id}`)).state),
-        patience,
+        waitOptions,
       );
     }
   };
@@ -160,10 +158,10 @@ describe.each<[Kind, Kind]>([
           ({ type, data }: { type: string; data: object }) =>
             type === "command.started" && JSON.stringify(data).includes("sleep 600"),
         ),
-      patience,
+      waitOptions,
     );
     const stopLoad = startLoad(before, environment_id);
-    await vi.waitUntil(async () => finalRuns(await before.states()).length >= FINAL_BEFORE, patience);
+    await vi.waitUntil(async () => finalRuns(await before.states()).length >= FINAL_BEFORE, waitOptions);
 
     const finalBefore = finalRuns(await before.states());
     const file = join(git.folder, "night.backup");
@@ -218,7 +216,7 @@ describe.each<[Kind, Kind]>([
       join(target.dataDir, "rack"),
     ];
     const worker = run(args, { OUTRIDER_WORKER_KEY: workerKey, ...repositories });
-    await vi.waitUntil(async () => finalRuns(await after.states()).length === states.size, patience);
+    await vi.waitUntil(async () => finalRuns(await after.states()).length === states.size, waitOptions);
     expect([...new Set((await after.states()).values())]).toEqual(["SUCCEEDED"]);
     const { events } = await eventsOf(after, interrupted);
     expect(events.map(({ type }: { type: string }) => type)).toContain("run.recovering");
@@ -233,7 +231,7 @@ describe.each<[Kind, Kind]>([
       async () =>
         (await after.get(`/agent/runs/${first}`)).state === "SUCCEEDED" &&
         (await eventsOf(after, first)).events.some(({ turn }: { turn: number }) => turn === 2),
-      patience,
+      waitOptions,
     );
     const output = outputOf(await eventsOf(after, first));
     expect(output.slice(built.length)).toContain(built.trim());

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { readPidFile } from "@outrider/server/postgres/pid-file";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../scripts/tests/wait-options.ts";
 import {
   call,
   expectNothingOn,
   freePort,
   keyOf,
   makeDataDir,
-  patience,
   postmasterOf,
   type Reply,
   type Running,
@@ -81,7 +81,7 @@ afterAll(() => removeDataDir(dataDir));
 
 /** Sends a POST repeatedly with the same key until it is acknowledged. */
 async function postUntilAcknowledged(path: string, idempotencyKey: string, body?: unknown): Promise<Reply> {
-  for (const deadline = Date.now() + patience.timeout; Date.now() < deadline; await pause(25)) {
+  for (const deadline = Date.now() + waitOptions.timeout; Date.now() < deadline; await pause(25)) {
     const headers = { "idempotency-key": idempotencyKey };
     const reply = await call("POST", base + path, { key, body, headers }).catch(() => undefined);
     if (!reply) failures.unreachable++;
@@ -93,7 +93,7 @@ async function postUntilAcknowledged(path: string, idempotencyKey: string, body?
       return reply;
     }
   }
-  throw new Error(`POST ${path} was not acknowledged in ${patience.timeout} ms`);
+  throw new Error(`POST ${path} was not acknowledged in ${waitOptions.timeout} ms`);
 }
 
 async function createRuns(round: number, client: number, isFinished: () => boolean): Promise<void> {
@@ -120,7 +120,7 @@ async function createRuns(round: number, client: number, isFinished: () => boole
   }
 }
 
-const waitForAcknowledged = (count: number) => vi.waitUntil(() => acknowledged.size >= count, patience);
+const waitForAcknowledged = (count: number) => vi.waitUntil(() => acknowledged.size >= count, waitOptions);
 
 async function killServer() {
   await server.end("SIGKILL");
@@ -145,7 +145,7 @@ async function startAndKill() {
     connected: () => starting.stdout().includes("PostgreSQL started"),
   };
   const stage = Object.values(stages)[random(3)] as () => boolean;
-  await vi.waitUntil(stage, { ...patience, interval: 1 });
+  await vi.waitUntil(stage, { ...waitOptions, interval: 1 });
   await starting.end("SIGKILL");
 }
 
@@ -159,7 +159,7 @@ async function killAndRecover(kill: (typeof kills)[number]) {
       const { status } = await call("GET", `http://127.0.0.1:${port}/readyz`);
       expect([200, 503]).toContain(status);
       return status === 200 && postmasterOf(dataDir) !== killed;
-    }, patience);
+    }, waitOptions);
     return;
   }
   if (kill === "both at once") killDatabase();
@@ -170,7 +170,7 @@ async function killAndRecover(kill: (typeof kills)[number]) {
 
 /** Sends a GET, and retries while the database is unavailable. */
 async function read(path: string) {
-  for (const deadline = Date.now() + patience.timeout; ; await pause(25)) {
+  for (const deadline = Date.now() + waitOptions.timeout; ; await pause(25)) {
     const { status, body, text } = await call("GET", base + path, { key });
     if (status === 503 && Date.now() < deadline) continue;
     expect(status, `GET ${path}: ${text}`).toBe(200);
@@ -232,7 +232,7 @@ async function expectAllComplete(made: CreatedRun[]) {
 describe("acknowledged requests survive kill -9", () => {
   test.each(
     Array.from({ length: ROUNDS }, (_, index) => [index + 1, kills[index % 4] as (typeof kills)[number]]),
-  )("round %i: %s", { timeout: 120_000 }, async (round, kill) => {
+  )("round %i: %s", async (round, kill) => {
     const before = acknowledged.size;
     const { unreachable, unavailable } = failures;
     const [killAt, target] = [before + 30 + random(60), before + 150 + random(60)];
@@ -258,7 +258,7 @@ describe("acknowledged requests survive kill -9", () => {
     await expectAllComplete([...acknowledged].slice(before).map(([, made]) => made));
   });
 
-  test("every run is complete after all rounds, and no process is left", { timeout: 120_000 }, async () => {
+  test("every run is complete after all rounds, and no process is left", async () => {
     await expectAllListedOnce();
     await expectAllComplete([...acknowledged.values()]);
     expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });

@@ -5,11 +5,11 @@ import { promisify } from "node:util";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { get, shown } from "../packages/server/test/http/tls-support.ts";
 import { testDatabase } from "../packages/server/test/server.ts";
+import { waitOptions } from "../scripts/tests/wait-options.ts";
 import {
   keyOf,
   makeDataDir,
   outrider,
-  patience,
   type Running,
   removeDataDir,
   root,
@@ -111,7 +111,7 @@ describe("a server with a self-signed certificate", () => {
     const trusting = worker("trusting", "--ca", file);
     await trusting.waitForOutput("ready for runs");
     const names = async () => (await api("/workers")).workers.map((listed: { name: string }) => listed.name);
-    await vi.waitFor(async () => expect(await names()).toContain("trusting"), patience);
+    await vi.waitFor(async () => expect(await names()).toContain("trusting"), waitOptions);
     await untrusting.waitForOutput("server certificate is not trusted");
     expect(untrusting.stdout()).toContain("--ca FILE");
     expect(await names()).not.toContain("untrusting");
@@ -134,7 +134,7 @@ describe("a server with a self-signed certificate", () => {
     await promisify(execFile)("cp", ["-a", join(other.dataDir, "tls"), dataDir]);
     process.kill(server.pid, "SIGHUP");
     const expected = await shown(other.origin);
-    await vi.waitFor(async () => expect(await shown(server.origin)).toEqual(expected), patience);
+    await vi.waitFor(async () => expect(await shown(server.origin)).toEqual(expected), waitOptions);
     expect(expected).not.toEqual(before);
     expect((await api("/me")).key).toBeDefined();
   });

@@ -8,13 +8,13 @@ import {
   watchdogPidOf,
   watchdogPids,
 } from "../packages/worker/test/installation.ts";
+import { waitOptions } from "../scripts/tests/wait-options.ts";
 import {
   call,
   expectNothingOn,
   keyOf,
   makeDataDir,
   outrider,
-  patience,
   processesOn,
   type Running,
   removeDataDir,
@@ -59,7 +59,7 @@ const waitForState = (runId: string, state: string) =>
     const { body } = await api("GET", `/agent/runs/${runId}`);
     expect(body).toMatchObject({ state });
     return body;
-  }, patience);
+  }, waitOptions);
 
 const read = async (url: string, accept: string) =>
   fetch(url, { headers: { authorization: `Bearer ${keyOf(dataDir)}`, accept } });
@@ -67,7 +67,7 @@ const read = async (url: string, accept: string) =>
 test("the local worker inherits worker settings, but no server secrets", async () => {
   const worker = await vi.waitUntil(
     () => processesOn(dataDir).find((line) => line.includes(" worker --server ")),
-    patience,
+    waitOptions,
   );
   const inherited = readFileSync(`/proc/${Number.parseInt(worker, 10)}/environ`, "latin1");
   expect(inherited).toContain("OUTRIDER_WORKER_SLOTS=12");
@@ -84,7 +84,7 @@ const workers = async (): Promise<ListedWorker[]> => (await api("GET", "/workers
 const waitForWorker = (name: string) =>
   vi.waitUntil(
     async () => (await workers()).find((worker) => worker.name === name && worker.is_alive),
-    patience,
+    waitOptions,
   );
 
 /** Waits for the local worker of the server and returns its pid. */
@@ -92,7 +92,7 @@ const waitForLocalWorker = () =>
   vi.waitUntil(() => {
     const line = processesOn(dataDir).find((process) => process.includes("--name local-1"));
     return line ? Number.parseInt(line, 10) : undefined;
-  }, patience);
+  }, waitOptions);
 
 describe("the first start", () => {
   test("prints the number of workers", async () => {
@@ -184,12 +184,12 @@ describe("a server that is killed", () => {
       const remaining = processesOn(dataDir).filter((line) => !/postgres/.test(line));
       expect([...remaining, ...processesWith(mark)]).toEqual([]);
       expect(watchdogPids()).not.toContain(watchdogPid);
-    }, patience);
+    }, waitOptions);
 
     server = await serve({ dataDir, environment });
     await vi.waitFor(async () => {
       expect((await api("GET", `/agent/runs/${id}`)).body).toMatchObject({ attempts: 2, phase: "working" });
-    }, patience);
+    }, waitOptions);
     await api("POST", `/agent/runs/${id}/followups`, { message: "SAY: enough", mode: "interrupt" });
     expect(await waitForState(id, "SUCCEEDED")).toMatchObject({ attempts: 2, turns: 1 });
   });

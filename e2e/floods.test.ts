@@ -4,7 +4,8 @@ import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { testDatabase } from "../packages/server/test/server.ts";
-import { keyOf, makeDataDir, patience, removeDataDir, type Serving, serve } from "./process.ts";
+import { waitOptions } from "../scripts/tests/wait-options.ts";
+import { keyOf, makeDataDir, removeDataDir, type Serving, serve } from "./process.ts";
 
 /** One client overloads the server in many ways, while the server keeps answering another client. */
 
@@ -52,7 +53,7 @@ async function send({
   const outgoing = request(server.origin + path, {
     agent: false,
     method,
-    timeout: 90_000,
+    timeout: waitOptions.timeout,
     headers: {
       ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
@@ -106,7 +107,7 @@ test("survives 200 clients that send a header byte by byte", async () => {
   }, 100);
   try {
     await expectOthersAnswered();
-    if (isFull) await vi.waitFor(() => expect(openSockets.size).toBe(0), patience);
+    if (isFull) await vi.waitFor(() => expect(openSockets.size).toBe(0), waitOptions);
   } finally {
     clearInterval(dripping);
   }

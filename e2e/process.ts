@@ -8,13 +8,11 @@ import { modelKeyVariables } from "@outrider/server/config/models";
 import { clusterName } from "@outrider/server/postgres/leftovers";
 import { findProcesses } from "@outrider/server/postgres/os-processes";
 import { expect, vi } from "vitest";
+import { waitOptions } from "../scripts/tests/wait-options.ts";
 
 /** Starts `bin/outrider` as a separate process and observes it from the outside. */
 
 export const root = join(import.meta.dirname, "..");
-
-/** How long tests wait for a condition. Generous, because the machine may be slow and busy. */
-export const patience = { timeout: 90_000, interval: 20 };
 
 export function makeDataDir(): string {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "outrider-e2e-")));
@@ -35,7 +33,7 @@ export function processesOn(dataDir: string): string[] {
 
 /** Waits until no process uses a data folder. The backends of a killed PostgreSQL exit a moment later. */
 export async function expectNothingOn(dataDir: string): Promise<void> {
-  await vi.waitFor(() => expect(processesOn(dataDir)).toEqual([]), patience);
+  await vi.waitFor(() => expect(processesOn(dataDir)).toEqual([]), waitOptions);
 }
 
 /** Kills processes that a failed test left on its data folder, and removes the folder. */
@@ -128,7 +126,7 @@ export function watch(child: ChildProcess, name: string): Running {
       return ended;
     },
     async waitForOutput(text) {
-      await vi.waitUntil(() => (stdout + stderr).includes(text) || end, patience);
+      await vi.waitUntil(() => (stdout + stderr).includes(text) || end, waitOptions);
       if (!(stdout + stderr).includes(text)) {
         throw new Error(
           `${name} exited (${end?.signal ?? end?.code}) before it printed "${text}": ${stderr}`,

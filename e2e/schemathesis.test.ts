@@ -178,7 +178,7 @@ function answersByOperation(): Map<string, Map<number, number>> {
 }
 
 describe("the API conforms to openapi.json", () => {
-  test("for every generated call, valid or invalid", { timeout: isFull ? 7_200_000 : 240_000 }, async () => {
+  test("for every generated call, valid or invalid", { timeout: isFull ? 7_200_000 : 900_000 }, async () => {
     const before = answersByOperation();
     const excluded = isFull ? maintenance : onlyInFull;
     const exclusions = excluded.flatMap((operation) => ["--exclude-operation-id", operation]);

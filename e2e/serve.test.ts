@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { testDatabase } from "../packages/server/test/server.ts";
+import { waitOptions } from "../scripts/tests/wait-options.ts";
 import {
   call,
   type End,
@@ -13,7 +14,6 @@ import {
   keyOf,
   makeDataDir,
   outrider,
-  patience,
   postmasterOf,
   type Running,
   removeDataDir,
@@ -302,7 +302,7 @@ async function openStream(run: string) {
       seen += next.value;
     hasEnded = true;
   })();
-  await vi.waitUntil(() => seen.includes("run.blocked"), patience);
+  await vi.waitUntil(() => seen.includes("run.blocked"), waitOptions);
   return { read, hasEnded: () => hasEnded };
 }
 
@@ -358,7 +358,7 @@ describe("stopping a server", () => {
       const starting = startServing({ dataDir: home });
       servers.push(starting);
       await vi.waitUntil(() => existsSync(join(home, "postgres", "postmaster.pid")), {
-        ...patience,
+        ...waitOptions,
         interval: 1,
       });
       expect(await starting.end(signal)).toEqual(cleanExit);
@@ -371,7 +371,7 @@ describe("stopping a server", () => {
 describe("a failed start", () => {
   test("reports a port in use and leaves no process", async () => {
     const other = createServer().listen(0, "127.0.0.1");
-    await vi.waitUntil(() => other.listening, patience);
+    await vi.waitUntil(() => other.listening, waitOptions);
     const { port } = other.address() as { port: number };
     const { code, stderr } = await failToStart({ dataDir: home, port });
     expect([code, stderr]).toEqual([

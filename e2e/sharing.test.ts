@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { call, keyOf, makeDataDir, patience, removeDataDir, type Serving, serve } from "./process.ts";
+import { waitOptions } from "../scripts/tests/wait-options.ts";
+import { call, keyOf, makeDataDir, removeDataDir, type Serving, serve } from "./process.ts";
 
 /** Tests share links on a real server: what they show, and that their token appears in no log. */
 
@@ -24,7 +25,7 @@ test("a share link shows a finished run, and its token appears in no log or metr
   await vi.waitFor(async () => {
     const { state } = (await call("GET", api(`/agent/runs/${run_id}`), { key })).body;
     expect(state).toBe("SUCCEEDED");
-  }, patience);
+  }, waitOptions);
   const shared = await call("POST", api(`/agent/runs/${run_id}/share`), { key, body: {} });
   expect(shared.status).toBe(201);
   const { link } = shared.body as { link: string };

@@ -4,11 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { operations } from "../../packages/cli/test/operations.ts";
-import {
-  patience,
-  startTestInstallation,
-  type TestInstallation,
-} from "../../packages/worker/test/installation.ts";
+import { startTestInstallation, type TestInstallation } from "../../packages/worker/test/installation.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { type FaultProxy, startFaultProxy } from "../clients/fault-proxy.ts";
 import { root } from "../process.ts";
 import { type Cli, type CliOptions, type CliResult, createCli } from "./cli.ts";
@@ -250,7 +247,7 @@ describe("runs", () => {
     );
     chmodSync(browser, 0o755);
     await runCommand(["runs", "open", run], { environment: { BROWSER: browser } });
-    await vi.waitUntil(() => existsSync(seen), patience);
+    await vi.waitUntil(() => existsSync(seen), waitOptions);
     expect(readFileSync(seen, "utf8").split("\n")[0]).toBe(session_link);
     expect(readFileSync(seen, "utf8")).not.toContain(installation.key);
     const none = await runCommand(["runs", "open", run], { environment: { BROWSER: join(folder, "none") } });

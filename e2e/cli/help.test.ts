@@ -24,7 +24,7 @@ function walk(command: Command, path: string[] = []): string[][] {
   return [path, ...command.commands.flatMap((subcommand) => walk(subcommand, [...path, subcommand.name()]))];
 }
 
-test("every command has help", { timeout: 120_000 }, async () => {
+test("every command has help", async () => {
   const remaining = walk(await createProgram());
   const seen: string[] = [];
   const readHelp = async () => {

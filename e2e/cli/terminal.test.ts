@@ -1,12 +1,10 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: the tests check that they are absent
+
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import {
-  patience,
-  startTestInstallation,
-  type TestInstallation,
-} from "../../packages/worker/test/installation.ts";
+import { startTestInstallation, type TestInstallation } from "../../packages/worker/test/installation.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { type FaultProxy, startFaultProxy } from "../clients/fault-proxy.ts";
 import { root } from "../process.ts";
 import { type Cli, createCli } from "./cli.ts";
@@ -59,7 +57,7 @@ describe("following a run", () => {
     // any wait of this test, which cancels the run as soon as it has seen one.
     const spoken = Array.from({ length: 1_500 }, (_, index) => `SAY: word ${index}\nSLEEP: 200`);
     const terminal = cli.terminal(["run", spoken.join("\n"), "--follow"]);
-    await vi.waitFor(() => expect(terminal.text()).toMatch(/● word \d+\n/), patience);
+    await vi.waitFor(() => expect(terminal.text()).toMatch(/● word \d+\n/), waitOptions);
     const [, run] = /^Run (\S+)/.exec(terminal.text()) ?? [];
     expect((await installation.events(run as string)).map(({ type }) => type)).not.toContain("message.agent");
     await installation.call("POST", `/agent/runs/${run}/cancel`);

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { isUnreachable, openDb } from "@outrider/server/store/connection/db";
 import { describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { type Database, startDatabase } from "../chaos/database.ts";
-import { makeDataDir, patience, removeDataDir } from "../process.ts";
+import { makeDataDir, removeDataDir } from "../process.ts";
 import { testDatabaseBlackout } from "./database-blackout.ts";
 import { DatabaseHost } from "./database-host.ts";
 
@@ -30,7 +31,7 @@ test("fails a pending query when another host takes over the address", async () 
       (error) => isUnreachable(error),
     );
     const isQueryRunning = async () => (await countSleepingSessions(database)) === 1;
-    await vi.waitUntil(isQueryRunning, patience);
+    await vi.waitUntil(isQueryRunning, waitOptions);
     host.losePower();
     await host.replaceHost();
     expect(await pending).toBe(true);

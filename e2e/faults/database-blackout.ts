@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { type Database, startDatabase } from "../chaos/database.ts";
-import { call, keyOf, makeDataDir, patience, removeDataDir, type Serving, serve } from "../process.ts";
+import { call, keyOf, makeDataDir, removeDataDir, type Serving, serve } from "../process.ts";
 import { DatabaseHost } from "./database-host.ts";
 import { expectCompleteRun, Installation, longScript } from "./installation.ts";
 
@@ -50,7 +51,7 @@ export function testDatabaseBlackout() {
     const following = follow(other.origin, key, run);
     const isRunning = async () =>
       (await installation.events(run)).some(({ type }) => type === "command.finished");
-    await vi.waitUntil(isRunning, patience);
+    await vi.waitUntil(isRunning, waitOptions);
 
     host.losePower();
     const start = performance.now();
@@ -63,7 +64,7 @@ export function testDatabaseBlackout() {
       const { body } = await vi.waitUntil(async () => {
         const reply = await list(origin);
         return reply.status === 503 ? reply : undefined;
-      }, patience);
+      }, waitOptions);
       expect(body).toMatchObject({ error_code: "resource_unavailable", retryable: true });
       expect(elapsed()).toBeLessThan(15_000);
     }
@@ -75,8 +76,8 @@ export function testDatabaseBlackout() {
     await host.replaceHost();
     const restoredAt = performance.now();
     for (const origin of origins) {
-      await vi.waitUntil(async () => (await list(origin)).status === 200, patience);
-      await vi.waitUntil(async () => (await create(origin)).status === 200, patience);
+      await vi.waitUntil(async () => (await list(origin)).status === 200, waitOptions);
+      await vi.waitUntil(async () => (await create(origin)).status === 200, waitOptions);
     }
     expect(performance.now() - restoredAt).toBeLessThan(20_000);
     expect(await installation.waitForEnd(run, 90_000)).toMatchObject({ state: "SUCCEEDED" });

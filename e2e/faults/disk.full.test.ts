@@ -5,8 +5,8 @@ import { findEmbedded } from "@outrider/server/postgres/embedded-postgres";
 import { openDb, type PostgresConnection } from "@outrider/server/store/connection/db";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { testDatabase } from "../../packages/server/test/server.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { type Database, startDatabase } from "../chaos/database.ts";
-import { patience } from "../process.ts";
 import { crashByFullWal, testFullDisk } from "./full-disk.ts";
 import { Installation, longScript } from "./installation.ts";
 import { mountSmallDisk, type SmallDisk } from "./small-disk.ts";
@@ -70,7 +70,7 @@ describe("the embedded database", () => {
     const before = await walSize();
     for (let round = 0; round < 3; round++) {
       [{ written }] = await db<[{ written: string }]>`select pg_current_wal_lsn() as written`;
-      await vi.waitUntil(isCheckpointed, patience);
+      await vi.waitUntil(isCheckpointed, waitOptions);
       await write(50);
     }
     expect(await walSize()).toBeLessThan(before + 2 ** 26);
@@ -87,7 +87,7 @@ describe("the embedded database", () => {
     const run = await installation.createRun(longScript(steps, { seconds: 0.5 }));
     const isRunning = async () =>
       (await installation.events(run)).some(({ type }) => type === "command.finished");
-    await vi.waitUntil(isRunning, patience);
+    await vi.waitUntil(isRunning, waitOptions);
     disk.fill();
     await crashByFullWal(connection);
     // Longer than the lease and its grace period.
@@ -121,7 +121,7 @@ describe("a worker whose disk stays full", () => {
     ]);
     const isRunning = async () =>
       (await installation.events(run)).some(({ type }) => type === "command.output");
-    await vi.waitUntil(isRunning, patience);
+    await vi.waitUntil(isRunning, waitOptions);
     disk.fill();
     const { state, status_message } = await installation.waitForEnd(run, 150_000);
     expect([state, status_message.error_code]).toEqual(["FAILED", "resource_unavailable"]);

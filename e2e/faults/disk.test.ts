@@ -4,16 +4,8 @@ import { join } from "node:path";
 import { findEmbedded } from "@outrider/server/postgres/embedded-postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { testDatabase } from "../../packages/server/test/server.ts";
-import {
-  call,
-  freePort,
-  makeDataDir,
-  patience,
-  type Running,
-  removeDataDir,
-  root,
-  watch,
-} from "../process.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { call, freePort, makeDataDir, type Running, removeDataDir, root, watch } from "../process.ts";
 import { crashByFullWal, testFullDisk } from "./full-disk.ts";
 import { Installation } from "./installation.ts";
 import { mountSmallDisk, type SmallDisk } from "./small-disk.ts";
@@ -76,7 +68,7 @@ describe("a full disk under the files of runs", () => {
     ]);
     const isRunning = async () =>
       (await installation.events(run)).some(({ type }) => type === "command.output");
-    await vi.waitUntil(isRunning, patience);
+    await vi.waitUntil(isRunning, waitOptions);
     workers.fill();
     // The worker's pending claim still receives this run, and the worker returns it.
     const next = await installation.createRun(["SAY: my turn"]);
@@ -101,9 +93,9 @@ describe("a full disk under the files of runs", () => {
     ]);
     const isRunning = async () =>
       (await installation.events(run)).some(({ type }) => type === "command.output");
-    await vi.waitUntil(isRunning, patience);
+    await vi.waitUntil(isRunning, waitOptions);
     stored.fill();
-    await vi.waitUntil(async () => (await installation.countUnavailable("putBlob")) > 1, patience);
+    await vi.waitUntil(async () => (await installation.countUnavailable("putBlob")) > 1, waitOptions);
     expect((await installation.tryCreateRun(["SAY: too much"])).status).toBe(503);
     expect((await installation.call("GET", "/agent/runs")).status).toBe(200);
     stored.freeSpace();
@@ -144,7 +136,7 @@ describe("a full disk under the log", () => {
         ({ status }) => status === 200,
         () => false,
       );
-    await vi.waitUntil(isReady, patience);
+    await vi.waitUntil(isReady, waitOptions);
     disk.fill();
     // Each request would write a log line.
     const before = readFileSync(log).length;
@@ -155,6 +147,6 @@ describe("a full disk under the log", () => {
     await vi.waitUntil(async () => {
       await isReady();
       return readFileSync(log).length > before + 100;
-    }, patience);
+    }, waitOptions);
   });
 });

@@ -1,6 +1,7 @@
 import { openDb } from "@outrider/server/store/connection/db";
 import { beforeAll, expect, test, vi } from "vitest";
-import { patience, type Reply } from "../process.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import type { Reply } from "../process.ts";
 import { expectCompleteRun, type Installation, longScript } from "./installation.ts";
 import type { SmallDisk } from "./small-disk.ts";
 
@@ -33,7 +34,7 @@ export function testFullDisk(
     blockedRun = await installation.createRun(["ASK: anything?"]);
     const isRunning = async () =>
       (await installation.events(activeRun)).some(({ type }) => type === "command.finished");
-    await vi.waitUntil(isRunning, patience);
+    await vi.waitUntil(isRunning, waitOptions);
     disk.fill();
   });
 
@@ -41,10 +42,10 @@ export function testFullDisk(
     const rejected = await vi.waitUntil(async () => {
       const reply = await installation.tryCreateRun(["SAY: too much"]);
       return reply.status === 200 ? undefined : reply;
-    }, patience);
+    }, waitOptions);
     expect([rejected.status, rejected.body.error_code]).toEqual([503, "resource_unavailable"]);
     await installation.server.waitForOutput("low disk space, rejecting new runs");
-    await vi.waitUntil(async () => (await installation.countUnavailable("report")) > 0, patience);
+    await vi.waitUntil(async () => (await installation.countUnavailable("report")) > 0, waitOptions);
     expect((await installation.call("GET", "/metrics")).text).toMatch(/^outrider_admission_open 0$/m);
   });
 
@@ -60,7 +61,7 @@ export function testFullDisk(
     const unavailable = await vi.waitUntil(async () => {
       const reply = await installation.call("GET", "/agent/runs");
       return reply.status === 503 ? reply : undefined;
-    }, patience);
+    }, waitOptions);
     expectSuccessOrUnavailable(unavailable);
     expect((await installation.call("GET", "/agent/runs")).body.error_code).toBe("resource_unavailable");
   });
@@ -68,7 +69,7 @@ export function testFullDisk(
   test("recovers once there is space, without lost or duplicate data", async () => {
     disk.freeSpace();
     const isAccepted = async () => (await installation.tryCreateRun(["SAY: welcome"])).status === 200;
-    await vi.waitUntil(isAccepted, patience);
+    await vi.waitUntil(isAccepted, waitOptions);
     expect(await installation.waitForEnd(activeRun)).toMatchObject({ state: "SUCCEEDED" });
     await expectCompleteRun(installation, activeRun, STEPS);
     await installation.server.waitForOutput("disk space recovered, accepting new runs");

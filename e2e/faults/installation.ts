@@ -1,9 +1,9 @@
 import { expect, vi } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import {
   call,
   keyOf,
   makeDataDir,
-  patience,
   type Running,
   removeDataDir,
   run,
@@ -84,7 +84,7 @@ export class Installation {
     return body.events;
   }
 
-  async waitForEnd(run: string, timeout = patience.timeout) {
+  async waitForEnd(run: string, timeout = waitOptions.timeout) {
     const findEndedRun = async () => {
       const { status, body } = await this.call("GET", `/agent/runs/${run}`);
       return status === 200 && /^(SUCCEEDED|FAILED|CANCELLED)$/.test(body.state) ? body : undefined;

@@ -3,7 +3,8 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { testDatabase } from "../../packages/server/test/server.ts";
-import { call, keyOf, makeDataDir, patience, type Running, removeDataDir, root, run } from "../process.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { call, keyOf, makeDataDir, type Running, removeDataDir, root, run } from "../process.ts";
 import { checkOutPrevious } from "./previous.ts";
 
 /** Runs servers of both versions on one database, and workers of both versions. */
@@ -56,7 +57,7 @@ describe("the previous and the current version together", { timeout: 120_000 }, 
 
   async function waitForEnd(at: Version, runId: string) {
     const readRun = async () => (await request(at, "GET", `/agent/runs/${runId}`)).body;
-    await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await readRun()).state), patience);
+    await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await readRun()).state), waitOptions);
     return readRun();
   }
 
@@ -114,7 +115,7 @@ describe("the previous and the current version together", { timeout: 120_000 }, 
     const first = await waitForEnd(at, runId);
     expect(first).toMatchObject({ state: "SUCCEEDED", turns: 1 });
     await request(other, "POST", `/agent/runs/${runId}/followups`, { message: nextScript });
-    await vi.waitUntil(async () => (await waitForEnd(at, runId)).turns === 2, patience);
+    await vi.waitUntil(async () => (await waitForEnd(at, runId)).turns === 2, waitOptions);
     expect(await waitForEnd(at, runId)).toMatchObject({ state: "SUCCEEDED", attempts: 1 });
     const read = async (from: Version) =>
       (await request(from, "GET", `/agent/runs/${runId}/events?limit=1000`)).body.events;
@@ -128,7 +129,7 @@ describe("the previous and the current version together", { timeout: 120_000 }, 
     const runId = await create("current", "RUN: echo begun > a.txt\nSLEEP: 8000\nRUN: cat a.txt\nSAY: done");
     const log = async () =>
       JSON.stringify((await request("current", "GET", `/agent/runs/${runId}/events`)).body.events);
-    await vi.waitUntil(async () => (await log()).includes('"command.finished"'), patience);
+    await vi.waitUntil(async () => (await log()).includes('"command.finished"'), waitOptions);
     await first.end("SIGKILL");
     await startWorker("current", "current");
     expect(await waitForEnd("current", runId)).toMatchObject({ state: "SUCCEEDED", attempts: 2 });

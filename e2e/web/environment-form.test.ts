@@ -1,7 +1,7 @@
 import { addUser } from "@outrider/server/engine/operations/bootstrap";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { patience } from "../../packages/worker/test/installation.ts";
-import { expectAccessible, pageTimeout, startWebApp, type WebApp } from "./support/web-app.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
 
@@ -161,7 +161,7 @@ describe("environment form", () => {
     await page.getByRole("button", { name: "More actions" }).click();
     await page.getByRole("menuitem", { name: "Duplicate" }).click();
     await expect
-      .poll(() => page.getByLabel("Name", { exact: true }).inputValue(), pageTimeout)
+      .poll(() => page.getByLabel("Name", { exact: true }).inputValue(), waitOptions)
       .toBe("twin copy");
     await expectAccessible(page);
     await page.getByRole("button", { name: "Create environment" }).click();
@@ -176,7 +176,7 @@ describe("environment form", () => {
     await page.waitForURL("**/environments");
     await vi.waitUntil(
       async () => (await page.getByRole("link", { name: "twin", exact: true }).count()) === 0,
-      patience,
+      waitOptions,
     );
     await page.getByRole("link", { name: "twin copy" }).waitFor();
     await expectAccessible(page);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeFolder, Origin } from "../../packages/worker/test/repositories/git-server.ts";
-import { expectAccessible, pageTimeout, startWebApp, type WebApp } from "./support/web-app.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
 let repositories: ReturnType<typeof makeFolder>;
@@ -62,7 +63,7 @@ describe("environments", () => {
       variables: { GREETING: "good day" },
     });
     const { page, consoleErrors } = await app.visit(`/environments/${id}?tab=test`, { theme: "dark" });
-    await expect.poll(() => page.getByLabel("Prompt").inputValue(), pageTimeout).toContain("RUN: pwd");
+    await expect.poll(() => page.getByLabel("Prompt").inputValue(), waitOptions).toContain("RUN: pwd");
     await page
       .getByLabel("Prompt")
       .fill('RUN: cat site/README.md site/made; echo "$GREETING"\nSAY: That is all.');

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { patience } from "../../packages/worker/test/installation.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -142,8 +142,8 @@ describe("run overview", () => {
     const asking = await app.create(["ASK: Red or blue?"], { title: "Choose a colour" });
     await app.create(["FAIL: The oven is broken."], { title: "Bake a \u202ecake" });
     const attention = group("Needs attention");
-    await attention.getByText("Red or blue?").waitFor(patience);
-    await attention.getByText("The oven is broken.").waitFor(patience);
+    await attention.getByText("Red or blue?").waitFor(waitOptions);
+    await attention.getByText("The oven is broken.").waitFor(waitOptions);
     await attention.getByText("Bake a ⟨U+202E⟩cake").waitFor();
     const address = await attention
       .getByRole("link", { name: "Answer Choose a colour" })
@@ -151,11 +151,11 @@ describe("run overview", () => {
     expect(address).toBe(`/runs/${asking}`);
 
     const working = await app.create(["RUN: sleep 600"], { title: "Long walk" });
-    await group("Running").getByRole("listitem").filter({ hasText: "Working" }).waitFor(patience);
+    await group("Running").getByRole("listitem").filter({ hasText: "Working" }).waitFor(waitOptions);
     await expectAccessible(page);
     await app.call("POST", `/agent/runs/${working}/cancel`);
-    await group("Finished").getByRole("listitem").filter({ hasText: "Long walk" }).waitFor(patience);
-    await group("Running").getByText("No active runs").waitFor(patience);
+    await group("Finished").getByRole("listitem").filter({ hasText: "Long walk" }).waitFor(waitOptions);
+    await group("Running").getByText("No active runs").waitFor(waitOptions);
     expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     expect(consoleErrors).toEqual([]);
   });

@@ -57,7 +57,7 @@ beforeAll(async () => {
   await finish(app, run, "Done.");
   ({ page, consoleErrors } = await app.visit(`/runs/${run}`));
   await page.getByRole("article", { name: "Succeeded" }).waitFor();
-}, 60_000);
+});
 afterAll(() => app?.stop());
 
 describe("hostile content", () => {

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Outrider } from "@outrider/sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { copied } from "./support/clipboard.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
@@ -131,7 +132,7 @@ describe("keys", () => {
       route.request().method() === "POST" ? route.abort() : route.fallback(),
     );
     await sheet.getByRole("button", { name: "Create key" }).click();
-    await sheet.getByText("Could not reach the server").waitFor({ timeout: 90_000 });
+    await sheet.getByText("Could not reach the server").waitFor({ timeout: waitOptions.timeout });
     expect(await sheet.getByLabel("Name").inputValue()).toBe("soon over");
     await context.close();
   });

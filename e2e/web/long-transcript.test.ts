@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { writeLongLog } from "./support/long-log.ts";
-import { pageTimeout, startWebApp, type WebApp } from "./support/web-app.ts";
+import { startWebApp, type WebApp } from "./support/web-app.ts";
 import { finish } from "./support/write-events.ts";
 
 const MAX_MEMORY_GROWTH = 1.2;
@@ -14,7 +15,7 @@ let long: string;
 beforeAll(async () => {
   app = await startWebApp();
   [short, long] = (await Promise.all([longRun(2_000), longRun(20_000)])) as [string, string];
-}, 60_000);
+});
 afterAll(() => app?.stop());
 
 describe("transcript of 20,000 events", () => {
@@ -39,7 +40,7 @@ describe("transcript of 20,000 events", () => {
 
   test("keeps visible blocks in place while blocks above them load", async () => {
     const { page, consoleErrors } = await app.visit(`/runs/${long}#e-10002`);
-    await page.getByText("part 10001").waitFor({ timeout: 90_000 });
+    await page.getByText("part 10001").waitFor({ timeout: waitOptions.timeout });
     await page.getByRole("region", { name: "Transcript" }).hover();
     for (let turn = 0; turn < 8; turn++) {
       const before = await positions(page);
@@ -51,7 +52,7 @@ describe("transcript of 20,000 events", () => {
           .map(([link, top]) => (after.get(link) ?? 0) - top);
         expect(moved.length).toBeGreaterThan(0);
         expect(new Set(moved)).toEqual(new Set([300]));
-      }, pageTimeout);
+      }, waitOptions);
       await page.waitForLoadState("networkidle");
     }
     expect(consoleErrors).toEqual([]);
@@ -78,7 +79,7 @@ async function longRun(events: number): Promise<string> {
 
 async function open(run: string) {
   const visitor = await app.visit(`/runs/${run}`);
-  await visitor.page.getByRole("article", { name: "Succeeded" }).waitFor({ timeout: 90_000 });
+  await visitor.page.getByRole("article", { name: "Succeeded" }).waitFor({ timeout: waitOptions.timeout });
   await visitor.page.waitForLoadState("networkidle");
   return visitor;
 }

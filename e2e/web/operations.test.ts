@@ -1,8 +1,9 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { longSleep } from "../../packages/worker/test/installation.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { invite, signInByLink, userByEmail, withoutRejections } from "./support/users.ts";
-import { expectAccessible, pageTimeout, startWebApp, type WebApp } from "./support/web-app.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 const OPERATIONS = "/settings?section=operations";
 let app: WebApp;
@@ -143,7 +144,7 @@ describe("during maintenance", () => {
     await banner(page).getByText("Back at noon.").waitFor();
     expect(await prompt(page).inputValue()).toBe("SAY: typed before");
     await maintenance({});
-    await vi.waitUntil(() => start(page).isEnabled(), pageTimeout);
+    await vi.waitUntil(() => start(page).isEnabled(), waitOptions);
     await start(page).press("Enter");
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
     const run = await app.get(page.url().slice(-36));

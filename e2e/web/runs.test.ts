@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { patience } from "../../packages/worker/test/installation.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { seedRuns } from "./support/seed-runs.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
@@ -34,7 +34,7 @@ describe("a list of 2,000 runs", () => {
     await vi.waitFor(async () => {
       await page.evaluate("scrollTo(0, document.body.scrollHeight)");
       await page.getByText("Showing all 2001 runs").waitFor({ timeout: 200 });
-    }, patience);
+    }, waitOptions);
     await page.evaluate("scrollTo(0, document.body.scrollHeight)");
     await row(page, "The first of all").waitFor();
     expect(await page.getByRole("row").count()).toBeLessThan(80);
@@ -148,16 +148,16 @@ describe("live updates", () => {
   test("update rows in place, and offer new runs without moving the list", async () => {
     const first = await app.create(["RUN: sleep 600"], { title: "Slow one" });
     const { page, consoleErrors } = await app.visit("/runs");
-    await row(page, "Slow one").filter({ hasText: "Working" }).waitFor(patience);
+    await row(page, "Slow one").filter({ hasText: "Working" }).waitFor(waitOptions);
     const before = await row(page, "Slow one").boundingBox();
     const second = await app.create(["SAY: hi"], { title: "Quick one" });
     await app.create(["SAY: hi"], { title: "Another quick one" });
     await app.until(second, "SUCCEEDED");
     const bar = page.getByRole("button", { name: "Show 2 new runs" });
-    await bar.waitFor(patience);
+    await bar.waitFor(waitOptions);
     expect(await row(page, "Quick one").count()).toBe(0);
     await app.call("POST", `/agent/runs/${first}/cancel`);
-    await row(page, "Slow one").filter({ hasText: "Cancelled" }).waitFor(patience);
+    await row(page, "Slow one").filter({ hasText: "Cancelled" }).waitFor(waitOptions);
     expect(await row(page, "Slow one").boundingBox()).toEqual(before);
     await bar.click();
     await row(page, "Another quick one").filter({ hasText: "Succeeded" }).waitFor();
@@ -171,9 +171,9 @@ describe("live updates", () => {
     );
     const asking = await app.create(["ASK: Go on?"], { title: "Sleeper Three" });
     const { page, consoleErrors } = await app.visit("/runs?q=sleeper");
-    await row(page, "Sleeper One").filter({ hasText: "Working" }).waitFor(patience);
-    await row(page, "Sleeper Two").filter({ hasText: "Working" }).waitFor(patience);
-    await row(page, "Sleeper Three").filter({ hasText: "Needs input" }).waitFor(patience);
+    await row(page, "Sleeper One").filter({ hasText: "Working" }).waitFor(waitOptions);
+    await row(page, "Sleeper Two").filter({ hasText: "Working" }).waitFor(waitOptions);
+    await row(page, "Sleeper Three").filter({ hasText: "Needs input" }).waitFor(waitOptions);
     await page.getByRole("checkbox", { name: "Select all loaded runs" }).check();
     await page.getByRole("button", { name: "Cancel runs" }).click();
     const dialog = page.getByRole("dialog", { name: "Cancel 3 runs?" });

@@ -6,6 +6,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { addUser } from "../../packages/server/src/engine/operations/bootstrap.ts";
 import { longSleep, waitForSleep } from "../../packages/worker/test/installation.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 const execute = promisify(execFile);
@@ -110,7 +111,7 @@ describe("with a worker", () => {
       .getByText(/and a second turn/)
       .first()
       .waitFor();
-    await vi.waitUntil(async () => (await app.get(run)).turns === 2, { timeout: 90_000 });
+    await vi.waitUntil(async () => (await app.get(run)).turns === 2, waitOptions);
     await state(page, "Succeeded").waitFor();
     expect(consoleErrors).toEqual([]);
   });
@@ -283,7 +284,7 @@ describe("with a worker", () => {
     const copied = async (item: string) => {
       await page.evaluate("navigator.clipboard.writeText('')");
       await choose(page, item);
-      return vi.waitUntil(() => clipboard(page), { timeout: 90_000 });
+      return vi.waitUntil(() => clipboard(page), waitOptions);
     };
     expect(await copied("Copy link")).toBe(`${app.origin}/runs/${run}`);
     expect(await copied("Copy run ID")).toBe(run);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { invite, linkFor, PASSWORD, signInByLink, userByEmail } from "./support/users.ts";
-import { expectAccessible, pageTimeout, startWebApp, type WebApp } from "./support/web-app.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
 
@@ -99,7 +100,7 @@ describe("settings", () => {
     const { page, context, consoleErrors } = await app.visit("/settings?section=users");
     const own = page.getByRole("row", { name: /admin@localhost/ });
     // The current user may load after the list of users.
-    await vi.waitUntil(() => own.getByRole("combobox").isDisabled(), pageTimeout);
+    await vi.waitUntil(() => own.getByRole("combobox").isDisabled(), waitOptions);
     await own.getByRole("button", { name: /^Actions for/ }).click();
     expect(await page.getByRole("menuitem", { name: "Remove" }).getAttribute("aria-disabled")).toBe("true");
     await page.getByRole("menuitem", { name: "New sign-in link" }).click();

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { longSleep, waitForSleep } from "../../packages/worker/test/installation.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { expectAccessible, startWebApp, type Visitor, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -80,7 +81,7 @@ test("shares a run with a signed-out browser, then replaces and revokes the link
   expect(requests.filter((address) => !address.startsWith(path))).toEqual([]);
 
   await dialog.getByRole("button", { name: "Replace link" }).click();
-  await vi.waitUntil(async () => (await field.inputValue()) !== link, { timeout: 90_000 });
+  await vi.waitUntil(async () => (await field.inputValue()) !== link, waitOptions);
   await page.reload();
   await page.getByRole("heading", { name: "This link is not valid" }).waitFor();
   await expectAccessible(page);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { patience } from "../../packages/worker/test/installation.ts";
 import { makeFolder, Origin } from "../../packages/worker/test/repositories/git-server.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -36,7 +36,7 @@ describe("skills", () => {
     const [skill] = await vi.waitUntil(async () => {
       const { skills } = (await app.call("GET", "/agent/skills")).body;
       return skills.length > 0 ? skills : undefined;
-    }, patience);
+    }, waitOptions);
 
     const { page, consoleErrors } = await app.visit("/skills");
     await page.getByRole("heading", { name: "release-notes" }).waitFor();

@@ -1,9 +1,10 @@
 import type { NewEvent } from "@outrider/contract/event";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { copied } from "./support/clipboard.ts";
 import { everyEvent } from "./support/every-event.ts";
-import { expectAccessible, pageTimeout, startWebApp, type WebApp } from "./support/web-app.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 import { finish, write } from "./support/write-events.ts";
 
 let app: WebApp;
@@ -14,7 +15,7 @@ beforeAll(async () => {
   run = await app.create(["Find out why the suite fails."], { title: "A flaky suite" });
   await write(app, run, everyEvent);
   await finish(app, run);
-}, 60_000);
+});
 afterAll(() => app?.stop());
 
 const block = (page: Page, name: string | RegExp) => page.getByRole("article", { name });
@@ -104,17 +105,17 @@ describe("navigation", () => {
     await block(page, "Tool: edit_file").waitFor();
     expect(await page.getByRole("article").count()).toBe(3);
     await page.getByRole("button", { name: /^Failed/ }).click();
-    await vi.waitFor(async () => expect(await page.getByRole("article").count()).toBe(2), pageTimeout);
+    await vi.waitFor(async () => expect(await page.getByRole("article").count()).toBe(2), waitOptions);
     // The visible block stays in place when the filter is removed.
     await page.getByRole("button", { name: "All" }).click();
-    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60), pageTimeout);
+    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60), waitOptions);
     await page.keyboard.press("]");
     await vi.waitFor(
       async () => expect(await topOf(page, "Tool: tracker_close")).toBeLessThan(500),
-      pageTimeout,
+      waitOptions,
     );
     await page.keyboard.press("[");
-    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60), pageTimeout);
+    await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60), waitOptions);
     expect(consoleErrors).toEqual([]);
   });
 
@@ -158,7 +159,7 @@ describe("navigation", () => {
       .click();
     const address = `${app.origin}/runs/${run}#e-${notice?.seq}`;
     expect(await copied(page)).toBe(address);
-    await vi.waitFor(() => expect(page.url()).toBe(address), { timeout: 90_000 });
+    await vi.waitFor(() => expect(page.url()).toBe(address), waitOptions);
     expect(consoleErrors).toEqual([]);
   });
 
@@ -173,7 +174,7 @@ describe("navigation", () => {
     await page.getByText("Step 59").waitFor();
     await write(app, live, [say("Step 60"), say("Step 61")]);
     await page.getByText("Step 61").waitFor();
-    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2), pageTimeout);
+    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2), waitOptions);
     await transcript(page).hover();
     await page.mouse.wheel(0, -900);
     await page.getByRole("button", { name: "Jump to latest" }).waitFor();
@@ -183,7 +184,7 @@ describe("navigation", () => {
     expect(await topArticle(page)).toEqual(before);
     await page.getByRole("button", { name: /jump to latest/ }).click();
     await page.getByText("Step 64").waitFor();
-    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2), pageTimeout);
+    await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2), waitOptions);
     expect(consoleErrors).toEqual([]);
   });
 
@@ -195,7 +196,7 @@ describe("navigation", () => {
     await app.restart();
     await write(app, live, [say("Meanwhile"), say("Behind it")]);
     await finish(app, live, "Behind it");
-    await block(page, "Succeeded").waitFor({ timeout: 90_000 });
+    await block(page, "Succeeded").waitFor({ timeout: waitOptions.timeout });
     for (const text of ["Before", "Meanwhile", "Behind it"]) {
       expect(await page.getByText(text, { exact: true }).count()).toBe(1);
     }
@@ -213,7 +214,7 @@ describe("active run", () => {
     ]);
     const { page, consoleErrors } = await app.visit(`/runs/${real}`);
     const question = block(page, "Agent question");
-    await question.getByText("Which colour?").waitFor({ timeout: 90_000 });
+    await question.getByText("Which colour?").waitFor({ timeout: waitOptions.timeout });
     await block(page, /Command: echo out/)
       .getByText("exit 3", { exact: true })
       .waitFor();
@@ -221,12 +222,12 @@ describe("active run", () => {
     await question.getByRole("textbox", { name: "Your answer" }).fill("SAY: It is green.");
     await expectAccessible(page);
     await question.getByRole("button", { name: "Send answer" }).click();
-    await block(page, "Succeeded").waitFor({ timeout: 90_000 });
+    await block(page, "Succeeded").waitFor({ timeout: waitOptions.timeout });
     await block(page, "Follow-up").getByText("SAY: It is green.").waitFor();
     await block(page, "Agent message").getByText("It is green.").waitFor();
     expect(await page.getByRole("textbox", { name: "Your answer" }).count()).toBe(0);
     await page.getByRole("combobox", { name: "Turn" }).selectOption("Turn 1");
-    await vi.waitFor(async () => expect(await block(page, "Follow-up").count()).toBe(0), pageTimeout);
+    await vi.waitFor(async () => expect(await block(page, "Follow-up").count()).toBe(0), waitOptions);
     expect(consoleErrors).toEqual([]);
   });
 
@@ -234,7 +235,7 @@ describe("active run", () => {
     const real = await app.create(["RUN: echo first; until [ -e stop ]; do sleep 0.1; done"]);
     const { page, consoleErrors } = await app.visit(`/runs/${real}`);
     const command = block(page, /Command: echo first/);
-    await command.getByText("first", { exact: true }).waitFor({ timeout: 90_000 });
+    await command.getByText("first", { exact: true }).waitFor({ timeout: waitOptions.timeout });
     await command.getByText("running").waitFor();
     await app.call("POST", `/agent/runs/${real}/cancel`);
     await block(page, "Cancelled").waitFor();

@@ -1,4 +1,5 @@
 import { vi } from "vitest";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import type { WebApp } from "../support/web-app.ts";
 import { discounts, load, migration, question, shopSetup, short } from "./scripts.ts";
 
@@ -142,7 +143,7 @@ async function addDrainingWorker(app: WebApp) {
   const { workerId } = await app.worker({ name: "builder-2", version: "0.1.0", slots: 4 });
   const drain = () => app.call("POST", `/workers/${workerId}/drain`);
   // The server knows the worker from its first claim on.
-  await vi.waitUntil(async () => (await drain()).status === 200, { timeout: 90_000, interval: 50 });
+  await vi.waitUntil(async () => (await drain()).status === 200, waitOptions);
 }
 
 /** Backdates workers and users, which were all created a minute ago. */

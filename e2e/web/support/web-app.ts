@@ -3,13 +3,13 @@ import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { startTestInstallation, type TestInstallation } from "../../../packages/worker/test/installation.ts";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { findBrowser } from "../../find-browser.ts";
 
 /** Starts a real server, worker and sandbox, and opens the web app in a real browser. */
 
 export const sizes = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
 /** Generous, because the machine may be under load. */
-export const pageTimeout = { timeout: 90_000, interval: 50 };
 
 export type Size = keyof typeof sizes;
 export type Theme = "light" | "dark";
@@ -56,7 +56,7 @@ export async function startWebApp(environment: Record<string, string> = {}): Pro
         timezoneId: "Europe/Berlin",
       });
       // Below the test timeout, so that the error says what it waited for.
-      context.setDefaultTimeout(60_000);
+      context.setDefaultTimeout(waitOptions.timeout);
       // Closes the context with its test, because open pages keep polling. Contexts opened in hooks stay open.
       if (expect.getState().currentTestName) onTestFinished(() => context.close());
       await context.grantPermissions(["clipboard-read", "clipboard-write"]);

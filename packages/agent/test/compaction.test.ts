@@ -102,7 +102,7 @@ describe("a conversation that outgrows the model's context", () => {
       const done = [...new Set((await again.folder.read("done")).trim().split("\n"))];
       expect(done.length, `cut at ${cut}`).toBeGreaterThanOrEqual(13);
     }
-  }, 120_000);
+  });
 });
 
 function isSummary(prompt: Prompt): boolean {

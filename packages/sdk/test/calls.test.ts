@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type FaultProxy, startFaultProxy } from "../../../e2e/clients/fault-proxy.ts";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { type TestServer, testServer } from "../../server/test/server.ts";
 import manifest from "../package.json" with { type: "json" };
 import { type ClientOptions, Outrider } from "../src/client.ts";
@@ -160,7 +161,7 @@ describe("responses", () => {
 
   test("are requested without await", async () => {
     connect().models.list();
-    await vi.waitUntil(() => proxy.seen().length === 1);
+    await vi.waitUntil(() => proxy.seen().length === 1, waitOptions);
   });
 });
 
@@ -206,7 +207,7 @@ describe("abort signals", () => {
     proxy.set([{ kind: "delay", ms: 20_000 }]);
     const controller = new AbortController();
     const call = connect().me.get({ signal: controller.signal });
-    await vi.waitUntil(() => proxy.seen().length === 1);
+    await vi.waitUntil(() => proxy.seen().length === 1, waitOptions);
     controller.abort();
     await expect(call).rejects.toBeInstanceOf(APIUserAbortError);
     expect(proxy.seen()).toHaveLength(1);

@@ -22,6 +22,7 @@ import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBrowser } from "../../../e2e/find-browser.ts";
 import { root } from "../../../e2e/process.ts";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { startTestInstallation, type TestInstallation } from "../../worker/test/installation.ts";
 import { pack } from "../scripts/pack.ts";
 
@@ -73,10 +74,12 @@ async function execute(command: string, args: string[], file: string, text: stri
   writeFileSync(join(folder, file), text);
   const { apiKey, baseURL } = options();
   const env = { PATH: process.env.PATH, HOME: folder, OUTRIDER_API_KEY: apiKey, OUTRIDER_BASE_URL: baseURL };
-  return (await run(command, [...args, file], { cwd: folder, env, timeout: 90_000 })).stdout.trim();
+  return (
+    await run(command, [...args, file], { cwd: folder, env, timeout: waitOptions.timeout })
+  ).stdout.trim();
 }
 
-test("`make sdk` packs it on a machine that has only Node 20 and npm", { timeout: 180_000 }, async () => {
+test("`make sdk` packs it on a machine that has only Node 20 and npm", async () => {
   const node = join(folder, "node20");
   mkdirSync(node);
   // A stand-in for a Node that cannot run TypeScript. The setup of this checkout provides the one that can.
@@ -125,7 +128,7 @@ describe("the packed package works", () => {
     expect(await execute("node", [], "consumer.cjs", text)).toBe(said);
   });
 
-  test("under Deno with network access and two variables", { timeout: 90_000 }, async () => {
+  test("under Deno with network access and two variables", async () => {
     const text = `import { Outrider } from "@outrider/sdk";\nconsole.log(await (${program})(Outrider));`;
     writeFileSync(
       join(folder, "package.json"),
@@ -136,7 +139,7 @@ describe("the packed package works", () => {
     expect(await execute("deno", [...args, env], "consumer.deno.mjs", text)).toBe(said);
   });
 
-  test("with strict types, as ES module and CommonJS", { timeout: 90_000 }, async () => {
+  test("with strict types, as ES module and CommonJS", async () => {
     const text = [
       `import { type ErrorCode, NotFoundError, Outrider, type RunItem, type RunState } from "@outrider/sdk";`,
       `export async function use(client: Outrider): Promise<RunState> {`,
@@ -175,7 +178,7 @@ describe("the packed package works", () => {
     const titleOf = async (site: Server, path: string) => {
       const page = await browser.newPage();
       await page.goto(originOf(site) + path);
-      await page.waitForFunction("document.title !== ''", undefined, { timeout: 90_000 });
+      await page.waitForFunction("document.title !== ''", undefined, { timeout: waitOptions.timeout });
       return page.title();
     };
     try {

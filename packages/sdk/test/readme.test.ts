@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { startTestInstallation, type TestInstallation } from "../../worker/test/installation.ts";
 
 const run = promisify(execFile);
@@ -22,7 +23,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("the code in the README runs and type-checks", { timeout: 90_000 }, async () => {
+test("the code in the README runs and type-checks", async () => {
   const blocks = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code as string);
   expect(blocks.length).toBeGreaterThan(5);
   const file = join(folder, "readme.mts");
@@ -32,7 +33,7 @@ test("the code in the README runs and type-checks", { timeout: 90_000 }, async (
     OUTRIDER_API_KEY: installation.key,
     OUTRIDER_BASE_URL: `${installation.origin}/api/v1`,
   };
-  const { stdout } = await run("node", [file], { env, timeout: 90_000 });
+  const { stdout } = await run("node", [file], { env, timeout: waitOptions.timeout });
   const lines = stdout.split("\n").filter((line) => line !== "");
   expect(lines.slice(0, 4)).toEqual(["SUCCEEDED", "working", "done", "2"]);
   expect(lines).toContainEqual(expect.stringMatching(/^404 resource_not_found \w+/));

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type FaultProxy, startFaultProxy } from "../../../e2e/clients/fault-proxy.ts";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { startTestInstallation, type TestInstallation } from "../../worker/test/installation.ts";
 import { Outrider } from "../src/client.ts";
 import { APIUserAbortError } from "../src/errors.ts";
@@ -23,7 +24,7 @@ afterAll(async () => {
 const says = (count: number) => Array.from({ length: count }, (_, index) => `SAY: line ${index}`);
 
 describe("streams", () => {
-  test("return all events once and in order after 50 lost connections", { timeout: 90_000 }, async () => {
+  test("return all events once and in order after 50 lost connections", async () => {
     const run = await installation.create(Array.from({ length: 26 }, (_, index) => `RUN: echo ${index}`));
     proxy.set([
       { kind: "cut_stream", after_events: 1, times: 25 },
@@ -38,7 +39,7 @@ describe("streams", () => {
     expect(proxy.seen()[1]?.headers["last-event-id"]).toBe("1");
   });
 
-  test("follow a run through a server restart", { timeout: 90_000 }, async () => {
+  test("follow a run through a server restart", async () => {
     const run = await installation.create([...says(3), "RUN: sleep 2", ...says(3)]);
     proxy.set([]);
     const types: string[] = [];
@@ -84,7 +85,7 @@ describe("streams", () => {
     const run = await installation.create(["SLEEP: 60000"]);
     const before = proxy.connections();
     for await (const event of client.runs.stream(run)) if (event.seq === 3) break;
-    await vi.waitUntil(() => proxy.connections() <= before);
+    await vi.waitUntil(() => proxy.connections() <= before, waitOptions);
     await client.runs.cancel(run);
   });
 });
@@ -95,7 +96,7 @@ describe("waiting", () => {
     const controller = new AbortController();
     proxy.set([]);
     const wait = client.runs.wait(run, { signal: controller.signal });
-    await vi.waitUntil(() => proxy.seen().length > 1);
+    await vi.waitUntil(() => proxy.seen().length > 1, waitOptions);
     controller.abort();
     await expect(wait).rejects.toBeInstanceOf(APIUserAbortError);
     await client.runs.cancel(run);
@@ -109,8 +110,9 @@ describe("waiting", () => {
 
 test("drains a worker", async () => {
   const worker = await installation.worker({ slots: 1 });
-  const { worker_id } = await vi.waitUntil(async () =>
-    (await client.workers.list()).workers.find(({ slots }) => slots === 1),
+  const { worker_id } = await vi.waitUntil(
+    async () => (await client.workers.list()).workers.find(({ slots }) => slots === 1),
+    waitOptions,
   );
   expect(await client.workers.drain(worker_id)).toMatchObject({ worker_id, draining: true });
   await worker.drain();

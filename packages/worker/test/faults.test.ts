@@ -1,10 +1,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import {
   type Event,
   longSleep,
-  patience,
   processesWith,
   startTestInstallation,
   type TestInstallation,
@@ -34,7 +34,7 @@ const started =
     event.type === "command.started" && event.attempt === attempt && event.data.command.includes(command);
 const sandboxesIn = (folder: string) =>
   readdirSync(join(folder, "sandboxes")).filter((name) => /^[0-9a-f-]{36}$/.test(name));
-const waitUntilGone = (mark: string) => vi.waitUntil(() => processesWith(mark).length === 0, patience);
+const waitUntilGone = (mark: string) => vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
 
 describe("worker faults", () => {
   test("a killed worker leaves no processes, and another worker continues the run", async () => {
@@ -46,7 +46,7 @@ describe("worker faults", () => {
     const watchdogPid = watchdogPidOf(first.pid);
     await first.end("SIGKILL");
     await waitUntilGone(mark);
-    await vi.waitFor(() => expect(watchdogPids()).not.toContain(watchdogPid), patience);
+    await vi.waitFor(() => expect(watchdogPids()).not.toContain(watchdogPid), waitOptions);
     await installation.expireLease(run);
 
     await installation.worker();
@@ -72,7 +72,7 @@ describe("worker faults", () => {
       const worker = await installation.workerProcess(`worker ${round}`);
       const { command, mark } = longSleep();
       const run = await installation.create([`RUN: ${command}`]);
-      await vi.waitUntil(() => processesWith(mark).length > 0, { ...patience, interval: 1 });
+      await vi.waitUntil(() => processesWith(mark).length > 0, { ...waitOptions, interval: 1 });
       await worker.end("SIGKILL");
       await waitUntilGone(mark);
       await installation.call("POST", `/agent/runs/${run}/cancel`);
@@ -99,7 +99,7 @@ describe("worker faults", () => {
     await vi.waitUntil(async () => {
       const [now] = await installation.db`select last_seen_at from workers where name = 'first'`;
       return now?.last_seen_at > before?.last_seen_at && sandboxesIn(first.folder).length === 0;
-    }, patience);
+    }, waitOptions);
     expect(processesWith(mark).length).toBeGreaterThan(0);
 
     await installation.followUp(run, ["SAY: enough"], { mode: "interrupt" });
@@ -189,7 +189,7 @@ describe("worker faults", () => {
     installation = await startTestInstallation(short);
     await installation.worker();
     const began = performance.now();
-    await vi.waitUntil(() => performance.now() - began > LEASE_MS * 1.1, patience);
+    await vi.waitUntil(() => performance.now() - began > LEASE_MS * 1.1, waitOptions);
     const run = await installation.create(["RUN: sleep 2.5; echo done"]);
     expect(await installation.until(run, "SUCCEEDED")).toMatchObject({ attempts: 1 });
     expect(outputOf(await installation.events(run))).toBe("done\n");

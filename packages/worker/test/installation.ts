@@ -9,14 +9,12 @@ import { startServer } from "@outrider/server/main";
 import { type Db, openDb } from "@outrider/server/store/connection/db";
 import { expect, vi } from "vitest";
 import { type Running, run as spawnOutrider } from "../../../e2e/process.ts";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { testDatabase } from "../../server/test/server.ts";
 import { startWorker, type Worker } from "../src/worker.ts";
 import type { WorkerOptions } from "../src/worker-runtime.ts";
 
 /** Test support: the real service with real workers, in this process or as separate processes. */
-
-/** Shorter than the test timeout, so that a failure names the condition. */
-export const patience = { timeout: 90_000, interval: 20 };
 
 export interface Event {
   seq: number;
@@ -128,14 +126,14 @@ export async function startTestInstallation(environment: Record<string, string> 
         // A server rejects requests while its database is slow. Such a response has no state.
         const hasEnded = now.state !== undefined && isFinal(now.state);
         return now.state === state || hasEnded ? now : undefined;
-      }, patience);
+      }, waitOptions);
       expect(`${item.state} ${item.status_message?.message ?? ""}`).toMatch(new RegExp(`^${state} `));
       return item;
     },
 
     /** Waits for an event and returns it. */
     event: (run: string, matches: (event: Event) => boolean) =>
-      vi.waitUntil(async () => (await events(run)).find(matches), patience),
+      vi.waitUntil(async () => (await events(run)).find(matches), waitOptions),
 
     async worker(options: Partial<WorkerOptions> = {}): Promise<Worker> {
       const { slots = 8, drainMs = 20_000, url = origin, log = silent } = options;
@@ -216,7 +214,7 @@ export function processesWith(mark: string): string[] {
 
 /** Waits until the sleep itself runs. Before that, a shell may contain the marker and have done nothing yet. */
 export async function waitForSleep(mark: string): Promise<void> {
-  await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep /.test(line)), patience);
+  await vi.waitUntil(() => processesWith(mark).some((line) => /^\d+ sleep /.test(line)), waitOptions);
 }
 
 /** Lists the sandbox watchdogs of all workers. */

@@ -1,7 +1,8 @@
 import { queryObjects } from "node:v8";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { Execution } from "../src/run/execute.ts";
-import { patience, startTestInstallation, type TestInstallation } from "./installation.ts";
+import { startTestInstallation, type TestInstallation } from "./installation.ts";
 
 let installation: TestInstallation;
 beforeAll(async () => {
@@ -18,5 +19,5 @@ test("a finished run is garbage-collected", async () => {
   );
   for (const run of runs) await installation.until(run, "SUCCEEDED");
   // queryObjects collects garbage first.
-  await vi.waitFor(() => expect(queryObjects(Execution)).toBe(0), patience);
+  await vi.waitFor(() => expect(queryObjects(Execution)).toBe(0), waitOptions);
 });

@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { type StubModel, startStubModel } from "../../agent/test/stub-model/server.ts";
 import type { Worker } from "../src/worker.ts";
-import { patience, startProxy, startTestInstallation, type TestInstallation } from "./installation.ts";
+import { startProxy, startTestInstallation, type TestInstallation } from "./installation.ts";
 
 const apiKey = "sk-of-the-model-0123456789";
 /** A worker sends six heartbeats per lease. */
@@ -48,7 +49,7 @@ const until = (worker: Worker, condition: (stats: Record<string, number>) => boo
   vi.waitUntil(async () => {
     const stats = await scrapeStats(worker);
     return condition(stats) ? stats : undefined;
-  }, patience);
+  }, waitOptions);
 
 test("a worker reports slots, sandboxes, memory, CPU and disk stats", async () => {
   const worker = await installation.worker({ slots: 3, version: "7.8" });
@@ -141,7 +142,7 @@ async function startStrictProxy(origin: string) {
     response.on("close", () => outgoing.destroy());
     outgoing.end(body);
   }).listen(0, "127.0.0.1");
-  await vi.waitUntil(() => front.listening);
+  await vi.waitUntil(() => front.listening, waitOptions);
   strict.url = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
   closers.push(() => front.close().closeAllConnections());
   return strict;
@@ -153,7 +154,7 @@ describe("a worker with servers of the previous version", () => {
     await installation.worker({ url: strict.url });
     const run = await installation.create(["SLEEP: 100000", "SAY: done"]);
     // Long enough for the lease to expire if heartbeats did not renew it.
-    await vi.waitUntil(() => strict.refused > 2, patience);
+    await vi.waitUntil(() => strict.refused > 2, waitOptions);
     expect(await installation.get(run)).toMatchObject({ state: "INPROGRESS", attempts: 1 });
     // One with stats, its retry without them, and one without stats.
     expect(strict.heartbeats).toBeGreaterThanOrEqual(3 * strict.refused - 1);

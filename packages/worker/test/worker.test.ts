@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import {
   type Event,
   longSleep,
-  patience,
   processesWith,
   startProxy,
   startTestInstallation,
@@ -135,13 +135,13 @@ describe("a run", () => {
     await installation.followUp(run, ["RUN: rm x; echo two >> d/link; stat -c %a d/e/f; readlink d/link"]);
     await vi.waitFor(
       async () => expect(outputOf(await installation.events(run))).toBe("700\ne/f\n"),
-      patience,
+      waitOptions,
     );
     await installation.until(run, "SUCCEEDED");
     await installation.followUp(run, ["RUN: ls; cat d/e/f"]);
     await vi.waitFor(
       async () => expect(outputOf(await installation.events(run))).toBe("700\ne/f\nd\none\ntwo\n"),
-      patience,
+      waitOptions,
     );
     expect(await installation.until(run, "SUCCEEDED")).toMatchObject({ turns: 3 });
   });
@@ -191,7 +191,7 @@ describe("a follow-up to an active run", () => {
     const run = await installation.create(["RUN: echo begun > file", `RUN: ${command}`]);
     await waitForSleep(mark);
     await installation.followUp(run, ["RUN: cat file"], { mode: "interrupt" });
-    await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+    await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
     await installation.until(run, "SUCCEEDED");
     const events = await installation.events(run);
     expect(events.filter(finished)[1]?.data).not.toHaveProperty("exit_code");
@@ -206,7 +206,7 @@ describe("a follow-up to an active run", () => {
         const run = await installation.create([...Array(6).fill("RUN: true"), `RUN: ${command}`]);
         await installation.event(run, ({ type }) => type === "run.started");
         const since = performance.now();
-        await vi.waitUntil(() => performance.now() - since >= ms, { ...patience, interval: 5 });
+        await vi.waitUntil(() => performance.now() - since >= ms, { ...waitOptions, interval: 5 });
         await installation.followUp(run, ["SAY: enough"], { mode: "interrupt" });
         return run;
       }),
@@ -217,7 +217,7 @@ describe("a follow-up to an active run", () => {
       expect(last.data.text).toBe("SAY: enough");
       await installation.call("POST", `/agent/runs/${run}/cancel`);
     }
-    await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+    await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
   });
 
   test("with mode queue waits for the current script and is handled before the run ends", async () => {
@@ -239,7 +239,7 @@ describe("a warm sandbox", () => {
     await installation.until(run, "SUCCEEDED");
     await vi.waitFor(
       async () => expect((await installation.get(run)).is_sandbox_running).toBe(true),
-      patience,
+      waitOptions,
     );
     await installation.followUp(run, ["RUN: cat ~/notes /tmp/scratch"]);
     await installation.until(run, "SUCCEEDED");
@@ -267,7 +267,7 @@ describe("a cancelled run", () => {
     await waitForSleep(mark);
     const { body } = await installation.call("POST", `/agent/runs/${run}/cancel`);
     expect(body).toEqual({ run_id: run, state: "CANCELLED" });
-    await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+    await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
     expect((await installation.events(run)).at(-1)?.type).toBe("run.cancelled");
     await installation.followUp(run, ["RUN: cat file"]);
     await installation.until(run, "SUCCEEDED");
@@ -363,7 +363,7 @@ describe("an unreliable connection to the server", () => {
       expect(events.filter(finished)).toHaveLength(8);
       expect(proxy.lost).toBeGreaterThan(5);
       await other.followUp(run, ["RUN: wc -l < file"]);
-      await vi.waitFor(async () => expect(outputOf(await other.events(run))).toMatch(/7\n8\n$/), patience);
+      await vi.waitFor(async () => expect(outputOf(await other.events(run))).toMatch(/7\n8\n$/), waitOptions);
     } finally {
       proxy.isLost = () => false;
       await other.stop();

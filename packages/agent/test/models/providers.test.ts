@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { openModel } from "../../src/models/open-model.ts";
 import { ask, assignedModel, KEY, providerApis } from "../providers.ts";
 import { newRun } from "../run.ts";
@@ -187,7 +188,9 @@ describe.each(providerApis)("through $name", (api) => {
         seen.retry += 1;
       },
     });
-    await expect.poll(() => (moment === "request" ? stub.requests.length : seen[moment])).toBeGreaterThan(0);
+    await expect
+      .poll(() => (moment === "request" ? stub.requests.length : seen[moment]), waitOptions)
+      .toBeGreaterThan(0);
     abort.abort();
     expect((await call).result).toEqual({ type: "aborted" });
   });

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Assignment, TurnOutcome } from "@outrider/contract/worker";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { finish } from "../../src/engine/runs/executions.ts";
 import { sendFollowup } from "../../src/engine/runs/followups.ts";
 import { cancelRun } from "../../src/engine/runs/runs.ts";
@@ -251,7 +252,7 @@ test("a server that hangs in the middle of a claim does not block the others", a
     .catch((error: unknown) => error);
   await holding.promise;
   const claim = () => engine.claim().catch((error) => (isLockTimeout(error) ? undefined : error));
-  expect(await vi.waitUntil(claim, { timeout: 90_000 })).toMatchObject([{ run_id }]);
+  expect(await vi.waitUntil(claim, waitOptions)).toMatchObject([{ run_id }]);
   // Callers get a retryable error, as for any loss of the database.
   expect(await told).toSatisfy(isUnreachable);
   await silent.end({ timeout: 0 });

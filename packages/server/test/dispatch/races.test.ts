@@ -19,7 +19,6 @@ import {
 
 const ROUNDS = isFull ? 1_000 : 100;
 const FEWER = ROUNDS / 4;
-const TIMEOUT = isFull ? 600_000 : 60_000;
 
 let engine: TestEngine;
 beforeAll(async () => {
@@ -70,7 +69,7 @@ async function rounds(round: (run: Held, number: number) => Promise<void>, count
   }
 }
 
-describe("a cancel racing the end of a turn", { timeout: TIMEOUT }, () => {
+describe("a cancel racing the end of a turn", () => {
   async function expectCancelled(run: Held, end: unknown) {
     expect(end).toEqual(refused);
     expect(await stateOf(run)).toBe("CANCELLED");
@@ -105,7 +104,7 @@ describe("a cancel racing the end of a turn", { timeout: TIMEOUT }, () => {
     }));
 });
 
-describe("a follow-up racing the end of a turn", { timeout: TIMEOUT }, () => {
+describe("a follow-up racing the end of a turn", () => {
   async function expectDelivered(run: Held, end: unknown) {
     expect(end).toMatchObject({ answer: { ended: false, followups: [{ message: "and this", seq: 3 }] } });
     expect(await stateOf(run)).toBe("INPROGRESS");
@@ -152,7 +151,7 @@ describe("a follow-up racing the end of a turn", { timeout: TIMEOUT }, () => {
     }));
 });
 
-describe("the loss of a lease racing a report", { timeout: TIMEOUT }, () => {
+describe("the loss of a lease racing a report", () => {
   async function expectRecovery(run: Held, said: unknown) {
     const wrote = typeof said === "object" && said !== null && "answer" in said;
     expect(said).toEqual(wrote ? { answer: { last_seq: 3, followups: [] } } : refused);
@@ -194,7 +193,7 @@ describe("the loss of a lease racing a report", { timeout: TIMEOUT }, () => {
     }));
 });
 
-describe("other writers on one run", { timeout: TIMEOUT }, () => {
+describe("other writers on one run", () => {
   test("an end that is repeated during the first gets the same response", () =>
     rounds(async (run) => {
       const both = await inOrder(engine.db, run.run_id, [() => succeed(run), () => succeed(run)]);

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Assignment, ClaimRequest } from "@outrider/contract/worker";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { claimNew } from "../../src/engine/dispatch/claims.ts";
 import { WaitingClaims } from "../../src/engine/dispatch/waiting-claims.ts";
 import { createRun } from "../../src/engine/runs/runs.ts";
@@ -112,6 +113,6 @@ describe("on a server", () => {
       const rows = await server.db`select distinct xmin::text from events where run_id = ${made.body.run_id}`;
       return rows.length === 1;
     };
-    expect(await vi.waitUntil(isOne, { timeout: 90_000, interval: 1 })).toBe(true);
+    expect(await vi.waitUntil(isOne, { ...waitOptions, interval: 1 })).toBe(true);
   });
 });

@@ -3,11 +3,11 @@ import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import fastify from "fastify";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { openStream, stalledStreams } from "../../src/api/streams/sse.ts";
 import { type TestServer, testServer } from "../server.ts";
 import { get } from "./tls-support.ts";
 
-const soon = { timeout: 90_000, interval: 20 };
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
@@ -58,7 +58,7 @@ describe("connections", () => {
     const server = await start({ OUTRIDER_MAX_CONNECTIONS: "20" });
     const openConnections = await silent(server, 60);
     expect((await get(`${server.origin}/healthz`)).status).toBe(200);
-    await vi.waitFor(() => expect(openConnections()).toBeLessThanOrEqual(20), soon);
+    await vi.waitFor(() => expect(openConnections()).toBeLessThanOrEqual(20), waitOptions);
     expect(openConnections()).toBeGreaterThan(10);
     expect(await closedOf(server, "idle")).toBeGreaterThanOrEqual(40);
     expect(await closedOf(server, "refused")).toBe(0);
@@ -68,7 +68,7 @@ describe("connections", () => {
     const server = await start({ OUTRIDER_MAX_CONNECTIONS_PER_ADDRESS: "5" });
     const ours = await silent(server, 5, "127.0.0.3");
     const theirs = await silent(server, 40, "127.0.0.2");
-    await vi.waitFor(() => expect(theirs()).toBeLessThanOrEqual(5), soon);
+    await vi.waitFor(() => expect(theirs()).toBeLessThanOrEqual(5), waitOptions);
     expect(ours()).toBe(5);
     expect((await get(`${server.origin}/healthz`, { localAddress: "127.0.0.2" })).status).toBe(200);
   });
@@ -159,7 +159,7 @@ describe("a connection whose request was rejected before its body arrived", () =
     });
     const responses = () => received.match(/HTTP\/1\.1 \d+/g) ?? [];
     socket.write(`POST /api/v1/agent/run HTTP/1.1\r\nHost: a\r\nContent-Length: ${contentLength}\r\n\r\n`);
-    await vi.waitUntil(() => responses().length === 1, soon);
+    await vi.waitUntil(() => responses().length === 1, waitOptions);
     expect(responses()).toEqual(["HTTP/1.1 401"]);
     return { socket, responses };
   }
@@ -167,13 +167,13 @@ describe("a connection whose request was rejected before its body arrived", () =
   test("stays open for the next request when the body is small", async () => {
     const { socket, responses } = await rejected(10);
     socket.write("0123456789GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
-    await vi.waitUntil(() => responses().length === 2, soon);
+    await vi.waitUntil(() => responses().length === 2, waitOptions);
     expect(responses()).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
   });
 
   test("is closed when the body does not arrive", async () => {
     const { socket, responses } = await rejected(10);
-    await vi.waitUntil(() => socket.destroyed, soon);
+    await vi.waitUntil(() => socket.destroyed, waitOptions);
     expect(responses()).toEqual(["HTTP/1.1 401"]);
   });
 });

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { type ConnectionOptions, connect } from "node:tls";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 
 /** A folder with a certificate and its key, as whoever renews certificates would leave them. */
 export function certificateFolder() {
@@ -39,7 +40,7 @@ export interface Got {
 /** One request on whatever agent and trust the test wants. */
 export async function get(url: string, options: RequestOptions = {}): Promise<Got> {
   const start = url.startsWith("https:") ? httpsRequest : httpRequest;
-  const outgoing = start(url, { agent: false, timeout: 10_000, ...options });
+  const outgoing = start(url, { agent: false, timeout: waitOptions.timeout, ...options });
   outgoing.end();
   const [incoming] = await once(outgoing, "response");
   return { status: incoming.statusCode, headers: incoming.headers, text: await text(incoming) };

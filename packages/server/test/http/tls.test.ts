@@ -8,14 +8,13 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as tlsConnect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { createTlsDetector } from "../../src/api/http/tls/detect-tls.ts";
 import { ensureSelfSigned } from "../../src/api/http/tls/self-signed.ts";
 import { readConfig } from "../../src/config.ts";
 import { startServer } from "../../src/main.ts";
 import { type TestServer, testServer } from "../server.ts";
 import { certificateFolder, get, shown } from "./tls-support.ts";
-
-const soon = { timeout: 90_000, interval: 50 };
 
 describe("a server with the operator's certificate", () => {
   const certificate = certificateFolder();
@@ -111,7 +110,7 @@ describe("a server with the operator's certificate", () => {
     };
     await note();
     certificate.renew();
-    await vi.waitFor(async () => expect(await shown(server.origin)).not.toEqual(before), soon);
+    await vi.waitFor(async () => expect(await shown(server.origin)).not.toEqual(before), waitOptions);
     const { validToDate } = new X509Certificate(certificate.pem());
     expect(await metric("outrider_certificate_expires_timestamp_seconds")).toBe(
       validToDate.getTime() / 1_000,
@@ -131,10 +130,10 @@ describe("a server with the operator's certificate", () => {
     await vi.waitUntil(async () => {
       expect(await shown(server.origin)).toEqual(before);
       return Date.now() > until;
-    }, soon);
+    }, waitOptions);
     expect((await health({ ca: good })).status).toBe(200);
     certificate.renew();
-    await vi.waitFor(async () => expect(await shown(server.origin)).not.toEqual(before), soon);
+    await vi.waitFor(async () => expect(await shown(server.origin)).not.toEqual(before), waitOptions);
     expect(await metric("outrider_certificate_reload_failures_total")).toBeGreaterThan(0);
   });
 });

@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { type Reply, type TestServer, testServer } from "../server.ts";
 
 const MIB = 1024 ** 2;
-const soon = { timeout: 90_000, interval: 20 };
 
 describe("a caller that sends many large bodies", () => {
   let server: TestServer;
@@ -43,7 +43,7 @@ describe("a caller that sends many large bodies", () => {
         expect((await server.call("GET", "/agent/runs")).status).toBe(200);
       }
       expect(isAnswered).toBe(false);
-    }, soon);
+    }, waitOptions);
     sockets.pop()?.destroy();
     expect((await waiting)?.status).toBe(200);
   });

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { type TestServer, testServer } from "../server.ts";
-
-const patience = { timeout: 90_000, interval: 50 };
 
 let server: TestServer;
 beforeAll(async () => {
@@ -29,7 +28,7 @@ test("fails fast while no connection is free, and recovers when one is", async (
   const refused = await vi.waitUntil(async () => {
     const reply = await server.call("GET", "/me");
     return reply.status === 503 && reply.headers.get("retry-after") === "2" ? reply : undefined;
-  }, patience);
+  }, waitOptions);
   expect(refused.body).toMatchObject({
     error_code: "resource_unavailable",
     retryable: true,
@@ -46,5 +45,8 @@ test("fails fast while no connection is free, and recovers when one is", async (
   await holder;
   const statuses = new Set((await Promise.all(stuck)).map(({ status }) => status));
   expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
-  await vi.waitUntil(async () => (await read()).status === 200 && (await ready()).status === 200, patience);
+  await vi.waitUntil(
+    async () => (await read()).status === 200 && (await ready()).status === 200,
+    waitOptions,
+  );
 });

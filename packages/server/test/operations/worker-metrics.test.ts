@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { WorkerStats } from "@outrider/contract/worker";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { readConfig } from "../../src/config.ts";
 import { startServer } from "../../src/main.ts";
 import { type TestServer, testServer } from "../server.ts";
@@ -137,7 +138,7 @@ test("a stopped worker leaves no label behind", async () => {
   await beat(worker, { stats });
   expect(await samplesOf(worker)).not.toEqual([]);
   await server.db`update workers set last_seen_at = last_seen_at - interval '1 minute' where worker_id = ${worker.worker_id}`;
-  await vi.waitFor(async () => expect(await samplesOf(worker)).toEqual([]), { timeout: 90_000 });
+  await vi.waitFor(async () => expect(await samplesOf(worker)).toEqual([]), waitOptions);
 });
 
 test("escapes a name that would break the format", async () => {

@@ -3,11 +3,10 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { openStreams } from "../../src/api/streams/sse.ts";
 import { listEvents } from "../../src/store/runs/events.ts";
 import { type TestServer, testServer } from "../server.ts";
-
-const soon = { timeout: 90_000, interval: 20 };
 
 let server: TestServer;
 let runId: string;
@@ -45,7 +44,7 @@ const asking = (path: string) =>
   `GET /api/v1${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${server.key}\r\nAccept: text/event-stream\r\n\r\n`;
 
 async function allClosed() {
-  await vi.waitFor(() => expect(openStreams()).toBe(0), soon);
+  await vi.waitFor(() => expect(openStreams()).toBe(0), waitOptions);
 }
 
 describe("open streams", () => {
@@ -64,7 +63,7 @@ describe("open streams", () => {
       const next = await open(events);
       next.resume();
       expect(next.statusCode).toBe(200);
-    }, soon);
+    }, waitOptions);
     for (const socket of sockets) socket.destroy();
     await allClosed();
   });
@@ -87,7 +86,7 @@ describe("open streams", () => {
   test("that are requested repeatedly on one connection count once and end with it", async () => {
     const socket = await dial();
     socket.write(asking("/agent/runs").repeat(3));
-    await vi.waitFor(() => expect(openStreams()).toBe(1), soon);
+    await vi.waitFor(() => expect(openStreams()).toBe(1), waitOptions);
     // The two behind it were refused: else they would count by now, as would one of another connection.
     expect((await open("/agent/runs")).statusCode).toBe(200);
     expect(openStreams()).toBe(2);

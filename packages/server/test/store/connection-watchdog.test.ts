@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { socketPath } from "../../src/postgres/socket.ts";
 import {
   type ConnectionWatchdog,
@@ -16,7 +17,6 @@ import { certificateFolder } from "../http/tls-support.ts";
 
 /** The connections pass through a proxy to PostgreSQL that can drop all traffic silently. */
 
-const patience = { timeout: 90_000, interval: 20 };
 /** Ten silent checks take two seconds, so that a short pause of the machine does not count as an outage. */
 const everyMs = 200;
 
@@ -119,7 +119,7 @@ describe.each([
     const ends = Promise.allSettled([inTransaction, alone]);
     await begun.promise;
     const received = sockets.received;
-    await vi.waitUntil(() => sockets.received > received, patience);
+    await vi.waitUntil(() => sockets.received > received, waitOptions);
     goDark();
     for (const end of await ends) {
       expect(end.status).toBe("rejected");
@@ -129,7 +129,7 @@ describe.each([
     isDark = false;
     // The watchdog may drop a connection that is being opened while its own is still waiting for the lost proxy.
     const useAll = () => Promise.all(Array.from({ length: 10 }, () => db`select 1`));
-    await vi.waitUntil(() => useAll().then(Boolean, () => false), patience);
+    await vi.waitUntil(() => useAll().then(Boolean, () => false), waitOptions);
   });
 
   test("may take any time for a statement while it is alive", async () => {

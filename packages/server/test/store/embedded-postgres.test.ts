@@ -26,6 +26,7 @@ import { createInterface } from "node:readline";
 import { pino } from "pino";
 import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { accountName, ensureAccount, nobodyAccount } from "../../src/postgres/account.ts";
 import { findPackage, prepareBinaries } from "../../src/postgres/binaries.ts";
 import { type EmbeddedPostgres, findEmbedded, startEmbedded } from "../../src/postgres/embedded-postgres.ts";
@@ -41,7 +42,6 @@ const account = isRoot ? "as root" : "as an ordinary user";
 const own = isRoot ? ensureAccount(tmpdir()) : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 const asOwner = isRoot ? own : {};
 // Deadlines for a machine that is busy with other things; nothing waits for them to pass.
-const patience = { timeout: 90_000, interval: 20 };
 
 const logged: { level: number; msg: string; [key: string]: unknown }[] = [];
 const log = pino({ level: "info" }, { write: (line) => void logged.push(JSON.parse(line)) });
@@ -86,7 +86,7 @@ function ps(field: string, pid: number): string {
 }
 
 const isRunning = (pid: number) => readProcess(pid) !== undefined;
-const becomesGone = (pid: number) => vi.waitFor(() => expect(isRunning(pid)).toBe(false), patience);
+const becomesGone = (pid: number) => vi.waitFor(() => expect(isRunning(pid)).toBe(false), waitOptions);
 
 /** The lock's module as a string literal, for the source text of other processes. */
 const lockModule = JSON.stringify(join(import.meta.dirname, "../../src/postgres/lock.ts"));
@@ -178,7 +178,7 @@ async function endOrphan(pid: number, cluster: string): Promise<void> {
   await becomesGone(pid);
 }
 
-describe(`one data folder, ${account}`, { timeout: 120_000 }, () => {
+describe(`one data folder, ${account}`, () => {
   let dataDir: string;
   beforeAll(() => {
     dataDir = join(makeFolder(), "data");
@@ -253,8 +253,8 @@ describe(`one data folder, ${account}`, { timeout: 120_000 }, () => {
       await sql`select 1`;
       const killed = postmasterOf(dataDir);
       process.kill(killed, "SIGKILL");
-      await vi.waitFor(() => expect(postmasterOf(dataDir)).not.toBe(killed), patience);
-      await vi.waitFor(async () => expect(await sql`select value from kept`).toHaveLength(1), patience);
+      await vi.waitFor(() => expect(postmasterOf(dataDir)).not.toBe(killed), waitOptions);
+      await vi.waitFor(async () => expect(await sql`select value from kept`).toHaveLength(1), waitOptions);
     } finally {
       await sql.end({ timeout: 5 });
     }
@@ -269,7 +269,7 @@ describe(`one data folder, ${account}`, { timeout: 120_000 }, () => {
     process.kill(killed, "SIGKILL");
     const reports = () => logged.filter(({ msg }) => msg.includes("exited unexpectedly")).length;
     const before = reports();
-    await vi.waitFor(() => expect(reports()).toBeGreaterThan(before), patience);
+    await vi.waitFor(() => expect(reports()).toBeGreaterThan(before), waitOptions);
     await stop();
     expect(await findEmbedded(dataDir)).toBeUndefined();
     await expectUnlocked(dataDir);
@@ -316,10 +316,10 @@ describe(`one data folder, ${account}`, { timeout: 120_000 }, () => {
     });
     children.push(parent);
     const pidFile = join(cluster, "postmaster.pid");
-    await vi.waitFor(() => expect(readFileSync(pidFile, "utf8")).toContain("ready"), patience);
+    await vi.waitFor(() => expect(readFileSync(pidFile, "utf8")).toContain("ready"), waitOptions);
     const zombie = postmasterOf(dataDir);
     process.kill(zombie, "SIGKILL");
-    await vi.waitFor(() => expect(ps("stat", zombie)).toMatch(/^Z/), patience);
+    await vi.waitFor(() => expect(ps("stat", zombie)).toMatch(/^Z/), waitOptions);
 
     const { connection } = await start(dataDir);
     expect(ps("stat", zombie)).toMatch(/^Z/);
@@ -394,13 +394,13 @@ describe(`one data folder, ${account}`, { timeout: 120_000 }, () => {
   });
 });
 
-describe(`other folders, ${account}`, { timeout: 120_000 }, () => {
+describe(`other folders, ${account}`, () => {
   test("repeats an initdb that was killed", async () => {
     const dataDir = join(makeFolder(), "data");
     const server = spawnServer(dataDir);
     const drafts = () => readdirSync(dataDir).filter((name) => name.startsWith("postgres.tmp-"));
     const isHalfWay = () => drafts().some((name) => existsSync(join(dataDir, name, "global")));
-    await vi.waitFor(() => expect(isHalfWay()).toBe(true), { ...patience, interval: 2 });
+    await vi.waitFor(() => expect(isHalfWay()).toBe(true), { ...waitOptions, interval: 2 });
     await kill(server);
     expect(existsSync(join(dataDir, "postgres"))).toBe(false);
     expect(drafts()).not.toEqual([]);
@@ -504,7 +504,7 @@ describe(`other folders, ${account}`, { timeout: 120_000 }, () => {
   });
 });
 
-describe.runIf(isRoot)("the account of a database that root starts", { timeout: 120_000 }, () => {
+describe.runIf(isRoot)("the account of a database that root starts", () => {
   /** Returns the owners of everything in a folder. */
   const ownersIn = (folder: string) =>
     new Set(
@@ -563,7 +563,7 @@ describe.runIf(isRoot)("the account of a database that root starts", { timeout: 
   });
 });
 
-describe("parts", { timeout: 120_000 }, () => {
+describe("parts", () => {
   test("exactly one of many processes takes over a stale lock", async () => {
     const path = join(makeFolder(), "server.lock");
     writeFileSync(path, `${await deadPid()}\n`);
@@ -596,11 +596,11 @@ describe("parts", { timeout: 120_000 }, () => {
     const pid = Number(await firstLine(parent));
     expect(await acquireLock(path)).toEqual({ ownerPid: String(pid) });
     // The shell would reap it; what it becomes does not.
-    await vi.waitFor(() => expect(ps("comm", parent.pid as number)).toMatch(/^sleep/), patience);
+    await vi.waitFor(() => expect(ps("comm", parent.pid as number)).toMatch(/^sleep/), waitOptions);
     process.kill(pid, "SIGKILL");
-    await vi.waitFor(() => expect(ps("stat", pid)).toMatch(/^Z/), patience);
+    await vi.waitFor(() => expect(ps("stat", pid)).toMatch(/^Z/), waitOptions);
     // The first thread can be a zombie while others still exit. The lock is released after the last one.
-    await vi.waitFor(async () => expect(await acquireLock(path)).toHaveProperty("lock"), patience);
+    await vi.waitFor(async () => expect(await acquireLock(path)).toHaveProperty("lock"), waitOptions);
   });
 
   test("a lock excludes other tasks of the same process until it is released", async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { openDb } from "../../src/store/connection/db.ts";
 import { type TestServer, testServer } from "../server.ts";
 
@@ -27,12 +28,11 @@ async function turn(writes: boolean) {
 }
 
 test("a server on a standby serves reads, asks writers to retry, and accepts writes after the promotion", async () => {
-  const patience = { timeout: 90_000, interval: 50 };
   const create = () => server.call("POST", "/agent/run", { body: { prompt: "SAY: x" } });
   const list = () => server.call("GET", "/agent/runs");
   expect((await create()).status).toBe(200);
   await turn(false);
-  await vi.waitUntil(async () => (await list()).status === 200, patience);
+  await vi.waitUntil(async () => (await list()).status === 200, waitOptions);
   const refused = await create();
   expect(refused).toMatchObject({
     status: 503,
@@ -40,5 +40,5 @@ test("a server on a standby serves reads, asks writers to retry, and accepts wri
   });
   expect(refused.headers.get("retry-after")).toBe("1");
   await turn(true);
-  await vi.waitUntil(async () => (await create()).status === 200, patience);
+  await vi.waitUntil(async () => (await create()).status === 200, waitOptions);
 });

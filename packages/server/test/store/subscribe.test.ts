@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, connect as dial, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { socketPath } from "../../src/postgres/socket.ts";
 import { type Db, openDb } from "../../src/store/connection/db.ts";
 import { type Subscription, subscribe } from "../../src/store/connection/subscribe.ts";
 
 /** A proxy to PostgreSQL for the listener only; messages are sent by another connection. */
 
-const patience = { timeout: 90_000, interval: 50 };
 const checkMs = 100;
 
 let proxy: Server;
@@ -71,7 +71,7 @@ async function hears() {
   await vi.waitUntil(async () => {
     await db.notify(channel, "a word");
     return heard.includes("a word");
-  }, patience);
+  }, waitOptions);
 }
 
 test("delivers messages, but not its own probes", async () => {
@@ -96,12 +96,12 @@ test("recovers when its connection goes silent", async () => {
 test("recovers after a failover during which LISTEN was rejected", async () => {
   isRefusing = true;
   for (const { client } of ways) client.resetAndDestroy();
-  await vi.waitUntil(() => refusals > 0, patience);
+  await vi.waitUntil(() => refusals > 0, waitOptions);
   isRefusing = false;
   await hears();
 });
 
 test("leaves no connection when closed", async () => {
   await listening.close();
-  await vi.waitUntil(() => ways.size === 0, patience);
+  await vi.waitUntil(() => ways.size === 0, waitOptions);
 });

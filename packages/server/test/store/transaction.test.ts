@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, connect as dial, type Server, type Socket } from "node:net";
 import { setImmediate as breathe } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { socketPath } from "../../src/postgres/socket.ts";
 import { type Db, isUnreachable, openDb, requireSupportedVersion } from "../../src/store/connection/db.ts";
 import { transactionsOf } from "../../src/store/connection/transaction.ts";
@@ -14,7 +15,6 @@ const endings = {
   "is closed": (socket: Socket) => socket.end(),
   "is reset": (socket: Socket) => socket.resetAndDestroy(),
 };
-const patience = { timeout: 90_000, interval: 10 };
 
 let proxy: Server;
 let throughProxy: (database: string) => string;
@@ -63,7 +63,7 @@ describe.each(Object.entries(endings))("a connection that %s", (name, end) => {
   };
   const usable = async () => {
     const read = () => db`select 1 as one`.catch(() => undefined);
-    expect(await vi.waitUntil(read, patience)).toMatchObject([{ one: 1 }]);
+    expect(await vi.waitUntil(read, waitOptions)).toMatchObject([{ one: 1 }]);
   };
 
   test("during a statement fails only that transaction", async () => {
@@ -73,8 +73,8 @@ describe.each(Object.entries(endings))("a connection that %s", (name, end) => {
         await tx.unsafe(`select pg_sleep(10) -- ${name}`);
       })
       .catch((error: unknown) => error);
-    await vi.waitUntil(() => sockets.size > 0, patience);
-    await vi.waitFor(async () => expect(await sleepers(name)).toBe(1), patience);
+    await vi.waitUntil(() => sockets.size > 0, waitOptions);
+    await vi.waitFor(async () => expect(await sleepers(name)).toBe(1), waitOptions);
     cut();
     expect(await lost).toSatisfy(isUnreachable);
     await usable();
@@ -128,7 +128,7 @@ test("a new connection does not fetch types, whose failure would be unhandled", 
   await requireSupportedVersion(db);
   isCutAt = "pg_catalog.pg_type";
   for (const socket of sockets) socket.destroy();
-  await vi.waitUntil(() => db`select ${["a"]}::text[] as list`.catch(() => undefined), patience);
+  await vi.waitUntil(() => db`select ${["a"]}::text[] as list`.catch(() => undefined), waitOptions);
   expect(await db`select ${["a", "b"]}::text[] as list`).toMatchObject([{ list: ["a", "b"] }]);
   expect(uncaught).toEqual([]);
 });
@@ -149,7 +149,7 @@ test("no connection of a whole server fetches types", async () => {
         body: { request_id: randomUUID(), worker, free: 1, wait_ms: 0 },
       });
     for (const call of [create, claim]) {
-      await vi.waitUntil(async () => (await call()).status === 200, patience);
+      await vi.waitUntil(async () => (await call()).status === 200, waitOptions);
     }
     expect(uncaught).toEqual([]);
   } finally {

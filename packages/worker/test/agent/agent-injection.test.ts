@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import type { Event } from "../installation.ts";
 import { respondAsMcp, startHttp } from "../mcp/mcp-support.ts";
 import { findSecrets } from "../redaction/secrets-support.ts";
@@ -150,13 +151,10 @@ beforeAll(async () => {
     ],
     { config: { environment_id, mcp_servers } },
   );
-  const item = await vi.waitUntil(
-    async () => {
-      const now = await installation.get(run);
-      return /SUCCEEDED|FAILED/.test(now.state) ? now : undefined;
-    },
-    { timeout: 100_000, interval: 50 },
-  );
+  const item = await vi.waitUntil(async () => {
+    const now = await installation.get(run);
+    return /SUCCEEDED|FAILED/.test(now.state) ? now : undefined;
+  }, waitOptions);
   expect(`${item.state} ${item.status_message?.message ?? ""}`).toBe("SUCCEEDED ");
   events = await installation.events(run);
   const read = async (path: string, accept: string) =>

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { type StubModel, startStubModel } from "../../../agent/test/stub-model/server.ts";
 import { startTestInstallation, type TestInstallation } from "../installation.ts";
 
@@ -76,7 +77,7 @@ test("a run that exceeds its model's context continues to its end and accepts a 
   await vi.waitFor(async () => {
     const texts = (await installation.events(run)).filter(({ type }) => type === "run.succeeded");
     expect(texts.map(({ data }) => data.text)).toEqual(["all done", "still there"]);
-  }, 50_000);
+  }, waitOptions);
   const events = await installation.events(run);
   expect(events.some(({ type }) => type === "compacted")).toBe(true);
   const outputs = events.filter(({ type }) => type === "command.output").map(({ data }) => data.text.trim());

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { patience, startTestInstallation, type TestInstallation } from "../installation.ts";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import { startTestInstallation, type TestInstallation } from "../installation.ts";
 import { makeFolder, Origin } from "../repositories/git-server.ts";
 
 /** The instructions in `run.started`, for real repositories and environments. */
@@ -157,7 +158,7 @@ describe("a run's instructions", () => {
       vi.waitUntil(async () => {
         const { turns, state } = await installation.get(run);
         return turns === number && state === "SUCCEEDED";
-      }, patience);
+      }, waitOptions);
     await turns(2);
     await installation.followUp(run, ["SAY: done"]);
     await turns(3);

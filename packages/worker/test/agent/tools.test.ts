@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import {
   type Event,
   longSleep,
-  patience,
   processesWith,
   startTestInstallation,
   type TestInstallation,
@@ -71,7 +71,7 @@ describe("a background command", () => {
       start(`echo late > file; (setsid ${command} &); ${command}`),
       "RUN: while [ ! -e file ]; do sleep 0.05; done",
     ]);
-    await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+    await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
     expect(outputOf(events, "bg-call-1")).toBe("outrider: stopped because the turn ended.\n");
     expect(ofType(events, "run.succeeded")[0]?.seq).toBeGreaterThan(
       ofType(events, "command.finished").at(-1)?.seq as number,
@@ -114,7 +114,7 @@ describe("a background command", () => {
     const run = await installation.create([start(command), "RUN: sleep 60"]);
     await waitForSleep(mark);
     await installation.call("POST", `/agent/runs/${run}/cancel`);
-    await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+    await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
   });
 
   test("has long output stored as an artifact", async () => {
@@ -144,7 +144,7 @@ describe("a background command", () => {
       await other.event(run, ({ type, data }) => type === "command.started" && data.command_id === "call-2");
       await waitForSleep(mark);
       process.kill(worker.pid, "SIGKILL");
-      await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+      await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
       await other.expireLease(run);
       await other.worker();
       await other.until(run, "SUCCEEDED");
@@ -152,7 +152,7 @@ describe("a background command", () => {
       const started = ofType(events, "command.started").filter(({ data }) => data.background);
       expect(started.map(({ attempt }) => attempt)).toEqual([1, 2]);
       expect(answers(events).at(-1)).toContain("Background command bg-call-1 not found in this turn");
-      await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+      await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
     } finally {
       await other.stop();
     }

@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import type { NewBuildEvent } from "@outrider/contract/build";
 import type { BuildAssignment } from "@outrider/contract/worker";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { BuildLog } from "../../src/builds/build-log.ts";
 import { Redactor } from "../../src/redaction/redact.ts";
 import { connectToServer, type ServerClient } from "../../src/server-client/server-client.ts";
-import { patience, startProxy, startTestInstallation, type TestInstallation } from "../installation.ts";
+import { startProxy, startTestInstallation, type TestInstallation } from "../installation.ts";
 
 let installation: TestInstallation;
 let proxy: Awaited<ReturnType<typeof startProxy>>;
@@ -70,7 +71,7 @@ describe("a build log", () => {
     proxy.lost = 0;
     proxy.isLost = (request) => /\/(report|finish)$/.test(request) && left-- > 0;
     log.write(output("one"));
-    await vi.waitUntil(() => proxy.lost === 3, patience);
+    await vi.waitUntil(() => proxy.lost === 3, waitOptions);
     log.write(output("two"));
     await log.finish(failed);
     expect(await stored()).toEqual(["one", "two"]);
@@ -93,7 +94,7 @@ describe("a build log", () => {
 
   test("renews the lease without events", async () => {
     const { log, deadlines } = await openLog({ lease_ms: 3_000 });
-    await vi.waitUntil(() => deadlines.length >= 3, patience);
+    await vi.waitUntil(() => deadlines.length >= 3, waitOptions);
     expect(log.signal.aborted).toBe(false);
     expect(log.deadline).toBe(deadlines.at(-1));
     await log.finish(failed);
@@ -104,7 +105,7 @@ describe("a build's lease", () => {
   test("is lost if the server cannot be reached before it expires", async () => {
     proxy.isLost = (request) => request.endsWith("/report");
     const { log } = await openLog({ lease_ms: 600 });
-    await vi.waitUntil(() => log.signal.aborted, patience);
+    await vi.waitUntil(() => log.signal.aborted, waitOptions);
     expect(log.signal.reason.message).toBe("The lease expired because the server could not be reached.");
     log.stop();
   });
@@ -112,7 +113,7 @@ describe("a build's lease", () => {
   test("is lost if the server rejects a report", async () => {
     const { log, build_id } = await openLog({ lease_ms: 3_000 });
     await installation.db`update builds set token = gen_random_uuid() where build_id = ${build_id}`;
-    await vi.waitUntil(() => log.signal.aborted, patience);
+    await vi.waitUntil(() => log.signal.aborted, waitOptions);
     expect(log.signal.reason.message).toBe("The build does not belong to this worker.");
     log.stop();
   });
@@ -126,7 +127,7 @@ describe("a build's lease", () => {
       return true;
     };
     log.write(output("unfinished"));
-    await vi.waitUntil(() => log.signal.aborted, patience);
+    await vi.waitUntil(() => log.signal.aborted, waitOptions);
     await log.finish({ type: "abandoned" });
     expect(await state()).toBe("QUEUED");
   });

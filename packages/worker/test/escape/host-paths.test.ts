@@ -57,7 +57,7 @@ describe.each(workers)("the sandboxes of $name", ({ prefix, expected }) => {
     const [program = "", ...args] = [...prefix, process.execPath, reportScript, folder];
     const { stdout } = await promisify(execFile)(program, args, { maxBuffer: 2 ** 26 });
     report = JSON.parse(stdout);
-  }, 120_000);
+  });
   afterAll(() => remove?.());
 
   test("are of the expected kind and work", () => {

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { startTestInstallation, type TestInstallation } from "../installation.ts";
 import { git, makeFolder, Origin } from "../repositories/git-server.ts";
 
@@ -170,7 +171,7 @@ test("file and repository paths stay inside the workspace", async () => {
       config: { environment_id: reply.body.environment_id },
     });
     await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await installation.get(run)).state), {
-      timeout: 90_000,
+      timeout: waitOptions.timeout,
     });
   }
   const run = await installation.create([
@@ -181,7 +182,7 @@ test("file and repository paths stay inside the workspace", async () => {
     "WRITE: way/written | owned",
   ]);
   await vi.waitUntil(async () => /SUCCEEDED|FAILED/.test((await installation.get(run)).state), {
-    timeout: 90_000,
+    timeout: waitOptions.timeout,
   });
   expect(readdirSync(trap)).toEqual([]);
   expect(existsSync("/out")).toBe(false);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import {
   type Event,
   longSleep,
-  patience,
   processesWith,
   startTestInstallation,
   type TestInstallation,
@@ -110,7 +110,7 @@ describe("a public stdio server", () => {
     const mark = `mark-${process.pid}-${Date.now()}`;
     const args = [filesystem, "/workspace", `/workspace/${mark}`];
     const { run } = await succeed(["RUN: echo one > one.txt"], { files: { command: node, args } });
-    await vi.waitFor(() => expect(processesWith(mark)).toEqual([]), patience);
+    await vi.waitFor(() => expect(processesWith(mark)).toEqual([]), waitOptions);
     await installation.followUp(run, ['CALL: files__read_text_file {"path": "/workspace/one.txt"}']);
     await installation.event(run, ({ type, data }) => type === "tool.returned" && data.output === "one\n");
     await installation.until(run, "SUCCEEDED");
@@ -337,7 +337,7 @@ describe("cancelling a run", () => {
     await waitForSleep(mark);
     await cancel(run);
     await installation.until(run, "CANCELLED");
-    await vi.waitFor(() => expect(processesWith(mark)).toEqual([]), patience);
+    await vi.waitFor(() => expect(processesWith(mark)).toEqual([]), waitOptions);
   });
 
   test("during a call ends it at once and leaves no process", async () => {
@@ -353,17 +353,17 @@ describe("cancelling a run", () => {
     await waitForSleep(mark);
     await cancel(run);
     await installation.until(run, "CANCELLED");
-    await vi.waitFor(() => expect(processesWith(mark)).toEqual([]), patience);
+    await vi.waitFor(() => expect(processesWith(mark)).toEqual([]), waitOptions);
   });
 
   test("during an HTTP call notifies the server", async () => {
     const mcp_servers = { web: { url: hanging.url } };
     const run = await installation.create(["CALL: web__say"], { config: { mcp_servers } });
     const findRequest = (method: string) => hanging.received.find(({ body }) => body.includes(method));
-    await vi.waitFor(() => expect(findRequest("tools/call")).toBeDefined(), patience);
+    await vi.waitFor(() => expect(findRequest("tools/call")).toBeDefined(), waitOptions);
     await cancel(run);
     await installation.until(run, "CANCELLED");
-    await vi.waitFor(() => expect(findRequest("notifications/cancelled")).toBeDefined(), patience);
+    await vi.waitFor(() => expect(findRequest("notifications/cancelled")).toBeDefined(), waitOptions);
     const { id } = JSON.parse(findRequest("tools/call")?.body ?? "");
     expect(JSON.parse(findRequest("notifications/cancelled")?.body ?? "").params.requestId).toBe(id);
   });

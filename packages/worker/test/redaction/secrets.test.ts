@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { type StubModel, startStubModel } from "../../../agent/test/stub-model/server.ts";
 import { respondAsMcp, startHttp } from "../mcp/mcp-support.ts";
 import { makeFolder, Origin, type SshServer, serveSsh } from "../repositories/git-server.ts";
@@ -118,13 +119,10 @@ async function executeRun(script: string[], config: object = { environment_id })
   });
   expect(created.status).toBe(200);
   const { run_id } = created.body;
-  const item = await vi.waitUntil(
-    async () => {
-      const { body } = await service.api("GET", `/agent/runs/${run_id}`);
-      return /SUCCEEDED|FAILED/.test(body.state) ? body : undefined;
-    },
-    { timeout: 90_000, interval: 50 },
-  );
+  const item = await vi.waitUntil(async () => {
+    const { body } = await service.api("GET", `/agent/runs/${run_id}`);
+    return /SUCCEEDED|FAILED/.test(body.state) ? body : undefined;
+  }, waitOptions);
   return {
     run_id: run_id as string,
     item,

@@ -283,4 +283,4 @@ test("a checkout of 50,000 files is complete", async () => {
   expect(result).toMatchObject({ exitCode: 0, stderr: "" });
   expect(repo("ls-files").split("\n")).toHaveLength(50_000);
   expect(repo("status", "--porcelain")).toBe("");
-}, 180_000);
+});

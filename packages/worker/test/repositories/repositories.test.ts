@@ -307,7 +307,7 @@ describe("a mirror", () => {
     const packs = readdirSync(join(mirror, "objects/pack")).filter((name) => name.endsWith(".pack"));
     expect(packs.length).toBeLessThanOrEqual(20);
     expect(git(mirror, "fsck", "--full", "--strict")).toBe("");
-  }, 120_000);
+  });
 });
 
 describe("a fetch", () => {

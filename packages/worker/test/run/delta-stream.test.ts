@@ -1,4 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { Redactor } from "../../src/redaction/redact.ts";
 import { DeltaStream } from "../../src/run/delta-stream.ts";
 
@@ -9,13 +10,13 @@ beforeEach(() => {
   stream = new DeltaStream({ redactor: new Redactor(["open-sesame"]), send: (text) => sent.push(text) });
 });
 
-const untilSent = () => vi.waitUntil(() => sent.length > 0, { timeout: 90_000, interval: 1 });
+const untilSent = () => vi.waitUntil(() => sent.length > 0, { ...waitOptions, interval: 1 });
 
 test("sends text that arrives together in one delta", async () => {
   for (const word of ["one ", "two ", "three"]) stream.push(word);
   await untilSent();
   stream.push(" four");
-  await vi.waitUntil(() => sent.length === 2, { timeout: 90_000, interval: 1 });
+  await vi.waitUntil(() => sent.length === 2, { ...waitOptions, interval: 1 });
   expect(sent).toEqual(["one two three", " four"]);
 });
 
@@ -43,7 +44,7 @@ test("replaces the same characters as events do, but not a pair of surrogates th
   for (const piece of ["a\0b ", "\ud83d"]) stream.push(piece);
   await untilSent();
   stream.push("\ude00 \ud83d.");
-  await vi.waitUntil(() => sent.length === 2, { timeout: 90_000, interval: 1 });
+  await vi.waitUntil(() => sent.length === 2, { ...waitOptions, interval: 1 });
   expect(sent).toEqual(["a\ufffdb ", "\u{1f600} \ufffd."]);
 });
 

@@ -5,7 +5,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Event, patience, startTestInstallation, type TestInstallation } from "../installation.ts";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import { type Event, startTestInstallation, type TestInstallation } from "../installation.ts";
 import { git, makeFolder, Origin } from "../repositories/git-server.ts";
 
 /** Runs in environments, end to end, with real repositories. */
@@ -175,7 +176,7 @@ describe("a branch that has moved", () => {
           (build: { state: string; repositories: { commit: string }[] }) =>
             build.state === "READY" && build.repositories[0]?.commit === commit,
         ),
-      patience,
+      waitOptions,
     );
     const third = await succeed(environment_id, ["RUN: cat moving/file"]);
     expect(third.item.receipt.environment.build_id).toBe(newer.build_id);
@@ -359,7 +360,7 @@ describe("resources", () => {
         });
         await small.until(run, "SUCCEEDED");
       }
-      await vi.waitFor(() => expect(small.bases()).toHaveLength(1), patience);
+      await vi.waitFor(() => expect(small.bases()).toHaveLength(1), waitOptions);
       // An evicted build is fetched from the server, not built again.
       const [first] = ids;
       const run = await small.create(["RUN: wc -c < a"], { config: { environment_id: first } });

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { onTestFinished, test, vi } from "vitest";
-import { longSleep, patience, processesWith, startTestInstallation } from "../installation.ts";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import { longSleep, processesWith, startTestInstallation } from "../installation.ts";
 
 /** A proxy to the server that can delay responses and records the signals that the worker received. */
 async function startDelayingProxy(origin: string) {
@@ -64,7 +65,7 @@ test("an interrupt that arrives while earlier messages are being delivered is no
   };
   await asking.promise;
   const { followup_id } = await installation.followUp(run, ["SAY: enough"], { mode: "interrupt" });
-  await vi.waitUntil(() => proxy.signals.includes(followup_id), patience);
+  await vi.waitUntil(() => proxy.signals.includes(followup_id), waitOptions);
   released.resolve();
 
   // The script continues, so the long command starts after the message or was stopped by it.
@@ -73,5 +74,5 @@ test("an interrupt that arrives while earlier messages are being delivered is no
     ({ type, data }) => type === "message.user" && data.followup_id === followup_id,
   );
   await installation.call("POST", `/agent/runs/${run}/cancel`);
-  await vi.waitUntil(() => processesWith(mark).length === 0, patience);
+  await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
 });

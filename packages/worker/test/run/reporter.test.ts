@@ -6,6 +6,7 @@ import { type NewEvent, WorkerEvent } from "@outrider/contract/event";
 import type { Assignment } from "@outrider/contract/worker";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { Redactor } from "../../src/redaction/redact.ts";
 import { Reporter } from "../../src/run/reporter.ts";
 import { connectToServer, LeaseLostError, type ServerClient } from "../../src/server-client/server-client.ts";
@@ -120,7 +121,7 @@ describe("a reporter", () => {
     last.reporter.setReceipt(receipt);
     await last.reporter.finish(done);
     alone.reporter.setReceipt(receipt);
-    await vi.waitUntil(async () => (await installation.get(alone.run)).receipt, { timeout: 90_000 });
+    await vi.waitUntil(async () => (await installation.get(alone.run)).receipt, waitOptions);
     for (const { run } of [first, last, alone]) {
       expect((await installation.get(run)).receipt).toMatchObject(receipt);
       expect(await countBatches(run)).toBe(1);

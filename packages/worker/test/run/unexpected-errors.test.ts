@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Event, patience, startTestInstallation, type TestInstallation } from "../installation.ts";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import { type Event, startTestInstallation, type TestInstallation } from "../installation.ts";
 import { startRejectingProxy } from "./rejecting-proxy.ts";
 
 /** Errors that no other attempt would avoid: reports that the server rejects, and exceptions in the worker. */
@@ -50,7 +51,7 @@ async function failedRun(script: string[], body: object = {}) {
   const events = await installation.events(run);
   expect(attemptsOf(events)).toBe(1);
   expect(status_message.error_code).toBe("internal_error");
-  const { reason } = await vi.waitUntil(() => logged.find(({ run_id }) => run_id === run), patience);
+  const { reason } = await vi.waitUntil(() => logged.find(({ run_id }) => run_id === run), waitOptions);
   return { run, message: status_message.message as string, events, reason };
 }
 

@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import {
   type Event,
   longSleep,
-  patience,
   startTestInstallation,
   type TestInstallation,
   waitForSleep,
@@ -230,7 +230,7 @@ test("a run keeps its skill's commit when the branch moves and the git host is u
     vi.waitUntil(async () => {
       const item = await installation.get(run);
       return item.turns === count && item.state === "SUCCEEDED" ? item : undefined;
-    }, patience);
+    }, waitOptions);
   expect((await turns(2)).receipt.skill).toMatchObject({ commit: first, name: "x" });
   renameSync(join(moving.bare, "HEAD"), join(moving.bare, "AWAY"));
   await installation.followUp(run, [show]);

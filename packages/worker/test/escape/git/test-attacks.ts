@@ -6,14 +6,14 @@ export function testAttacks(attacks: Attack[], { atLeast }: { atLeast: number })
   let fixture: AttackFixture;
   beforeAll(async () => {
     fixture = await openAttackFixture();
-  }, 120_000);
+  });
   afterAll(() => fixture?.stop());
 
   test("no attack is missing", () => {
     expect(new Set(attacks.map(({ name }) => name)).size).toBeGreaterThanOrEqual(atLeast);
   });
 
-  test.each(attacks)("$name", { timeout: 180_000 }, async (attack) => {
+  test.each(attacks)("$name", async (attack) => {
     const outcomes = await fixture.run(attack);
     for (const [operation, expected] of Object.entries(attack.expected ?? {})) {
       expect(outcomes, operation).toHaveProperty(operation, expect.stringMatching(expected));
