@@ -8,7 +8,7 @@ import { acceptsGzip } from "../../src/api/http/compression.ts";
 import { readJson } from "../../src/api/http/json-body.ts";
 import { readQuery } from "../../src/api/http/query.ts";
 import { readBody, requireAcceptable } from "../../src/api/http/request.ts";
-import { slowOn } from "./hostile-text.ts";
+import { backtracking, slowOn } from "./hostile-text.ts";
 
 const patterns = new Set<string>();
 JSON.stringify(openapi, (name, value) => {
@@ -23,7 +23,7 @@ const list = operations.find(([id]) => id === "listRuns")?.[1].query as ZodObjec
 
 describe("no input takes more than linear time", () => {
   test("the measurement detects a pattern that backtracks", () => {
-    expect(slowOn((text) => /^(.*?)\s*\|/.test(text)).length).toBeGreaterThan(0);
+    expect(slowOn((text) => backtracking.test(text)).length).toBeGreaterThan(0);
   });
 
   test.each([...patterns])("in %s", (pattern) => {
