@@ -1,5 +1,4 @@
 import { setImmediate } from "node:timers/promises";
-import { messageOf } from "../failure.ts";
 import type { CommitReader, PathContent, TreeEntry } from "./commit-reader.ts";
 import { parseSkill } from "./front-matter.ts";
 import { pluginFolders } from "./plugins.ts";
@@ -110,12 +109,8 @@ function toCandidate(
   const directory = path.split("/").at(-2) ?? repo;
   const base = { path, directory, level, name: directory, description: "" };
   if (found.type !== "file") return { ...base, id: path, problem: describeProblem(found) };
-  try {
-    const { name = directory, description } = parseSkill(found.data.toString());
-    return { ...base, id: found.id, name, description };
-  } catch (error) {
-    return { ...base, id: found.id, problem: messageOf(error) };
-  }
+  const { name = directory, description } = parseSkill(found.data.toString());
+  return { ...base, id: found.id, name, description };
 }
 
 export function describeProblem(found: Exclude<PathContent, { type: "file" }>): string {

@@ -194,6 +194,14 @@ export const errorTable = {
     remedy: "Check the owner, the repository and the skill name or path.",
     onRun: true,
   },
+  skill_invalid: {
+    retryable: false,
+    title: "Skill cannot be used",
+    meaning:
+      "The skill exists but cannot be used, for example because it is too large or several skills have its name.",
+    remedy: "The message says what is wrong. Fix the skill, or select another one by its path.",
+    onRun: true,
+  },
   model_not_available: {
     status: 400,
     retryable: false,

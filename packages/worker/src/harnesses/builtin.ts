@@ -71,6 +71,7 @@ async function openSkill({
   workspace,
   builds,
   signal,
+  emitNotice,
 }: HarnessOptions): Promise<RunSkill | undefined> {
   const { skill_spec } = assignment.agent_config;
   if (skill_spec === undefined) return undefined;
@@ -78,7 +79,8 @@ async function openSkill({
   const checkedOut = workspace.prepared?.repositories ?? [];
   const source = await resolveSkillSource(skill_spec, { assignment, checkedOut, repositories, signal });
   const skill = await readSkill(source, signal);
-  const { files, text } = skill;
+  const { files, text, problems } = skill;
+  for (const message of problems) emitNotice({ code: "skill", message });
   if (!files) return skill;
   // If the skill's repository is new in the cache, the cache may now exceed its limit.
   void repositories.prune({ keep: [], maxBytes: maxMirrorBytes }).catch(() => {});

@@ -91,7 +91,7 @@ function requireSmallFolders(wanted: (Header | undefined)[]): void {
   const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
   if (bytes <= MAX_FOLDER_BYTES) return;
   throw new Failure(
-    "skill_not_found",
+    "skill_invalid",
     `The repository cannot be searched for skills: the lists of files in its folders take up ${bytes} bytes, and the limit is ${MAX_FOLDER_BYTES}. Move the skills to a smaller repository.`,
   );
 }

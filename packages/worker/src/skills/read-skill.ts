@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { Failure, messageOf } from "@outrider/agent/failure";
+import { Failure } from "@outrider/agent/failure";
 import type { SkillText } from "@outrider/agent/instructions/skill-text";
 import type { CommitReader } from "@outrider/agent/skills/commit-reader";
 import {
@@ -24,6 +24,8 @@ export interface RunSkill {
   receipt: NonNullable<RunReceipt["skill"]>;
   /** Files to write to `text.folder`. Undefined if they are already in the workspace. */
   files?: SupportingFile[];
+  /** What Outrider had to correct in order to read the skill, for notices. */
+  problems: string[];
 }
 
 /** Reads a skill. Rejects with a Failure that says what was not found and where, and lists the closest matches. */
@@ -33,28 +35,27 @@ export async function readSkill(source: SkillSource, signal: AbortSignal): Promi
   const path = source.path ?? spec.path ?? (await findByName(files, source));
   const [found] = await files.read([path], { maxBytes: MAX_SKILL_BYTES });
   if (found?.type === "missing" || !found) throw await missingFailure(files, source, path);
-  if (found.type !== "file") throw skillFailure(source, `${path} ${describeProblem(found)}`);
-  const { name, body } = parse(found.data, source, path);
+  if (found.type !== "file") throw invalidFailure(source, `${path} ${describeProblem(found)}`);
+  const parsed = parseSkill(found.data.toString());
+  const { name, body } = parsed;
+  const problems = parsed.problems.map((problem) => `The skill ${spec.text}: ${path} ${problem}.`);
   const folder = posix.dirname(path) === "." ? "" : posix.dirname(path);
   const receipt = { skill_spec: spec.text, name: name ?? spec.label, repository: url, commit, path };
   if (checkout !== undefined) {
     // A skill at the root shares its folder with the whole repository, so its files are not listed.
     const fileNames = folder === "" ? [] : await listSupportingFiles(files, folder);
     const target = posix.join(sandboxPaths.workspace, checkout, folder);
-    return { text: { name: receipt.name, body, folder: target, files: fileNames }, receipt };
+    return { text: { name: receipt.name, body, folder: target, files: fileNames }, receipt, problems };
   }
   const supporting = await readSupportingFiles(files, folder, spec.text);
   const fileNames = supporting.map((file) => file.path).filter((name) => name !== "SKILL.md");
   const target = skillFolder(spec.label);
-  return { text: { name: receipt.name, body, folder: target, files: fileNames }, receipt, files: supporting };
-}
-
-function parse(data: Buffer, source: SkillSource, path: string) {
-  try {
-    return parseSkill(data.toString());
-  } catch (error) {
-    throw skillFailure(source, `${path} ${messageOf(error)}`);
-  }
+  return {
+    text: { name: receipt.name, body, folder: target, files: fileNames },
+    receipt,
+    problems,
+    files: supporting,
+  };
 }
 
 async function findByName(files: CommitReader, source: SkillSource): Promise<string> {
@@ -66,9 +67,9 @@ async function findByName(files: CommitReader, source: SkillSource): Promise<str
   if (!skill) throw unknownFailure(source, discovered, name);
   if (chosen.length > 1) {
     const paths = chosen.map(({ path }) => path).join(", ");
-    throw skillFailure(source, `several skills are named "${name}": ${paths}; select one by its path`);
+    throw invalidFailure(source, `several skills are named "${name}": ${paths}; select one by its path`);
   }
-  if (skill.problem !== undefined) throw skillFailure(source, `${skill.path} ${skill.problem}`);
+  if (skill.problem !== undefined) throw invalidFailure(source, `${skill.path} ${skill.problem}`);
   return skill.path;
 }
 
@@ -78,7 +79,7 @@ function unknownFailure(
   name: string,
 ): Failure {
   const names = candidates.map((candidate) => candidate.name);
-  return skillFailure(
+  return notFoundFailure(
     source,
     `there is no skill "${name}" in ${searched.join(", ")}${hint(closestNames(name, names, 3), names)}`,
   );
@@ -87,7 +88,7 @@ function unknownFailure(
 async function missingFailure(files: CommitReader, source: SkillSource, path: string): Promise<Failure> {
   const { candidates } = await discoverSkills(files, source.spec.repo);
   const paths = candidates.map((candidate) => candidate.path);
-  return skillFailure(source, `there is no ${path}${hint(closestNames(path, paths, 3), paths)}`);
+  return notFoundFailure(source, `there is no ${path}${hint(closestNames(path, paths, 3), paths)}`);
 }
 
 function hint(close: string[], all: string[]): string {
@@ -96,9 +97,15 @@ function hint(close: string[], all: string[]): string {
   return `; ${close.length > 0 ? "closest matches:" : "available:"} ${shown.map((name) => `"${name}"`).join(", ")}`;
 }
 
-function skillFailure({ spec, url, commit }: SkillSource, reason: string): Failure {
-  return new Failure(
-    "skill_not_found",
-    `Cannot use the skill ${spec.text}. In ${url} at ${commit.slice(0, 12)}, ${reason}.`,
-  );
+function notFoundFailure(source: SkillSource, reason: string): Failure {
+  return new Failure("skill_not_found", failureMessage(source, reason));
+}
+
+/** Returns the failure for a skill that exists but cannot be used. */
+function invalidFailure(source: SkillSource, reason: string): Failure {
+  return new Failure("skill_invalid", failureMessage(source, reason));
+}
+
+function failureMessage({ spec, url, commit }: SkillSource, reason: string): string {
+  return `Cannot use the skill ${spec.text}. In ${url} at ${commit.slice(0, 12)}, ${reason}.`;
 }

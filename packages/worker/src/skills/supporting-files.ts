@@ -41,7 +41,7 @@ export async function readSupportingFiles(
   const outside = sizes.findIndex(({ type }) => type === "outside");
   if (outside >= 0) {
     const message = `The skill ${skill} contains a symbolic link that points outside its repository: ${paths[outside]}.`;
-    throw new Failure("skill_not_found", message);
+    throw new Failure("skill_invalid", message);
   }
   const bytes = sizes.reduce((sum, file) => sum + (file.type === "large" ? file.size : 0), 0);
   if (bytes > MAX_BYTES) throw tooLarge(skill, `${bytes} bytes of files, and the limit is ${MAX_BYTES}`);
@@ -54,7 +54,7 @@ export async function readSupportingFiles(
 
 function tooLarge(skill: string, what: string): Failure {
   return new Failure(
-    "skill_not_found",
+    "skill_invalid",
     `The skill ${skill} has ${what}. Add its repository to the run's environment instead.`,
   );
 }

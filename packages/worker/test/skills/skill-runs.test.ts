@@ -33,7 +33,7 @@ beforeAll(async () => {
   shared.push("main", {
     "skills/notes/SKILL.md": skill("release-notes", "Write the notes."),
     "skills/notes/scripts/make.sh": "echo made by the skill\n",
-    "skills/broken/SKILL.md": "---\ndescription: one: two\n---\nx",
+    "skills/lenient/SKILL.md": `---\nname: lenient\ndescription: Use it when: ${"asked ".repeat(340)}\n---\nBe lenient.`,
     "skills/twin/SKILL.md": skill("twin", "one"),
     ".agents/skills/twin/SKILL.md": skill("twin", "two"),
   });
@@ -70,10 +70,14 @@ const instructionsOf = async (run: string): Promise<string[]> =>
 const outputOf = (events: Event[]) =>
   events.flatMap(({ type, data }) => (type === "command.output" ? [data.text] : [])).join("");
 
-async function failure(skill_spec: string, config: object = {}): Promise<string> {
+async function failure(
+  skill_spec: string,
+  config: object = {},
+  error_code = "skill_not_found",
+): Promise<string> {
   const run = await start(skill_spec, ["SAY: never"], config);
   const { status_message } = await installation.until(run, "FAILED");
-  expect(status_message).toMatchObject({ error_code: "skill_not_found", retryable: false });
+  expect(status_message).toMatchObject({ error_code, retryable: false });
   return status_message.message;
 }
 
@@ -116,6 +120,18 @@ describe("a skill from the git host", () => {
     const { receipt } = await installation.until(run, "SUCCEEDED");
     expect(receipt.skill.name).toBe("release-notes");
     expect(receipt.resources).toBeUndefined();
+  });
+
+  test("is used with a notice if its front matter is not valid YAML", async () => {
+    const run = await start("acme/shared:lenient", ["SAY: done"]);
+    const { receipt } = await installation.until(run, "SUCCEEDED");
+    expect(receipt.skill.name).toBe("lenient");
+    expect((await instructionsOf(run))[0]).toMatch(/\n\nBe lenient\.$/);
+    const notices = (await installation.events(run)).filter(({ data }) => data.code === "skill");
+    expect(notices.map(({ data }) => data.message)).toEqual([
+      expect.stringContaining("skills/lenient/SKILL.md has front matter that is not valid YAML"),
+      expect.stringMatching(/has a `description` of 20\d\d characters; only the first 1024 are used/),
+    ]);
   });
 
   test("does not override a name from the caller", async () => {
@@ -200,17 +216,12 @@ describe("a run fails with a precise message for", () => {
   });
 
   test("an ambiguous name", async () => {
-    expect(await failure("acme/shared:twin")).toContain(".agents/skills/twin/SKILL.md, skills/twin/SKILL.md");
-  });
-
-  test("invalid front matter", async () => {
-    expect(await failure("acme/shared:broken")).toContain(
-      "skills/broken/SKILL.md has front matter that is not valid YAML",
-    );
+    const message = await failure("acme/shared:twin", {}, "skill_invalid");
+    expect(message).toContain(".agents/skills/twin/SKILL.md, skills/twin/SKILL.md");
   });
 
   test("a link that points outside the repository", async () => {
-    const message = await failure("acme/shared:skills/escape/SKILL.md");
+    const message = await failure("acme/shared:skills/escape/SKILL.md", {}, "skill_invalid");
     expect(message).toContain("points outside the repository");
     expect(message).not.toContain("root:");
   });

@@ -139,7 +139,7 @@ describe("a skill name", () => {
     expect((await read(repository(files), "x")).receipt.path).toBe(".agents/skills/x/SKILL.md");
     const different = repository({ ...files, "skills/x/SKILL.md": skill("x", "other") });
     await expect(read(different, "x")).rejects.toMatchObject({
-      code: "skill_not_found",
+      code: "skill_invalid",
       message: expect.stringMatching(
         /several skills are named "x": \.agents\/skills\/x\/SKILL\.md, skills\/x\/SKILL\.md/,
       ),
@@ -201,6 +201,17 @@ describe("a skill path", () => {
   });
 });
 
+test("a skill with invalid front matter is read, by name and by path, and says what was wrong", async () => {
+  const from = repository({ "skills/x/SKILL.md": "---\ndescription: one: two\n---\nDo it." });
+  for (const wanted of ["x", "skills/x/SKILL.md"]) {
+    const { text, problems } = await read(from, wanted);
+    expect(text.body).toBe("Do it.");
+    expect(problems).toEqual([
+      expect.stringMatching(/: skills\/x\/SKILL\.md has front matter that is not valid YAML \(.*\.$/),
+    ]);
+  }
+});
+
 describe("rejects", () => {
   test.each([
     ["SKILL.md is such a link", { "skills/x/SKILL.md": "../../../../etc/passwd" }],
@@ -209,7 +220,7 @@ describe("rejects", () => {
   ])("a link that points outside the repository: %s", async (_, links) => {
     const from = repository({ "README.md": "x" }, links);
     const refusal = {
-      code: "skill_not_found",
+      code: "skill_invalid",
       message: expect.stringContaining("points outside the repository"),
     };
     await expect(read(from, "skills/x/SKILL.md")).rejects.toMatchObject(refusal);
@@ -228,18 +239,12 @@ describe("rejects", () => {
     await expect(read(from, "skills/x/SKILL.md")).rejects.toThrow("there is no skills/x/SKILL.md");
   });
 
-  test("invalid front matter, by name and by path, with the reason", async () => {
-    const from = repository({ "skills/x/SKILL.md": "---\ndescription: one: two\n---\nx" });
-    for (const wanted of ["x", "skills/x/SKILL.md"]) {
-      await expect(read(from, wanted)).rejects.toThrow(
-        "skills/x/SKILL.md has front matter that is not valid YAML",
-      );
-    }
-  });
-
   test("a SKILL.md over the size limit", async () => {
     const from = repository({ "skills/x/SKILL.md": skill("x", "x".repeat(300_000)) });
-    await expect(read(from, "x")).rejects.toThrow(/has 300\d+ bytes; the limit is 262144/);
+    await expect(read(from, "x")).rejects.toMatchObject({
+      code: "skill_invalid",
+      message: expect.stringMatching(/has 300\d+ bytes; the limit is 262144/),
+    });
   });
 
   test("a skill with too many files", async () => {
@@ -247,7 +252,10 @@ describe("rejects", () => {
       Array.from({ length: 1_001 }, (_, index) => [`skills/x/${index}`, `${index}`]),
     );
     const from = repository({ "skills/x/SKILL.md": skill("x"), ...many });
-    await expect(read(from, "x")).rejects.toThrow("Add its repository to the run's environment instead");
+    await expect(read(from, "x")).rejects.toMatchObject({
+      code: "skill_invalid",
+      message: expect.stringContaining("Add its repository to the run's environment instead"),
+    });
     expect((await read(from, "x", { checkout: "tools" })).text.name).toBe("x");
   });
 
@@ -275,7 +283,7 @@ describe("rejects", () => {
     const tree = gitWithInput(mirror, input, "mktree");
     const from = { mirror, url, owner, commit: git(mirror, "commit-tree", tree, "-m", "names") };
     await expect(read(from, "x")).rejects.toMatchObject({
-      code: "skill_not_found",
+      code: "skill_invalid",
       message: expect.stringMatching(/take up \d+ bytes, and the limit is 8388608/),
     });
   });
@@ -294,11 +302,12 @@ test("a build lists each skill with a spec that selects it", async () => {
     "skills/two words/SKILL.md": skill("two words"),
     "skills/x/SKILL.md": skill("x"),
     ".agents/skills/x/SKILL.md": skill("x", "another"),
-    "skills/broken/SKILL.md": "---\na: b: c\n---\n",
+    "skills/lenient/SKILL.md": "---\nname: lenient\ndescription: Use it when: asked.\n---\n",
   });
   const skills = await collectSkills([from], signal);
   expect(skills).toEqual([
     { name: "x", description: "About x.", skill_spec: `${from.owner}/tools:.agents/skills/x/SKILL.md` },
+    { name: "lenient", description: "Use it when: asked.", skill_spec: `${from.owner}/tools:lenient` },
     { name: "one", description: "About one.", skill_spec: `${from.owner}/tools:one` },
     { name: "x", description: "About x.", skill_spec: `${from.owner}/tools:skills/x/SKILL.md` },
   ]);
@@ -307,13 +316,15 @@ test("a build lists each skill with a spec that selects it", async () => {
   }
 });
 
-test("a build lists no skill that the server would reject", async () => {
+test("a build lists only what the server accepts: short names, and the beginning of long descriptions", async () => {
   const from = repository({
     [`skills/${"x".repeat(200)}/SKILL.md`]: "Do it.",
     "skills/long/SKILL.md": `---\nname: long\ndescription: ${"\u{1f600}".repeat(600)}\n---\nDo it.`,
     "skills/good/SKILL.md": skill("good"),
   });
-  expect((await collectSkills([from], signal)).map(({ name }) => name)).toEqual(["good"]);
+  const skills = await collectSkills([from], signal);
+  expect(skills.map(({ name }) => name)).toEqual(["good", "long"]);
+  expect(skills[1]?.description).toBe(`${"\u{1f600}".repeat(511)}…`);
 });
 
 test("tar unpacks a skill's archive, including long names and modes", () => {

@@ -652,6 +652,7 @@ ErrorCode = Literal[
     "external_authentication_required",
     "repository_unreachable",
     "skill_not_found",
+    "skill_invalid",
     "model_not_available",
     "mcp_server_failed",
     "output_invalid",
