@@ -59,11 +59,11 @@ export const answers: Record<string, HostileModel> = {
   },
   "input-with-prototype": {
     answer: callOnce("nosuch", '{"__proto__":{"a":1},"constructor":{"prototype":{}}}'),
-    expected: /^SUCCEEDED: Model tried to call unavailable tool 'nosuch'/,
+    expected: /^SUCCEEDED: There is no tool nosuch: /,
   },
   "unstorable-tool-name": {
     answer: callOnce("\\ud800\\u0000", '{"\\ud800":"\\u0000"}'),
-    expected: /^SUCCEEDED: Model tried to call unavailable tool '\ufffd\ufffd'/,
+    expected: /^SUCCEEDED: There is no tool \ufffd\ufffd: /,
   },
   "a-million-choices": {
     answer: () => [choices(1_000_000), end("stop")],

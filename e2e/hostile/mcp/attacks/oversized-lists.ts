@@ -23,7 +23,7 @@ function* deepSchema(depth: number): Iterable<string> {
 export const oversizedLists: Record<string, Attack> = {
   "5,000 tools with long descriptions": {
     list: (id) => largeResponse(id, tools(5_000)),
-    expected: /^SUCCEEDED: Model tried to call unavailable tool 'hostile__attack'.* hostile__tool-0,/,
+    expected: /^SUCCEEDED: There is no tool hostile__attack: .*hostile__tool-0/,
   },
   "an input schema nested 200,000 levels deep": {
     list: (id) => largeResponse(id, deepSchema(200_000)),
@@ -44,6 +44,6 @@ export const oversizedLists: Record<string, Attack> = {
   "pages without end": {
     list: (id) => [response(id, `{"tools":[${tool(`tool-${id}`, "{}")}],"nextCursor":"next"}`)],
     // Only a limited number of pages is read, and they lack the tool.
-    expected: /unavailable tool 'hostile__attack'/,
+    expected: /There is no tool hostile__attack: /,
   },
 };

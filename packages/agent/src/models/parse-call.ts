@@ -1,10 +1,10 @@
-import type { ToolSet } from "ai";
-import { parseToolCall } from "ai/internal";
-import { messageOf } from "../failure.ts";
 import { findExcess, type JsonLimits } from "../json-meter.ts";
+import type { Tool } from "../tools/tool.ts";
 import type { StreamPart } from "./provider.ts";
+import { describeUnknownTool, findTool } from "./tool-name.ts";
+import { isObject, validateForeignInput, validateOwnInput } from "./validate-input.ts";
 
-/** A tool call as the model requested it. */
+/** A tool call as it runs, after small mistakes of the model have been repaired. */
 export interface ToolCall {
   tool: string;
   input: unknown;
@@ -20,36 +20,59 @@ const ownLimits: JsonLimits = { depth: MAX_DEPTH, values: 5_000 };
 const foreignLimits: JsonLimits = { depth: MAX_DEPTH, values: 50_000 };
 
 const MAX_NAME_CHARACTERS = 200;
-const MAX_ERROR_CHARACTERS = 4_000;
-const MAX_UNREADABLE_CHARACTERS = 4_000;
+const MAX_UNREADABLE_CHARACTERS = 400;
 
 /**
- * Parses a tool call and validates its input against the tool's schema. An invalid call is returned with its `error`, so
- * that the model can correct it. The input is always an object, because providers accept nothing else when the
- * conversation is sent back to them.
+ * Parses a tool call, repairs what the model obviously meant, and validates the input against the tool's schema. An
+ * invalid call is returned with its `error`, one sentence for the model that says what to do. The input is always an
+ * object, because providers accept nothing else when the conversation is sent back to them.
  */
-export async function parseCall(
-  { input: json, ...part }: Extract<StreamPart, { type: "tool-call" }>,
-  { tools, isOwn }: { tools: ToolSet; isOwn(tool: string): boolean },
-): Promise<ToolCall> {
-  const toolName = truncate(part.toolName, MAX_NAME_CHARACTERS);
-  const excess = findExcess(json, isOwn(toolName) ? ownLimits : foreignLimits);
-  if (excess !== undefined) {
+export function parseCall(
+  { toolName, input: json }: Pick<Extract<StreamPart, { type: "tool-call" }>, "toolName" | "input">,
+  tools: readonly Tool[],
+): ToolCall {
+  const tool = findTool(toolName, tools);
+  const name = tool?.name ?? truncate(toolName, MAX_NAME_CHARACTERS);
+  const parsed = parseInput(json, tool && "jsonSchema" in tool.input ? foreignLimits : ownLimits);
+  if ("problem" in parsed) {
     const input = { unreadable: truncate(json, MAX_UNREADABLE_CHARACTERS) };
-    return { tool: toolName, input, error: `The input ${excess}. Use a smaller input.` };
+    return { tool: name, input, error: parsed.problem };
   }
-  const call = await parseToolCall({
-    toolCall: { ...part, toolName, input: json },
-    tools,
-    repairToolCall: undefined,
-    instructions: undefined,
-    messages: [],
-  });
-  const isObject = typeof call.input === "object" && call.input !== null && !Array.isArray(call.input);
-  const input = isObject ? call.input : { unreadable: call.input };
-  const isInvalid = "invalid" in call && call.invalid;
-  const error = isInvalid ? { error: truncate(messageOf(call.error), MAX_ERROR_CHARACTERS) } : {};
-  return { tool: call.toolName, input, ...error };
+  const { input } = parsed;
+  if (!tool) return { tool: name, input, error: describeUnknownTool(name, tools) };
+  const { input: schema } = tool;
+  if ("jsonSchema" in schema) return { tool: name, input: validateForeignInput(input, schema.jsonSchema) };
+  const result = validateOwnInput(input, schema);
+  if ("data" in result) return { tool: name, input: result.data };
+  return { tool: name, input, error: `Call ${name} again with valid arguments: ${result.problems}.` };
+}
+
+type ParsedInput = { input: Record<string, unknown> } | { problem: string };
+
+/** Parses the input. Some models send the arguments as a JSON string that contains the object. */
+function parseInput(json: string, limits: JsonLimits): ParsedInput {
+  if (json.trim() === "") return { input: {} };
+  let text = json;
+  for (let level = 0; level < 3; level++) {
+    const excess = findExcess(text, limits);
+    if (excess !== undefined) return { problem: `The input ${excess}. Use a smaller input.` };
+    const value = parseJson(text);
+    if (isObject(value)) return { input: value };
+    if (typeof value !== "string") break;
+    text = value;
+  }
+  return {
+    problem: "The arguments are not a JSON object: call the tool again with one complete JSON object.",
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    // A field of this name would replace the prototype wherever the object is copied field by field.
+    return JSON.parse(text, (key, value: unknown) => (key === "__proto__" ? undefined : value));
+  } catch {
+    return undefined;
+  }
 }
 
 function truncate(text: string, maxCharacters: number): string {

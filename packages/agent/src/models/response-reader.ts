@@ -87,8 +87,7 @@ export class ResponseReader {
       download: undefined,
       provider: model.provider,
     });
-    const toolSet = prepareToolSet(tools);
-    const prepared = await toolSet.prepared;
+    const prepared = await prepareToolSet(tools);
     const { stream } = await model.doStream({
       prompt,
       ...(prepared ? { tools: prepared } : {}),
@@ -100,7 +99,7 @@ export class ResponseReader {
     for await (const part of stream) {
       signal.throwIfAborted();
       this.#checkLimits(part);
-      if (part.type === "tool-call") this.#calls.push(await parseCall(part, toolSet));
+      if (part.type === "tool-call") this.#calls.push(parseCall(part, tools));
       else this.#handlePart(part);
       this.#hasContent ||= /^(text|reasoning|tool-input)-delta$|^tool-call$/.test(part.type);
       onPart();
@@ -180,22 +179,17 @@ export class ResponseReader {
   }
 }
 
-interface PreparedToolSet {
-  tools: ToolSet;
-  /** Returns whether we define the tool's schema. */
-  isOwn(tool: string): boolean;
-  /** The tools in the provider's format. */
-  prepared: ReturnType<typeof prepareTools>;
-}
+/** The tools in the provider's format. */
+type PreparedTools = ReturnType<typeof prepareTools>;
 
-const toolSets = new WeakMap<readonly Tool[], PreparedToolSet>();
+const preparedTools = new WeakMap<readonly Tool[], PreparedTools>();
 
 /**
  * Prepares the tools and caches the result per list, because converting the schemas takes longer than the rest of a
  * short response.
  */
-function prepareToolSet(list: readonly Tool[]): PreparedToolSet {
-  const cached = toolSets.get(list);
+function prepareToolSet(list: readonly Tool[]): PreparedTools {
+  const cached = preparedTools.get(list);
   if (cached) return cached;
   const tools: ToolSet = Object.fromEntries(
     list.map(({ name, description, input }) => {
@@ -203,11 +197,9 @@ function prepareToolSet(list: readonly Tool[]): PreparedToolSet {
       return [name, tool({ description, inputSchema })];
     }),
   );
-  const foreign = new Set(list.filter(({ input }) => "jsonSchema" in input).map(({ name }) => name));
-  const isOwn = (name: string) => !foreign.has(name);
-  const toolSet = { tools, isOwn, prepared: prepareTools({ tools }) };
-  toolSets.set(list, toolSet);
-  return toolSet;
+  const prepared = prepareTools({ tools });
+  preparedTools.set(list, prepared);
+  return prepared;
 }
 
 /**

@@ -17,6 +17,7 @@ codes=("\${PIPESTATUS[@]}")
 export const findFiles = defineTool({
   name: "find_files",
   description: loadDescription("find_files"),
+  isReadOnly: true,
   input: z.object({
     pattern: line("A glob that matches the path below the folder."),
     path: path("The folder to search, relative to the workspace. Default: the whole workspace.").optional(),

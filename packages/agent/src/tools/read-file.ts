@@ -63,6 +63,7 @@ exit 0
 export const readFile = defineTool({
   name: "read_file",
   description: loadDescription("read_file"),
+  isReadOnly: true,
   input: z.object({
     path: path("Relative to the workspace, absolute, or starting with ~."),
     offset: z.int().min(1).optional().meta({ description: "The first line to read. Default 1." }),

@@ -48,6 +48,7 @@ const Input = z.object({
 export const searchFiles = defineTool({
   name: "search_files",
   description: loadDescription("search_files"),
+  isReadOnly: true,
   input: Input,
   async run({ pattern, path = ".", glob, context = 0, max = DEFAULT_MAX }, { workspace, signal }) {
     const folder = normalizePath(expandHome(path, workspace));

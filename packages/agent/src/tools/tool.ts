@@ -38,6 +38,8 @@ export interface Tool {
   input: z.ZodType | ForeignInput;
   /** Set if the tool emits its own events for the call and its result. Otherwise, the agent loop emits them. */
   recordsItself?: true;
+  /** Set if the tool changes nothing. Successive calls of such tools run at the same time. */
+  isReadOnly?: true;
   run(input: unknown, context: ToolContext): Promise<ToolResult>;
 }
 

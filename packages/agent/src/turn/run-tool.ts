@@ -21,22 +21,35 @@ export interface RunToolOptions extends Pick<ToolContext, "call_id" | "workspace
  * Runs one tool call and records it. The model receives errors as the call's result, except a Failure, which ends the
  * turn.
  */
-export async function runTool({ tool: name, input }: ToolCall, options: RunToolOptions): Promise<void> {
-  const { call_id, tool, rejection, workspace, background, halt, interrupt, emit } = options;
-  const context = { call_id, workspace, background, emit, signal: AbortSignal.any([halt, interrupt]) };
+export async function runTool(call: ToolCall, options: RunToolOptions): Promise<void> {
+  const { tool, rejection } = options;
   if (tool?.recordsItself && rejection === undefined) {
-    await tool.run(input, context);
+    await tool.run(call.input, toolContext(options));
     return;
   }
-  await emit({ type: "tool.called", data: { call_id, tool: name, input } });
+  await recordCall(call, options);
+  await runRecordedCall(call, options);
+}
+
+export async function recordCall({ tool, input }: ToolCall, options: RunToolOptions): Promise<void> {
+  const { call_id, emit } = options;
+  await emit({ type: "tool.called", data: { call_id, tool, input } });
+}
+
+/** Runs a call that is already in the log and records its result. */
+export async function runRecordedCall(
+  { tool: name, input }: ToolCall,
+  options: RunToolOptions,
+): Promise<void> {
+  const { call_id, tool, rejection, halt, emit } = options;
   const result: ToolResult =
     tool && rejection === undefined
-      ? await tool.run(input, context).catch((reason: unknown) => {
+      ? await tool.run(input, toolContext(options)).catch((reason: unknown) => {
           halt.throwIfAborted();
           if (reason instanceof Failure) throw reason;
           return { output: messageOf(reason), is_error: true as const };
         })
-      : { output: rejection ?? `Tool ${name} not found.`, is_error: true as const };
+      : { output: rejection ?? `There is no tool ${name}.`, is_error: true as const };
   const { images = [], ...rest } = result;
   const stored = await Promise.all(
     images.map(async ({ mime_type, data }, index) => {
@@ -46,4 +59,8 @@ export async function runTool({ tool: name, input }: ToolCall, options: RunToolO
   );
   const imageData = stored.length > 0 ? { images: stored } : {};
   await emit({ type: "tool.returned", data: { call_id, tool: name, ...rest, ...imageData } });
+}
+
+function toolContext({ call_id, workspace, background, halt, interrupt, emit }: RunToolOptions): ToolContext {
+  return { call_id, workspace, background, emit, signal: AbortSignal.any([halt, interrupt]) };
 }

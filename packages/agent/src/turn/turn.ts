@@ -8,7 +8,7 @@
  *    wrap up, and the agent gets one last call without tools.
  * 3. If the conversation nearly fills the model's context, compact it and start over.
  * 4. Call the model. An interrupted or overflowed call starts over; a failed one ends the turn.
- * 5. Run the tools that the model called, one at a time.
+ * 5. Run the tools that the model called (see run-calls.ts).
  *
  * Invariants:
  * - The log is the only state. Every event is emitted through `emit`, which stores it and adds the stored event to the
@@ -38,7 +38,7 @@ import { callModel, type ModelResponse, type Retry, type ToolCall } from "../mod
 import { createStructuredAnswer, FINISH, type StructuredAnswer } from "../tools/finish.ts";
 import type { Tool } from "../tools/tool.ts";
 import { BackgroundCommands } from "./background-commands.ts";
-import { runTool } from "./run-tool.ts";
+import { runCalls } from "./run-calls.ts";
 import { Spending } from "./spending.ts";
 import type { TurnContext } from "./turn-context.ts";
 import {
@@ -124,7 +124,7 @@ export class Turn {
       const response = await this.#callModel(interrupt, limit);
       if (response === "again") continue;
       if (response.type !== "response") return limit ? limitOutcome(limit) : response;
-      for (const call of response.calls) await this.#runTool(call, interrupt);
+      await this.#runCalls(response.calls, interrupt);
       if (limit) return (await this.#checkEnd()) ?? limitOutcome(limit);
     }
   }
@@ -351,22 +351,20 @@ export class Turn {
     this.#spending.settle();
   }
 
-  async #runTool(call: ToolCall, interrupt: AbortSignal) {
-    this.#halt.throwIfAborted();
-    const background = this.#background;
-    const tools = this.#tools;
-    const halt = this.#halt;
-    const context = this.#context;
-    await runTool(call, {
-      call_id: this.#conversation.nextCallId(),
-      tool: tools.find(({ name }) => name === call.tool),
-      workspace: context.workspace,
-      background,
+  async #runCalls(calls: readonly ToolCall[], interrupt: AbortSignal) {
+    const { workspace, files } = this.#context;
+    await runCalls(calls, {
+      tools: this.#tools,
       interrupt,
-      halt,
-      rejection: interrupt.aborted ? `Not started: ${this.#interruptReason}.` : call.error,
-      emit: (event) => this.#emit(event),
-      storeArtifact: (file) => this.#reportLoss(context.files.storeArtifact(file)),
+      halt: this.#halt,
+      nextCallId: () => this.#conversation.nextCallId(),
+      rejectionOf: ({ error }) => (interrupt.aborted ? `Not started: ${this.#interruptReason}.` : error),
+      shared: {
+        workspace,
+        background: this.#background,
+        emit: (event) => this.#emit(event),
+        storeArtifact: (file) => this.#reportLoss(files.storeArtifact(file)),
+      },
     });
   }
 
