@@ -98,7 +98,7 @@ export class CommandOutput {
   #flush() {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const chunks = mergeByStream(this.#batch);
+    const chunks = mergeNeighbors(this.#batch);
     this.#batch = [];
     for (const chunk of chunks) this.#writing = this.#writing.then(() => this.#write(chunk));
     // `end` reports the failure. Until then, this handler prevents an unhandled rejection.
@@ -138,9 +138,13 @@ export class RecentOutput {
   }
 }
 
-/** Merges chunks by stream, because interleaved stdout and stderr would otherwise produce one event per fragment. */
-function mergeByStream(chunks: OutputChunk[]): OutputChunk[] {
-  const texts = new Map<OutputChunk["stream"], string>();
-  for (const { stream, text } of chunks) texts.set(stream, (texts.get(stream) ?? "") + text);
-  return [...texts].map(([stream, text]) => ({ stream, text }));
+/** Merges successive chunks of the same stream, so that the order of the output is kept. */
+function mergeNeighbors(chunks: OutputChunk[]): OutputChunk[] {
+  const merged: OutputChunk[] = [];
+  for (const { stream, text } of chunks) {
+    const last = merged.at(-1);
+    if (last?.stream === stream) last.text += text;
+    else merged.push({ stream, text });
+  }
+  return merged;
 }

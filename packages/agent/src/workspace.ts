@@ -1,5 +1,9 @@
 import type { EventData } from "@outrider/contract/event";
 
+/**
+ * A part of a command's output. A command's stdout and stderr arrive as one stream, in the order in which they were
+ * written, and are reported as stdout. Text that Outrider adds is reported as stderr.
+ */
 export interface OutputChunk {
   stream: "stdout" | "stderr";
   text: string;

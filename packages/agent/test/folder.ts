@@ -77,7 +77,6 @@ function kill({ pid }: Child) {
 
 function pass(child: Child, onOutput: ExecOptions["onOutput"]) {
   child.stdout.setEncoding("utf8").on("data", (text: string) => onOutput({ stream: "stdout", text }));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => onOutput({ stream: "stderr", text }));
 }
 
 function end(child: Child): Promise<number | null> {
@@ -93,7 +92,7 @@ async function exec(
   { signal, timeoutMs, onOutput }: ExecOptions,
 ): Promise<ExecResult> {
   const startedAt = performance.now();
-  const child = bash(cwd, command);
+  const child = bash(cwd, `exec 2>&1\n${command}`);
   pass(child, onOutput);
   let timed_out = false;
   const stop = () => kill(child);
@@ -113,7 +112,7 @@ async function exec(
 
 function inBackground(command: string, cwd: string, { signal, onOutput }: StartOptions): BackgroundProcess {
   const startedAt = performance.now();
-  const child = bash(cwd, command);
+  const child = bash(cwd, `exec 2>&1\n${command}`);
   pass(child, onOutput);
   const stop = () => kill(child);
   signal.addEventListener("abort", stop, { once: true });

@@ -46,7 +46,12 @@ const data = {
     exit_code: z.int().optional(),
     duration_ms: z.number().optional(),
   }),
-  output: z.object({ stream: z.enum(["stdout", "stderr"]), text: z.string() }),
+  output: z.object({
+    stream: z
+      .enum(["stdout", "stderr"])
+      .meta({ description: "`stdout` for everything that a step writes, in order." }),
+    text: z.string(),
+  }),
   notice: z.object({ message: z.string() }),
 };
 

@@ -66,7 +66,10 @@ const data = {
   }),
   "command.output": z.object({
     command_id: z.string(),
-    stream: z.enum(["stdout", "stderr"]),
+    stream: z.enum(["stdout", "stderr"]).meta({
+      description:
+        "`stdout` for what the command writes to stdout and stderr, in order; `stderr` for what Outrider adds.",
+    }),
     text: z.string(),
   }),
   "command.finished": z.object({

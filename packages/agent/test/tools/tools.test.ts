@@ -2,14 +2,15 @@ import { describe, expect, it } from "vitest";
 import { newRun } from "../run.ts";
 
 describe("run_command", () => {
-  it("records both streams, the exit code and the duration", async () => {
-    const run = await newRun("RUN: echo out; echo err >&2; exit 3");
+  it("records the output of both streams in order, the exit code and the duration", async () => {
+    const run = await newRun("RUN: echo out; echo err >&2; echo end; exit 3");
     await run.turn();
     const command_id = "call-1";
-    expect(run.all("command.started")).toEqual([{ command_id, command: "echo out; echo err >&2; exit 3" }]);
-    expect(run.all("command.output")).toHaveLength(2);
-    expect(run.all("command.output")).toContainEqual({ command_id, stream: "stdout", text: "out\n" });
-    expect(run.all("command.output")).toContainEqual({ command_id, stream: "stderr", text: "err\n" });
+    const command = "echo out; echo err >&2; echo end; exit 3";
+    expect(run.all("command.started")).toEqual([{ command_id, command }]);
+    const output = run.all("command.output");
+    expect(output.map(({ text }) => text).join("")).toBe("out\nerr\nend\n");
+    expect(output[0]).toMatchObject({ command_id, stream: "stdout" });
     expect(run.all("command.finished")).toEqual([
       { command_id, exit_code: 3, duration_ms: expect.any(Number) },
     ]);

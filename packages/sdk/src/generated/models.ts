@@ -115,6 +115,7 @@ export interface BuildOutputEvent {
   created_at: string;
   type: "output";
   data: {
+    /** `stdout` for everything that a step writes, in order. */
     stream: "stdout" | "stderr";
     text: string;
   };
@@ -276,6 +277,7 @@ export interface CommandOutputEvent {
   type: "command.output";
   data: {
     command_id: string;
+    /** `stdout` for what the command writes to stdout and stderr, in order; `stderr` for what Outrider adds. */
     stream: "stdout" | "stderr";
     text: string;
   };

@@ -30,18 +30,19 @@ export class StepRunner {
     log.write({ type: "step", data: { name, state: "started" } });
     onStep(name, "started");
     let tail = "";
-    const redactors = { stdout: createTextRedactor(redactor), stderr: createTextRedactor(redactor) };
-    const writeOutput = (stream: "stdout" | "stderr", text: string) => {
+    const redacted = createTextRedactor(redactor);
+    const writeOutput = (text: string) => {
       if (text === "") return;
       tail = (tail + text).slice(-TAIL_CHARACTERS);
-      log.write({ type: "output", data: { stream, text } });
+      log.write({ type: "output", data: { stream: "stdout", text } });
     };
     const { exitCode, timedOut, durationMs } = await sandbox.exec(command, {
       signal: log.signal,
       timeoutMs: STEP_TIMEOUT_MS,
-      onOutput: ({ stream, data }) => writeOutput(stream, redactors[stream].push(data)),
+      mergeOutput: true,
+      onOutput: ({ data }) => writeOutput(redacted.push(data)),
     });
-    for (const stream of ["stdout", "stderr"] as const) writeOutput(stream, redactors[stream].end());
+    writeOutput(redacted.end());
     log.signal.throwIfAborted();
     const state = exitCode === 0 ? "finished" : "failed";
     const result = { ...(exitCode === null ? {} : { exit_code: exitCode }), duration_ms: durationMs };

@@ -80,6 +80,11 @@ export interface ExecOptions {
   timeoutMs: number;
   /** Added to PATH, HOME, USER, LOGNAME, SHELL, LANG and TERM. */
   env?: Record<string, string>;
+  /**
+   * Makes stderr the same pipe as stdout, so that output arrives in the order in which it was written. All of it is then
+   * reported as stdout. With two pipes, the order between them is lost.
+   */
+  mergeOutput?: boolean;
   /** Receives output as it arrives. The sandbox does not buffer it. If the callback throws, the command is killed. */
   onOutput(chunk: OutputChunk): void;
 }
@@ -96,6 +101,8 @@ export interface SpawnOptions {
   signal: AbortSignal;
   /** Same as in `ExecOptions`. */
   env?: Record<string, string>;
+  /** Same as in `ExecOptions`. */
+  mergeOutput?: boolean;
 }
 
 export interface Spawned {

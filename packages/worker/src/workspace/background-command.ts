@@ -16,7 +16,7 @@ export async function startInBackground(
   command: string,
   { sandbox, recorder, env, signal, abandon }: BackgroundOptions,
 ): Promise<Omit<BackgroundProcess, "changes">> {
-  const process = await sandbox.spawn(command, { signal, env });
+  const process = await sandbox.spawn(command, { signal, env, mergeOutput: true });
   const startedAt = performance.now();
   let isKilled = false;
   const kill = () => {
@@ -26,16 +26,17 @@ export async function startInBackground(
   };
   process.stdin.on("error", () => {});
   process.stdin.end();
-  const record = async (stream: "stdout" | "stderr") => {
+  process.stderr.resume();
+  const record = async () => {
     try {
-      for await (const data of process[stream] as AsyncIterable<Buffer>) recorder.push(stream, data);
+      for await (const data of process.stdout as AsyncIterable<Buffer>) recorder.push(data);
     } catch {
       // The sandbox closed the stream, so no more output will arrive.
     }
   };
   const waitForEnd = async () => {
     try {
-      const [{ exitCode }] = await Promise.all([process.ended, record("stdout"), record("stderr")]);
+      const [{ exitCode }] = await Promise.all([process.ended, record()]);
       const duration_ms = performance.now() - startedAt;
       const isExpected = isKilled || signal.aborted || recorder.isOutOfMemory;
       if (exitCode === null && !isExpected)

@@ -26,21 +26,16 @@ interface RecordedCommand {
   onOutput(chunk: OutputChunk): void;
 }
 
-/** The output of one of the command's streams that is not passed on yet. */
-interface PendingOutput {
-  redacted: ByteStream;
-  /** The beginning of a character, which waits for its last byte. */
-  incomplete: Buffer;
-}
-
 /**
- * Records one command's output: redacts it, passes it on as text, and stores it as an artifact if it is too long for
+ * Records one command's output, which is stdout and stderr in one stream: redacts it, passes it on as text, and stores it as an artifact if it is too long for
  * events. The artifact contains the bytes as they are, even if they are not UTF-8.
  */
 export class CommandRecorder {
   readonly #options: CommandRecorderOptions;
   readonly #command: RecordedCommand;
-  readonly #pending: Record<OutputChunk["stream"], PendingOutput>;
+  readonly #redacted: ByteStream;
+  /** The beginning of a character, which waits for its last byte. */
+  #incomplete: Buffer = Buffer.alloc(0);
   readonly #outputFile: OutputFile;
   readonly #limitEventsBefore: LimitEvents;
   #isText = true;
@@ -48,19 +43,16 @@ export class CommandRecorder {
   constructor(options: CommandRecorderOptions, command: RecordedCommand) {
     this.#options = options;
     this.#command = command;
-    const createPending = () => ({ redacted: options.redactor.byteStream(), incomplete: Buffer.alloc(0) });
-    this.#pending = { stdout: createPending(), stderr: createPending() };
+    this.#redacted = options.redactor.byteStream();
     this.#outputFile = new OutputFile(options.folder, { maxBytes: options.maxFileBytes });
     this.#limitEventsBefore = command.sandbox.limitEvents();
   }
 
-  push(stream: OutputChunk["stream"], data: Buffer) {
-    const pending = this.#pending[stream];
-    const bytes = Buffer.concat([pending.incomplete, pending.redacted.push(data)]);
-    // Both streams are written to the same file, and neither may write into the middle of the other's character.
+  push(data: Buffer) {
+    const bytes = Buffer.concat([this.#incomplete, this.#redacted.push(data)]);
     const { complete, incomplete } = splitLastCharacter(bytes);
-    pending.incomplete = incomplete;
-    this.#pass(stream, complete);
+    this.#incomplete = incomplete;
+    this.#pass("stdout", complete);
   }
 
   /** Whether the sandbox has run out of memory since the command started. */
@@ -73,10 +65,7 @@ export class CommandRecorder {
    */
   async end(): Promise<string | undefined> {
     const { command_id, sandbox } = this.#command;
-    for (const stream of ["stdout", "stderr"] as const) {
-      const { incomplete, redacted } = this.#pending[stream];
-      this.#pass(stream, Buffer.concat([incomplete, redacted.end()]));
-    }
+    this.#pass("stdout", Buffer.concat([this.#incomplete, this.#redacted.end()]));
     this.#pass("stderr", Buffer.from(describeLimitEvents(sandbox, this.#limitEventsBefore)));
     const file = this.#outputFile.end();
     const { quota, emitNotice, storeArtifact } = this.#options;

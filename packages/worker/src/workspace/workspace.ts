@@ -93,7 +93,8 @@ export class RunWorkspace implements Workspace {
           signal: options.signal,
           timeoutMs: options.timeoutMs,
           env: this.#env,
-          onOutput: ({ stream, data }) => recorder.push(stream, data),
+          mergeOutput: true,
+          onOutput: ({ data }) => recorder.push(data),
         })
         .catch((error) => this.#rethrow(error));
       // If the run itself did not cause the kill, the watchdog killed the command just before the lease was renewed, or

@@ -49,7 +49,7 @@ async function record(chunks: string[]) {
       },
     },
   );
-  for (const chunk of chunks) recorder.push("stdout", Buffer.from(chunk));
+  for (const chunk of chunks) recorder.push(Buffer.from(chunk));
   const artifact_id = await recorder.end();
   recorder.remove();
   return { notices, stored, events, artifact_id };

@@ -111,7 +111,7 @@ describe("a run in an environment", () => {
     const log = `/agent/environments/${environment_id}/builds/${steps[0]?.data.build_id}/events`;
     const { text } = await installation.call("GET", log, { accept: "text/event-stream" });
     expect(text).toContain("making\\n");
-    expect(text).toContain("to stderr\\n");
+    expect(text).toContain("making\\nto stderr\\n");
     expect(text).toContain('"exit_code":0');
   });
 

@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { explainBwrapError } from "../../src/sandboxes/local/bubblewrap.ts";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
@@ -42,6 +43,18 @@ describe("a command", () => {
     );
     expect(chunks).toEqual(["stdout: one\n", "stderr: two\n"]);
     expect(result).toEqual({ exitCode: 7, timedOut: false, durationMs: expect.any(Number) });
+  });
+
+  test("keeps the order of its output if both streams are merged", async () => {
+    const script = "for i in 1 2 3 4 5 6 7 8; do echo out $i; echo err $i >&2; done; echo e > /dev/stderr";
+    const { stdout, stderr } = await run(sandbox, script, { mergeOutput: true });
+    const lines = Array.from({ length: 8 }, (_, index) => `out ${index + 1}\nerr ${index + 1}\n`).join("");
+    expect({ stdout, stderr }).toEqual({ stdout: `${lines}e\n`, stderr: "" });
+    const spawned = await sandbox.spawn("echo a >&2; echo b", {
+      ...{ signal: new AbortController().signal, mergeOutput: true },
+    });
+    const [output] = await Promise.all([text(spawned.stdout), text(spawned.stderr), spawned.ended]);
+    expect(output).toBe("a\nb\n");
   });
 
   test("returns 128 + n if it ends itself with signal n", async () => {

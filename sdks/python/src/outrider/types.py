@@ -296,6 +296,7 @@ class BuildNoticeEvent(BaseModel):
 
 class BuildOutputEventData(BaseModel):
     stream: OpenEnum[Literal["stdout", "stderr"]]
+    """`stdout` for everything that a step writes, in order."""
     text: str
 
 
@@ -461,6 +462,9 @@ class CommandFinishedEvent(BaseModel):
 class CommandOutputEventData(BaseModel):
     command_id: str
     stream: OpenEnum[Literal["stdout", "stderr"]]
+    """`stdout` for what the command writes to stdout and stderr, in order; `stderr` for what Outrider
+    adds.
+    """
     text: str
 
 

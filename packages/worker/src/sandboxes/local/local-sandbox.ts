@@ -72,7 +72,9 @@ export interface LocalSandboxOptions {
 }
 
 type Mounts = BwrapOptions["mounts"];
-type LaunchOptions = Pick<CommandOptions, "script" | "args" | "env" | "stdin"> & { bwrapArgs?: string[] };
+type LaunchOptions = Pick<CommandOptions, "script" | "args" | "env" | "stdin" | "mergeOutput"> & {
+  bwrapArgs?: string[];
+};
 
 function bashArgs(command: string): string[] {
   if (Buffer.byteLength(command) < maxArgumentBytes) return ["/bin/bash", "--norc", "-c", command];
@@ -97,9 +99,9 @@ export class LocalSandbox implements Sandbox {
   }
 
   async exec(command: string, options: ExecOptions): Promise<ExecResult> {
-    const { signal, timeoutMs, onOutput, env = {} } = options;
+    const { signal, timeoutMs, onOutput, env = {}, mergeOutput = false } = options;
     signal.throwIfAborted();
-    const running = await this.#launch({ args: bashArgs(command), env, stdin: "ignore" });
+    const running = await this.#launch({ args: bashArgs(command), env, stdin: "ignore", mergeOutput });
     const kill = () => running.kill();
     let timedOut = false;
     let timer: NodeJS.Timeout | undefined;
@@ -129,8 +131,8 @@ export class LocalSandbox implements Sandbox {
     }
   }
 
-  async spawn(command: string, { signal, env = {} }: SpawnOptions): Promise<Spawned> {
-    return await this.#spawnCommand({ args: bashArgs(command), env, stdin: "pipe" }, signal);
+  async spawn(command: string, { signal, env = {}, mergeOutput = false }: SpawnOptions): Promise<Spawned> {
+    return await this.#spawnCommand({ args: bashArgs(command), env, stdin: "pipe", mergeOutput }, signal);
   }
 
   async inspect(script: string, { signal }: { signal: AbortSignal }): Promise<Spawned> {

@@ -48,6 +48,8 @@ export interface CommandOptions {
   args: string[];
   env: Record<string, string>;
   stdin: "ignore" | "pipe";
+  /** Whether stderr becomes the same pipe as stdout when the command starts. */
+  mergeOutput?: boolean;
   watchdog: Watchdog;
   pipes: Pipes;
   /** Reserved from `pipes`, and returned when no process uses them any longer. */
@@ -142,12 +144,12 @@ export class Command {
   }
 
   #spawnBwrap(options: CommandOptions, output: [Pipe, Pipe]): ChildProcess {
-    const { context, procsFiles, bwrapArgs, script, args, stdin } = options;
+    const { context, procsFiles, bwrapArgs, script, args, stdin, mergeOutput = false } = options;
     const [program, ...launchArgs] = launchCommand(context);
     // `ulimit -u` counts all of a user's processes. That works for the sandbox account, but an ordinary user has other
     // processes.
     const limitProcesses = context.account !== undefined && procsFiles.length === 0;
-    const init = initScript({ limitProcesses, script });
+    const init = initScript({ limitProcesses, mergeOutput, script });
     // The options are sent through a pipe, because the process list is visible on the host and inside the sandbox.
     // --norc: if stdin is a socket, as Node's is, bash assumes a remote login and runs ~/.bashrc first. An earlier
     // command could have written that file.

@@ -12,6 +12,8 @@
  *    open host folder is a way out of the sandbox.
  * 4. It sets limits that need no control group: no core dumps, files of at most 16 GiB, and at most 4096 processes if no
  *    control group limits them.
+ * 5. If the output is merged, it makes stderr a copy of stdout. Until then they are separate, so that bubblewrap's own
+ *    errors can be read.
  */
 import { sandboxPaths } from "../bubblewrap.ts";
 
@@ -21,7 +23,11 @@ export const gateFd = 5;
  * Returns the init script, followed by `script` in the same shell or, if there is none, by the command line in its
  * arguments.
  */
-export function initScript(options: { limitProcesses: boolean; script?: string | undefined }): string {
+export function initScript(options: {
+  limitProcesses: boolean;
+  mergeOutput: boolean;
+  script?: string | undefined;
+}): string {
   return `
 for __entry in ${Object.values(sandboxPaths).join(" ")}; do
   [[ -r $__entry && -w $__entry && -x $__entry ]] || chmod 700 "$__entry"
@@ -42,6 +48,7 @@ unset __entry
   ${options.limitProcesses ? "ulimit -u 4096" : ""}
 } 2>/dev/null
 umask 022
+${options.mergeOutput ? "exec 2>&1" : ""}
 ${options.script ?? 'exec "$@"'}
 `;
 }
