@@ -45,6 +45,23 @@ describe("the instructions", () => {
     expect(text).toMatch(/Today is 2026-01-31\..*Be kind\..*Arr\.$/s);
   });
 
+  it("list the skills that the agent can load, as far as they fit", () => {
+    const list = (count: number, description: string) =>
+      assembleInstructions({
+        model_id: "other",
+        environment,
+        skills: Array.from({ length: count }, (_, index) => ({ name: `skill-${index}`, description })),
+      });
+    expect(list(0, "")).not.toContain("# Skills");
+    expect(list(2, "About 🎉.")).toMatch(/- skill-0: About 🎉\.\n- skill-1: About 🎉\.$/);
+    const long = list(500, "🎉".repeat(256));
+    expect(long).toContain(`- skill-0: ${"🎉".repeat(100)}…\n`);
+    const shown = long.match(/^- skill-/gm)?.length ?? 0;
+    expect(shown).toBeGreaterThan(20);
+    expect(long).toContain(`- and ${500 - shown} more.`);
+    expect(Buffer.byteLength(long) - Buffer.byteLength(list(0, ""))).toBeLessThan(14 * 1024);
+  });
+
   it("put the skill after the base prompt, with its folder and files", () => {
     const skill = {
       name: "notes",

@@ -243,6 +243,14 @@ const EnforcedLimit = z.object({
   reason: z.string().optional().meta({ description: "Why the limit is not enforced." }),
 });
 
+const UsedSkill = z.object({
+  skill_spec: z.string(),
+  name: z.string(),
+  repository: z.string().meta({ description: "URL of the repository that contains the skill." }),
+  commit: z.string(),
+  path: z.string().meta({ description: "Path of SKILL.md in the repository." }),
+});
+
 export const RunReceipt = z
   .object({
     worker: z.string(),
@@ -253,15 +261,11 @@ export const RunReceipt = z
       .optional()
       .meta({ description: "Absent if the run started in an empty workspace." }),
     repositories: z.array(CheckedOutRepository).optional(),
-    skill: z
-      .object({
-        skill_spec: z.string(),
-        name: z.string(),
-        repository: z.string().meta({ description: "URL of the repository that contains the skill." }),
-        commit: z.string(),
-        path: z.string().meta({ description: "Path of SKILL.md in the repository." }),
-      })
-      .optional(),
+    skill: UsedSkill.optional(),
+    skills_used: z
+      .array(UsedSkill)
+      .optional()
+      .meta({ description: "Skills that the agent loaded with `use_skill`, in all turns." }),
     mcp_servers: z
       .array(
         z.object({

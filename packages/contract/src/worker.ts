@@ -103,6 +103,10 @@ export const ReadyBuild = z.object({
   build_id: Uuid,
   sha256: Sha256,
   repositories: z.array(CheckedOutRepository),
+  skills: z
+    .array(FoundSkill)
+    .optional()
+    .meta({ description: "The skills in the repositories. Absent if an older worker made the build." }),
 });
 export type ReadyBuild = z.infer<typeof ReadyBuild>;
 

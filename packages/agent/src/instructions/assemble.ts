@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { SCRIPTED_MODEL_ID } from "../models/scripted/scripted-model.ts";
 import { type EnvironmentFacts, environmentText } from "./environment.ts";
 import { type Guide, guidesText } from "./guide-text.ts";
+import { type ListedSkill, skillListText } from "./skill-list.ts";
 import { type SkillText, skillText } from "./skill-text.ts";
 
 const readPrompt = (name: string) => readFileSync(new URL(`./${name}.md`, import.meta.url), "utf8").trim();
@@ -16,6 +17,8 @@ export interface InstructionParts {
   environment: EnvironmentFacts;
   /** The repositories' AGENTS.md and similar files. */
   guides?: readonly Guide[] | undefined;
+  /** The skills that the agent can load. */
+  skills?: readonly ListedSkill[] | undefined;
 }
 
 /**
@@ -23,11 +26,12 @@ export interface InstructionParts {
  * own instructions follow those from the repositories' files.
  */
 export function assembleInstructions(parts: InstructionParts): string {
-  const { model_id, base_prompt, skill, environment, guides = [] } = parts;
+  const { model_id, base_prompt, skill, environment, guides = [], skills = [] } = parts;
   return [
     model_id === SCRIPTED_MODEL_ID ? scripted : agent,
     environmentText(environment),
     guidesText(guides),
+    skillListText(skills),
     base_prompt ?? "",
     skill ? skillText(skill) : "",
   ]

@@ -1149,6 +1149,16 @@ export interface RunReceipt {
     /** Path of SKILL.md in the repository. */
     path: string;
   };
+  /** Skills that the agent loaded with `use_skill`, in all turns. */
+  skills_used?: {
+    skill_spec: string;
+    name: string;
+    /** URL of the repository that contains the skill. */
+    repository: string;
+    commit: string;
+    /** Path of SKILL.md in the repository. */
+    path: string;
+  }[];
   mcp_servers?: {
     name: string;
     transport: "stdio" | "http" | "sse";

@@ -101,7 +101,8 @@ export async function countRequested(sql: Sql, userUid: string): Promise<number>
 /** Returns the newest ready build with this key. */
 export async function findReady(sql: Sql, key: string): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
-    select build_id, sha256, repositories from builds where key = ${key} and state = 'READY'
+    select build_id, sha256, repositories, coalesce(skills, '[]') as skills from builds
+    where key = ${key} and state = 'READY'
     order by finished_at desc limit 1`;
   return row;
 }
@@ -112,7 +113,7 @@ export async function findReadyOf(
   { environmentId, version }: { environmentId: string; version: number },
 ): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
-    select build_id, sha256, repositories from builds
+    select build_id, sha256, repositories, coalesce(skills, '[]') as skills from builds
     where environment_id = ${environmentId} and version = ${version} and state = 'READY'
     order by created_at desc limit 1`;
   return row;
@@ -256,7 +257,8 @@ export async function pinBuild(tx: Tx, runId: string, buildId: string): Promise<
 
 export async function findBuildOfRun(sql: Sql, runId: string): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
-    select b.build_id, b.sha256, b.repositories from runs r join builds b using (build_id)
+    select b.build_id, b.sha256, b.repositories, coalesce(b.skills, '[]') as skills
+    from runs r join builds b using (build_id)
     where r.run_id = ${runId} and b.state = 'READY'`;
   return row;
 }

@@ -3,12 +3,14 @@ import { assembleInstructions } from "@outrider/agent/instructions/assemble";
 import { MCP_NOTE } from "@outrider/agent/mcp/tools";
 import { openModel } from "@outrider/agent/models/open-model";
 import { builtinTools } from "@outrider/agent/tools/builtin";
+import { createUseSkill } from "@outrider/agent/tools/use-skill";
 import type { TurnContext } from "@outrider/agent/turn/turn-context";
 import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
 import type { BuildContext } from "../builds/build.ts";
 import { type McpOptions, openMcpServers } from "../mcp/servers.ts";
 import { installSkill } from "../skills/install-skill.ts";
+import { OnDemandSkills } from "../skills/on-demand-skills.ts";
 import { type RunSkill, readSkill } from "../skills/read-skill.ts";
 import { resolveSkillSource } from "../skills/resolve-skill.ts";
 import type { RunWorkspace } from "../workspace/workspace.ts";
@@ -21,7 +23,8 @@ export interface Harness {
     TurnContext,
     "model" | "model_id" | "model_facts" | "prices" | "tools" | "instructions" | "output_schema"
   >;
-  receipt: Pick<RunReceipt, "skill" | "mcp_servers">;
+  /** Changes when the agent loads a skill. */
+  readonly receipt: Pick<RunReceipt, "skill" | "skills_used" | "mcp_servers">;
   close(): Promise<void>;
 }
 
@@ -29,6 +32,7 @@ export interface HarnessOptions extends McpOptions {
   assignment: Assignment;
   workspace: RunWorkspace;
   builds: Pick<BuildContext, "repositories" | "maxMirrorBytes">;
+  onReceiptChanged(): void;
 }
 
 /** Opens the harness. Rejects with a Failure if something that the run needs is not available. */
@@ -40,25 +44,34 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     throw new Failure("model_not_available", `The model ${model_id} is no longer available: ${unavailable}.`);
   }
   const skill = await openSkill(options);
-  const instructions = await buildInstructions(options, skill);
+  const skills = await listSkills(options);
+  const instructions = await buildInstructions(options, { skill, skills });
   const openedModel = openModel(model, { cacheKey: assignment.run_id });
   // Opened last, because an error after this would leave servers running.
   const hasServers = Object.keys(agent_config.mcp_servers ?? {}).length > 0;
   const mcp = hasServers ? await openMcpServers(options) : undefined;
+  const tools = [
+    ...builtinTools,
+    ...(skills.listed.length > 0 ? [createUseSkill((name, signal) => skills.load(name, signal))] : []),
+    ...(mcp?.tools ?? []),
+  ];
   const agent = {
     model: openedModel,
     model_id,
     model_facts: model,
     prices,
-    tools: mcp ? [...builtinTools, ...mcp.tools] : builtinTools,
+    tools,
     instructions: mcp ? `${instructions}\n\n${MCP_NOTE}` : instructions,
     output_schema,
   };
   return {
     agent,
-    receipt: {
-      ...(skill ? { skill: skill.receipt } : {}),
-      ...(mcp ? { mcp_servers: mcp.receipt } : {}),
+    get receipt() {
+      return {
+        ...(skill ? { skill: skill.receipt } : {}),
+        ...(skills.used.length > 0 ? { skills_used: skills.used } : {}),
+        ...(mcp ? { mcp_servers: mcp.receipt } : {}),
+      };
     },
     async close() {
       await mcp?.close();
@@ -66,30 +79,45 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   };
 }
 
-async function openSkill({
-  assignment,
-  workspace,
-  builds,
-  signal,
-  emitNotice,
-}: HarnessOptions): Promise<RunSkill | undefined> {
+async function openSkill(options: HarnessOptions): Promise<RunSkill | undefined> {
+  const { assignment, workspace, builds, signal, emitNotice } = options;
   const { skill_spec } = assignment.agent_config;
   if (skill_spec === undefined) return undefined;
-  const { repositories, maxMirrorBytes } = builds;
+  const { repositories } = builds;
   const checkedOut = workspace.prepared?.repositories ?? [];
   const source = await resolveSkillSource(skill_spec, { assignment, checkedOut, repositories, signal });
   const skill = await readSkill(source, signal);
-  const { files, text, problems } = skill;
-  for (const message of problems) emitNotice({ code: "skill", message });
-  if (!files) return skill;
-  // If the skill's repository is new in the cache, the cache may now exceed its limit.
-  void repositories.prune({ keep: [], maxBytes: maxMirrorBytes }).catch(() => {});
-  await workspace.addSetup((sandbox) => installSkill(sandbox, { folder: text.folder, files, signal }));
+  for (const message of skill.problems) emitNotice({ code: "skill", message });
+  await addSkillFiles(options, skill);
   return skill;
 }
 
+async function addSkillFiles(
+  { workspace, builds, signal }: HarnessOptions,
+  { files, text }: RunSkill,
+): Promise<void> {
+  if (!files) return;
+  // If the skill's repository is new in the cache, the cache may now exceed its limit.
+  void builds.repositories.prune({ keep: [], maxBytes: builds.maxMirrorBytes }).catch(() => {});
+  await workspace.addSetup((sandbox) => installSkill(sandbox, { folder: text.folder, files, signal }));
+}
+
+function listSkills(options: HarnessOptions): Promise<OnDemandSkills> {
+  const { assignment, workspace, builds, redactor, signal, emitNotice } = options;
+  return OnDemandSkills.list({
+    ...{ assignment, redactor, signal, emitNotice },
+    prepared: workspace.prepared,
+    repositories: builds.repositories,
+    install: (skill) => addSkillFiles(options, skill),
+    onUsed: options.onReceiptChanged,
+  });
+}
+
 /** Builds the system prompt. Only a run with a build inspects its sandbox, because other runs may never open one. */
-async function buildInstructions(options: HarnessOptions, skill: RunSkill | undefined): Promise<string> {
+async function buildInstructions(
+  options: HarnessOptions,
+  { skill, skills }: { skill: RunSkill | undefined; skills: OnDemandSkills },
+): Promise<string> {
   const { assignment, workspace, redactor, signal, emitNotice } = options;
   const { model, agent_config } = assignment;
   const { prepared } = workspace;
@@ -111,6 +139,7 @@ async function buildInstructions(options: HarnessOptions, skill: RunSkill | unde
     skill: skill?.text,
     environment: environmentFacts(assignment, { ...surroundings, repositories }),
     guides: surroundings.guides,
+    skills: skills.listed,
   });
   // An attempt compares its instructions with those in the log, which are redacted.
   return redactor.redact(instructions);

@@ -274,6 +274,7 @@ export class Execution {
         ...{ assignment, workspace, signal, builds: options.builds, redactor: this.#redactor },
         exceptions: options.exceptions,
         emitNotice: (data) => void emit({ type: "notice", data }).catch(() => {}),
+        onReceiptChanged: () => this.#updateReceipt(),
       });
       this.#updateReceipt();
       reporter.phase = "working";

@@ -40,12 +40,13 @@ export function buildReceipt({
     ...(prepared ? { repositories: prepared.repositories } : {}),
     // Until the skill has been read again, the receipt repeats the earlier one, because another attempt must find the
     // same commit.
-    ...(harness?.receipt ?? earlierSkill(assignment.receipt)),
+    ...(harness?.receipt ?? earlierSkills(assignment.receipt)),
     network: environment?.network ?? { mode: "none" },
     ...(enforced ? { resources: enforced } : {}),
   };
 }
 
-function earlierSkill(receipt: RunReceipt | undefined): Pick<RunReceipt, "skill"> {
-  return receipt?.skill ? { skill: receipt.skill } : {};
+function earlierSkills(receipt: RunReceipt | undefined): Pick<RunReceipt, "skill" | "skills_used"> {
+  const { skill, skills_used } = receipt ?? {};
+  return { ...(skill ? { skill } : {}), ...(skills_used ? { skills_used } : {}) };
 }

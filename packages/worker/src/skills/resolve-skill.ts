@@ -74,7 +74,10 @@ async function fetchCommit(
 }
 
 /** Returns the options for accessing a repository. They must match those in build.ts, so that both share a mirror. */
-function accessOf({ environment }: Assignment, { url, path }: CheckedOutRepository): Partial<Repository> {
+export function accessOf(
+  { environment }: Assignment,
+  { url, path }: CheckedOutRepository,
+): Partial<Repository> {
   const { repos = [], credentials = {} } = environment ?? {};
   const secret = repos.find((repo) => repo.url === url && repo.path === path)?.secret;
   const credential = secret === undefined ? undefined : credentials[secret];

@@ -199,6 +199,81 @@ describe("a skill of the environment", () => {
   });
 });
 
+describe("the skills of the environment's repositories", () => {
+  const toolResults = async (run: string) =>
+    (await installation.events(run)).flatMap(({ type, data }) => (type === "tool.returned" ? [data] : []));
+
+  test("are listed in the instructions, and the agent loads one with use_skill", async () => {
+    const script = [
+      'CALL: use_skill {"name": "depoy"}',
+      'CALL: use_skill {"name": "deploy"}',
+      "RUN: cat /workspace/tools/skills/deploy/steps.md",
+    ];
+    const run = await installation.create(script, { config: { environment_id } });
+    const { receipt } = await installation.until(run, "SUCCEEDED");
+    const [instructions = ""] = await instructionsOf(run);
+    expect(instructions).toContain("# Skills\n");
+    expect(instructions).toContain("\n- deploy: About deploy.");
+    expect(instructions).not.toContain("From the environment.");
+    const [unknown, loaded] = await toolResults(run);
+    expect(unknown).toMatchObject({
+      output: 'There is no skill "depoy". Similar names: "deploy".',
+      is_error: true,
+    });
+    expect(loaded.output).toMatch(
+      /^# Skill: deploy\nYou loaded this skill: .*- steps\.md\n\nFrom the environment\.$/s,
+    );
+    expect(loaded.output).toContain("Its folder is /workspace/tools/skills/deploy;");
+    const used = {
+      skill_spec: "acme/tools:deploy",
+      name: "deploy",
+      repository: `file://${tools.bare}`,
+      commit: receipt.repositories[0].commit,
+      path: "skills/deploy/SKILL.md",
+    };
+    expect(receipt.skills_used).toEqual([used]);
+    expect(receipt.skill).toBeUndefined();
+    await installation.followUp(run, ["SAY: nothing new"]);
+    const later = await vi.waitUntil(async () => {
+      const item = await installation.get(run);
+      return item.turns === 2 && item.state === "SUCCEEDED" ? item : undefined;
+    }, waitOptions);
+    expect(later.receipt.skills_used).toEqual([used]);
+  });
+
+  test("include those that were added since the build, and a skill that fails does not end the turn", async () => {
+    const growing = new Origin(join(temporary.folder, "own/acme"), "growing");
+    growing.push("main", { "skills/first/SKILL.md": skill("first", "First.") });
+    const { body } = await installation.call("POST", "/agent/environments", {
+      body: { name: "growing", repos: [{ url: `file://${growing.bare}` }] },
+    });
+    const config = { environment_id: body.environment_id };
+    const before = await installation.create(["SAY: built"], { config });
+    await installation.until(before, "SUCCEEDED");
+    expect((await instructionsOf(before))[0]).toContain("- first: About first.");
+    growing.push("main", {
+      "skills/second/SKILL.md": skill("second", "Second."),
+      "skills/large/SKILL.md": skill("large", "x".repeat(100_000)),
+    });
+    const script = ['CALL: use_skill {"name": "second"}', 'CALL: use_skill {"name": "large"}'];
+    const after = await installation.create(script, { config });
+    await installation.until(after, "SUCCEEDED");
+    expect((await instructionsOf(after))[0]).toMatch(/\n- first: About first\.\n.*- second: About second\./s);
+    const [second, large] = await toolResults(after);
+    expect(second.output).toMatch(/\n\nSecond\.$/);
+    expect(large.output).toMatch(
+      /x\n\n\[The text above is truncated to its first 65536 of 100\d+ bytes\. Read \/workspace\/growing\/skills\/large\/SKILL\.md for the rest\.\]$/,
+    );
+  });
+
+  test("do not exist in a run without repositories", async () => {
+    const run = await installation.create(['CALL: use_skill {"name": "deploy"}']);
+    await installation.until(run, "SUCCEEDED");
+    expect((await instructionsOf(run))[0]).not.toContain("# Skills");
+    expect((await toolResults(run))[0].output).toMatch(/no tool/);
+  });
+});
+
 describe("a run fails with a precise message for", () => {
   test("a missing skill", async () => {
     const message = await failure("acme/shared:release-note");

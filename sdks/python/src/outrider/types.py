@@ -141,6 +141,7 @@ __all__ = [
     "RunReceiptNetwork",
     "RunReceiptResourcesValue",
     "RunReceiptSkill",
+    "RunReceiptSkillsUsed",
     "RunRecoveringEvent",
     "RunRecoveringEventData",
     "RunReopenedEvent",
@@ -1446,6 +1447,16 @@ class RunReceiptSkill(BaseModel):
     """Path of SKILL.md in the repository."""
 
 
+class RunReceiptSkillsUsed(BaseModel):
+    skill_spec: str
+    name: str
+    repository: str
+    """URL of the repository that contains the skill."""
+    commit: str
+    path: str
+    """Path of SKILL.md in the repository."""
+
+
 class RunReceiptMcpServer(BaseModel):
     name: str
     transport: OpenEnum[Literal["stdio", "http", "sse"]]
@@ -1477,6 +1488,8 @@ class RunReceipt(BaseModel):
     """Absent if the run started in an empty workspace."""
     repositories: list[CheckedOutRepository] | None = None
     skill: RunReceiptSkill | None = None
+    skills_used: list[RunReceiptSkillsUsed] | None = None
+    """Skills that the agent loaded with `use_skill`, in all turns."""
     mcp_servers: list[RunReceiptMcpServer] | None = None
     network: RunReceiptNetwork
     resources: dict[str, RunReceiptResourcesValue] | None = None

@@ -22,7 +22,7 @@ export function Receipt({ run }: { run: RunItem }) {
       </EmptyState>
     );
   }
-  const { environment, repositories = [], skill, mcp_servers = [], network } = receipt;
+  const { environment, repositories = [], skill, skills_used = [], mcp_servers = [], network } = receipt;
   return (
     <div className="mx-auto max-w-4xl">
       <Section title="What ran" lead="As reported by the worker of the latest turn.">
@@ -60,6 +60,16 @@ export function Receipt({ run }: { run: RunItem }) {
               "None"
             )}
           </Fact>
+          {skills_used.length > 0 && (
+            <Fact name="Skills used">
+              {skills_used.map(({ name, commit, skill_spec }, index) => (
+                <span key={skill_spec}>
+                  {index > 0 && ", "}
+                  {name} (<Code>{skill_spec}</Code> at <Code>{commit}</Code>)
+                </span>
+              ))}
+            </Fact>
+          )}
         </Facts>
       </Section>
       <Section title="Repositories">
