@@ -6,6 +6,7 @@ import { benchCancelLatency } from "./runs/cancel-latency.ts";
 import { benchClaimLatency } from "./runs/claim-latency.ts";
 import { benchMemory } from "./runs/memory.ts";
 import { benchThroughput } from "./runs/throughput.ts";
+import { benchSearch } from "./search/search.ts";
 import { benchCli } from "./startup/cli.ts";
 import { benchSandbox } from "./startup/sandbox.ts";
 import { benchResume } from "./steps/resume.ts";
@@ -29,6 +30,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   cli: benchCli,
   lists: benchLists,
   redaction: benchRedaction,
+  search: benchSearch,
 };
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);

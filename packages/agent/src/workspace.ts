@@ -87,6 +87,8 @@ export interface StoredArtifact {
 export interface Workspace {
   /** The folder that `~` expands to. */
   readonly home: string;
+  /** The path of ripgrep, for scripts. */
+  readonly ripgrep: string;
   exec(command: string, options: ExecOptions): Promise<ExecResult>;
   /** Starts a command in the background. */
   start(command: string, options: StartOptions): Promise<BackgroundProcess>;

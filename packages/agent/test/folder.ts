@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { rgPath } from "@vscode/ripgrep";
 import type {
   BackgroundProcess,
   ExecOptions,
@@ -40,6 +41,7 @@ export async function makeFolder(): Promise<Folder> {
   return {
     path,
     home: join(path, "home"),
+    ripgrep: rgPath,
     kept,
     exec: (command, options) => exec(command, path, options),
     start: async (command, options) => inBackground(command, path, options),

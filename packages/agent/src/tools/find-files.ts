@@ -7,6 +7,7 @@ const MAX_FILES = 500;
 const OUTPUT_BYTES = 1024 * 1024;
 
 const script = `${listFilesScript}
+rg=$4
 [[ -e $1 ]] || exit 44
 [[ -d $1 ]] || exit 45
 list "$1" | grep -zxE -e "$2" | sort -z | head -z -n "$3"
@@ -25,7 +26,7 @@ export const findFiles = defineTool({
   async run({ pattern, path = "." }, { workspace, signal }) {
     const folder = normalizePath(expandHome(path, workspace));
     const expression = `${escapeRegExp(`${folder === "/" ? "" : folder}/`)}${globToRegExp(pattern)}`;
-    const args = [folder, expression, String(MAX_FILES + 1)];
+    const args = [folder, expression, String(MAX_FILES + 1), workspace.ripgrep];
     const result = await workspace.probe(script, { args, limit: OUTPUT_BYTES, signal });
     checkExitCode(result.exit_code, path, result.stderr);
     // The text after the last NUL is empty or, if the output was truncated, an incomplete name.

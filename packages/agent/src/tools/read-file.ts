@@ -21,6 +21,7 @@ const MAX_COUNTED_BYTES = 64 * 1024 * 1024;
 
 /** The first line of the script's output names the file's kind. */
 const script = `${listFilesScript}
+rg=$5
 if [[ -d $1 ]]; then
   printf "folder\\n"
   find -H "$1" -mindepth 1 -maxdepth 1 -printf "%y %f\\0" | sort -z -k 1.3 | head -z -n ${MAX_FOLDER_ENTRIES + 1}
@@ -77,7 +78,7 @@ export const readFile = defineTool({
   async run({ path, offset = 1, limit = MAX_LINES }, { workspace, signal }) {
     const normalized = normalizePath(expandHome(path, workspace));
     const sameName = `(.*/)?${escapeRegExp(normalized.split("/").at(-1) as string)}`;
-    const args = [normalized, String(offset), String(limit), sameName];
+    const args = [normalized, String(offset), String(limit), sameName, workspace.ripgrep];
     const probe = await workspace.probe(script, { args, limit: MAX_IMAGE_BYTES + 1024, signal });
     return toResult(path, { probe, offset, limit, workspace });
   },

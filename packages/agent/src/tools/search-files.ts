@@ -7,21 +7,28 @@ import { defineTool, expandHome, line, loadDescription, path } from "./tool.ts";
 const DEFAULT_MAX = 100;
 const MAX_MATCHES = 1000;
 const MAX_LINE_CHARACTERS = 500;
-/** The limit for a line including its path, so that one huge line does not displace the others. */
+/** The limit for a line before it is redacted, so that one huge line does not displace the others. */
 const MAX_LINE_BYTES = 8 * 1024;
 const MAX_READ_BYTES = 2 * 1024 * 1024;
 const MAX_OUTPUT_CHARACTERS = 60_000;
 
-// If grep does not support Perl expressions, extended ones are the closest substitute.
+/**
+ * Prints `path NUL number:text` for each match. Threads make the order of the files random, so the result is sorted here
+ * later, unless `--sort path` is given. With a glob, the files are listed first: ripgrep's own globs would override the
+ * rules of .gitignore. Patterns that ripgrep's engine does not support, such as look-around, are handed to PCRE2.
+ */
 const script = `${listFilesScript}
+rg=$6
 [[ -e $1 ]] || exit 44
-dialect=-P
-grep -qP -e a <<< a 2> /dev/null || dialect=-E
-grep $dialect -e "$2" < /dev/null
-(($? < 2)) || exit 46
-if [[ -d $1 ]]; then list "$1" | { if [[ $3 ]]; then grep -zxE -e "$3"; else cat; fi; } | sort -z
-else printf "%s\\0" "$1"
-fi | xargs -0 -r grep -nHIZs --no-group-separator -m "$4" -C "$5" $dialect -e "$2" -- | cut -b "-${MAX_LINE_BYTES}"
+options=(
+  --line-number --with-filename --null --no-heading --color never --no-context-separator --engine auto
+  --max-columns ${MAX_LINE_BYTES} --max-columns-preview --max-count "$4" --context "$5" \${@:7} --regexp "$2"
+)
+if [[ -d $1 && $3 ]]; then
+  list "$1" | grep -zxE -e "$3" | xargs -0 -r "$rg" --no-config --no-messages "\${options[@]}" --
+else
+  ripgrep "\${options[@]}" -- "$1"
+fi
 exit 0
 `;
 
@@ -54,16 +61,17 @@ export const searchFiles = defineTool({
     const folder = normalizePath(expandHome(path, workspace));
     const inside = escapeRegExp(`${folder === "/" ? "" : folder}/`);
     const expression = glob === undefined ? "" : inside + globToRegExp(glob);
-    const args = [folder, pattern, expression, String(max + 1), String(context)];
-    const result = await workspace.probe(script, { args, limit: MAX_READ_BYTES, signal });
-    const error = result.stderr.replace(/^grep: /, "").trim();
+    const args = [folder, pattern, expression, String(max + 1), String(context), workspace.ripgrep];
+    const search = (...more: string[]) =>
+      workspace.probe(script, { args: [...args, ...more], limit: MAX_READ_BYTES, signal });
+    let result = await search();
+    // Which part of a long result arrives first is random. The second search finds the first files by name.
+    if (result.is_truncated) result = await search("--sort", "path");
     if (result.exit_code === 44) throw new Error(`${path} does not exist.`);
-    if (result.exit_code === 46) throw new Error(`Invalid pattern: ${error}`);
-    if (result.exit_code !== 0 && !result.is_truncated) {
-      throw new Error(error || "The search timed out. Narrow it.");
-    }
-    const lines = redactTexts(parseLines(result.output.toString()), workspace);
-    if (lines.length === 0 && error !== "") throw new Error(error);
+    if (result.exit_code !== 0 && !result.is_truncated) throw new Error("The search timed out. Narrow it.");
+    const lines = sortByPath(redactTexts(parseLines(result.output.toString()), workspace));
+    if (lines.length === 0 && result.stderr.trim() !== "")
+      throw new Error(`Invalid pattern: ${describePatternError(result.stderr)}.`);
     if (lines.length === 0) return { output: `No match for ${pattern} in ${path}.` };
     const { text, found, isTruncated } = formatLines(lines, max);
     const more =
@@ -84,10 +92,23 @@ interface Line {
 /** Parses `path NUL number:text`; context lines have a hyphen in place of the colon. */
 function parseLines(output: string): Line[] {
   const lines: Line[] = [];
-  for (const [, path = "", number, mark, text = ""] of output.matchAll(/([^\0]+)\0(\d+)([:-])(.*)\n/g)) {
-    lines.push({ path: displayPath(path), number: Number(number), isMatch: mark === ":", text });
+  for (const [, path = "", number, mark, text = ""] of output.matchAll(/([^\0]+)\0(\d+)([:-])([^\n]*)\n/g)) {
+    const shown = text.replace(/\r$/, "");
+    lines.push({ path: displayPath(path), number: Number(number), isMatch: mark === ":", text: shown });
   }
   return lines;
+}
+
+/** Sorts by path. The lines of one file keep their order. */
+function sortByPath(lines: Line[]): Line[] {
+  return lines.sort((a, b) => (a.path === b.path ? 0 : a.path < b.path ? -1 : 1));
+}
+
+/** Returns the reason from the errors of ripgrep's two engines, which quote the pattern on several lines. */
+function describePatternError(stderr: string): string {
+  const reason =
+    /at offset \d+: (.+)/.exec(stderr) ?? /^error: (.+)/m.exec(stderr) ?? /^(?:rg: )?(.+)/.exec(stderr);
+  return reason?.[1]?.trim() ?? "it cannot be compiled";
 }
 
 /** Redacts the lines before they are shortened and numbered. */

@@ -171,6 +171,14 @@ describe("find_files", () => {
     expect(output).toBe("repo/src/deep/b.test.ts");
   });
 
+  it("applies .gitignore outside a repository and lists no links", async () => {
+    const files = { ".gitignore": "out\n", "out/a.ts": "", "b.ts": "", ".c/d.ts": "", ".ignore": "b.ts" };
+    const question = await ask("find_files", { pattern: "*.ts" }, files);
+    symlinkSync("/usr", join(question.folder, "link"));
+    symlinkSync("b.ts", join(question.folder, "link.ts"));
+    expect((await question.answer()).output).toBe(".c/d.ts\nb.ts");
+  });
+
   it("skips deleted files, includes uncommitted ones and searches submodules", async () => {
     const question = await ask("find_files", { pattern: "*.ts", path: "repo" }, tree);
     const commit =
@@ -264,6 +272,27 @@ describe("search_files", () => {
       { a: `needle${"x".repeat(3_000_000)}\n` },
     );
     expect(long.output.length).toBeLessThan(1_000);
+  });
+
+  it("shows the first files by name if there are too many matches", async () => {
+    const question = await ask("search_files", { pattern: "needle", max: 2 });
+    execFileSync(
+      "bash",
+      ["-c", `for i in {1000..1400}; do yes 'needle ${"x".repeat(90)}' | head -n 90 > $i; done`],
+      {
+        cwd: question.folder,
+      },
+    );
+    expect((await question.answer()).output).toMatch(/^1000\n1: needle x+\n2: needle x+\n\[2 matches shown/);
+  });
+
+  it("supports look-around and reads files with carriage returns", async () => {
+    const { output } = await answer(
+      "search_files",
+      { pattern: "(?<=x )needle" },
+      { a: "x needle\r\nneedle\r\n" },
+    );
+    expect(output).toBe("a\n1: x needle");
   });
 
   it("skips binary files", async () => {

@@ -16,6 +16,7 @@ import type { PreparedRun } from "../run/prepare.ts";
 import type { DetachedSandbox } from "../run/warm-sandboxes.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { ripgrepPath } from "../sandboxes/local/files/programs.ts";
 import {
   DeadlinePassedError,
   type Sandbox,
@@ -62,6 +63,7 @@ interface WorkspaceOptions {
  */
 export class RunWorkspace implements Workspace {
   readonly home = sandboxPaths.home;
+  readonly ripgrep = ripgrepPath;
   readonly #options: WorkspaceOptions;
   #sandbox: Promise<Sandbox> | undefined;
   /** The same sandbox, set as soon as it is open, even while its files are still being restored. */

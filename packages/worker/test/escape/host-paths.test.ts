@@ -99,7 +99,7 @@ function hostPathsIn(line: string): string[] {
   const layers = options
     .split(",")
     .flatMap((option) => /^(?:lower|upper|work)dir=(.*)$/.exec(option)?.[1] ?? []);
-  const names = /^(?:base|empty|(?:disk|\.)\/(?:upper|work)|source-\d+)$/;
+  const names = /^(?:base|empty|(?:disk|\.)\/(?:upper|work)|source-(?:\d+|programs))$/;
   return [
     ...(isSystemPath || ownPaths.includes(root) ? [] : [root]),
     ...(source.startsWith("/") && !/^\/dev\/\w+$/.test(source) ? [source] : []),

@@ -5,6 +5,7 @@ import { describeEnforcement, type Limits, resolveLimits } from "../limits.ts";
 import type { Mount, OpenOptions } from "../sandbox.ts";
 import { makeFolder, makeSandboxFolders, makeScriptStateFolder, removeFolder } from "./files/folders.ts";
 import { type Layers, makeLayers } from "./files/layers.ts";
+import { programsPath } from "./files/programs.ts";
 import { LocalSandbox } from "./local-sandbox.ts";
 import { closeNetwork, type Network, type NetworkKind } from "./network/networks.ts";
 import { proxyEnvironment } from "./network/proxy.ts";
@@ -28,6 +29,7 @@ export async function createSandbox(
     const connected = serveProxy ? network() : undefined;
     connected?.catch(() => {}); // awaited below
     const layers = await createLayers(shared, { ...options, mounts, folder, limits, network, resources });
+    const programs = { source: layers?.programs ?? shared.programs, target: programsPath };
     const folders = layers?.folders ?? makeSandboxFolders(folder, account);
     if (!layers) makeScriptStateFolder(folder, account);
     if (serveProxy) serveProxy((await connected)?.listener as Server);
@@ -36,7 +38,7 @@ export async function createSandbox(
       base: options.base,
       enforced: describeEnforcement(limits, shared.capabilities),
       bwrap: {
-        ...{ folders, etcArgs: etc.args, mounts: layers?.mounts ?? mounts },
+        ...{ folders, etcArgs: etc.args, mounts: [programs, ...(layers?.mounts ?? mounts)] },
         env: serveProxy ? proxyEnvironment : {},
       },
       openSeccompFilter: () => seccompFilter.open(),

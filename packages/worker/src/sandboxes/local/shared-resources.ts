@@ -7,7 +7,8 @@ import { Bases } from "./files/bases.ts";
 import { openDiskImages } from "./files/disk-images.ts";
 import { type Etc, makeEtc } from "./files/etc.ts";
 import { checkOverlays } from "./files/overlays.ts";
-import { RootfsPool } from "./files/rootfs.ts";
+import { installPrograms } from "./files/programs.ts";
+import { makePoolFolder, RootfsPool } from "./files/rootfs.ts";
 import { type Network, type NetworkKind, openNetworks } from "./network/networks.ts";
 import type { Pool } from "./pool.ts";
 import { Fifos } from "./process/pipes.ts";
@@ -23,6 +24,8 @@ export interface SharedResources {
   etc: Etc;
   /** Whether overlays can hide the paths of folders from sandboxes, even if a sandbox has no base. */
   canOverlay: boolean;
+  /** The folder on the host with the programs that every sandbox has. */
+  programs: string;
   seccompFilter: SeccompFilterFile;
   cgroups: Cgroups;
   bases: Bases;
@@ -44,11 +47,16 @@ export async function openSharedResources(options: {
   const cgroups = await openCgroups({ name: root });
   const owner = account ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const diskImages = await openDiskImages({ folder: join(root, ".disks"), owner });
-  const rootfsPool = new RootfsPool({ root, account, diskImages });
+  const poolFolder = makePoolFolder(root);
+  const canOverlay = await checkOverlays(join(poolFolder, randomUUID()), log);
+  const programs = await installPrograms(root);
+  const rootfsPool = new RootfsPool({
+    ...{ account, diskImages, folder: poolFolder },
+    programs: canOverlay ? programs : undefined,
+  });
   return {
-    ...{ root, log, seccompFilter, account, cgroups, rootfsPool },
+    ...{ root, log, seccompFilter, account, cgroups, rootfsPool, canOverlay, programs },
     etc: makeEtc(join(root, ".etc")),
-    canOverlay: await checkOverlays(join(rootfsPool.folder, randomUUID()), log),
     bases: new Bases(root, account),
     networks: openNetworks(),
     fifos: new Fifos(),

@@ -25,6 +25,8 @@ export interface Layers {
   /** The folders on the host that contain all files, if the files are neither on a base nor on a disk image. */
   ownFolders: SandboxFolders | undefined;
   mounts: Mount[];
+  /** Where the programs that every sandbox has are mounted, if they are. */
+  programs: string | undefined;
 }
 
 export interface LayersOptions {
@@ -75,7 +77,7 @@ export async function makeLayers(options: LayersOptions): Promise<Layers> {
   }
   const folders = sandboxFoldersIn(hasOverlay ? merged : files);
   return {
-    ...{ mnt, user, mounts },
+    ...{ mnt, user, mounts, programs: rootfs.programs },
     folders: hasDisk ? { ...folders, tmp: sandboxFoldersIn(files).tmp } : folders,
     overlay: base === undefined ? undefined : { upper: join(files, "upper"), lower: join(root, base) },
     ownFolders: base === undefined && !hasDisk ? sandboxFoldersIn(join(files, "upper")) : undefined,

@@ -7,6 +7,7 @@
  *     <folder>/disk/       its mount point
  *     <folder>/merged/     mount point for the overlay of base and upper layer (see layers.ts)
  *     <folder>/empty/      an empty lower layer
+ *     <folder>/programs/   mount point for the programs that every sandbox has, if overlays can hide their path
  *
  * Creating a rootfs takes several processes, so a pool keeps one per disk size ready in `.rootfs-pool`. `take` renames
  * the folder to its final path; mounts below a renamed folder move with it in every namespace. If the worker runs as an
@@ -19,7 +20,7 @@
  * - A folder in `.rootfs-pool` that is not in `inPreparation` belongs to an earlier worker, and `reap` removes it.
  */
 import { randomUUID } from "node:crypto";
-import { chmodSync, closeSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { Pool } from "../pool.ts";
 import { createNamespaces, firstPassedFd } from "../process/namespaces.ts";
@@ -27,6 +28,7 @@ import { processTag } from "../process/process-tag.ts";
 import type { UnixAccount } from "../unix-account.ts";
 import { type DiskImages, mountCommand } from "./disk-images.ts";
 import { makeSkeleton, removeFolder } from "./folders.ts";
+import { overlayArgs } from "./overlays.ts";
 
 export interface Rootfs {
   /** The mount namespace, as an open file. */
@@ -34,6 +36,8 @@ export interface Rootfs {
   folder: string;
   /** The path of the skeleton folders, relative to `folder`. */
   files: "." | "disk";
+  /** Where the programs that every sandbox has are mounted, if they are. */
+  programs: string | undefined;
 }
 
 interface RootfsNeeds {
@@ -43,25 +47,41 @@ interface RootfsNeeds {
 }
 
 interface RootfsPoolOptions {
-  root: string;
+  /** From `makePoolFolder`. */
+  folder: string;
   account: UnixAccount | undefined;
   diskImages: DiskImages;
+  /** The folder with the programs to mount. Absent if overlays cannot hide its path. */
+  programs: string | undefined;
 }
 
-/** Runs the mount command that it receives as arguments, prints its own pid, and exits when its stdin ends. */
-const holderScript = 'if [ $# -gt 0 ]; then "$@" || exit; fi; echo $$; read -r _ || :';
+/**
+ * Mounts the overlay that the first three arguments describe (working folder, options and target; or three empty ones),
+ * runs the mount command in the other arguments, prints its own pid, and exits when its stdin ends.
+ */
+const holderScript = `
+if [ -n "$1" ]; then (cd "$1" && mount -t overlay -o "$2" overlay "$3") || exit; fi
+shift 3
+if [ $# -gt 0 ]; then "$@" || exit; fi
+echo $$
+read -r _ || :`;
+const programsSource = "source-programs";
+const programsTarget = "programs";
+
+/** Creates and returns the folder for root file systems in preparation, and for trials. */
+export function makePoolFolder(root: string): string {
+  const folder = join(root, ".rootfs-pool");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
 
 export class RootfsPool {
-  /** Contains root file systems in preparation, and trials. */
-  readonly folder: string;
   readonly #options: RootfsPoolOptions;
   readonly #inPreparation = new Set<string>();
   readonly #pool: Pool<number | undefined, Rootfs>;
 
   constructor(options: RootfsPoolOptions) {
     this.#options = options;
-    this.folder = join(options.root, ".rootfs-pool");
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
     this.#pool = new Pool({
       create: (disk_mb) => this.#create({ disk_mb, user: undefined }),
       discard: async ({ mnt, folder }) => {
@@ -76,7 +96,8 @@ export class RootfsPool {
     const rootfs = await (needs.user === undefined ? this.#pool.take(needs.disk_mb) : this.#create(needs));
     renameSync(rootfs.folder, path);
     this.#inPreparation.delete(rootfs.folder);
-    return { ...rootfs, folder: path };
+    const programs = rootfs.programs === undefined ? undefined : join(path, programsTarget);
+    return { ...rootfs, folder: path, programs };
   }
 
   async close(): Promise<void> {
@@ -85,13 +106,14 @@ export class RootfsPool {
 
   /** Removes the folders that an earlier worker left behind. */
   async reap(): Promise<void> {
-    for (const folder of readdirSync(this.folder).map((name) => join(this.folder, name))) {
+    for (const name of readdirSync(this.#options.folder)) {
+      const folder = join(this.#options.folder, name);
       if (!this.#inPreparation.has(folder)) await removeFolder(folder);
     }
   }
 
   async #create(needs: RootfsNeeds): Promise<Rootfs> {
-    const folder = join(this.folder, randomUUID());
+    const folder = join(this.#options.folder, randomUUID());
     this.#inPreparation.add(folder);
     try {
       return { folder, ...(await this.#populate(folder, needs)) };
@@ -102,10 +124,11 @@ export class RootfsPool {
     }
   }
 
-  async #populate(folder: string, { disk_mb, user }: RootfsNeeds): Promise<Pick<Rootfs, "mnt" | "files">> {
+  async #populate(folder: string, { disk_mb, user }: RootfsNeeds): Promise<Omit<Rootfs, "folder">> {
     const { account, diskImages } = this.#options;
     const [image, disk] = [join(folder, "disk.ext4"), join(folder, "disk")];
-    for (const path of [folder, join(folder, "merged"), join(folder, "empty"), disk]) {
+    const programs = join(folder, programsTarget);
+    for (const path of [folder, join(folder, "merged"), join(folder, "empty"), disk, programs]) {
       mkdirSync(path);
       chmodSync(path, 0o711);
     }
@@ -115,14 +138,25 @@ export class RootfsPool {
       user === undefined
         ? []
         : ["nsenter", `--user=/proc/self/fd/${firstPassedFd}`, "--preserve-credentials"];
+    const overlay = this.#options.programs
+      ? [folder, ...overlayArgs({ lower: `${programsSource}:empty`, target: programs }, user !== undefined)]
+      : ["", "", ""];
+    if (this.#options.programs) symlinkSync(this.#options.programs, join(folder, programsSource));
     // Uses slave mounts, not private ones: otherwise this copy would keep a mount busy after the host unmounts it.
     const unshare = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", holderScript, processTag];
     const { files } = await createNamespaces({
-      argv: [...enterUserNamespace, ...unshare, ...(disk_mb === undefined ? [] : mountCommand(image, disk))],
+      argv: [
+        ...[...enterUserNamespace, ...unshare, ...overlay],
+        ...(disk_mb === undefined ? [] : mountCommand(image, disk)),
+      ],
       cwd: "/",
       passFds: user === undefined ? [] : [user],
       namespaces: ["mnt"],
     });
-    return { mnt: files[0] as number, files: disk_mb === undefined ? "." : "disk" };
+    return {
+      mnt: files[0] as number,
+      files: disk_mb === undefined ? "." : "disk",
+      programs: this.#options.programs === undefined ? undefined : programs,
+    };
   }
 }
