@@ -1,9 +1,13 @@
-import { Readable } from "node:stream";
-import { describe, expect, test } from "vitest";
+import { EventEmitter, once } from "node:events";
+import { createInterface } from "node:readline";
+import { PassThrough, Readable } from "node:stream";
+import { describe, expect, test, vi } from "vitest";
 import { readEvents } from "../src/event-stream.ts";
+import { connect } from "../src/mcp/connection.ts";
 import { toInputSchema as convertSchema } from "../src/mcp/input-schema.ts";
 import { reduceToolResult } from "../src/mcp/messages/reduce-tool-result.ts";
 import { McpServer } from "../src/mcp/server.ts";
+import { StdioTransport } from "../src/mcp/stdio-transport.ts";
 import { toolNames } from "../src/mcp/tool-names.ts";
 import { toToolResult as convertResult } from "../src/mcp/tool-result.ts";
 
@@ -140,6 +144,67 @@ describe("an error of a server", () => {
       redact: (text) => text.replaceAll("open-sesame", "***"),
     });
     await expect(server.start(new AbortController().signal)).rejects.toThrow(/^x+\*\*\*yy$/);
+  });
+});
+
+describe("a call", () => {
+  const signal = new AbortController().signal;
+
+  /** Connects to a server over pipes, whose tools never answer by themselves. */
+  async function connectToServer() {
+    const stdin = new PassThrough();
+    const stdout = new PassThrough();
+    const received = new EventEmitter();
+    const send = (message: object) => stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    createInterface({ input: stdin }).on("line", (line) => {
+      const { id, method = "reply", params } = JSON.parse(line);
+      const serverInfo = { name: "s", version: "1" };
+      if (method === "initialize")
+        send({ id, result: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo } });
+      if (method === "tools/list") send({ id, result: { tools: [] } });
+      received.emit(method, { id, params });
+    });
+    const server = new McpServer({
+      name: "s",
+      callMs: 60_000,
+      redact: (text) => text,
+      open: async (opening) => {
+        const connection = await connect(new StdioTransport({ stdin, stdout, onLog() {} }), opening);
+        const close = () => connection.close();
+        return { transport: "stdio", connection, describeFailure: async () => "", close };
+      },
+    });
+    await server.start(signal);
+    return { server, received, send };
+  }
+
+  test("asks for progress, and each notification about it restarts the timeout", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const { server, received, send } = await connectToServer();
+      const first = once(received, "tools/call");
+      const calling = server.call("wait", {}, signal);
+      const [{ id, params }] = await first;
+      expect(params).toEqual({ name: "wait", arguments: {}, _meta: { progressToken: id } });
+      for (let progress = 0; progress < 5; progress++) {
+        vi.advanceTimersByTime(59_000);
+        send({ method: "notifications/progress", params: { progressToken: id, progress } });
+        // The reply to a request shows that the client has read everything before it.
+        const reply = once(received, "reply");
+        send({ id: "ping", method: "ping" });
+        await reply;
+      }
+      send({ id, result: { content: [{ type: "text", text: "done" }] } });
+      expect((await calling).text).toBe("done");
+      const second = once(received, "tools/call");
+      const silent = server.call("wait", {}, signal);
+      await second;
+      vi.advanceTimersByTime(61_000);
+      await expect(silent).rejects.toThrow("The server did not respond within 60 s.");
+      await server.close();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
 

@@ -33,6 +33,14 @@ const serverShape = {
     )
     .optional()
     .meta({ description: "Values can contain `${secrets.NAME}`. Literal values are masked in responses." }),
+  startup_timeout_seconds: z.int().min(1).max(limits.mcpTimeoutSeconds.startup).optional().meta({
+    description:
+      "How long the server may take to start. Default 30, or 120 for programs such as `npx` that download packages.",
+  }),
+  call_timeout_seconds: z.int().min(1).max(limits.mcpTimeoutSeconds.call).optional().meta({
+    description:
+      "How long a call may take, counted from the last progress notification of the server. Default 120.",
+  }),
 };
 
 function requireOneTransport(server: Record<string, unknown>, context: z.RefinementCtx) {
@@ -60,7 +68,8 @@ export const MCPServerConfig = z
   .superRefine(requireOneTransport)
   .meta({
     id: "MCPServerConfig",
-    description: "One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`).",
+    description:
+      "One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`), and optional timeouts.",
     ...transportRule,
   });
 

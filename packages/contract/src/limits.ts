@@ -24,6 +24,7 @@ export const limits = {
   attachments: { count: 5, total: 10 * MIB },
   metadata: { pairs: 20, value: 256, filters: 5 },
   mcpServers: 20,
+  mcpTimeoutSeconds: { startup: 600, call: 3_600 },
   pageSize: { default: 20, max: 500 },
   eventPageSize: { default: 100, max: 1_000 },
   idempotency: { keyCharacters: 255, hours: 24, waitSeconds: 5 },

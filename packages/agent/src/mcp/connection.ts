@@ -1,10 +1,18 @@
 import { createMCPClient } from "@ai-sdk/mcp";
-import type { Transport } from "./json-rpc-messages.ts";
+import { isRequest, type Transport } from "./json-rpc-messages.ts";
 import { MAX_DESCRIBED_TOOLS, type ReducedTool } from "./messages/reduce-tool-list.ts";
 import type { ServerToolResult } from "./messages/reduce-tool-result.ts";
 
 const MAX_PAGES = 50;
 const MAX_TOOLS = 1_000;
+/** More calls than an agent makes at the same time. */
+const MAX_PROGRESS_SIGNALS = 100;
+
+interface CallOptions {
+  signal: AbortSignal;
+  /** Called whenever the server reports progress of the call. */
+  onProgress(): void;
+}
 
 /** An initialized connection to an MCP server. */
 export interface Connection {
@@ -12,12 +20,13 @@ export interface Connection {
   server: string;
   tools: ReducedTool[];
   isClosed(): boolean;
-  call(tool: string, input: Record<string, unknown>, signal: AbortSignal): Promise<ServerToolResult>;
+  call(tool: string, input: Record<string, unknown>, options: CallOptions): Promise<ServerToolResult>;
   close(): Promise<void>;
 }
 
 /** Initializes the connection and lists the server's tools. Closes the transport if that fails. */
 export async function connect(transport: Transport, signal: AbortSignal): Promise<Connection> {
+  const progressListeners = requestProgress(transport);
   const client = await createMCPClient({
     transport,
     clientName: "outrider",
@@ -40,7 +49,8 @@ export async function connect(transport: Transport, signal: AbortSignal): Promis
       server: `${name} ${version}`.trim(),
       tools: offersTools ? await listTools(client, signal) : [],
       isClosed: () => isClosed,
-      async call(tool, input, callSignal) {
+      async call(tool, input, { signal: callSignal, onProgress }) {
+        progressListeners.set(callSignal, onProgress);
         const options = { signal: callSignal };
         const result = await client.callTool({ name: tool, arguments: input, options });
         // The transport has reduced the result to this field.
@@ -52,6 +62,34 @@ export async function connect(transport: Transport, signal: AbortSignal): Promis
     await client.close().catch(() => {});
     throw error;
   }
+}
+
+/**
+ * Makes a transport ask for progress notifications, which the AI SDK's client does not do. The progress token of a call
+ * is the id of its request. The client passes a call's signal on to the transport, so the signal identifies the call.
+ */
+function requestProgress(transport: Transport): WeakMap<AbortSignal, () => void> {
+  const listeners = new WeakMap<AbortSignal, () => void>();
+  const signals = new Map<number, AbortSignal>();
+  const send = transport.send.bind(transport);
+  transport.send = async (message, options) => {
+    const { signal } = options ?? {};
+    if (!isRequest(message) || message.method !== "tools/call" || !signal) return send(message, options);
+    const id = Number(message.id);
+    signals.set(id, signal);
+    // Only the latest calls can be in progress.
+    for (const old of signals.keys()) {
+      if (signals.size <= MAX_PROGRESS_SIGNALS) break;
+      signals.delete(old);
+    }
+    const params = { ...message.params, _meta: { progressToken: id } };
+    return send({ ...message, params }, options);
+  };
+  transport.onprogress = (id) => {
+    const signal = signals.get(id);
+    if (signal) listeners.get(signal)?.();
+  };
+  return listeners;
 }
 
 async function listTools(

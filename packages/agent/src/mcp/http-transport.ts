@@ -50,6 +50,7 @@ export class HttpTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: Message) => void;
+  onprogress?: (id: number) => void;
   #version: string | undefined;
   #session: string | undefined;
   readonly #options: HttpTransportOptions;

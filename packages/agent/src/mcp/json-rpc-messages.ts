@@ -6,7 +6,10 @@ import type { PendingRequests } from "./pending-requests.ts";
 export const MAX_UNSOLICITED_BYTES = 64 * 2 ** 20;
 export const UNSOLICITED_LIMIT_EXCEEDED = "The MCP server exceeded the unsolicited-data limit.";
 
-export type Transport = MCPTransport;
+export interface Transport extends MCPTransport {
+  /** Called when the server reports progress of a request. */
+  onprogress?: (id: number) => void;
+}
 
 export function isRequest(message: Message): message is Extract<Message, { method: string; id: unknown }> {
   return "method" in message && "id" in message;
@@ -32,6 +35,9 @@ export function deliver(transport: Transport, parsed: ParsedMessage, pending: Pe
       return true;
     case "request":
       transport.onmessage?.(parsed.message);
+      return false;
+    case "progress":
+      if (pending.has(parsed.id)) transport.onprogress?.(parsed.id);
       return false;
     case "excessive":
       for (const id of pending.ids) {

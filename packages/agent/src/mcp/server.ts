@@ -90,14 +90,18 @@ export class McpServer {
   async #callOnce(tool: string, input: Record<string, unknown>, signal: AbortSignal) {
     const { callMs = CALL_MS } = this.options;
     const link = this.#link as Link;
-    const timeout = AbortSignal.timeout(callMs);
+    const timeout = new AbortController();
+    const timer = setTimeout(() => timeout.abort(), callMs);
+    // Progress restarts the timeout. The turn's time limit still applies, through the caller's signal.
+    const onProgress = () => void timer.refresh();
     try {
-      return await link.connection.call(tool, input, AbortSignal.any([signal, timeout]));
+      const options = { signal: AbortSignal.any([signal, timeout.signal]), onProgress };
+      return await link.connection.call(tool, input, options);
     } catch (error) {
       if (error instanceof SessionLostError) throw error;
       if (signal.aborted)
         throw new Error("The call was stopped before the server responded. It may have taken effect.");
-      if (timeout.aborted)
+      if (timeout.signal.aborted)
         throw new Error(
           `The server did not respond within ${callMs / 1000} s. The call may have taken effect.`,
         );
@@ -107,6 +111,8 @@ export class McpServer {
           failure === "" ? errorDetail(error) : `The MCP server ${this.name} has stopped. ${failure}`,
         ),
       );
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -22,6 +22,7 @@ export class SseTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: Message) => void;
+  onprogress?: (id: number) => void;
   /** The reason why the server ended the connection, if it did. */
   failure: string | undefined;
   #endpoint: URL | undefined;

@@ -32,6 +32,7 @@ export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: Message) => void;
+  onprogress?: (id: number) => void;
   /** The reason why the transport was closed, if the server exceeded a limit. */
   failure: string | undefined;
   readonly #options: StdioTransportOptions;

@@ -640,7 +640,7 @@ export interface ListWorkersResponse {
   workers: Worker[];
 }
 
-/** One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`). */
+/** One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`), and optional timeouts. */
 export type MCPServerConfig = {
   /** Command of a stdio server, which runs in the sandbox. */
   command?: string;
@@ -655,6 +655,10 @@ export type MCPServerConfig = {
   headers?: {
     [key: string]: string;
   };
+  /** How long the server may take to start. Default 30, or 120 for programs such as `npx` that download packages. */
+  startup_timeout_seconds?: number;
+  /** How long a call may take, counted from the last progress notification of the server. Default 120. */
+  call_timeout_seconds?: number;
 } & ({
   command: string;
   url?: never;
@@ -801,6 +805,10 @@ export type NamedMCPServerConfig = {
   headers?: {
     [key: string]: string;
   };
+  /** How long the server may take to start. Default 30, or 120 for programs such as `npx` that download packages. */
+  startup_timeout_seconds?: number;
+  /** How long a call may take, counted from the last progress notification of the server. Default 120. */
+  call_timeout_seconds?: number;
 } & ({
   command: string;
   url?: never;

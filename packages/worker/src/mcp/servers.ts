@@ -12,6 +12,7 @@ import type { Exceptions } from "../egress/exceptions.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { executionLabel } from "../run/execution-label.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { defaultStartMs, runnerSettings } from "./package-runners.ts";
 import { openRemote, type Remote } from "./remote.ts";
 import { openSandboxed } from "./sandboxed.ts";
 import { fillSecrets } from "./secrets.ts";
@@ -103,12 +104,14 @@ export async function openMcpServers(options: McpOptions): Promise<McpServers> {
 type OpenOptions = McpOptions & { remote: Remote; lifetime: AbortSignal };
 
 function createServer(name: string, config: MCPServerConfig, options: OpenOptions): McpServer {
-  const { redactor, workspace, startMs, callMs } = options;
-  const { url } = config;
+  const { redactor, workspace } = options;
+  const { url, command, startup_timeout_seconds, call_timeout_seconds } = config;
   return new McpServer({
     name,
-    startMs,
-    callMs,
+    startMs:
+      options.startMs ??
+      (startup_timeout_seconds === undefined ? defaultStartMs(command) : startup_timeout_seconds * 1_000),
+    callMs: options.callMs ?? (call_timeout_seconds === undefined ? undefined : call_timeout_seconds * 1_000),
     redact: (text) => redactor.redact(text),
     open: (signal) =>
       url === undefined ? openInSandbox(config, options, signal) : openOverHttp(url, config, options, signal),
@@ -130,6 +133,7 @@ async function openInSandbox(
     env: {
       OUTRIDER_RUN_ID: run_id,
       OUTRIDER_EXECUTION: executionLabel(execution_id),
+      ...runnerSettings(command),
       ...variables,
       ...Object.fromEntries(serverEnv),
     },

@@ -1,18 +1,21 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { Failure } from "@outrider/agent/failure";
 import type { ToolContext } from "@outrider/agent/tools/tool";
 import type { MCPServerConfig } from "@outrider/contract/agent-config";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Notice } from "../../src/egress/egress-session.ts";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
+import { defaultStartMs } from "../../src/mcp/package-runners.ts";
 import { literalSecrets } from "../../src/mcp/secrets.ts";
 import { type McpOptions, type McpServers, openMcpServers } from "../../src/mcp/servers.ts";
+import { quote } from "../../src/quote.ts";
 import { Redactor } from "../../src/redaction/redact.ts";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
 import type { Sandbox, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 import { longSleep } from "../installation.ts";
 import { inMs, makeRoot, processesWith, silent, until } from "../sandboxes/sandbox-support.ts";
-import { mounts, respondAsMcp, scriptServer, startEverything, startHttp } from "./mcp-support.ts";
+import { mounts, node, npm, respondAsMcp, scriptServer, startEverything, startHttp } from "./mcp-support.ts";
 
 /** Opens MCP servers without a run, so that a test can choose the timeouts. */
 
@@ -20,6 +23,7 @@ const { root, remove } = makeRoot();
 const closers: (() => unknown)[] = [];
 let provider: SandboxProvider;
 let sandbox: Sandbox;
+const { signal } = new AbortController();
 
 beforeAll(async () => {
   provider = await openLocalProvider({ root, mounts, log: silent });
@@ -79,6 +83,62 @@ const failureOf = (opening: Promise<unknown>) =>
     () => expect.fail("it was opened"),
     (error) => error as Failure,
   );
+
+describe("a server that npx starts", () => {
+  const npx = "/workspace/bin/npx";
+  const port = 4873;
+  /** A registry with one package, which is an MCP server. It runs in the sandbox, which has no other network. */
+  const registry = `
+    const { execFileSync } = require("node:child_process");
+    const fs = require("node:fs");
+    fs.mkdirSync("/tmp/registry/package", { recursive: true });
+    fs.writeFileSync("/tmp/registry/package/package.json", JSON.stringify({ name: "demo-mcp", version: "1.0.0", bin: "server.js" }));
+    fs.writeFileSync("/tmp/registry/package/server.js", process.env.SERVER);
+    const tarball = execFileSync("tar", ["-C", "/tmp/registry", "-cz", "package"]);
+    const version = { name: "demo-mcp", version: "1.0.0", bin: { "demo-mcp": "server.js" },
+      dist: { tarball: "http://127.0.0.1:${port}/demo-mcp.tgz" } };
+    require("node:http").createServer((request, response) => {
+      if (request.url.endsWith(".tgz")) return response.end(tarball);
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ name: "demo-mcp", "dist-tags": { latest: "1.0.0" }, versions: { "1.0.0": version } }));
+    }).listen(${port}, "127.0.0.1", () => console.log("ready"));`;
+
+  test("starts again from npm's cache while the registry is unreachable", async () => {
+    const [, program = ""] = scriptServer({ live: "() => 'alive'" }).args;
+    await sandbox.write(npx, Buffer.from(`#!/bin/sh\nexec ${node} ${npm}/bin/npx-cli.js "$@"\n`));
+    await sandbox.spawn(`chmod +x ${npx}`, { signal }).then(({ ended }) => ended);
+    const SERVER = `#!${node}\n${program}`;
+    const running = await sandbox.spawn(`exec ${node} -e ${quote(registry)}`, { signal, env: { SERVER } });
+    await once(running.stdout, "data");
+    const server = {
+      command: npx,
+      args: ["-y", "demo-mcp"],
+      env: { npm_config_registry: `http://127.0.0.1:${port}/` },
+    };
+    const first = await open({ s: server });
+    expect(await first.call("s__live")).toEqual({ output: "alive" });
+    await first.close();
+    await running.kill();
+    const second = await open({ s: server });
+    expect(await second.call("s__live")).toEqual({ output: "alive" });
+  });
+
+  test("has more time to start than others, unless the configuration says how much", () => {
+    expect(defaultStartMs("npx")).toBe(120_000);
+    expect(defaultStartMs("/usr/bin/uvx")).toBe(120_000);
+    expect(defaultStartMs("mcp-server")).toBeUndefined();
+  });
+});
+
+test("a server's own timeouts apply", async () => {
+  const slow = { command: "sleep", args: ["300"], startup_timeout_seconds: 1 };
+  const { message } = await failureOf(open({ slow }));
+  expect(message).toContain("The server was not ready after 1 s.");
+  const { call } = await open({
+    s: { ...scriptServer({ hang: "() => undefined" }), call_timeout_seconds: 1 },
+  });
+  await expect(call("s__hang")).rejects.toThrow("The server did not respond within 1 s");
+});
 
 describe("a server that hangs", () => {
   test("during start fails with its output, and all servers are killed", async () => {

@@ -8,12 +8,16 @@ import type { Mount } from "../../src/sandboxes/sandbox.ts";
 const modules = fileURLToPath(new URL("../../../../node_modules", import.meta.url));
 const everything = `${modules}/@modelcontextprotocol/server-everything/dist/index.js`;
 
-/** Mounts Node and node_modules into sandboxes. */
+const ownNpm = fileURLToPath(new URL("../../../../.tools/node_modules/npm", import.meta.url));
+
+/** Mounts Node, npm and node_modules into sandboxes. */
 export const mounts: Mount[] = [
   { source: process.execPath, target: "/opt/mcp/node" },
   { source: modules, target: "/opt/mcp/node_modules" },
+  { source: ownNpm, target: "/opt/mcp/npm" },
 ];
 export const node = "/opt/mcp/node";
+export const npm = "/opt/mcp/npm";
 export const filesystem = "/opt/mcp/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
 
 /** A stdio server whose tools are JavaScript functions of (args, send). */

@@ -180,7 +180,9 @@ class KeyLimitsParam(TypedDict):
 
 
 class MCPServerConfigParam(TypedDict):
-    """One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`)."""
+    """One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`), and
+    optional timeouts.
+    """
 
     command: NotRequired[str]
     """Command of a stdio server, which runs in the sandbox."""
@@ -191,6 +193,14 @@ class MCPServerConfigParam(TypedDict):
     """URL of a streamable HTTP or SSE server."""
     headers: NotRequired[Mapping[str, str]]
     """Values can contain `${secrets.NAME}`. Literal values are masked in responses."""
+    startup_timeout_seconds: NotRequired[int]
+    """How long the server may take to start. Default 30, or 120 for programs such as `npx` that
+    download packages.
+    """
+    call_timeout_seconds: NotRequired[int]
+    """How long a call may take, counted from the last progress notification of the server. Default
+    120.
+    """
 
 
 class MaintenanceRequestParam(TypedDict):
@@ -219,6 +229,14 @@ class NamedMCPServerConfigParam(TypedDict):
     """URL of a streamable HTTP or SSE server."""
     headers: NotRequired[Mapping[str, str]]
     """Values can contain `${secrets.NAME}`. Literal values are masked in responses."""
+    startup_timeout_seconds: NotRequired[int]
+    """How long the server may take to start. Default 30, or 120 for programs such as `npx` that
+    download packages.
+    """
+    call_timeout_seconds: NotRequired[int]
+    """How long a call may take, counted from the last progress notification of the server. Default
+    120.
+    """
 
 
 class PutSecretRequestParam(TypedDict):

@@ -910,7 +910,9 @@ class ListWorkersResponse(BaseModel):
 
 
 class MCPServerConfig(BaseModel):
-    """One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`)."""
+    """One MCP server: exactly one of `command` (with `args`, `env`) or `url` (with `headers`), and
+    optional timeouts.
+    """
 
     command: str | None = None
     """Command of a stdio server, which runs in the sandbox."""
@@ -921,6 +923,14 @@ class MCPServerConfig(BaseModel):
     """URL of a streamable HTTP or SSE server."""
     headers: dict[str, str] | None = None
     """Values can contain `${secrets.NAME}`. Literal values are masked in responses."""
+    startup_timeout_seconds: int | None = None
+    """How long the server may take to start. Default 30, or 120 for programs such as `npx` that
+    download packages.
+    """
+    call_timeout_seconds: int | None = None
+    """How long a call may take, counted from the last progress notification of the server. Default
+    120.
+    """
 
 
 class MaintenanceRuns(BaseModel):
@@ -1075,6 +1085,14 @@ class NamedMCPServerConfig(BaseModel):
     """URL of a streamable HTTP or SSE server."""
     headers: dict[str, str] | None = None
     """Values can contain `${secrets.NAME}`. Literal values are masked in responses."""
+    startup_timeout_seconds: int | None = None
+    """How long the server may take to start. Default 30, or 120 for programs such as `npx` that
+    download packages.
+    """
+    call_timeout_seconds: int | None = None
+    """How long a call may take, counted from the last progress notification of the server. Default
+    120.
+    """
 
 
 class NoticeEventData(BaseModel):

@@ -17,7 +17,9 @@ export type ParsedMessage =
   | { type: "response"; id: number; message: Message }
   /** A request from the server, which the client answers. */
   | { type: "request"; message: Message }
-  /** A notification, or a response to no pending request. */
+  /** A notification that a pending request makes progress. */
+  | { type: "progress"; id: number }
+  /** Another notification, or a response to no pending request. */
   | { type: "unsolicited" }
   /** Not a message. */
   | { type: "invalid" }

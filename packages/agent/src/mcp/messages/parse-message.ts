@@ -20,6 +20,7 @@ import { isObject, truncateText } from "./reduced-text.ts";
 const [SPACE, OPEN_OBJECT] = [32, 123];
 /** The caller redacts an error and then shortens it further. */
 const MAX_ERROR_CHARACTERS = 16_000;
+const PROGRESS_METHOD = "notifications/progress";
 const MAX_METHOD_CHARACTERS = 100;
 const MAX_ID_CHARACTERS = 100;
 
@@ -37,7 +38,7 @@ export function parseMessage(bytes: Uint8Array, pending: PendingMethods): Parsed
     return { type: "invalid" };
   }
   if (!isObject(value) || value.jsonrpc !== "2.0") return { type: "invalid" };
-  return "method" in value ? parseRequest(value) : parseResponse(value, pending);
+  return "method" in value ? parseRequest(value, pending) : parseResponse(value, pending);
 }
 
 /** Returns whether the text can be a message. Many servers also print other lines. */
@@ -57,8 +58,12 @@ export function excessive(problem: string): ParsedMessage {
   return { type: "excessive", problem: `The server sent a message that ${problem}.` };
 }
 
-function parseRequest({ id, method }: Record<string, unknown>): ParsedMessage {
+function parseRequest(
+  { id, method, params }: Record<string, unknown>,
+  pending: PendingMethods,
+): ParsedMessage {
   if (typeof method !== "string") return { type: "invalid" };
+  if (method === PROGRESS_METHOD && id === undefined) return parseProgress(params, pending);
   const isAnswerable =
     Number.isInteger(id) || (typeof id === "string" && id !== "" && id.length <= MAX_ID_CHARACTERS);
   if (!isAnswerable) return { type: "unsolicited" };
@@ -66,12 +71,22 @@ function parseRequest({ id, method }: Record<string, unknown>): ParsedMessage {
   return { type: "request", message: { jsonrpc: "2.0", ...request } };
 }
 
+/** The progress token of a request is its id (see connection.ts). */
+function parseProgress(params: unknown, pending: PendingMethods): ParsedMessage {
+  const token = isObject(params) ? toRequestId(params.progressToken) : Number.NaN;
+  return pending.has(token) ? { type: "progress", id: token } : { type: "unsolicited" };
+}
+
+/** Some servers return the id as a string. */
+function toRequestId(id: unknown): number {
+  return typeof id === "number" || typeof id === "string" ? Number(id) : Number.NaN;
+}
+
 function parseResponse(
   { id, result, error }: Record<string, unknown>,
   pending: PendingMethods,
 ): ParsedMessage {
-  // Some servers return the id as a string.
-  const requestId = typeof id === "number" || typeof id === "string" ? Number(id) : Number.NaN;
+  const requestId = toRequestId(id);
   const method = pending.get(requestId);
   if (method === undefined)
     return isObject(result) || isObject(error) ? { type: "unsolicited" } : { type: "invalid" };

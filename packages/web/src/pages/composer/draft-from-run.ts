@@ -28,7 +28,8 @@ export function draftOfRun(run: RunItem): Draft {
   };
 }
 
-function serverDraft(name: string, { url, command, args, env, headers }: MCPServerConfig): ServerDraft {
+function serverDraft(name: string, server: MCPServerConfig): ServerDraft {
+  const { url, command, args, env, headers, ...timeouts } = server;
   return {
     row: randomId(),
     name,
@@ -36,6 +37,7 @@ function serverDraft(name: string, { url, command, args, env, headers }: MCPServ
     target: url ?? command ?? "",
     args: (args ?? []).join("\n"),
     values: url === undefined ? lines(shown(env), "=") : lines(shown(headers), ": "),
+    timeouts,
   };
 }
 

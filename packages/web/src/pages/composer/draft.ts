@@ -1,3 +1,4 @@
+import type { MCPServerConfig } from "@outrider/sdk";
 import { randomId } from "../../random.ts";
 
 /** The form's values. Numbers remain text until they are sent, because a half-typed number is not valid. */
@@ -32,6 +33,8 @@ export interface ServerDraft {
   args: string;
   /** Headers as `Name: value` or variables as `NAME=value`, one per line. */
   values: string;
+  /** Settings without a field in the form, which a repeated run keeps. */
+  timeouts?: Pick<MCPServerConfig, "startup_timeout_seconds" | "call_timeout_seconds">;
 }
 
 export const emptyDraft: Draft = {

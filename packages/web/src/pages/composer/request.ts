@@ -56,10 +56,10 @@ function omitUndefined<T extends object>(members: Unfilled<T>): T | undefined {
 
 function server(draft: ServerDraft, at: number, fieldErrors: FieldError[]): NamedMCPServerConfig {
   const pointer = `/config/mcp_servers/${at}`;
-  const { name, target } = draft;
+  const { name, target, timeouts } = draft;
   if (draft.kind === "url") {
     const headers = pairs(draft.values, { between: ":", pointer: `${pointer}/headers`, fieldErrors });
-    return { name: name.trim(), url: target.trim(), ...(headers ? { headers } : {}) };
+    return { name: name.trim(), url: target.trim(), ...(headers ? { headers } : {}), ...timeouts };
   }
   const args = draft.args.split("\n").filter((line) => line !== "");
   const env = pairs(draft.values, { between: "=", pointer: `${pointer}/env`, fieldErrors });
@@ -68,6 +68,7 @@ function server(draft: ServerDraft, at: number, fieldErrors: FieldError[]): Name
     command: target.trim(),
     ...(args.length > 0 ? { args } : {}),
     ...(env ? { env } : {}),
+    ...timeouts,
   };
 }
 
