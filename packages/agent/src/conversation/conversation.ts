@@ -31,8 +31,10 @@ import {
   interruptedNote,
   isLimitCode,
   type LimitCode,
+  LOOP_DETECTED,
   missingAnswerNote,
   recoveredNote,
+  repeatedCallsNote,
   wrapUpNote,
 } from "./notes.ts";
 import { Step } from "./step.ts";
@@ -219,6 +221,7 @@ export class Conversation {
   #addNotice({ message, code }: EventData<"notice">) {
     this.#notices.add(message);
     if (code === "interrupted") this.#addNote(interruptedNote);
+    if (code === LOOP_DETECTED) this.#addNote(repeatedCallsNote);
     if (code === ANSWER_MISSING) {
       this.corrections.push(message);
       this.#addNote(missingAnswerNote);

@@ -11,7 +11,8 @@ export type NoteKind =
   | "cancelled"
   | "recovered"
   | "compacted"
-  | "answer missing";
+  | "answer missing"
+  | "repeated calls";
 
 export interface Note {
   kind: NoteKind;
@@ -57,6 +58,16 @@ export function wrapUpNote(code: LimitCode, { mustFinish }: { mustFinish: boolea
 export const missingAnswerNote = note(
   "answer missing",
   `This run requires a structured answer; a text message does not end your work. Call the tool ${FINISH} with your answer.`,
+);
+
+/** The notice code for an agent that repeats the same calls; see loop-detector.ts. */
+export const LOOP_DETECTED = "loop_detected";
+
+export const repeatedCallsNote = note(
+  "repeated calls",
+  `You keep making the same calls and get the same results. Do something else: read the result closely, check your \
+assumptions, or take another approach. If you are waiting for something, wait longer in one command. If you are stuck, say \
+so in your final message. If you continue like this, your turn ends.`,
 );
 
 export function compactedNote({

@@ -4,11 +4,12 @@
  * Each iteration examines the current conversation and then makes at most one model call:
  *
  * 1. If the agent has asked a question, called `finish` or sent its final message, the turn ends.
- * 2. Take waiting user messages, then check the budget, step and time limits. At a limit, a notice asks the agent to
- *    wrap up, and the agent gets one last call without tools.
- * 3. If the conversation nearly fills the model's context, compact it and start over.
- * 4. Call the model. An interrupted or overflowed call starts over; a failed one ends the turn.
- * 5. Run the tools that the model called (see run-calls.ts).
+ * 2. Take waiting user messages. Warn an agent that repeats the same calls, and fail the turn if it continues.
+ * 3. Check the budget, step and time limits. At a limit, a notice asks the agent to wrap up, and the agent gets one last
+ *    call without tools.
+ * 4. If the conversation nearly fills the model's context, compact it and start over.
+ * 5. Call the model. An interrupted or overflowed call starts over; a failed one ends the turn.
+ * 6. Run the tools that the model called (see run-calls.ts).
  *
  * Invariants:
  * - The log is the only state. Every event is emitted through `emit`, which stores it and adds the stored event to the
@@ -30,14 +31,15 @@ import {
 import { ContextWindow } from "../conversation/context-window.ts";
 import { ANSWER_MISSING, Conversation } from "../conversation/conversation.ts";
 import { ConversationImages } from "../conversation/images.ts";
-import type { LimitCode } from "../conversation/notes.ts";
+import { type LimitCode, LOOP_DETECTED } from "../conversation/notes.ts";
 import { estimateTokens, estimateToolTokens } from "../conversation/tokens.ts";
-import type { AgentEvent } from "../event.ts";
+import type { AgentEvent, LogEvent } from "../event.ts";
 import { Failure, failedOutcome } from "../failure.ts";
 import { callModel, type ModelResponse, type Retry, type ToolCall } from "../models/model-call.ts";
 import { createStructuredAnswer, FINISH, type StructuredAnswer } from "../tools/finish.ts";
 import type { Tool } from "../tools/tool.ts";
 import { BackgroundCommands } from "./background-commands.ts";
+import { LoopDetector } from "./loop-detector.ts";
 import { runCalls } from "./run-calls.ts";
 import { Spending } from "./spending.ts";
 import type { TurnContext } from "./turn-context.ts";
@@ -79,6 +81,7 @@ export class Turn {
   readonly #images: ConversationImages;
   readonly #spending: Spending;
   readonly #window: ContextWindow;
+  readonly #loops: LoopDetector;
 
   constructor(context: TurnContext, halt: AbortSignal, onLeaseLost: (error: unknown) => void) {
     this.#context = context;
@@ -89,6 +92,7 @@ export class Turn {
     this.#structuredAnswer = output_schema && createStructuredAnswer(output_schema);
     this.#tools = this.#structuredAnswer ? [...tools, this.#structuredAnswer.tool] : tools;
     this.#conversation = new Conversation(history, { mustFinish: this.#structuredAnswer !== undefined });
+    this.#loops = new LoopDetector(history);
     const overhead = estimateTokens(context.instructions) + estimateToolTokens(this.#tools);
     this.#window = new ContextWindow(this.#conversation, { capacity: model_facts, overhead });
     this.#images = new ConversationImages({ files, supportsImages: model_facts.supports_images });
@@ -111,6 +115,7 @@ export class Turn {
       const outcome = await this.#checkEnd();
       if (outcome) return outcome;
       await this.#takeMessages();
+      await this.#checkLoop();
       const { max_cost_usd } = this.#context.limits;
       if (isBudgetSpent(max_cost_usd, this.#turnUsage())) return limitOutcome("budget_exceeded");
       const limit = await this.#checkLimits();
@@ -141,7 +146,12 @@ export class Turn {
     const messages = await this.#reportLoss(this.#context.takeMessages());
     for (const { followup_id, message, mode, attachments } of messages) {
       const files = attachments ? { attachments } : {};
-      this.#conversation.add({ type: "message.user", data: { text: message, followup_id, mode, ...files } });
+      const event: LogEvent = {
+        type: "message.user",
+        data: { text: message, followup_id, mode, ...files },
+      };
+      this.#conversation.add(event);
+      this.#loops.add(event);
     }
     this.#halt.throwIfAborted();
   }
@@ -163,6 +173,13 @@ export class Turn {
     if (corrections.length === MAX_CORRECTIONS) return invalidAnswer("It ended without an answer.");
     await this.#emit({ type: "notice", data: { code: ANSWER_MISSING, message: answerMissingMessage } });
     return undefined;
+  }
+
+  /** Warns an agent that repeats the same calls. Throws a Failure if it did not stop after a warning. */
+  async #checkLoop() {
+    const loop = this.#loops.check();
+    if (loop?.isOver) throw new Failure("harness_failed", `${loop.message}. The turn was ended.`);
+    if (loop) await this.#emit({ type: "notice", data: { code: LOOP_DETECTED, message: loop.message } });
   }
 
   /** Returns the limit that the turn has reached, if any. The first time, a notice asks the agent to wrap up. */
@@ -376,7 +393,9 @@ export class Turn {
 
   async #emit(event: AgentEvent) {
     this.#halt.throwIfAborted();
-    this.#conversation.add(await this.#reportLoss(this.#context.emit(event)));
+    const stored = await this.#reportLoss(this.#context.emit(event));
+    this.#conversation.add(stored);
+    this.#loops.add(stored);
   }
 
   /** Stops the turn if the server rejects the worker's request, because the lease is then lost. */
