@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { root } from "../process.ts";
 
 /** The previous version. Each release updates it, together with `previousMigration` in packages/server/test/schema.ts. */
-export const previous = "62db3daa7e81891168693adfcaa02f1f481800ef";
+export const previous = "395436f4e2ed06b714d4121624433ab1015a0bea";
 
 /** Extracts the previous version to a temporary folder, which uses the installed packages of this checkout. */
 export function checkOutPrevious(): string {

@@ -3,11 +3,7 @@
  * counter has not changed for `timeoutMs`, the event loop is stuck: the thread finds out what it is stuck in, writes a
  * report to the supervisor, and kills the process. SIGKILL, because a stuck main thread handles no other signal.
  *
- * Time during which the main thread could not run does not count. A machine that was suspended and a process that was
- * stopped delay this thread as well as the main thread: a tick that is late counts as at most two ticks, however much
- * time has passed. A main thread that is ready to run but gets no processor time, because the machine is overloaded or
- * the host uses the processor for something else, counts only for the processor time that it has used
- * (main-thread-time.ts).
+ * Time during which the main thread could not run does not count (see stall-clock.ts).
  *
  * To find out what the event loop is stuck in, the thread evaluates an expression on the main thread through the
  * inspector. V8 interrupts running JavaScript for this, including regular expressions. Some native functions, such as
@@ -17,44 +13,28 @@ import { writeSync } from "node:fs";
 import { type Runtime, Session } from "node:inspector";
 import { workerData } from "node:worker_threads";
 import { type CurrentWork, currentWorkExpression } from "./current-work.ts";
-import { readMainThread } from "./main-thread-time.ts";
+import { readMainThread } from "./main-thread.ts";
 import type { Stall, WatchdogThreadOptions } from "./stall.ts";
+import { StallClock } from "./stall-clock.ts";
 
 const MAX_TICKS_AT_ONCE = 2;
 const IDENTIFY_MS = 2_000;
 
 const { beats, tickMs, timeoutMs, reportFd } = workerData as WatchdogThreadOptions;
-let lastBeat = readBeat();
-let lastTickAt = performance.now();
-let lastUsedMs = readMainThread()?.usedMs ?? 0;
-let stalledMs = 0;
+const clock = new StallClock({ maxTickMs: tickMs * MAX_TICKS_AT_ONCE });
 let session: Session | undefined;
 
 function readBeat(): number {
   return Atomics.load(beats, 0);
 }
 
-/** Returns for how much of the time since the last tick the main thread could run. */
-function measureTick(): number {
-  const now = performance.now();
-  const elapsedMs = Math.min(now - lastTickAt, tickMs * MAX_TICKS_AT_ONCE);
-  lastTickAt = now;
-  const mainThread = readMainThread();
-  if (!mainThread) return elapsedMs;
-  const usedMs = mainThread.usedMs - lastUsedMs;
-  lastUsedMs = mainThread.usedMs;
-  return mainThread.isReady ? Math.min(usedMs, elapsedMs) : elapsedMs;
-}
-
 async function tick(): Promise<void> {
-  const elapsedMs = measureTick();
   const beat = readBeat();
-  stalledMs = beat === lastBeat ? stalledMs + elapsedMs : 0;
-  lastBeat = beat;
+  const stalledMs = clock.update({ beat, nowMs: performance.now(), mainThread: readMainThread() });
   if (stalledMs >= timeoutMs) {
     const work = await identifyWork();
     // The event loop may have continued just in time.
-    if (readBeat() === lastBeat) killProcess({ stalledMs: Math.round(stalledMs), ...(work ? { work } : {}) });
+    if (readBeat() === beat) killProcess({ stalledMs: Math.round(stalledMs), ...(work ? { work } : {}) });
   }
   setTimeout(tick, tickMs);
 }

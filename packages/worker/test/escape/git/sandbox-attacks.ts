@@ -21,7 +21,7 @@ const change = "echo changed >> README.md";
 export const fifo = (path: string): Attack => ({
   name: `a fifo instead of ${path}`,
   hangs: true,
-  inside: inRepository(`rm -rf ${path}; mkfifo ${path}`),
+  inside: inRepository(`rm -rf ${path}; mkdir -p $(dirname ${path}); mkfifo ${path}`),
 });
 
 export const sandboxAttacks: Attack[] = [

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 /** The kernel reports processor time in ticks of this length to programs on every Linux architecture. */
 const TICK_MS = 10;
 
-interface MainThread {
+export interface MainThread {
   /** The thread is running or waits for a processor. If not, it is blocked in a system call. */
   isReady: boolean;
   /** The processor time that the thread has used. */
