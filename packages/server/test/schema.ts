@@ -13,13 +13,18 @@ export const previousMigration = 18;
 export const previousFunctions: Record<string, string> = {
   "outrider_append_events(p_run_id uuid, p_execution_id uuid, p_batch integer, p_events jsonb, p_phase text, p_usage jsonb, p_receipt jsonb, p_has_output boolean, p_deliver boolean)":
     "TABLE(last_seq integer, followups json)",
+  "outrider_change_state(p_run_id uuid, p_execution_id uuid, p_from text[], p_to text, p_phase text, p_event jsonb, p_status_message jsonb, p_new_turn boolean, p_closing_ms integer, p_warm_minutes integer, p_final_batch integer)":
+    "boolean",
   "outrider_claim(p_worker_id uuid, p_name text, p_version text, p_slots integer, p_request_id uuid, p_free integer, p_lease_ms integer, p_turn_ms bigint, p_max_total integer, p_history_size integer, p_only_run_id uuid)":
     "TABLE(draining boolean, run_id uuid, execution_id uuid, turn integer, attempt integer, usage jsonb, turn_left_ms double precision, agent_config jsonb, sealed_config bytea, limits jsonb, environment_secrets jsonb, environment_variables jsonb, has_environment boolean, output_schema jsonb, receipt jsonb, snapshot jsonb, history json)",
   "outrider_deliver_followups(p_run_id uuid, p_execution_id uuid, p_batch integer, p_steering boolean)":
     "TABLE(followup_id uuid, message text, mode text, seq integer, attachments jsonb)",
   "outrider_end_turn(p_run_id uuid, p_execution_id uuid, p_batch integer, p_events jsonb, p_phase text, p_usage jsonb, p_receipt jsonb, p_has_output boolean, p_state text, p_final_phase text, p_status_message jsonb, p_warm_minutes integer)":
     "boolean",
+  "outrider_event_data(p_type text, p_data jsonb)": "jsonb",
   "outrider_followup_attachments(p_run_id uuid, p_followup_id uuid)": "jsonb",
+  "outrider_insert_events(p_run_id uuid, p_last_seq integer, p_turn integer, p_attempt integer, p_events jsonb)":
+    "void",
   "outrider_next_runs(p_worker_id uuid, p_free integer, p_max_total integer)": "uuid[]",
   "outrider_rate_share(p_wanted integer, p_remaining integer)": "integer",
   "outrider_reserve(p_run_id uuid, p_execution_id uuid, p_reservation_id uuid, p_cost double precision, p_usd double precision, p_max_total double precision)":
