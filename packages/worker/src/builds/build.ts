@@ -24,6 +24,7 @@ import type { CheckedOutRepository } from "@outrider/contract/run";
 import type { FoundSkill } from "@outrider/contract/skill";
 import type { AssignedEnvironment, BuildOutcome } from "@outrider/contract/worker";
 import type { EgressSessions } from "../egress/egress-session.ts";
+import { RefusalSummary } from "../egress/refusal-summary.ts";
 import { quote } from "../quote.ts";
 import { Redactor } from "../redaction/redact.ts";
 import { secretsOfCredential } from "../repositories/access.ts";
@@ -117,9 +118,11 @@ async function makeBuild(
 ): Promise<BuildOutcome> {
   const { build_id, environment, repositories, log, redactor, onStep } = options;
   const { network, resources, setup_commands } = environment;
-  const egress = egressSessions.open(network, ({ message }) =>
-    log.write({ type: "notice", data: { message } }),
-  );
+  const refusals = new RefusalSummary();
+  const egress = egressSessions.open(network, (notice) => {
+    refusals.add(notice);
+    log.write({ type: "notice", data: { message: notice.message } });
+  });
   let sandbox: Sandbox | undefined;
   try {
     sandbox = await provider.open({
@@ -160,7 +163,8 @@ async function makeBuild(
     };
   } catch (error) {
     if (log.signal.aborted) return { type: "abandoned" };
-    return failedOutcome(error);
+    const { error_code, message } = failedOutcome(error);
+    return { type: "failed", error_code, message: refusals.appendTo(message) };
   } finally {
     await sandbox?.close().catch(() => {});
     await egress.close();
@@ -178,7 +182,7 @@ async function listSkills(repositories: ResolvedRepository[], log: BuildLog): Pr
 
 export const mirrorPath = (index: number) => `/run/outrider/mirrors/${index}.git`;
 
-function failedOutcome(error: unknown): BuildOutcome {
+function failedOutcome(error: unknown): Extract<BuildOutcome, { type: "failed" }> {
   if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
   const error_code = error instanceof LimitNotEnforceableError ? "environment_setup_failed" : "sandbox_lost";

@@ -4,6 +4,9 @@ import type { Log } from "../log.ts";
 import type { Exceptions } from "./exceptions.ts";
 import { type Egress, serveEgress } from "./proxy.ts";
 
+/** The code of notices about refused connections. */
+export const REFUSED = "network_refused";
+
 export interface Notice {
   code: string;
   message: string;
@@ -13,7 +16,10 @@ export interface Notice {
 export interface EgressSession {
   /** Options to pass to the sandbox provider's `open`. Empty if the environment has no network. */
   option: { network?: (listener: Server) => void };
-  /** Called for each refused connection. The next turn of a warm sandbox replaces this callback. */
+  /**
+   * Called once for each host that is refused. The next turn of a warm sandbox replaces this callback, which then
+   * receives all refusals again.
+   */
   onRefused: (notice: Notice) => void;
   close(): Promise<void>;
 }
@@ -37,8 +43,15 @@ export function createEgressSessions({
     open({ mode, allow = [] }, onRefused) {
       if (mode === "none") return { option: {}, onRefused, close: async () => {} };
       let proxy: Egress | undefined;
-      const session: EgressSession = {
-        onRefused,
+      let report = onRefused;
+      return {
+        get onRefused() {
+          return report;
+        },
+        set onRefused(callback) {
+          report = callback;
+          proxy?.forgetRefusals();
+        },
         option: {
           network(listener) {
             proxy = serveEgress({
@@ -46,17 +59,13 @@ export function createEgressSessions({
               policy: { mode, allow },
               exceptions,
               log,
-              onRefused: ({ host, port, reason }) =>
-                session.onRefused({
-                  code: "network_refused",
-                  message: `${host}:${port} was refused: ${reason}`,
-                }),
+              onRefused: ({ host, port, reason, remedy }) =>
+                report({ code: REFUSED, message: `${host}:${port} was refused: ${reason}. ${remedy}.` }),
             });
           },
         },
         close: async () => proxy?.close(),
       };
-      return session;
     },
   };
 }

@@ -55,6 +55,8 @@ export interface EgressOptions {
 export interface Egress {
   /** Returns the total bytes of all connections so far, from the sandbox's point of view. */
   bytes(): { sent: number; received: number };
+  /** Makes refusals be reported again that have been reported before. */
+  forgetRefusals(): void;
   /** Resolves when every connection is closed. */
   close(): Promise<void>;
 }
@@ -177,6 +179,7 @@ export function serveEgress(options: EgressOptions): Egress {
 
   return {
     bytes: () => upstreams.bytes(),
+    forgetRefusals: () => refusals.forget(),
     async close() {
       closing.abort();
       const closed = new Promise((resolve) => listener.close(resolve));

@@ -4,6 +4,8 @@ import type { Target } from "./host.ts";
 
 export interface EgressRefusal extends Target {
   reason: string;
+  /** What would allow the connection. */
+  remedy: string;
 }
 
 /** Limits reports, so that a sandbox cannot flood a run's log with invented names. */
@@ -23,11 +25,16 @@ export class RefusalReporter {
   /** Reports the error if it is a refusal. */
   report({ host, port }: Target, error: unknown): void {
     if (!(error instanceof RefusedError)) return;
-    const { reason } = error.reason;
+    const { reason, remedy } = error.reason;
     const key = JSON.stringify([host, port, reason]);
     if (this.#seen.has(key) || this.#seen.size > maxReports) return;
     this.#seen.add(key);
     if (this.#seen.size > maxReports) this.#log.warn({ count: maxReports }, "further refusals suppressed");
-    else this.#onRefused({ host, port, reason });
+    else this.#onRefused({ host, port, reason, remedy });
+  }
+
+  /** Makes earlier refusals be reported again. */
+  forget(): void {
+    this.#seen.clear();
   }
 }

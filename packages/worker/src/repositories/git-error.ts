@@ -7,7 +7,7 @@ import {
   unreachable,
 } from "./repository-error.ts";
 
-type Explain = (repository: { url: string; host: string }) => RepositoryError;
+type Explain = (repository: { url: string; host: string }, lines: string) => RepositoryError;
 
 const storeCredential =
   "Store a credential with read access to the repository as a secret, and reference the secret in the environment.";
@@ -72,6 +72,11 @@ const explanations: [RegExp, Explain][] = [
     ({ url }) => authenticationRequired(`The repository ${url} rejected the credentials.`, storeCredential),
   ],
   [
+    // A closed connection also produces "invalid index-pack output", so this phrase alone does not count.
+    /pack (?:has bad object|is corrupt|signature mismatch|has \d+ unresolved)|bad pack header|repository corruption|is corrupt\b|inflate|unresolved delta|protocol error|invalid server response|is this a git repository|did not (?:receive expected object|send all necessary objects)|bad (?:object|tree|commit)\b|missing (?:blob|tree|commit)|object file .* is empty|garbage at end|SHA1 (?:mismatch|COLLISION)/i,
+    ({ url }, lines) => corruptRemote(url, lines),
+  ],
+  [
     /not found|does not appear to be a git repository|does not exist|returned error: 404/i,
     ({ url }) =>
       setupFailed(
@@ -122,11 +127,34 @@ export function explainGitError({ url, host }: Address, { stderr, endReason }: G
   // Git quotes the URL, whose path can contain any of the phrases.
   const text = stderr.replaceAll(url, "URL");
   const known = explanations.find(([pattern]) => pattern.test(text));
-  if (known) return known[1]({ url, host });
-  const lines = stderr.trim().split("\n");
-  const message = lines.findLast((line) => /^(?:fatal|error):/.test(line)) ?? lines.at(-1) ?? "";
+  const lines = lastErrorLines(stderr);
+  if (known) return known[1]({ url, host }, lines);
   return setupFailed(
-    `Failed to fetch the repository ${url}: ${message.slice(0, 300) || "git gave no reason"}`,
+    `Failed to fetch the repository ${url}: ${lines || "git gave no reason"}`,
     "Check the URL, then try again.",
   );
+}
+
+/** Creates the error for a repository whose server sends data that git cannot read. */
+export function corruptRemote(url: string, lines: string): RepositoryError {
+  return setupFailed(
+    `The repository ${url} is corrupt, or its server sent invalid data. git reported: ${lines || "no reason"}`,
+    "Check the repository with `git fsck --full` on its server, repair it, and push it again.",
+  );
+}
+
+const MAX_ERROR_LINES = 3;
+const MAX_LINE_CHARACTERS = 300;
+
+/** Matches lines such as `Receiving objects:  42% (3/7)` and `remote: Total 3 (delta 0), reused 0`. */
+const progressLine = /^(?:remote: )?(?:Cloning into |Total \d|[A-Z][a-z]+ [a-z ]+: +\d)/;
+
+/** Returns the last lines of git's stderr that are about an error, separated by "; ". Progress is left out. */
+export function lastErrorLines(stderr: string): string {
+  const lines = stderr.split(/[\r\n]+/).flatMap((line) => {
+    const text = line.trim();
+    return text === "" || progressLine.test(text) ? [] : [text.slice(0, MAX_LINE_CHARACTERS)];
+  });
+  const errors = lines.filter((line) => /^(?:remote: )?(?:fatal|error|warning):/.test(line));
+  return (errors.length > 0 ? errors : lines).slice(-MAX_ERROR_LINES).join("; ");
 }

@@ -21,7 +21,7 @@ import { removeFolder } from "../sandboxes/local/files/folders.ts";
 import type { Access } from "./access.ts";
 import type { Address } from "./address.ts";
 import { type GitOptions, type GitResult, git } from "./git.ts";
-import { explainGitError } from "./git-error.ts";
+import { explainGitError, lastErrorLines } from "./git-error.ts";
 import type { Lock } from "./lock.ts";
 import type { RefListing } from "./ref-listing.ts";
 import { uploadPackArgs } from "./upload-pack.ts";
@@ -248,7 +248,7 @@ function removeLeftovers(folder: string): void {
 }
 
 function mirrorError(problem: string, { endReason, stderr }: GitResult, cause?: Error): Error {
-  const message = `${problem}: ${(endReason ?? stderr).slice(0, 1_000)}`;
+  const message = `${problem}: ${endReason ?? lastErrorLines(stderr)}`;
   if (endReason || /no space left|out of memory/i.test(stderr)) return new Error(message, { cause });
   return new BrokenMirrorError(message, { cause });
 }

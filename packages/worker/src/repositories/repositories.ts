@@ -24,7 +24,7 @@ import { type Access, openAccess } from "./access.ts";
 import { type Address, parseAddress } from "./address.ts";
 import { type CacheFolders, type MirrorPaths, makeCacheFolders, mirrorPaths } from "./cache-folders.ts";
 import { git } from "./git.ts";
-import { explainGitError } from "./git-error.ts";
+import { corruptRemote, explainGitError } from "./git-error.ts";
 import { acquireLock, recordUse, tryLock } from "./lock.ts";
 import { BrokenMirrorError, type Limits, Mirror } from "./mirror.ts";
 import { checkoutNotices } from "./notices.ts";
@@ -178,10 +178,7 @@ async function updateMirror(task: ResolveTask): Promise<Resolved | undefined> {
 
 function damagedRemote({ url }: Address, error: BrokenMirrorError): RepositoryError {
   if (error.cause instanceof RepositoryError) return error.cause;
-  return setupFailed(
-    `The repository ${url} cannot be read: ${error.message.slice(0, 500)}`,
-    "Check the repository with `git fsck --full`, repair it, and push it again.",
-  );
+  return corruptRemote(url, error.message);
 }
 
 async function resolveInMirror(mirror: Mirror, task: ResolveTask): Promise<Resolved | undefined> {

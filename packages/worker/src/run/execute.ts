@@ -33,6 +33,7 @@ import type {
 } from "@outrider/contract/worker";
 import type { BuildContext } from "../builds/build.ts";
 import type { Exceptions } from "../egress/exceptions.ts";
+import { RefusalSummary } from "../egress/refusal-summary.ts";
 import type { FreeSpace } from "../free-space.ts";
 import { type Harness, openHarness } from "../harnesses/builtin.ts";
 import { Redactor } from "../redaction/redact.ts";
@@ -90,6 +91,7 @@ export class Execution {
   readonly #secretSizeFailure: Failure | undefined;
   readonly #deltas: DeltaStream;
   readonly #interrupts = new Interrupts();
+  readonly #refusals = new RefusalSummary();
   readonly #timers: NodeJS.Timeout[] = [];
   #enforced: Enforced | undefined;
   #harness: Harness | undefined;
@@ -130,7 +132,10 @@ export class Execution {
       signal,
       deadline: () => lease.deadline,
       egressSessions: options.builds.egressSessions,
-      emitNotice: (data) => void this.#reporter.emit({ type: "notice", data }).catch(() => {}),
+      emitNotice: (data) => {
+        this.#refusals.add(data);
+        void this.#reporter.emit({ type: "notice", data }).catch(() => {});
+      },
       onOpened: (enforced) => {
         this.#enforced = enforced;
         this.#updateReceipt();
@@ -297,7 +302,7 @@ export class Execution {
 
   /** Ends a turn. Returns false if the run continues with follow-ups that arrived in the meantime. */
   async #finish(planned: TurnOutcome): Promise<boolean> {
-    const { outcome, snapshot } = await this.#takeFinalSnapshot(planned);
+    const { outcome, snapshot } = await this.#takeFinalSnapshot(this.#withRefusals(planned));
     await this.#budget.settled();
     const warm_minutes = this.#workspace.isOpen
       ? this.assignment.agent_config.idle_timeout_minutes
@@ -307,6 +312,12 @@ export class Execution {
     this.#isOver = ended;
     this.#finalSha256 = ended ? (snapshot ?? this.#snapshots.latest)?.sha256 : undefined;
     return ended;
+  }
+
+  /** Names the refused hosts in the message of a failed turn. */
+  #withRefusals(outcome: TurnOutcome): TurnOutcome {
+    if (outcome.type !== "failed") return outcome;
+    return { ...outcome, message: this.#refusals.appendTo(outcome.message) };
   }
 
   /**

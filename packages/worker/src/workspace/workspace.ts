@@ -285,9 +285,12 @@ export class RunWorkspace implements Workspace {
    */
   async detach(): Promise<DetachedSandbox | undefined> {
     const sandbox = await this.#sandbox?.catch(() => undefined);
-    if (!sandbox || !this.#egress || !this.#fileChanges || this.isDirty) return undefined;
+    const egress = this.#egress;
+    if (!sandbox || !egress || !this.#fileChanges || this.isDirty) return undefined;
+    // `close` must close neither of them.
     this.#sandbox = undefined;
-    return { sandbox, egress: this.#egress, fileChanges: this.#fileChanges };
+    this.#egress = undefined;
+    return { sandbox, egress, fileChanges: this.#fileChanges };
   }
 
   open(): Promise<Sandbox> {

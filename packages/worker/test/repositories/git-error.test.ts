@@ -61,3 +61,49 @@ test("ignores the words in the repository's URL", () => {
   const error = explainGitError(address, { ok: false, stdout: "", stderr });
   expect(error.message).toContain("Something else happened");
 });
+
+const progress = [
+  "remote: Enumerating objects: 5, done.",
+  "remote: Counting objects: 100% (5/5), done.",
+  "remote: Total 5 (delta 0), reused 0 (delta 0), pack-reused 0",
+  "Receiving objects:  42% (3/7), 1.00 MiB | 2.00 MiB/s",
+  "Resolving deltas: 0",
+];
+
+/** The errors of git for remotes that are damaged or answer with something else. */
+test.each([
+  [
+    "fatal: pack has bad object at offset 12: inflate returned -3",
+    "fatal: fetch-pack: invalid index-pack output",
+  ],
+  ["error: inflate: data stream error (incorrect header check)", "fatal: pack has 1 unresolved delta"],
+  ["fatal: pack is corrupted (SHA1 mismatch)"],
+  [
+    "remote: fatal: loose object 1234 is corrupt",
+    "fatal: early EOF",
+    "fatal: fetch-pack: invalid index-pack output",
+  ],
+  ["remote: aborting due to possible repository corruption on the remote side.", "fatal: early EOF"],
+  ["fatal: protocol error: bad line length character: <htm"],
+  ["fatal: remote did not send all necessary objects"],
+  ["fatal: bad object refs/heads/main"],
+])("names a corrupt remote, with git's last lines and without progress: %s", (...lines) => {
+  const stderr = [...progress, ...lines, progress[3]].map((line) => `${line}\n`).join("");
+  const error = explainGitError(address, { ok: false, stdout: "", stderr });
+  expect(error.code).toBe("environment_setup_failed");
+  expect(error.message).toMatch(
+    /^The repository https:\/\/git\.example\.com\/\S+ is corrupt, or its server sent invalid data\. git reported: /,
+  );
+  expect(error.message).toContain(lines.at(-1)?.replace(/^remote: aborting.*/, ""));
+  expect(error.message).not.toMatch(/\d%|Enumerating|Total|Resolving/);
+});
+
+test("says that a connection was closed if nothing else is wrong", () => {
+  const stderr = "fatal: early EOF\nfatal: fetch-pack: invalid index-pack output\n";
+  expect(explainGitError(address, { ok: false, stdout: "", stderr }).code).toBe("repository_unreachable");
+});
+
+test("quotes no progress if git gives no reason", () => {
+  const error = explainGitError(address, { ok: false, stdout: "", stderr: `${progress.join("\n")}\n` });
+  expect(error.message).toMatch(/git gave no reason$/);
+});

@@ -285,6 +285,25 @@ describe("a mirror", () => {
     }
   });
 
+  test.each([
+    ["a damaged object", (object: string) => writeFileSync(object, "not zlib")],
+    ["a missing object", (object: string) => rmSync(object)],
+  ])("is not made from a remote with %s, and the error names the remote", async (_, damage) => {
+    const { origin, url } = makeOrigin();
+    origin.push("main", { a: "1" });
+    const tree = origin.run("rev-parse", "HEAD^{tree}");
+    const object = join(origin.bare, "objects", tree.slice(0, 2), tree.slice(2));
+    chmodSync(object, 0o644);
+    damage(object);
+    const error = await repositories.resolve({ url }, { signal }).catch((reason) => reason);
+    expect(error.message).toContain(
+      `The repository ${url} is corrupt, or its server sent invalid data. git reported: `,
+    );
+    expect(error.message).toMatch(/(?:fatal|error): /);
+    expect(error.message).not.toMatch(/\d%|Enumerating|Counting/);
+    expect(error.remedy).toContain("git fsck --full");
+  });
+
   test("contains the commit of a detached HEAD", async () => {
     const { origin, url } = makeOrigin();
     origin.push("main", { a: "1" });

@@ -264,6 +264,43 @@ describe("the network of an environment", () => {
     expect(notices.map(({ data }) => data.message).join("\n")).toContain("other.test:80");
   });
 
+  test("names refused hosts in the error of a failed turn, also in a warm sandbox", async () => {
+    const environment_id = await environment({ network: { mode: "allowlist", allow: ["allowed.test"] } });
+    const hosts = ["a", "b", "c", "d", "e"].map((name) => `${name}.test`);
+    const script = [
+      `RUN: ${hosts.map((host) => fetched(`http://${host}/`)).join("; ")}`,
+      "FAIL: no packages",
+    ];
+    const run = await start(environment_id, script);
+    const { status_message } = await installation.until(run, "FAILED");
+    expect(status_message.message).toMatch(
+      /^no packages.*\nThe network policy may be the cause: a\.test:80 was refused/s,
+    );
+    expect(status_message.message).toContain("The environment's owner can add `a.test` to `network.allow`.");
+    expect(status_message.message).toMatch(/c\.test:80 .* 2 more hosts were refused\.$/);
+    await installation.followUp(run, [`RUN: ${fetched("http://a.test/")}`, "FAIL: still no packages"]);
+    const again = await vi.waitUntil(async () => {
+      const item = await installation.get(run);
+      return item.turns === 2 && item.state === "FAILED" ? item : undefined;
+    }, waitOptions);
+    expect(again.status_message.message).toMatch(/still no packages.*a\.test:80 was refused/s);
+  });
+
+  test("names refused hosts in the error of a failed build", async () => {
+    const environment_id = await environment({
+      network: { mode: "allowlist", allow: ["allowed.test"] },
+      setup_commands: [`${fetched("http://registry.test/")}; exit 7`],
+    });
+    const { status_message } = await installation.until(
+      await start(environment_id, ["SAY: never"]),
+      "FAILED",
+    );
+    expect(status_message.error_code).toBe("environment_setup_failed");
+    expect(status_message.message).toMatch(
+      /exited with code 7.*registry\.test:80 was refused: it is not in/s,
+    );
+  });
+
   test("with mode open reaches only the private addresses that the operator allows", async () => {
     const environment_id = await environment({ network: { mode: "open" } });
     const { output } = await succeed(environment_id, [

@@ -420,7 +420,7 @@ export const remoteAttacks: Attack[] = [
       renameSync(loose, `${loose}.moved`);
       return { url: url(fixture, name) };
     },
-    expected: { clone: /Failed to fetch|could not be reached/ },
+    expected: { clone: /is corrupt, or its server sent invalid data/ },
   },
 ];
 
