@@ -7,7 +7,7 @@
  * seen a result between them.
  */
 
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import type { EventData } from "@outrider/contract/event";
 import { LOOP_DETECTED } from "../conversation/notes.ts";
 import type { LogEvent } from "../event.ts";
@@ -61,7 +61,8 @@ export class LoopDetector {
   #dropped = 0;
   /** The keys of the current answer's calls. */
   #answerKeys = new Set<string>();
-  readonly #outputs = new Map<string, string>();
+  /** The outputs of running commands, hashed piece by piece, because they may be large. */
+  readonly #outputs = new Map<string, Hash>();
   /** The number of calls at the time of the last warning. */
   #warnedAt = -1;
 
@@ -136,11 +137,12 @@ export class LoopDetector {
 
   #addOutput({ command_id, text }: EventData<"command.output">) {
     if (!this.#calls.some(({ id }) => id === command_id)) return;
-    this.#outputs.set(command_id, hash((this.#outputs.get(command_id) ?? "") + withoutTimes(text)));
+    const output = this.#outputs.get(command_id) ?? createHash("sha256");
+    this.#outputs.set(command_id, output.update(withoutTimes(text)));
   }
 
   #endCommand({ command_id, exit_code, timed_out }: EventData<"command.finished">) {
-    const output = this.#outputs.get(command_id) ?? "";
+    const output = this.#outputs.get(command_id)?.digest("base64") ?? "";
     this.#outputs.delete(command_id);
     this.#setResult(command_id, `${exit_code} ${timed_out} ${output}`, exit_code !== 0);
   }
@@ -161,9 +163,12 @@ function isSame(a: Call | undefined, b: Call | undefined): boolean {
   return a?.key === b?.key && a?.result === b?.result;
 }
 
-/** Removes durations and times of day, which differ between otherwise equal outputs. */
+/**
+ * Removes durations and times of day, which differ between otherwise equal outputs. The number of digits is limited,
+ * because a long row of digits would otherwise take quadratic time.
+ */
 function withoutTimes(text: string): string {
-  return text.replaceAll(/\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds)\b|\d\d:\d\d:\d\d(?:\.\d+)?/g, "");
+  return text.replaceAll(/\d{1,9}(?:\.\d{1,9})?\s?(?:ms|s|sec|seconds)\b|\d\d:\d\d:\d\d(?:\.\d{1,9})?/g, "");
 }
 
 function hash(text: string): string {
