@@ -267,6 +267,7 @@ describe("what compaction keeps", () => {
   const message = (text: string): Entry => ({ type: "message", text, isNote: false, files: [] });
   const step = (output: string): Entry => ({
     type: "step",
+    reasoning: "",
     text: "",
     calls: [{ id: "1", tool: "run_command", input: {}, output, isError: false, images: [] }],
   });

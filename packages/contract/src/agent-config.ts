@@ -113,6 +113,12 @@ export const SkillSpecText = pattern(
   "must be `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`",
 );
 
+export const ReasoningEffort = z.enum(["none", "low", "medium", "high", "max"]).meta({
+  id: "ReasoningEffort",
+  description: "How much a model reasons before it answers.",
+});
+export type ReasoningEffort = z.infer<typeof ReasoningEffort>;
+
 const members = {
   name: text({ max: limits.nameCharacters })
     .optional()
@@ -127,6 +133,10 @@ const members = {
         "A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the installation.",
       examples: ["scripted"],
     }),
+  reasoning_effort: ReasoningEffort.optional().meta({
+    description:
+      "How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the effort of the cloud agent, then of the provider.",
+  }),
   base_prompt: text({ bytes: limits.prompt })
     .optional()
     .meta({ description: "Instructions that shape the agent's behavior." }),

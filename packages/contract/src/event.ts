@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { FollowupMode } from "./followup.ts";
+import { PrivateData } from "./private-data.ts";
 import { PageInfo, RunCreatorInfo, RunSourceType, RunStatusMessage, RunUsage } from "./run.ts";
 import { Timestamp, Uuid } from "./text.ts";
 
@@ -164,13 +165,21 @@ export const RunEvent = z
   .meta({ id: "RunEvent", description: "One numbered entry of a run's transcript." });
 export type RunEvent = z.infer<typeof RunEvent>;
 
+/** A logged event as workers receive it. `private` is null or absent if the event has no private data. */
+export const LoggedEvent = z.intersection(RunEvent, z.object({ private: PrivateData.nullish() }));
+export type LoggedEvent = RunEvent & { private?: PrivateData | null | undefined };
+
 /** An event that the engine has not numbered yet. */
-export type NewEvent = { [T in EventType]: { type: T; data: EventData<T> } }[EventType];
+export type NewEvent = {
+  [T in EventType]: { type: T; data: EventData<T>; private?: PrivateData | null | undefined };
+}[EventType];
 
 /** Validates an event from a worker. Rejects types that workers cannot write. */
 export const WorkerEvent = z.discriminatedUnion(
   "type",
-  workerEventTypes.map((type) => z.object({ type: z.literal(type), data: data[type] })) as unknown as [
+  workerEventTypes.map((type) =>
+    z.object({ type: z.literal(type), data: data[type], private: PrivateData.optional() }),
+  ) as unknown as [
     z.ZodObject<{ type: z.ZodLiteral<EventType>; data: z.ZodType }>,
     ...z.ZodObject<{ type: z.ZodLiteral<EventType>; data: z.ZodType }>[],
   ],

@@ -27,6 +27,9 @@ export const Model = z
     context_tokens: z.int(),
     max_output_tokens: z.int().optional(),
     supports_images: z.boolean(),
+    supports_reasoning_effort: z.boolean().meta({
+      description: "Whether runs with this model can set `reasoning_effort`.",
+    }),
     prices: ModelPrices.optional(),
     available: z.boolean(),
     reason: z.string().optional().meta({ description: "Why the model is not available." }),

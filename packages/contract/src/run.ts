@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AgentConfigInput, AmbientAgentConfig } from "./agent-config.ts";
+import { AgentConfigInput, AmbientAgentConfig, ReasoningEffort } from "./agent-config.ts";
 import { ArtifactType } from "./artifact.ts";
 import { conditionPart } from "./conditions.ts";
 import { ErrorCodeName } from "./errors/error.ts";
@@ -256,6 +256,7 @@ export const RunReceipt = z
     worker: z.string(),
     harness_version: z.string(),
     model_id: z.string(),
+    reasoning_effort: ReasoningEffort.optional().meta({ description: "Absent if the provider decides." }),
     environment: z
       .object({ environment_id: Uuid, version: z.int(), build_id: Uuid.optional() })
       .optional()

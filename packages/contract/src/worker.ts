@@ -4,7 +4,7 @@ import { NewArtifact } from "./artifact.ts";
 import { NewBuildEvent } from "./build.ts";
 import { Network, Resources } from "./environment.ts";
 import { ErrorCodeName } from "./errors/error.ts";
-import { RunEvent, SentFile, WorkerEvent } from "./event.ts";
+import { LoggedEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
 import { ModelPrices } from "./model.ts";
 import { CheckedOutRepository, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
@@ -70,6 +70,7 @@ export const AssignedModel = z.object({
   context_tokens: z.int(),
   max_output_tokens: z.int().optional(),
   supports_images: z.boolean(),
+  supports_reasoning_effort: z.boolean().optional(),
   prices: ModelPrices.optional(),
   unavailable: z.string().optional().meta({
     description: "Why the model can no longer be called. The turn then fails with `model_not_available`.",
@@ -133,7 +134,7 @@ export const Assignment = z.object({
   build: ReadyBuild.optional().meta({ description: "The build that earlier turns of the run started from." }),
   receipt: RunReceipt.optional().meta({ description: "Receipt of the previous turn." }),
   snapshot: Snapshot.optional(),
-  history: z.array(RunEvent).meta({ description: "The events so far, or the first page of them." }),
+  history: z.array(LoggedEvent).meta({ description: "The events so far, or the first page of them." }),
   has_more_history: z.boolean(),
   variables: z.record(z.string(), z.string()).meta({ description: "Environment variables for commands." }),
   secrets: z
@@ -392,7 +393,7 @@ export type Signals = z.infer<typeof Signals>;
 
 export const DeltaRequest = z.strictObject({ run_id: Uuid, text: z.string().max(6_000) });
 
-export const HistoryResponse = z.object({ events: z.array(RunEvent), has_next_page: z.boolean() });
+export const HistoryResponse = z.object({ events: z.array(LoggedEvent), has_next_page: z.boolean() });
 export type HistoryResponse = z.infer<typeof HistoryResponse>;
 
 export const Worker = z

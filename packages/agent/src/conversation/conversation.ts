@@ -17,6 +17,7 @@
  */
 
 import type { EventData, SentFile } from "@outrider/contract/event";
+import type { Replay } from "@outrider/contract/private-data";
 import { type RunUsage, zeroUsage } from "@outrider/contract/run";
 import type { ModelMessage } from "ai";
 import { AttachmentPaths } from "../attachments.ts";
@@ -30,9 +31,12 @@ import {
   failedNote,
   interruptedNote,
   isLimitCode,
+  isResponseProblem,
   type LimitCode,
   LOOP_DETECTED,
   missingAnswerNote,
+  problemNotes,
+  type ResponseProblem,
   recoveredNote,
   repeatedCallsNote,
   wrapUpNote,
@@ -47,6 +51,11 @@ export type AgentEnd =
 
 /** The notice code for an agent that ends with a text message although the run requires a structured answer. */
 export const ANSWER_MISSING = "answer_missing";
+
+/** The notice code for a final message that was cut off at the model's output limit. */
+export const ANSWER_CUT = "answer_cut";
+
+export type { ResponseProblem } from "./notes.ts";
 
 export class Conversation {
   #entries: Entry[] = [];
@@ -66,6 +75,10 @@ export class Conversation {
   #calls = 0;
   #usage = zeroUsage;
   #plan: Plan = [];
+  /** How often each problem has occurred since the last result of a tool. */
+  readonly #problems = new Map<ResponseProblem, number>();
+  /** The parts of the final message that were cut off at the output limit. The model continues them. */
+  #continuedText = "";
   /** The number of calls that compaction removed. */
   #removedCalls = 0;
 
@@ -94,16 +107,17 @@ export class Conversation {
         this.started = event.data;
         return;
       case "reasoning":
-        return this.#beginStep();
+        this.#beginStep();
+        return this.#step.setReasoning(event.data.text);
       case "message.agent":
         this.#beginStep({ forText: true });
         return this.#step.setText(event.data.text);
       case "usage.updated":
-        return this.#addUsage(event.data);
+        return this.#addUsage(event.data, event.private?.replay);
       case "command.started":
         // The agent learns about a background command from the tools that start and read it.
         if (event.data.background) return;
-        this.#calls += 1;
+        this.#countCall();
         return this.#step.addCommand(event.data);
       case "command.output":
         return this.#step.addCommandOutput(event.data);
@@ -111,7 +125,7 @@ export class Conversation {
         if (this.#step.setCommandResult(event.data)) this.#resultSeqs.push(seq);
         return;
       case "tool.called":
-        this.#calls += 1;
+        this.#countCall();
         return this.#step.addCall(event.data);
       case "tool.returned":
         if (this.#step.setToolResult(event.data)) this.#resultSeqs.push(seq);
@@ -137,10 +151,10 @@ export class Conversation {
     }
   }
 
-  /** Returns the messages for the next model call. */
-  toMessages(images: ImageData = new Map()): ModelMessage[] {
+  /** Returns the messages for the next call of the model with this replay key. Only its own reasoning is included. */
+  toMessages(images: ImageData = new Map(), model = ""): ModelMessage[] {
     this.#closeStep();
-    return this.#entries.flatMap((entry) => toMessages(entry, images));
+    return this.#entries.flatMap((entry) => toMessages(entry, images, model));
   }
 
   /** Returns the entries that the next model call would read. */
@@ -165,7 +179,12 @@ export class Conversation {
     const { question, finish, finalText } = this.#step;
     if (finish) return { type: "answer", ...finish };
     if (question !== undefined) return { type: "question", question };
-    return finalText === undefined ? undefined : { type: "message", text: finalText };
+    return finalText === undefined ? undefined : { type: "message", text: this.#continuedText + finalText };
+  }
+
+  /** Returns how often in a row the model's responses had this problem. */
+  problemCount(problem: ResponseProblem): number {
+    return this.#problems.get(problem) ?? 0;
   }
 
   hasNotice(message: string): boolean {
@@ -175,6 +194,16 @@ export class Conversation {
   /** Returns an ID that is unique within the run, because IDs from models are not always unique. */
   nextCallId(): string {
     return `call-${this.#calls + 1}`;
+  }
+
+  #countCall() {
+    this.#calls += 1;
+    this.#forgetProblems();
+  }
+
+  #forgetProblems() {
+    this.#problems.clear();
+    this.#continuedText = "";
   }
 
   #addNote(text: string) {
@@ -192,6 +221,7 @@ export class Conversation {
   #addFollowup({ text, followup_id, attachments }: EventData<"message.user">) {
     if (this.#delivered.has(followup_id)) return;
     this.#delivered.add(followup_id);
+    this.#forgetProblems();
     this.#addUserMessage(text, attachments);
   }
 
@@ -211,24 +241,35 @@ export class Conversation {
     this.#step = new Step();
   }
 
-  #addUsage(usage: RunUsage) {
+  #addUsage(usage: RunUsage, replay: Replay | undefined) {
     this.#usage = usage;
     if (this.#step.hasOpenCalls) return;
     this.#beginStep();
-    this.#step.markUsage();
+    this.#step.markUsage(replay);
   }
 
   #addNotice({ message, code }: EventData<"notice">) {
     this.#notices.add(message);
     if (code === "interrupted") this.#addNote(interruptedNote);
     if (code === LOOP_DETECTED) this.#addNote(repeatedCallsNote);
+    if (isResponseProblem(code)) this.#addProblem(code);
     if (code === ANSWER_MISSING) {
+      this.#forgetProblems();
       this.corrections.push(message);
       this.#addNote(missingAnswerNote);
     }
     if (!isLimitCode(code)) return;
     this.wrapUp = code;
     this.#addNote(wrapUpNote(code, { mustFinish: this.#mustFinish }));
+  }
+
+  /** Adds the note about a response that could not be used as it was. */
+  #addProblem(problem: ResponseProblem) {
+    this.#problems.set(problem, this.problemCount(problem) + 1);
+    if (problem === "answer_continued") this.#continuedText += this.#step.text;
+    this.#addNote(problemNotes[problem]);
+    // The complete calls before a cut one still follow. All other responses have ended.
+    if (problem !== "call_cut") this.#closeStep();
   }
 
   /**
@@ -259,6 +300,7 @@ export class Conversation {
     this.started = undefined;
     this.wrapUp = undefined;
     this.corrections = [];
+    this.#forgetProblems();
     this.usageBefore = this.#usage;
   }
 

@@ -1,4 +1,5 @@
 import type { SentFile } from "@outrider/contract/event";
+import type { Replay } from "@outrider/contract/private-data";
 import { estimateTokens } from "./tokens.ts";
 
 /** An image that the log refers to by ID. */
@@ -36,6 +37,10 @@ export interface StepEntry {
   type: "step";
   text: string;
   calls: readonly CallEntry[];
+  /** The model's reasoning as stored. It is sent only as part of the replay. */
+  reasoning: string;
+  /** How to send this step back to the model that made it. */
+  replay?: Replay | undefined;
 }
 
 /**
@@ -69,5 +74,6 @@ export function imagesOf(entry: Entry): readonly ImageRef[] {
 
 function textOf(entry: Entry): string {
   if (entry.type === "message") return entry.text + entry.files.map(({ path }) => path).join("\n");
-  return entry.text + entry.calls.map(({ input, output }) => JSON.stringify(input) + output).join("");
+  const calls = entry.calls.map(({ input, output }) => JSON.stringify(input) + output).join("");
+  return `${entry.replay ? entry.reasoning : ""}${entry.text}${calls}`;
 }

@@ -1,4 +1,5 @@
-import type { ModelMessage, ToolContent } from "ai";
+import type { ReplayPart } from "@outrider/contract/private-data";
+import type { AssistantContent, ModelMessage, ToolContent } from "ai";
 import {
   type AttachedFile,
   type CallEntry,
@@ -11,15 +12,24 @@ import {
 /** Image data by image ID, or the reason why the image is not sent to the model. */
 export type ImageData = ReadonlyMap<string, Uint8Array | string>;
 
-const cache = new WeakMap<Entry, ModelMessage[]>();
+interface CachedMessages {
+  model: string;
+  messages: ModelMessage[];
+}
 
-/** Converts an entry to the messages that the model reads. */
-export function toMessages(entry: Entry, images: ImageData): ModelMessage[] {
+const cache = new WeakMap<Entry, CachedMessages>();
+
+/**
+ * Converts an entry to the messages that the model reads. `model` is the replay key of the model (see
+ * models/replay.ts): another model's reasoning is omitted.
+ */
+export function toMessages(entry: Entry, images: ImageData, model: string): ModelMessage[] {
   const cached = cache.get(entry);
-  if (cached) return cached;
-  const messages = entry.type === "message" ? [userMessage(entry, images)] : stepMessages(entry, images);
+  if (cached?.model === model) return cached.messages;
+  const messages =
+    entry.type === "message" ? [userMessage(entry, images)] : stepMessages(entry, images, model);
   // Entries with images are not cached, because the set of included images changes as the conversation grows.
-  if (imagesOf(entry).length === 0) cache.set(entry, messages);
+  if (imagesOf(entry).length === 0) cache.set(entry, { model, messages });
   return messages;
 }
 
@@ -45,20 +55,56 @@ function imagePart({ id, mime_type }: { id: string; mime_type: string }, images:
   return { type: "file" as const, mediaType: mime_type, data: { type: "data" as const, data } };
 }
 
-function stepMessages({ text, calls }: StepEntry, images: ImageData): ModelMessage[] {
-  const content = [
-    ...(text === "" ? [] : [{ type: "text" as const, text }]),
-    ...calls.map(({ id, tool, input }) => ({
-      type: "tool-call" as const,
-      toolCallId: id,
-      toolName: tool,
-      input,
-    })),
-  ];
+function stepMessages(step: StepEntry, images: ImageData, model: string): ModelMessage[] {
+  const { calls, replay } = step;
+  const content = replay?.model === model ? replayedContent(step, replay.parts) : plainContent(step);
   const messages: ModelMessage[] = content.length > 0 ? [{ role: "assistant", content }] : [];
   if (calls.length > 0)
     messages.push({ role: "tool", content: calls.map((call) => toolResult(call, images)) });
   return messages;
+}
+
+type Content = Exclude<AssistantContent, string>;
+
+function plainContent({ text, calls }: StepEntry): Content {
+  return [...(text === "" ? [] : [{ type: "text" as const, text }]), ...calls.map(callPart)];
+}
+
+function callPart({ id, tool, input }: CallEntry) {
+  return { type: "tool-call" as const, toolCallId: id, toolName: tool, input };
+}
+
+/**
+ * Returns the step's parts in the order in which the model sent them, with the values that its provider needs. Calls
+ * that never ran are omitted. Text that no part describes, for example because redaction changed its length, is added
+ * as a whole.
+ */
+function replayedContent({ text, reasoning, calls }: StepEntry, parts: readonly ReplayPart[]): Content {
+  const textParts = parts.filter((part) => part.type === "text");
+  const hasRanges = textParts.at(-1)?.end === text.length && text.trim() !== "";
+  const left = [...calls];
+  const content: Content = [];
+  let isTextAdded = hasRanges || text.trim() === "";
+  for (const part of parts) {
+    const options = part.metadata ? { providerOptions: part.metadata } : {};
+    if (part.type === "reasoning") {
+      content.push({ type: "reasoning", text: reasoning.slice(part.start, part.end), ...options });
+    } else if (part.type === "text") {
+      const range = hasRanges ? text.slice(part.start, part.end) : isTextAdded ? "" : text;
+      isTextAdded = true;
+      if (range !== "" || part.metadata?.google) content.push({ type: "text", text: range, ...options });
+    } else {
+      if (!isTextAdded) content.push({ type: "text", text });
+      isTextAdded = true;
+      const call = left[0]?.tool === part.tool ? left.shift() : undefined;
+      if (call) content.push({ ...callPart(call), ...options });
+    }
+  }
+  if (!isTextAdded) content.push({ type: "text", text });
+  content.push(...left.map(callPart));
+  // Reasoning must be followed by what it led to. If that call never ran, its reasoning is omitted as well.
+  const end = content.findLastIndex(({ type }) => type !== "reasoning") + 1;
+  return content.slice(0, end);
 }
 
 function toolResult({ id, tool, output, isError, images }: CallEntry, data: ImageData): ToolContent[number] {

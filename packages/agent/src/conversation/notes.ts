@@ -12,7 +12,11 @@ export type NoteKind =
   | "recovered"
   | "compacted"
   | "answer missing"
-  | "repeated calls";
+  | "repeated calls"
+  | "answer empty"
+  | "answer cut"
+  | "call cut"
+  | "call malformed";
 
 export interface Note {
   kind: NoteKind;
@@ -69,6 +73,32 @@ export const repeatedCallsNote = note(
 assumptions, or take another approach. If you are waiting for something, wait longer in one command. If you are stuck, say \
 so in your final message. If you continue like this, your turn ends.`,
 );
+
+/** The notice codes for a response that could not be used as it was. The note asks the agent to complete or repeat it. */
+export type ResponseProblem = "answer_empty" | "answer_continued" | "call_cut" | "call_malformed";
+
+export const problemNotes: Record<ResponseProblem, string> = {
+  answer_empty: note(
+    "answer empty",
+    "Your last response had neither text nor a complete tool call. Call a tool to continue your work, in smaller pieces if its input is long, or write your answer.",
+  ),
+  answer_continued: note(
+    "answer cut",
+    "Your text was cut off at the output limit. Continue exactly where it ends, without repeating anything.",
+  ),
+  call_cut: note(
+    "call cut",
+    "Your last tool call was cut off at the output limit and was not run. Write in smaller pieces, for example a file in several parts.",
+  ),
+  call_malformed: note(
+    "call malformed",
+    "Your last tool call could not be parsed and was not run. Repeat it with valid JSON, in smaller pieces if it is long.",
+  ),
+};
+
+export function isResponseProblem(code: string | undefined): code is ResponseProblem {
+  return code !== undefined && Object.hasOwn(problemNotes, code);
+}
 
 export function compactedNote({
   summary,

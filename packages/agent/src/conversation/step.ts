@@ -1,4 +1,5 @@
 import type { EventData } from "@outrider/contract/event";
+import type { Replay } from "@outrider/contract/private-data";
 import { ASK, AskInput } from "../tools/ask.ts";
 import { FINISH } from "../tools/finish.ts";
 import { RUN_COMMAND } from "../tools/run-command.ts";
@@ -23,6 +24,8 @@ interface Call {
  */
 export class Step {
   #text: string | undefined;
+  #reasoning = "";
+  #replay: Replay | undefined;
   readonly #calls: Call[] = [];
   #hasUsage = false;
   #isFinal = false;
@@ -37,8 +40,13 @@ export class Step {
     this.#isFinal = this.#hasUsage;
   }
 
-  markUsage() {
+  setReasoning(text: string) {
+    this.#reasoning = text;
+  }
+
+  markUsage(replay?: Replay) {
     this.#hasUsage = true;
+    this.#replay = replay;
   }
 
   addCall({ call_id, tool, input }: EventData<"tool.called">) {
@@ -95,6 +103,10 @@ export class Step {
     return !this.#isFinal && (this.#text !== undefined || this.#hasUsage);
   }
 
+  get text(): string {
+    return this.#text ?? "";
+  }
+
   /** The agent's final message, if this step is one. */
   get finalText(): string | undefined {
     return this.#isFinal && this.#calls.length === 0 ? this.#text : undefined;
@@ -117,7 +129,9 @@ export class Step {
     if (this.#isTaken) return undefined;
     this.#isTaken = true;
     if (!this.#text && this.#calls.length === 0) return undefined;
-    return { type: "step", text: this.#text ?? "", calls: this.#calls.map(toCallEntry) };
+    const replay = this.#replay ? { replay: this.#replay } : {};
+    const calls = this.#calls.map(toCallEntry);
+    return { type: "step", text: this.#text ?? "", calls, reasoning: this.#reasoning, ...replay };
   }
 
   #setResult(id: string, create: (call: Call) => Call["result"] & {}): boolean {

@@ -2,16 +2,16 @@ import { createGoogle } from "@ai-sdk/google";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { LanguageModelMiddleware } from "ai";
 import type { Message, ProviderModel } from "./provider.ts";
-import { clientSettings, withSettings } from "./provider-settings.ts";
+import { clientSettings, type OpenOptions, withSettings } from "./provider-settings.ts";
 
 /** Models that return their reasoning on request. */
 const reasoningModels = /^gemini-(2\.5|[3-9])/;
 /** Models that reject their own tool calls if these are sent back without a signature. */
 const signatureModels = /^gemini-[3-9]/;
 
-export function googleModel(work: AssignedModel): ProviderModel {
+export function googleModel(work: AssignedModel, options: OpenOptions): ProviderModel {
   const google = createGoogle(clientSettings(work, "https://generativelanguage.googleapis.com/v1beta"));
-  return withSettings(google(work.name), work, {
+  return withSettings(google(work.name), work, options, {
     providerOptions: reasoningModels.test(work.name)
       ? { google: { thinkingConfig: { includeThoughts: true } } }
       : {},
@@ -20,20 +20,25 @@ export function googleModel(work: AssignedModel): ProviderModel {
 }
 
 /**
- * A placeholder, because the log does not store signatures. Google documents this value for tool calls that another
- * system made.
+ * Google documents this value for tool calls that have no signature, because another model made them or because their
+ * signature is not stored.
  */
-const signature = { google: { thoughtSignature: "skip_thought_signature_validator" } };
+const placeholder = { google: { thoughtSignature: "skip_thought_signature_validator" } };
 
 const signToolCalls: LanguageModelMiddleware = {
   specificationVersion: "v4",
   transformParams: async ({ params }) => ({ ...params, prompt: params.prompt.map(signMessage) }),
 };
 
+/** Of several calls in one response, Gemini signs only the first, so the others are left without a signature. */
 function signMessage(message: Message): Message {
   if (message.role !== "assistant") return message;
+  const isSigned = message.content.some(
+    (part) => part.type === "tool-call" && part.providerOptions?.google?.thoughtSignature !== undefined,
+  );
+  if (isSigned) return message;
   const content = message.content.map((part) =>
-    part.type === "tool-call" ? { ...part, providerOptions: signature } : part,
+    part.type === "tool-call" ? { ...part, providerOptions: placeholder } : part,
   );
   return { ...message, content };
 }

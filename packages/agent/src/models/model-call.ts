@@ -43,7 +43,8 @@ export interface ModelCall extends ModelRequest {
 
 export type ModelResult =
   | ModelResponse
-  | { type: "aborted" }
+  /** `usage` is absent if the provider had not reported any. */
+  | { type: "aborted"; usage?: LanguageModelUsage | undefined }
   /** The conversation is too long for the model. */
   | { type: "overflow"; reason: string }
   | { type: "failed"; error: Failure; usage: LanguageModelUsage | undefined };
@@ -53,7 +54,7 @@ export async function callModel(call: ModelCall): Promise<ModelResult> {
   const startedAt = performance.now();
   for (let attempt = 1; ; attempt += 1) {
     const { result, usage } = await attemptCall(call, retryPolicy);
-    if (signal.aborted) return { type: "aborted" };
+    if (signal.aborted) return { type: "aborted", ...(usage ? { usage } : {}) };
     if (result.type === "response" || result.type === "overflow") return result;
     if (result.type === "fatal") return { type: "failed", error: result.failure, usage };
     const delay_ms = retryDelay(attempt, retryPolicy, result.retryAfterMs);
@@ -98,17 +99,12 @@ async function attemptCall(call: ModelCall, { firstMs, idleMs }: RetryPolicy): P
     return { result: await Promise.race([response, aborted]), usage: reader.usage };
   } catch (error) {
     const cause = reader.error ?? (timeout.signal.aborted ? timeout.signal.reason : error);
-    return { result: classifyError(cause, call.model.modelId), usage: knownUsage(reader.usage) };
+    return { result: classifyError(cause, call.model.modelId), usage: reader.knownUsage };
   } finally {
     timer.stop();
     // Closes the connection if the provider is still sending.
     timeout.abort();
   }
-}
-
-/** Returns undefined if the provider reported no token counts, for example after an aborted request. */
-function knownUsage(usage: LanguageModelUsage | undefined): LanguageModelUsage | undefined {
-  return usage?.inputTokens === undefined && usage?.outputTokens === undefined ? undefined : usage;
 }
 
 /** Reuses one timer for all parts of a stream, because creating one per part would cost more than handling the part. */

@@ -13,12 +13,12 @@ export function openModel(work: AssignedModel, options: OpenOptions = {}): Provi
     case "scripted":
       return scriptedModel();
     case "anthropic":
-      return anthropicModel(work);
+      return anthropicModel(work, options);
     case "openai":
       return openaiModel(work, options);
     case "google":
-      return googleModel(work);
+      return googleModel(work, options);
     case "openai-compatible":
-      return compatibleModel(work);
+      return compatibleModel(work, options);
   }
 }

@@ -4,12 +4,21 @@ import type { ProviderModel } from "./provider.ts";
 import { clientSettings, type OpenOptions, withSettings } from "./provider-settings.ts";
 import { moveToolImages } from "./tool-images.ts";
 
-export function openaiModel(work: AssignedModel, { cacheKey }: OpenOptions): ProviderModel {
+/**
+ * Opens an OpenAI model. The Responses API returns encrypted reasoning, which later calls send back. Chat Completions
+ * returns no reasoning at all, so nothing of it can be sent back.
+ */
+export function openaiModel(work: AssignedModel, options: OpenOptions): ProviderModel {
+  const { cacheKey } = options;
   const openai = createOpenAI(clientSettings(work, "https://api.openai.com/v1"));
-  // Every call sends the whole conversation, so the provider does not have to store it.
-  const providerOptions = { openai: { store: false, ...(cacheKey ? { promptCacheKey: cacheKey } : {}) } };
+  // Every call sends the whole conversation, so the provider does not have to store it. For a model that reasons, the
+  // AI SDK then requests `reasoning.encrypted_content`. It knows OpenAI's own models but not those of a gateway.
+  const forceReasoning = work.supports_reasoning_effort ? { forceReasoning: true } : {};
+  const cache = cacheKey ? { promptCacheKey: cacheKey } : {};
+  const providerOptions = { openai: { store: false, ...cache, ...forceReasoning } };
   if (work.api === "chat") {
-    return withSettings(openai.chat(work.name), work, { providerOptions, middleware: [moveToolImages] });
+    const middleware = [moveToolImages];
+    return withSettings(openai.chat(work.name), work, options, { providerOptions, middleware });
   }
-  return withSettings(openai.responses(work.name), work, { providerOptions });
+  return withSettings(openai.responses(work.name), work, options, { providerOptions });
 }

@@ -1,3 +1,4 @@
+import type { ReasoningEffort } from "@outrider/contract/agent-config";
 import type { AssignedModel } from "@outrider/contract/worker";
 import { defaultSettingsMiddleware, type LanguageModelMiddleware, wrapLanguageModel } from "ai";
 import { boundResponse } from "./bounded-response.ts";
@@ -7,6 +8,8 @@ import type { CallOptions, ProviderModel } from "./provider.ts";
 export interface OpenOptions {
   /** The run's id. Calls with the same key share the provider's prompt cache. */
   cacheKey?: string | undefined;
+  /** How much the model reasons. If absent, the provider decides. */
+  reasoningEffort?: ReasoningEffort | undefined;
 }
 
 /** The maximum number of bytes to read from an error response. */
@@ -32,6 +35,7 @@ export function clientSettings(work: AssignedModel, defaultUrl: string) {
 export function withSettings(
   model: ProviderModel,
   { max_output_tokens: maxOutputTokens }: AssignedModel,
+  { reasoningEffort: reasoning }: OpenOptions,
   {
     providerOptions = {},
     middleware = [],
@@ -40,7 +44,12 @@ export function withSettings(
     middleware?: LanguageModelMiddleware[];
   } = {},
 ): ProviderModel {
-  const settings = { providerOptions, ...(maxOutputTokens ? { maxOutputTokens } : {}) };
+  // The AI SDK knows which settings each model has, such as a thinking budget, and maps the effort to them.
+  const settings = {
+    providerOptions,
+    ...(maxOutputTokens ? { maxOutputTokens } : {}),
+    ...(reasoning ? { reasoning } : {}),
+  };
   return wrapLanguageModel({ model, middleware: [defaultSettingsMiddleware({ settings }), ...middleware] });
 }
 

@@ -15,6 +15,7 @@
  * - The response is bounded: the number of its calls, the length of its texts and inputs, and its token counts.
  */
 
+import type { Replay } from "@outrider/contract/private-data";
 import { jsonSchema, type LanguageModelUsage, type ModelMessage, type ToolSet, tool, zodSchema } from "ai";
 import {
   asLanguageModelUsage,
@@ -28,20 +29,31 @@ import { responseLimitError } from "./bounded-response.ts";
 import { boundUsage } from "./bounded-usage.ts";
 import { cachedInstructions, withCacheBreakpoints } from "./caching.ts";
 import { parseCall, type ToolCall } from "./parse-call.ts";
+import { PartialUsage, reportsPartialUsage } from "./partial-usage.ts";
 import type { ProviderModel, StreamPart } from "./provider.ts";
 import { MalformedResponseError } from "./provider-errors.ts";
+import { ReplayRecorder } from "./replay.ts";
 
 /** The log stores events of up to 2 MiB of text. */
 const MAX_CHARACTERS = 2_000_000;
 const MAX_CALLS = 200;
+/** Gemini's finish reason for a tool call that it could not parse itself. It sends nothing of the call. */
+const MALFORMED_CALL = "MALFORMED_FUNCTION_CALL";
 
 export interface ModelResponse {
   type: "response";
   text: string;
   reasoning: string;
   calls: ToolCall[];
+  /** How to send this response back to the model. Absent if its provider needs nothing but the texts and the calls. */
+  replay?: Replay | undefined;
   /** Whether the model stopped because it reached its output limit. */
   isTruncated: boolean;
+  /**
+   * Whether a tool call could not be read: it was cut off at the output limit, or the provider could not parse it. The
+   * call is not in `calls`.
+   */
+  unreadableCall?: "cut" | "malformed" | undefined;
   warnings: string[];
   usage: LanguageModelUsage;
 }
@@ -58,9 +70,14 @@ export interface ModelRequest {
 
 export class ResponseReader {
   readonly #request: ModelRequest;
+  readonly #replay: ReplayRecorder;
+  readonly #partialUsage = new PartialUsage();
   #text = "";
   #reasoning = "";
   #isTruncated = false;
+  #isCallMalformed = false;
+  /** Whether text followed the last call. */
+  #isTextLast = false;
   readonly #calls: ToolCall[] = [];
   #warnings: string[] = [];
   #hasContent = false;
@@ -76,6 +93,7 @@ export class ResponseReader {
 
   constructor(request: ModelRequest) {
     this.#request = request;
+    this.#replay = new ReplayRecorder(request.model);
   }
 
   /** Reads the whole response. Calls `onPart` after each part of the stream. */
@@ -95,32 +113,59 @@ export class ResponseReader {
       // contains tool calls.
       toolChoice: prepareToolChoice({ toolChoice: mayCallTools ? "auto" : "none" }),
       abortSignal: signal,
+      includeRawChunks: reportsPartialUsage(model),
     });
     for await (const part of stream) {
       signal.throwIfAborted();
       this.#checkLimits(part);
-      if (part.type === "tool-call") this.#calls.push(parseCall(part, tools));
-      else this.#handlePart(part);
+      if (part.type === "tool-call") {
+        const call = parseCall(part, tools);
+        this.#calls.push(call);
+        this.#isTextLast = false;
+        this.#replay.addCall(call.tool, part.providerMetadata);
+      } else {
+        this.#handlePart(part);
+      }
       this.#hasContent ||= /^(text|reasoning|tool-input)-delta$|^tool-call$/.test(part.type);
       onPart();
     }
     if (this.error !== undefined) throw this.error;
     const { usage } = this;
-    const text = this.#text;
-    const reasoning = this.#reasoning;
-    const calls = this.#calls;
-    const isTruncated = this.#isTruncated;
-    const warnings = this.#warnings;
     if (!usage) throw new MalformedResponseError("the stream ended early");
+    const unreadableCall = mayCallTools ? this.#dropUnreadableCall() : undefined;
     return {
       type: "response",
-      text,
-      reasoning,
-      calls: mayCallTools ? calls : [],
-      isTruncated,
-      warnings,
+      text: this.#text,
+      reasoning: this.#reasoning,
+      calls: mayCallTools ? this.#calls : [],
+      replay: this.#replay.replay,
+      isTruncated: this.#isTruncated,
+      unreadableCall,
+      warnings: this.#warnings,
       usage,
     };
+  }
+
+  /**
+   * At the output limit, the last call is incomplete even if its input can be parsed: a cut input may look complete, for
+   * example if it is empty. The same applies to a call that started but never arrived.
+   */
+  #dropUnreadableCall(): ModelResponse["unreadableCall"] {
+    if (this.#isCallMalformed) return "malformed";
+    if (!this.#isTruncated) return undefined;
+    if (this.#startedCalls > this.#calls.length) return "cut";
+    if (this.#calls.length === 0 || this.#isTextLast) return undefined;
+    this.#calls.pop();
+    this.#replay.dropLastCall();
+    return "cut";
+  }
+
+  /** The usage of a response that did not finish, as far as the provider has reported it. */
+  get knownUsage(): LanguageModelUsage | undefined {
+    const { usage } = this;
+    // An aborted request may finish without any token counts.
+    const isKnown = usage?.inputTokens !== undefined || usage?.outputTokens !== undefined;
+    return isKnown ? usage : this.#partialUsage.read(this.#characters);
   }
 
   /** Whether the model is still reading its input or reasoning. Many models send nothing during that time. */
@@ -144,28 +189,41 @@ export class ResponseReader {
 
   #handlePart(part: StreamPart) {
     switch (part.type) {
+      case "raw":
+        this.#partialUsage.push(part.rawValue);
+        break;
       case "stream-start":
         this.#warnings = part.warnings.map(warningText);
         break;
       case "text-start":
         if (this.#text !== "") this.#addText("\n\n");
+        this.#replay.begin("text", part.id, this.#text.length, part.providerMetadata);
         break;
       case "text-delta":
         this.#addText(part.delta);
+        this.#replay.extend("text", part.id, this.#text.length, part.providerMetadata);
         break;
       case "reasoning-start":
         this.#openReasoningBlocks += 1;
+        this.#replay.begin("reasoning", part.id, this.#reasoning.length, part.providerMetadata);
         break;
       case "reasoning-end":
         this.#openReasoningBlocks -= 1;
+        this.#replay.annotate(part.id, part.providerMetadata);
+        break;
+      case "text-end":
+        this.#replay.annotate(part.id, part.providerMetadata);
         break;
       case "reasoning-delta":
         this.#reasoning += part.delta;
+        this.#replay.extend("reasoning", part.id, this.#reasoning.length, part.providerMetadata);
         break;
       case "finish":
         this.usage = boundUsage(asLanguageModelUsage(part.usage));
         this.#isTruncated = part.finishReason.unified === "length";
-        this.error ??= finishError(part.finishReason, this.#text);
+        this.#isCallMalformed = part.finishReason.raw === MALFORMED_CALL;
+        this.#replay.finish(part.providerMetadata);
+        if (!this.#isCallMalformed) this.error ??= finishError(part.finishReason, this.#text);
         break;
       case "error":
         this.error ??= part.error;
@@ -174,6 +232,7 @@ export class ResponseReader {
   }
 
   #addText(text: string) {
+    this.#isTextLast = true;
     this.#text += text;
     this.#request.delta(text);
   }

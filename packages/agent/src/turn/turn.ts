@@ -21,6 +21,7 @@
  * - Once `halt` aborts (cancel, lost lease, drain), nothing more is emitted.
  */
 
+import type { PrivateData } from "@outrider/contract/private-data";
 import type { TurnOutcome } from "@outrider/contract/worker";
 import {
   compactionPrompt,
@@ -36,10 +37,12 @@ import { estimateTokens, estimateToolTokens } from "../conversation/tokens.ts";
 import type { AgentEvent, LogEvent } from "../event.ts";
 import { Failure, failedOutcome } from "../failure.ts";
 import { callModel, type ModelResponse, type Retry, type ToolCall } from "../models/model-call.ts";
+import { replayKey } from "../models/replay.ts";
 import { createStructuredAnswer, FINISH, type StructuredAnswer } from "../tools/finish.ts";
 import type { Tool } from "../tools/tool.ts";
 import { BackgroundCommands } from "./background-commands.ts";
 import { LoopDetector } from "./loop-detector.ts";
+import { recordResponse } from "./record-response.ts";
 import { runCalls } from "./run-calls.ts";
 import { Spending } from "./spending.ts";
 import type { TurnContext } from "./turn-context.ts";
@@ -96,7 +99,7 @@ export class Turn {
     const overhead = estimateTokens(context.instructions) + estimateToolTokens(this.#tools);
     this.#window = new ContextWindow(this.#conversation, { capacity: model_facts, overhead });
     this.#images = new ConversationImages({ files, supportsImages: model_facts.supports_images });
-    const emit = (event: AgentEvent) => this.#emit(event);
+    const emit = async (event: AgentEvent) => void (await this.#emit(event));
     this.#background = new BackgroundCommands({ workspace: context.workspace, emit, signal: halt });
   }
 
@@ -264,7 +267,9 @@ export class Turn {
         await this.#recordUsage(callTokens(result.usage));
         return { text: result.text };
       case "aborted":
-        await this.#recordUsage({ ...noTokens, input: estimateTokens(transcript) });
+        await this.#recordUsage(
+          result.usage ? callTokens(result.usage) : { ...noTokens, input: estimateTokens(transcript) },
+        );
         return "interrupted";
       case "failed":
         await this.#recordUsage(callTokens(result.usage));
@@ -286,7 +291,8 @@ export class Turn {
     const structuredAnswer = this.#structuredAnswer;
     const { model } = context;
     const { instructions } = conversation.started ?? context;
-    const messages = conversation.toMessages(await this.#images.load(conversation.images));
+    const images = await this.#images.load(conversation.images);
+    const messages = conversation.toMessages(images, replayKey(model));
     if (messages.length === 0) throw new Failure("harness_failed", "The conversation has no messages.");
     const inputTokens = this.#window.nextInput;
     const rejected = await this.#reserve(inputTokens);
@@ -312,7 +318,17 @@ export class Turn {
         this.#spending.lastCall = tokens;
         this.#window.recordAnswer(tokens.input);
         const isAllowed = ({ tool }: ToolCall) => structuredAnswer && tool === FINISH;
-        return this.#recordResponse(limit ? { ...result, calls: result.calls.filter(isAllowed) } : result);
+        const response = limit ? { ...result, calls: result.calls.filter(isAllowed) } : result;
+        const recorded = await recordResponse(
+          response,
+          {
+            conversation,
+            emit: (event) => this.#emit(event),
+            recordUsage: (used, privateData) => this.#recordUsage(used, privateData),
+          },
+          { isLast: limit !== undefined },
+        );
+        return recorded instanceof Failure ? failedOutcome(recorded) : recorded;
       }
       case "overflow":
         await this.#recordUsage(noTokens);
@@ -324,8 +340,12 @@ export class Turn {
         await this.#recordUsage(callTokens(result.usage));
         return failedOutcome(result.error);
       case "aborted":
-        // The provider charges for an aborted call but reports no usage, so we estimate it.
-        await this.#recordUsage({ ...noTokens, input: inputTokens, output: estimateTokens(streamed) });
+        // The provider charges for an aborted call. Unless it has already reported the usage, we estimate it.
+        await this.#recordUsage(
+          result.usage
+            ? callTokens(result.usage)
+            : { ...noTokens, input: inputTokens, output: estimateTokens(streamed) },
+        );
         if (!context.timeIsUp.aborted) {
           await this.#emit({ type: "notice", data: { code: "interrupted", message: interruptMessage } });
         }
@@ -344,27 +364,9 @@ export class Turn {
     await this.#emit({ type: "notice", data: { code: "model_retry", message } });
   }
 
-  /** Emits a response's events. Their order is significant: see conversation.ts. */
-  async #recordResponse(response: ModelResponse): Promise<ModelResponse> {
-    const { text, reasoning, calls, warnings, isTruncated, usage } = response;
-    const isFinal = calls.length === 0;
-    for (const message of warnings) {
-      if (this.#conversation.hasNotice(message)) continue;
-      await this.#emit({ type: "notice", data: { code: "model_warning", message } });
-    }
-    if (reasoning) await this.#emit({ type: "reasoning", data: { text: reasoning } });
-    if (text && !isFinal) await this.#emit({ type: "message.agent", data: { text } });
-    await this.#recordUsage(callTokens(usage));
-    if (isTruncated) {
-      const message = "The model reached its output limit; the answer may be truncated.";
-      await this.#emit({ type: "notice", data: { code: "answer_cut", message } });
-    }
-    if (isFinal) await this.#emit({ type: "message.agent", data: { text } });
-    return response;
-  }
-
-  async #recordUsage(tokens: CallTokens) {
-    await this.#emit({ type: "usage.updated", data: this.#spending.addCall(tokens) });
+  async #recordUsage(tokens: CallTokens, privateData?: PrivateData) {
+    const hidden = privateData ? { private: privateData } : {};
+    await this.#emit({ type: "usage.updated", data: this.#spending.addCall(tokens), ...hidden });
     this.#spending.settle();
   }
 
@@ -379,7 +381,7 @@ export class Turn {
       shared: {
         workspace,
         background: this.#background,
-        emit: (event) => this.#emit(event),
+        emit: async (event) => void (await this.#emit(event)),
         storeArtifact: (file) => this.#reportLoss(files.storeArtifact(file)),
       },
     });
@@ -391,11 +393,13 @@ export class Turn {
       : "a user message interrupted you";
   }
 
-  async #emit(event: AgentEvent) {
+  /** Stores an event and adds it to the conversation as stored. */
+  async #emit<E extends AgentEvent>(event: E): Promise<E> {
     this.#halt.throwIfAborted();
     const stored = await this.#reportLoss(this.#context.emit(event));
     this.#conversation.add(stored);
     this.#loops.add(stored);
+    return stored as E;
   }
 
   /** Stops the turn if the server rejects the worker's request, because the lease is then lost. */

@@ -145,10 +145,10 @@ describe("a response", () => {
     expect(run.all("reasoning")).toEqual([{ text: "Let me see." }]);
   });
 
-  it("without text ends the turn with an empty message", async () => {
-    const run = await runWithModel([finish("stop")]);
-    expect(await run.turn()).toEqual({ type: "succeeded", text: "" });
-    expect(run.prompts).toHaveLength(1);
+  it("without text is asked for once more, and then ends the turn", async () => {
+    const run = await runWithModel([finish("stop")], [finish("stop")]);
+    expect(await run.turn()).toMatchObject({ type: "failed", error_code: "model_error" });
+    expect(run.prompts).toHaveLength(2);
   });
 
   it("in several blocks is one message with blank lines between them", async () => {
@@ -157,10 +157,27 @@ describe("a response", () => {
     expect(run.said).toBe("One.\n\nTwo.");
   });
 
-  it("that is truncated at the output limit adds a notice", async () => {
-    const run = await runWithModel([...words("And so on and"), finish("length")]);
-    expect(await run.turn()).toEqual({ type: "succeeded", text: "And so on and" });
-    expect(run.all("notice")).toMatchObject([{ code: "answer_cut" }]);
+  it("that reaches the output limit again and again ends with what there is", async () => {
+    const cut = [...words("And so on and "), finish("length")];
+    const run = await runWithModel(cut, cut, cut, cut, cut);
+    expect(await run.turn()).toEqual({ type: "succeeded", text: "And so on and ".repeat(5) });
+    const continued = { code: "answer_continued" };
+    expect(run.all("notice")).toMatchObject([
+      ...Array.from({ length: 4 }, () => continued),
+      { code: "answer_cut" },
+    ]);
+  });
+
+  it("that is cut in a tool call again and again fails the turn", async () => {
+    const cut = [call("write_file", '{"path": "a'), finish("length")];
+    const run = await runWithModel(cut, cut, cut, cut);
+    expect(await run.turn()).toMatchObject({
+      type: "failed",
+      error_code: "model_error",
+      message: expect.stringContaining("max_output_tokens"),
+    });
+    expect(run.all("notice").map(({ code }) => code)).toEqual(["call_cut", "call_cut", "call_cut"]);
+    expect(run.all("tool.called")).toEqual([]);
   });
 
   it("counts its tokens, including cached ones", async () => {

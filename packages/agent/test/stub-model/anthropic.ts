@@ -11,6 +11,7 @@ import {
   type Reply,
   text,
 } from "./dialect.ts";
+import { REDACTED, sign } from "./reasoning.ts";
 
 /** Anthropic's Messages API. */
 export const anthropic: Dialect = {
@@ -85,8 +86,11 @@ function result({ content }: Body): ParsedMessage {
 
 function blocks({ thinking, text: words, calls }: Reply) {
   const made: { kind: Frame["kind"]; start: object; deltas: object[]; whole: object }[] = [];
-  if (thinking) {
-    const signature = "c3R1Yg==";
+  if (thinking === REDACTED) {
+    const block = { type: "redacted_thinking", data: sign(REDACTED) };
+    made.push({ kind: "thinking", start: block, deltas: [], whole: block });
+  } else if (thinking) {
+    const signature = sign(thinking);
     made.push({
       kind: "thinking",
       start: { type: "thinking", thinking: "", signature: "" },

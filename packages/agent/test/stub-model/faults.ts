@@ -21,7 +21,12 @@ export type StubFault =
   | { type: "refusal"; message?: string }
   /** Gemini blocks the prompt and returns no candidates. */
   | { type: "blocked_prompt" }
-  | { type: "length" }
+  /** The output limit. `keep` is the number of characters of the text, or of the last call's arguments, that remain. */
+  | { type: "length"; keep?: number }
+  /** A response without text and calls, but with the script's reasoning. */
+  | { type: "empty" }
+  /** Reasoning in tags at the start of the text, as servers for open models send it. */
+  | { type: "think_tags"; isUnclosed?: boolean }
   | { type: "overflow"; inStream?: boolean }
   /** An error inside a stream that started normally. */
   | { type: "error"; where: Frame["kind"]; message?: string }
@@ -40,6 +45,8 @@ const types = [
   "refusal",
   "blocked_prompt",
   "length",
+  "empty",
+  "think_tags",
   "overflow",
   "error",
   "garbage",

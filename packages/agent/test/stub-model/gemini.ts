@@ -10,6 +10,7 @@ import {
   type ReplyContext,
   text,
 } from "./dialect.ts";
+import { sign } from "./reasoning.ts";
 
 /** Google's generateContent. */
 export const gemini: Dialect = {
@@ -82,12 +83,13 @@ function result({ functionResponse: { response, parts } }: Body, beside: number)
   };
 }
 
-/** A call comes whole: here only the connection can cut its arguments. */
+/** A call comes whole: here only the connection can cut its arguments. Of several calls, only the first is signed. */
 function callParts({ calls, finish }: Reply): object[] {
   if (finish === "malformed") return [];
-  return calls.map(({ name, input }) => ({
+  const whole = finish === "length" ? calls.slice(0, -1) : calls;
+  return whole.map(({ name, input }, index) => ({
     functionCall: { name, args: input },
-    thoughtSignature: "c3R1Yg==",
+    ...(index === 0 ? { thoughtSignature: sign(name) } : {}),
   }));
 }
 

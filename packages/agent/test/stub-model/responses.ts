@@ -13,6 +13,7 @@ import {
   type ReplyContext,
   text,
 } from "./dialect.ts";
+import { sign } from "./reasoning.ts";
 
 /** OpenAI's Responses. */
 export const responses: Dialect = {
@@ -34,7 +35,7 @@ export const responses: Dialect = {
     const begun = response(reply, context, "in_progress");
     add("start", "response.created", { response: begun });
     add("start", "response.in_progress", { response: begun });
-    for (const [output_index, { kind, item, bare, parts }] of items(reply).entries()) {
+    for (const [output_index, { kind, item, bare, parts }] of items(reply, context).entries()) {
       add(kind, "response.output_item.added", { output_index, item: bare });
       for (const { name, ...rest } of parts) add(kind, name, { output_index, item_id: item.id, ...rest });
       add(kind, "response.output_item.done", { output_index, item });
@@ -82,16 +83,19 @@ interface Item {
   parts: { name: string; [member: string]: unknown }[];
 }
 
-function items(reply: Reply): Item[] {
+function items(reply: Reply, context: ReplyContext): Item[] {
   return [
-    ...(reply.thinking ? [reasoning(reply.thinking)] : []),
+    ...(reply.thinking ? [reasoning(reply.thinking, context)] : []),
     ...(reply.text ? [message(reply)] : []),
     ...reply.calls.map(call),
   ];
 }
 
-function reasoning(thinking: string): Item {
-  const item = { type: "reasoning", id: "rs_1", encrypted_content: "c3R1Yg==" };
+/** The encrypted content is sent only on request. */
+function reasoning(thinking: string, { id: number, body }: ReplyContext): Item {
+  const id = `rs_${number}`;
+  const isIncluded = Array.isArray(body.include) && body.include.includes("reasoning.encrypted_content");
+  const item = { type: "reasoning", id, encrypted_content: isIncluded ? sign(id, thinking) : null };
   const part = (words: string) => ({ type: "summary_text", text: words });
   const name = "response.reasoning_summary";
   return {
@@ -150,7 +154,8 @@ function call(called: Reply["calls"][number], index: number): Item {
   };
 }
 
-function response(reply: Reply, { id, model }: ReplyContext, status: string) {
+function response(reply: Reply, context: ReplyContext, status: string) {
+  const { id, model } = context;
   const { input, cached, output, reasoning: thought } = reply.usage;
   const isOver = status !== "in_progress";
   return {
@@ -161,7 +166,7 @@ function response(reply: Reply, { id, model }: ReplyContext, status: string) {
     error: null,
     incomplete_details: status === "incomplete" ? { reason: "max_output_tokens" } : null,
     model,
-    output: isOver ? items(reply).map(({ item }) => item) : [],
+    output: isOver ? items(reply, context).map(({ item }) => item) : [],
     usage: isOver
       ? {
           input_tokens: input,

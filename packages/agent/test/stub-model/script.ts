@@ -40,10 +40,21 @@ export function nextReply(parsed: ParsedRequest): Plan {
   const otherMessages = spoken.map((text) => `Heard: ${text}`);
   const parts = [...(texts.length > 0 ? texts : ["Done.", ...lastResults]), ...otherMessages];
   return {
-    ...plain(parts.join("\n")),
+    ...plain(continued(parts.join("\n"), parsed)),
     thinking: (step?.think ?? []).join("\n"),
     delayMs: step?.delayMs ?? 0,
   };
+}
+
+/** Continues a text that was cut off at the output limit, if the last note asks for it. */
+function continued(whole: string, { messages }: ParsedRequest): string {
+  let before = "";
+  for (let index = messages.length - 1; index > 0; index -= 2) {
+    const [answer, note] = [messages[index - 1], messages[index]];
+    if (note?.role !== "user" || parseNote(note.text)?.kind !== "answer cut") break;
+    if (answer?.role === "assistant") before = answer.text + before;
+  }
+  return whole.startsWith(before) ? whole.slice(before.length) : whole;
 }
 
 function plain(text: string): Plan {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Dialect, Frame, ParsedRequest, Reply } from "./dialect.ts";
+import { argumentsOf, type Dialect, type Frame, type ParsedRequest, type Reply } from "./dialect.ts";
 import { breakAt, type StubFault } from "./faults.ts";
 
 export function sendJson(
@@ -53,7 +53,13 @@ export function applyFault(reply: Reply, fault: StubFault | undefined): Reply {
     case "refusal":
       return { ...reply, text: fault.message ?? "I cannot help with that.", calls: [], finish: "refusal" };
     case "length":
-      return { ...reply, finish: "length" };
+      return { ...cut(reply, fault.keep), finish: "length" };
+    case "empty":
+      return { ...reply, text: "", calls: [], finish: "stop" };
+    case "think_tags": {
+      const close = fault.isUnclosed ? "" : "</think>\n\n";
+      return { ...reply, thinking: "", text: `<think>\n${reply.thinking}${close}${reply.text}` };
+    }
     case "malformed":
       return {
         ...reply,
@@ -65,6 +71,16 @@ export function applyFault(reply: Reply, fault: StubFault | undefined): Reply {
     default:
       return reply;
   }
+}
+
+function cut(reply: Reply, keep: number | undefined): Reply {
+  const last = reply.calls.at(-1);
+  if (keep === undefined) return reply;
+  if (!last) return { ...reply, text: reply.text.slice(0, keep) };
+  return {
+    ...reply,
+    calls: [...reply.calls.slice(0, -1), { ...last, input: argumentsOf(last).slice(0, keep) }],
+  };
 }
 
 export const blockedPrompt: Frame = {

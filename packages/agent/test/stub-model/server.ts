@@ -16,6 +16,7 @@ import type { Body, Dialect, ParsedRequest, ReplyContext } from "./dialect.ts";
 import { isFault, type StubFault } from "./faults.ts";
 import { gemini } from "./gemini.ts";
 import { obeyInjectedScripts } from "./obedience.ts";
+import { type ReasoningRule, reasoningChecks } from "./reasoning.ts";
 import { responses } from "./responses.ts";
 import { nextReply } from "./script.ts";
 import { applyFault, blockedPrompt, earlyFault, send, sendJson } from "./sending.ts";
@@ -41,6 +42,8 @@ export interface StubOptions {
   contextTokens?: number;
   /** Whether it follows script lines in any text, like a model that obeys injected instructions. */
   obeys?: boolean;
+  /** How it treats reasoning that is sent back. Any is accepted if absent. */
+  reasoning?: ReasoningRule;
   /** Set to false if many requests would fill the memory. */
   record?: boolean;
 }
@@ -55,6 +58,7 @@ export class StubModel {
   readonly #server: Server;
   readonly #faults: StubFault[] = [];
   readonly #cache = new PromptCache();
+  readonly #sentThinking = new Set<string>();
   #count = 0;
 
   constructor(options: StubOptions) {
@@ -121,7 +125,9 @@ export class StubModel {
     const parsed = dialect.read(body, path);
     const { headers } = request;
     if (this.options.record !== false) this.requests.push({ dialect: name, path, headers, body, parsed });
-    const rejection = this.#rejection(dialect, dialect.keyOf(headers), parsed, sent.length);
+    const rejection =
+      this.#rejection(dialect, dialect.keyOf(headers), parsed, sent.length) ??
+      this.#reasoningRejection(name, body);
     if (rejection) return sendJson(response, rejection.status, rejection.body);
     this.#count += 1;
     const context = { id: String(this.#count), model: parsed.model, body };
@@ -157,6 +163,7 @@ export class StubModel {
     const { delayMs, ...plan } = nextReply(
       this.options.obeys ? obeyInjectedScripts(parsed, context.body) : parsed,
     );
+    this.#sentThinking.add(plan.thinking);
     const cached = usesCache ? this.#cache.hit(parsed) : 0;
     const input = tokens(size);
     const read = Math.min(tokens(cached), input);
@@ -193,6 +200,13 @@ export class StubModel {
         body: dialect.error(400, dialect.overflow(tokens(size), contextTokens), "overflow"),
       };
     return undefined;
+  }
+
+  /** Rejects a conversation that the real provider would reject because of its reasoning. */
+  #reasoningRejection(name: DialectName, body: Body) {
+    const { reasoning } = this.options;
+    const violation = reasoning && reasoningChecks[name](body, reasoning, this.#sentThinking);
+    return violation && { status: 400, body: dialects[name].error(400, violation, "status") };
   }
 
   #addFaults(body: Body, response: ServerResponse) {

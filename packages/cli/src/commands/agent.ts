@@ -1,9 +1,10 @@
-import type { Identity, IdentityRequest, Outrider } from "@outrider/sdk";
+import type { Identity, IdentityRequest, Outrider, ReasoningEffort } from "@outrider/sdk";
 import { Command } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
 import { UsageError } from "../exit-codes.ts";
 import { numberParser, omitUndefined } from "../input/pairs.ts";
 import { confirm } from "../input/prompt.ts";
+import { reasoningEffortOption } from "../input/reasoning-effort.ts";
 import { findEnvironmentId, findIdentity } from "../input/resolve-names.ts";
 import type { Output } from "../terminal/output.ts";
 
@@ -11,6 +12,7 @@ interface AgentFlags {
   name?: string;
   description?: string;
   model?: string;
+  reasoningEffort?: ReasoningEffort;
   env?: string;
   maxConcurrentRuns?: number;
 }
@@ -19,6 +21,7 @@ function addIdentityOptions(command: Command): Command {
   return command
     .option("--description <text>", "description of the cloud agent")
     .option("--model <id>", "default model of its runs")
+    .addOption(reasoningEffortOption("default reasoning effort of its runs"))
     .option("--env <environment>", "default environment of its runs, by name or ID")
     .option(
       "--max-concurrent-runs <number>",
@@ -32,6 +35,7 @@ async function buildFields(client: Outrider, flags: AgentFlags): Promise<Partial
     name: flags.name,
     description: flags.description,
     model_id: flags.model,
+    reasoning_effort: flags.reasoningEffort,
     environment_id: flags.env === undefined ? undefined : await findEnvironmentId(client, flags.env),
     max_concurrent_runs: flags.maxConcurrentRuns,
   });
@@ -46,6 +50,7 @@ function show(out: Output, agent: Identity): void {
       ["name", agent.name],
       ["description", agent.description],
       ["model", agent.model_id],
+      ["reasoning effort", agent.reasoning_effort],
       ["environment", agent.environment_id],
       ["max concurrent runs", agent.max_concurrent_runs?.toString()],
       ["owner", agent.owner_uid],

@@ -1,4 +1,4 @@
-import type { Outrider, RunAgentRequest } from "@outrider/sdk";
+import type { Outrider, ReasoningEffort, RunAgentRequest } from "@outrider/sdk";
 import { type Command, Option } from "commander";
 import { type Context, clientCommand, withClient } from "../client-command.ts";
 import { UsageError } from "../exit-codes.ts";
@@ -6,6 +6,7 @@ import { readAttachments } from "../input/attachments.ts";
 import { parseLimits, runLimits } from "../input/limits.ts";
 import { parseMcpServers } from "../input/mcp.ts";
 import { collect, numberParser, omitUndefined, parsePairs } from "../input/pairs.ts";
+import { reasoningEffortOption } from "../input/reasoning-effort.ts";
 import { findEnvironmentId } from "../input/resolve-names.ts";
 import { readObject, readText } from "../input/text.ts";
 import { sanitizeLine } from "../terminal/sanitize.ts";
@@ -22,6 +23,7 @@ interface RunFlags extends WatchFlags {
   name?: string;
   env?: string;
   model?: string;
+  reasoningEffort?: ReasoningEffort;
   basePrompt?: string;
   skill?: string;
   mcp?: string[];
@@ -52,6 +54,7 @@ export const runCommand = addWatchOptions(
     .option("--name <label>", "label for grouping and filtering")
     .option("--env <environment>", "environment name or ID; default: an empty workspace without network")
     .option("--model <id>", "model or alias from `outrider model list`")
+    .addOption(reasoningEffortOption("how much the model reasons"))
     .option("--base-prompt <text>", "instructions that shape the behavior; @path reads a file")
     .option("--skill <spec>", "owner/repo:skill-name, or owner/repo:path/to/SKILL.md")
     .option(
@@ -117,6 +120,7 @@ async function buildRequest(
     name: flags.name,
     environment_id: flags.env === undefined ? undefined : await findEnvironmentId(client, flags.env),
     model_id: flags.model,
+    reasoning_effort: flags.reasoningEffort,
     base_prompt: flags.basePrompt === undefined ? undefined : await readText(flags.basePrompt),
     skill_spec: flags.skill,
     mcp_servers: await parseMcpServers(flags.mcp),

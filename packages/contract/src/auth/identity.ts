@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ReasoningEffort } from "../agent-config.ts";
 import { limits } from "../limits.ts";
 import { Timestamp, text, Uuid } from "../text.ts";
 
@@ -8,6 +9,9 @@ const members = {
   model_id: text({ max: 128 })
     .optional()
     .meta({ description: "Default model for runs of this cloud agent." }),
+  reasoning_effort: ReasoningEffort.optional().meta({
+    description: "Default reasoning effort for runs of this cloud agent, if their model has one.",
+  }),
   environment_id: Uuid.optional().meta({ description: "Default environment for runs of this cloud agent." }),
   max_concurrent_runs: z
     .int()

@@ -6,6 +6,8 @@ export interface AmbientAgentConfig {
   name?: string;
   /** A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the installation. */
   model_id?: string;
+  /** How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the effort of the cloud agent, then of the provider. */
+  reasoning_effort?: ReasoningEffort;
   /** Instructions that shape the agent's behavior. */
   base_prompt?: string;
   /** The environment to run in. Without one: an empty workspace and no network. */
@@ -26,6 +28,8 @@ export interface AmbientAgentConfigInput {
   name?: string;
   /** A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the installation. */
   model_id?: string;
+  /** How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the effort of the cloud agent, then of the provider. */
+  reasoning_effort?: ReasoningEffort;
   /** Instructions that shape the agent's behavior. */
   base_prompt?: string;
   /** The environment to run in. Without one: an empty workspace and no network. */
@@ -459,6 +463,8 @@ export interface Identity {
   description?: string;
   /** Default model for runs of this cloud agent. */
   model_id?: string;
+  /** Default reasoning effort for runs of this cloud agent, if their model has one. */
+  reasoning_effort?: ReasoningEffort;
   /** Default environment for runs of this cloud agent. */
   environment_id?: string;
   /** Maximum number of concurrent runs of this cloud agent. */
@@ -474,6 +480,8 @@ export interface IdentityRequest {
   description?: string;
   /** Default model for runs of this cloud agent. */
   model_id?: string;
+  /** Default reasoning effort for runs of this cloud agent, if their model has one. */
+  reasoning_effort?: ReasoningEffort;
   /** Default environment for runs of this cloud agent. */
   environment_id?: string;
   /** Maximum number of concurrent runs of this cloud agent. */
@@ -773,6 +781,8 @@ export interface Model {
   context_tokens: number;
   max_output_tokens?: number;
   supports_images: boolean;
+  /** Whether runs with this model can set `reasoning_effort`. */
+  supports_reasoning_effort: boolean;
   prices?: ModelPrices;
   available: boolean;
   /** Why the model is not available. */
@@ -886,6 +896,9 @@ export interface RateQuota {
   /** Seconds until the full quota is available again. */
   resets_in_seconds: number;
 }
+
+/** How much a model reasons before it answers. */
+export type ReasoningEffort = "none" | "low" | "medium" | "high" | "max";
 
 export interface ReasoningEvent {
   run_id: string;
@@ -1141,6 +1154,8 @@ export interface RunReceipt {
   worker: string;
   harness_version: string;
   model_id: string;
+  /** Absent if the provider decides. */
+  reasoning_effort?: ReasoningEffort;
   /** Absent if the run started in an empty workspace. */
   environment?: {
     environment_id: string;

@@ -44,6 +44,7 @@ const OwnModel = z.strictObject({
   max_output_tokens: z.int().min(256).max(10_000_000).optional(),
   prices: z.strictObject(ModelPrices.shape).optional(),
   supports_images: z.boolean().optional(),
+  supports_reasoning_effort: z.boolean().optional(),
 });
 
 const Name = z

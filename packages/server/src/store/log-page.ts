@@ -11,6 +11,7 @@ const COMPRESSION_RATIO = 64;
 interface LoggedEvent {
   seq: number;
   data: object;
+  private?: object | null | undefined;
 }
 
 export interface LogRange {
@@ -24,7 +25,7 @@ export interface LogPage<E> {
   isTruncated: boolean;
 }
 
-/** Selects the events of one log in a range, in order. */
+/** Selects the events of one log in a range, in order. Private data, if selected, counts towards a page's size. */
 type SelectEvents = (range: LogRange) => postgres.PendingQuery<postgres.Row[]>;
 
 /**
@@ -36,12 +37,13 @@ export async function readLogPage<E extends LoggedEvent>(
   sql: Sql,
   { after, limit }: LogRange,
   select: SelectEvents,
+  { withPrivate = false } = {},
 ): Promise<LogPage<E>> {
   const events: E[] = [];
   for (let characters = 0; ; ) {
     const range = { after: events.at(-1)?.seq ?? after, limit: limit - events.length };
-    const { rows, isTruncated } = await readBatch<E>(sql, select(range));
-    for (const row of rows) characters += estimateLength(row.data);
+    const { rows, isTruncated } = await readBatch<E>(sql, select(range), { withPrivate });
+    for (const row of rows) characters += estimateLength(row.data) + estimateLength(row.private ?? {});
     events.push(...rows);
     if (!isTruncated || characters >= MAX_CHARACTERS) return { events, isTruncated };
   }
@@ -51,13 +53,15 @@ export async function readLogPage<E extends LoggedEvent>(
 async function readBatch<E extends LoggedEvent>(
   sql: Sql,
   selected: ReturnType<SelectEvents>,
+  { withPrivate }: { withPrivate: boolean },
 ): Promise<{ rows: E[]; isTruncated: boolean }> {
   const found = await sql<(E & { bytes: string; before: string; behind: string })[]>`
     select * from (
       select e.*, count(*) over () - row_number() over in_order as behind, sum(bytes) over in_order - bytes as before
       from (
         select e.*,
-          pg_column_size(data) * case when pg_column_compression(data) is null then 1 else ${COMPRESSION_RATIO} end as bytes
+          pg_column_size(data) * case when pg_column_compression(data) is null then 1 else ${COMPRESSION_RATIO} end
+            + ${withPrivate ? sql`coalesce(pg_column_size(private), 0)` : sql`0`} as bytes
         from (${selected}) e
       ) e window in_order as (order by seq)
     ) e where before < ${MAX_BYTES} order by seq`;

@@ -56,6 +56,7 @@ beforeAll(async () => {
   held = await hold(await create(prompt));
   waiting = await create("SAY: waits");
   await server.call("POST", `/agent/runs/${waiting}/followups`, { body: { message: "SAY: more" } });
+  await db`update events set private = '{"replay": {"model": "m", "parts": []}}' where run_id = ${waiting}`;
   whole = join(place, "whole.backup");
   await take({ path: whole, key: { masterKey, passphrase: PASSPHRASE } });
   const database = await testDatabase();

@@ -75,6 +75,53 @@ describe("a claim", () => {
   });
 });
 
+describe("private data of an event", () => {
+  const replay = {
+    model: "m",
+    parts: [{ type: "reasoning", start: 0, end: 1, metadata: { p: { s: "sealed" } } }],
+  };
+  const event = { type: "usage.updated", data: usage, private: { replay } };
+
+  test("is returned to workers only", async () => {
+    const { run_id, execution, path } = await claimed();
+    const body = { run_id, batch: 1, events: [event], deliver: false };
+    expect((await call(`${path}/report`, body)).status).toBe(200);
+    const history = await server.call("GET", `/worker${path}/events?after=0`, { key: workerKey });
+    expect(history.body.events.at(-1)).toMatchObject({ type: "usage.updated", private: { replay } });
+    expect(history.body.events[0]).not.toHaveProperty("private");
+
+    for (const route of ["events", "transcript", ""]) {
+      for (const accept of ["application/json", "text/markdown"]) {
+        const response = await server.call("GET", `/agent/runs/${run_id}/${route}`.replace(/\/$/, ""), {
+          headers: { accept },
+        });
+        expect(response.text).not.toContain("sealed");
+      }
+    }
+    const { body: share } = await server.call("POST", `/agent/runs/${run_id}/share`, { body: {} });
+    expect(JSON.stringify(share)).not.toContain("sealed");
+
+    await call(`${path}/release`, { run_id });
+    const next = (await claim()).find((one: { run_id: string }) => one.run_id === run_id);
+    expect(next.execution_id).not.toBe(execution.execution_id);
+    expect(next.history.find(({ type }: { type: string }) => type === "usage.updated")).toMatchObject({
+      private: { replay },
+    });
+    expect(next.history[0]).not.toHaveProperty("private");
+  });
+
+  test("is limited in size", async () => {
+    const { run_id, path } = await claimed();
+    const large = Array.from({ length: 3 }, () => ({
+      ...replay.parts[0],
+      metadata: { p: { s: "x".repeat(200_000) } },
+    }));
+    const events = [{ ...event, private: { replay: { ...replay, parts: large } } }];
+    const { status } = await call(`${path}/report`, { run_id, batch: 1, events, deliver: false });
+    expect(status).toBe(400);
+  });
+});
+
 describe("a report", () => {
   test("is written once, even if it is sent repeatedly", async () => {
     const { run_id, path } = await claimed();

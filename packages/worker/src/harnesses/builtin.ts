@@ -46,7 +46,10 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const skill = await openSkill(options);
   const skills = await listSkills(options);
   const instructions = await buildInstructions(options, { skill, skills });
-  const openedModel = openModel(model, { cacheKey: assignment.run_id });
+  const openedModel = openModel(model, {
+    cacheKey: assignment.run_id,
+    reasoningEffort: agent_config.reasoning_effort,
+  });
   // Opened last, because an error after this would leave servers running.
   const hasServers = Object.keys(agent_config.mcp_servers ?? {}).length > 0;
   const mcp = hasServers ? await openMcpServers(options) : undefined;

@@ -23,7 +23,7 @@
  */
 import { Failure } from "@outrider/agent/failure";
 import { runTurn } from "@outrider/agent/turn/run-turn";
-import type { NewEvent, RunEvent } from "@outrider/contract/event";
+import type { LoggedEvent, NewEvent } from "@outrider/contract/event";
 import type {
   Assignment,
   DeliveredFollowup,
@@ -187,7 +187,7 @@ export class Execution {
     const { assignment, lease } = this;
     const reporter = this.#reporter;
     const { errorCounts, drain } = this.#options;
-    let history: RunEvent[] = await this.#readHistory();
+    let history: LoggedEvent[] = await this.#readHistory();
     this.#workspace.quota.countHistory(history);
     const harness = await this.#prepare(history);
     if (harness === "draining") return this.#release();
@@ -253,7 +253,7 @@ export class Execution {
    * Prepares everything that the agent needs. If that fails, returns the turn's outcome, or "draining" if the worker is
    * draining.
    */
-  async #prepare(history: RunEvent[]): Promise<Harness | TurnOutcome | "draining"> {
+  async #prepare(history: LoggedEvent[]): Promise<Harness | TurnOutcome | "draining"> {
     if (this.#secretSizeFailure) return failedOutcome(this.#secretSizeFailure);
     const { assignment, lease } = this;
     const options = this.#options;
@@ -360,10 +360,10 @@ export class Execution {
   }
 
   /** Returns all of the run's events. If there are few, the assignment already contains them. */
-  async #readHistory({ isStale = false } = {}): Promise<RunEvent[]> {
+  async #readHistory({ isStale = false } = {}): Promise<LoggedEvent[]> {
     const { history, has_more_history, execution_id } = this.assignment;
     if (!has_more_history && !isStale) return history;
-    const events: RunEvent[] = [];
+    const events: LoggedEvent[] = [];
     for (let after = 0; ; ) {
       const page = await this.#options.server.history(execution_id, after, this.lease.signal);
       events.push(...page.events);

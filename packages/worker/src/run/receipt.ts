@@ -24,10 +24,12 @@ export function buildReceipt({
   enforced,
 }: ReceiptSources): RunReceipt {
   const { environment } = assignment;
+  const { reasoning_effort } = assignment.agent_config;
   return {
     worker: worker.name,
     harness_version: worker.version,
     model_id: assignment.model.model_id,
+    ...(reasoning_effort ? { reasoning_effort } : {}),
     ...(environment
       ? {
           environment: {

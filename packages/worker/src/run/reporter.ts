@@ -14,13 +14,14 @@
  * The reporter redacts everything that it sends, except for the receipt and the snapshot, which contain no text from
  * the run. It also replaces everything that the server would reject (see storable-fields.ts). `emit` returns the event
  * as it is stored, and the agent continues with that event, so a live run and a run that is resumed from the log see the
- * same text.
+ * same text. Private data, which only workers read, is stored unchanged or not at all.
  *
  * If the server still rejects a batch, every later call rejects with the same error. `finishAfterError` then ends the
  * turn without the events of that batch.
  */
 import type { NewArtifact } from "@outrider/contract/artifact";
 import type { NewEvent } from "@outrider/contract/event";
+import type { PrivateData } from "@outrider/contract/private-data";
 import type { RunReceipt, RunUsage } from "@outrider/contract/run";
 import type {
   Assignment,
@@ -84,7 +85,9 @@ export class Reporter {
   async emit<E extends NewEvent>(event: E): Promise<E> {
     if (this.#batches.failure) throw this.#batches.failure;
     if (event.type === "usage.updated") this.usage = event.data;
-    const stored = { ...event, data: this.#toStored(event.data) };
+    const { private: hidden, ...visible } = event;
+    const kept = hidden ? this.#unchanged(hidden) : undefined;
+    const stored = { ...visible, data: this.#toStored(event.data), ...(kept ? { private: kept } : {}) } as E;
     this.#batches.add(stored);
     if (storedBeforeAction.has(event.type) || this.#batches.isFull) await this.flush();
     return stored;
@@ -172,6 +175,16 @@ export class Reporter {
 
   #toStored<T extends object>(fields: T): T {
     return toStorableFields(fields, (text) => this.#redactor.redact(text));
+  }
+
+  /**
+   * Returns private data only if storing it changes nothing. It contains signatures and encrypted text, which are useless
+   * once a secret in them is masked.
+   */
+  #unchanged(hidden: PrivateData): PrivateData | undefined {
+    const json = JSON.stringify(hidden);
+    const isClean = this.#redactor.redact(json) === json && JSON.stringify(this.#toStored(hidden)) === json;
+    return isClean ? hidden : undefined;
   }
 
   #nextReport(batch = this.#batches.take()) {

@@ -4,6 +4,7 @@ import { Conversation } from "@outrider/agent/conversation/conversation";
 import type { LogEvent } from "@outrider/agent/event";
 import { callModel } from "@outrider/agent/models/model-call";
 import { openModel } from "@outrider/agent/models/open-model";
+import { replayKey } from "@outrider/agent/models/replay";
 import { builtinTools } from "@outrider/agent/tools/builtin";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type StubModel, startStubModel } from "../../../agent/test/stub-model/server.ts";
@@ -91,7 +92,7 @@ async function resumedMessages(history: LogEvent[]): Promise<Message[] | undefin
   await callModel({
     model,
     instructions: conversation.started?.instructions ?? "",
-    messages: conversation.toMessages(),
+    messages: conversation.toMessages(new Map(), replayKey(model)),
     tools: builtinTools,
     mayCallTools: true,
     signal: never,
@@ -115,9 +116,11 @@ test("the request after a command that prints a secret contains the mask", async
 test("every request equals the one that a resumed run would send", async () => {
   stub.requests.length = 0;
   const script = [
+    `THINK: Is it ${secret}?`,
     `SAY: I know that it is ${secret}.`,
     'RUN: echo "$TOKEN"; echo "$TOKEN" | base64',
     `CALL: write_file {"path": "a.txt", "text": "one ${secret}\\n"}`,
+    "THINK: Now I read it.",
     'CALL: read_file {"path": "a.txt"}',
     'CALL: search_files {"pattern": "one"}',
     'CALL: edit_file {"path": "a.txt", "edits": [{"old_text": "one  s3cr3t", "new_text": "two"}]}',
@@ -139,7 +142,9 @@ test("every request equals the one that a resumed run would send", async () => {
   await installation.followUp(run, [`RUN: echo second ${secret}`, "SAY: done"]);
   await installation.until(run, "SUCCEEDED");
 
-  const events = (await installation.events(run)) as unknown as LogEvent[];
+  // Workers also receive the private data of events.
+  const events = await installation.db<LogEvent[]>`
+    select seq, type, data, private from events where run_id = ${run} order by seq`;
   const live = requestedMessages();
   const calls = events.flatMap(({ type }, index) => (type === "usage.updated" ? [index] : []));
   expect(live).toHaveLength(calls.length);
@@ -150,7 +155,14 @@ test("every request equals the one that a resumed run would send", async () => {
   }
   const written = live.at(-1)?.filter(({ role }) => role !== "user");
   expect(JSON.stringify(written)).toContain("The password is ***.");
-  for (const text of ["I know that it is ***.", "It needs ***.", "Received", "***.txt does not exist"])
+  for (const text of [
+    "Is it ***?",
+    "Now I read it.",
+    "I know that it is ***.",
+    "It needs ***.",
+    "Received",
+    "***.txt does not exist",
+  ])
     expect(JSON.stringify(written)).toContain(text);
   expect(JSON.stringify(written)).not.toContain(secret);
   const own = events.filter(({ type }) => !/^(run.created|message.user)$/.test(type));

@@ -318,3 +318,28 @@ describe("a run of another worker", () => {
     expect((await installation.events(run)).at(-1)?.type).toBe("run.cancelled");
   });
 });
+
+test("private data is stored unchanged, or not at all if it contains a secret", async () => {
+  const secret = "s3cr3t-0123456789-abcdef";
+  const { run, reporter } = await claimRun({ secrets: [secret] });
+  const usageWith = (signature: string): NewEvent => {
+    const metadata = { anthropic: { signature } };
+    const replay = { model: "m", parts: [{ type: "reasoning" as const, start: 0, end: 1, metadata }] };
+    return { type: "usage.updated", data: reporter.usage, private: { replay } };
+  };
+  const values = [
+    "plain",
+    `with ${secret}`,
+    Buffer.from(`in base64: ${secret}`).toString("base64"),
+    "with \0",
+  ];
+  const returned = [];
+  for (const value of values) returned.push(await reporter.emit(usageWith(value)));
+  await reporter.finish(done);
+  const stored = await installation.db`
+    select private from events where run_id = ${run} and type = 'usage.updated' order by seq`;
+  const isStored = [true, false, false, false];
+  expect(stored.map((row) => row.private !== null)).toEqual(isStored);
+  expect(returned.map((event) => event.private !== undefined)).toEqual(isStored);
+  expect(stored[0]?.private).toEqual(usageWith("plain").private);
+});

@@ -43,6 +43,10 @@ class AmbientAgentConfigParam(TypedDict):
     """A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the
     installation.
     """
+    reasoning_effort: NotRequired[types.ReasoningEffort]
+    """How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the
+    effort of the cloud agent, then of the provider.
+    """
     base_prompt: NotRequired[str]
     """Instructions that shape the agent's behavior."""
     environment_id: NotRequired[str]
@@ -155,6 +159,8 @@ class IdentityRequestParam(TypedDict):
     description: NotRequired[str]
     model_id: NotRequired[str]
     """Default model for runs of this cloud agent."""
+    reasoning_effort: NotRequired[types.ReasoningEffort]
+    """Default reasoning effort for runs of this cloud agent, if their model has one."""
     environment_id: NotRequired[str]
     """Default environment for runs of this cloud agent."""
     max_concurrent_runs: NotRequired[int]

@@ -107,6 +107,7 @@ __all__ = [
     "QuotasConcurrentRuns",
     "QuotasCostPerDay",
     "RateQuota",
+    "ReasoningEffort",
     "ReasoningEvent",
     "ReasoningEventData",
     "RetentionBound",
@@ -189,6 +190,10 @@ class AmbientAgentConfig(BaseModel):
     """A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the
     installation.
     """
+    reasoning_effort: OpenEnum[ReasoningEffort] | None = None
+    """How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the
+    effort of the cloud agent, then of the provider.
+    """
     base_prompt: str | None = None
     """Instructions that shape the agent's behavior."""
     environment_id: str | None = None
@@ -209,6 +214,10 @@ class AmbientAgentConfigInput(BaseModel):
     model_id: str | None = None
     """A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the
     installation.
+    """
+    reasoning_effort: OpenEnum[ReasoningEffort] | None = None
+    """How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the
+    effort of the cloud agent, then of the provider.
     """
     base_prompt: str | None = None
     """Instructions that shape the agent's behavior."""
@@ -707,6 +716,8 @@ class Identity(BaseModel):
     description: str | None = None
     model_id: str | None = None
     """Default model for runs of this cloud agent."""
+    reasoning_effort: OpenEnum[ReasoningEffort] | None = None
+    """Default reasoning effort for runs of this cloud agent, if their model has one."""
     environment_id: str | None = None
     """Default environment for runs of this cloud agent."""
     max_concurrent_runs: int | None = None
@@ -722,6 +733,8 @@ class IdentityRequest(BaseModel):
     description: str | None = None
     model_id: str | None = None
     """Default model for runs of this cloud agent."""
+    reasoning_effort: OpenEnum[ReasoningEffort] | None = None
+    """Default reasoning effort for runs of this cloud agent, if their model has one."""
     environment_id: str | None = None
     """Default environment for runs of this cloud agent."""
     max_concurrent_runs: int | None = None
@@ -1055,6 +1068,8 @@ class Model(BaseModel):
     context_tokens: int
     max_output_tokens: int | None = None
     supports_images: bool
+    supports_reasoning_effort: bool
+    """Whether runs with this model can set `reasoning_effort`."""
     prices: ModelPrices | None = None
     available: bool
     reason: str | None = None
@@ -1172,6 +1187,10 @@ class RateQuota(BaseModel):
     window_seconds: int
     resets_in_seconds: int
     """Seconds until the full quota is available again."""
+
+
+ReasoningEffort = Literal["none", "low", "medium", "high", "max"]
+"""How much a model reasons before it answers."""
 
 
 class ReasoningEventData(BaseModel):
@@ -1502,6 +1521,8 @@ class RunReceipt(BaseModel):
     worker: str
     harness_version: str
     model_id: str
+    reasoning_effort: OpenEnum[ReasoningEffort] | None = None
+    """Absent if the provider decides."""
     environment: RunReceiptEnvironment | None = None
     """Absent if the run started in an empty workspace."""
     repositories: list[CheckedOutRepository] | None = None

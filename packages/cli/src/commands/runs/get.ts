@@ -22,6 +22,7 @@ export const getCommand = clientCommand("get", "Show a run.")
           ["remedy", status?.remedy],
           ["name", config.name],
           ["model", config.model_id],
+          ["reasoning effort", config.reasoning_effort],
           ["environment", config.environment_id],
           ["skill", config.skill_spec],
           ["mcp", config.mcp_servers && Object.keys(config.mcp_servers).join(", ")],

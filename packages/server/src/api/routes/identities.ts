@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from "uuid";
 import { ApiError, notFound } from "../../engine/api-error.ts";
 import { requireEnvironmentField } from "../../engine/auth/environment-access.ts";
 import { isAdmin, type Principal, requireUser } from "../../engine/auth/principal.ts";
-import type { Models } from "../../engine/models/models.ts";
+import { type Models, requireReasoningEffort } from "../../engine/models/models.ts";
 import {
   deleteIdentity,
   findIdentity,
@@ -18,9 +18,11 @@ import { created, type Handlers, noContent, ok } from "../pipeline/call.ts";
 async function requireDefaults(
   sql: Sql,
   { models, principal }: { models: Models; principal: Principal },
-  { model_id, environment_id }: IdentityRequest,
+  { model_id, reasoning_effort, environment_id }: IdentityRequest,
 ) {
   if (model_id) models.require(model_id, "/model_id");
+  if (reasoning_effort)
+    requireReasoningEffort(models, model_id ?? models.list.default_model_id, "/reasoning_effort");
   if (environment_id === undefined) return;
   await requireEnvironmentField(sql, principal, {
     pointer: "/environment_id",

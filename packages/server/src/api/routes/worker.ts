@@ -11,7 +11,7 @@ import { listSignals, renewLeases } from "../../store/dispatch/leases.ts";
 import { recordWorker } from "../../store/dispatch/workers.ts";
 import { findArtifact } from "../../store/runs/artifacts.ts";
 import { findAttachment } from "../../store/runs/attachments.ts";
-import { listEvents } from "../../store/runs/events.ts";
+import { listEventsForWorker, omitNullPrivate } from "../../store/runs/events.ts";
 import { noContent, ok, STREAMED, type WorkerHandlers } from "../pipeline/call.ts";
 import { readPage } from "../streams/event-log.ts";
 import { openStream } from "../streams/sse.ts";
@@ -87,8 +87,10 @@ export const workerHandlers: WorkerHandlers = {
   async history({ sql, params, query }) {
     const runId = await requireExecution(sql, params.executionId);
     const { after, limit = limits.eventPageSize.max } = query;
-    const list = (from: number, count: number) => listEvents(sql, { runId, after: from, limit: count });
-    return ok(await readPage(list, { after, limit }));
+    const list = (from: number, count: number) =>
+      listEventsForWorker(sql, { runId, after: from, limit: count });
+    const { events, ...page } = await readPage(list, { after, limit });
+    return ok({ ...page, events: events.map(omitNullPrivate) });
   },
 
   async attachment({ sql, params, reply }) {

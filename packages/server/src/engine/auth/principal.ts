@@ -1,3 +1,4 @@
+import type { ReasoningEffort } from "@outrider/contract/agent-config";
 import { type KeyLimits, type KeyType, type Scope, Scope as Scopes } from "@outrider/contract/auth/key";
 import type { Me, Role } from "@outrider/contract/auth/user";
 import type { RunCreatorInfo } from "@outrider/contract/run";
@@ -12,7 +13,7 @@ export interface Principal {
   /** The user who is responsible for the key: the key's owner, or the cloud agent's owner. */
   userUid: string;
   /** Defaults for a cloud agent's runs. */
-  defaults: { model_id?: string; environment_id?: string };
+  defaults: { model_id?: string; reasoning_effort?: ReasoningEffort; environment_id?: string };
   scopes: Scope[];
   /** The ID of the key or session. Open streams end when that credential becomes invalid. */
   credentialId: string;
@@ -37,6 +38,7 @@ export function principalOf(owner: KeyOwner): Principal {
     userUid: owner.user_uid,
     defaults: {
       ...(owner.agent_model_id ? { model_id: owner.agent_model_id } : {}),
+      ...(owner.agent_reasoning_effort ? { reasoning_effort: owner.agent_reasoning_effort } : {}),
       ...(owner.agent_environment_id ? { environment_id: owner.agent_environment_id } : {}),
     },
     scopes: owner.scopes,

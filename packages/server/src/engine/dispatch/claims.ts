@@ -1,10 +1,11 @@
 import type { MCPServerConfig } from "@outrider/contract/agent-config";
-import type { RunEvent } from "@outrider/contract/event";
+import type { LoggedEvent } from "@outrider/contract/event";
 import { zeroUsage } from "@outrider/contract/run";
 import type { Assignment, ClaimRequest } from "@outrider/contract/worker";
 import type { Sql, Tx } from "../../store/connection/db.ts";
 import { claimWork, type Work } from "../../store/dispatch/claims.ts";
 import { isIsolated } from "../../store/dispatch/leases.ts";
+import { omitNullPrivate } from "../../store/runs/events.ts";
 import { listSealedSecrets } from "../../store/secrets.ts";
 import type { Vault } from "../auth/vault.ts";
 import { environmentOfRun } from "../builds/builds.ts";
@@ -92,7 +93,7 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
     ...(snapshot ? { snapshot } : {}),
     variables: work.environment_variables,
     secrets: await openSecrets(sql, vault, work),
-    history: history.slice(0, HISTORY).map(withIsoTime),
+    history: history.slice(0, HISTORY).map(toAssigned),
     has_more_history: history.length > HISTORY,
   };
 }
@@ -103,8 +104,8 @@ function mayBeIsolated({ history }: Work): boolean {
 }
 
 /** Converts the event's time to the API's format, because PostgreSQL formats times in JSON differently. */
-function withIsoTime(event: RunEvent): RunEvent {
-  return { ...event, created_at: new Date(event.created_at).toISOString() };
+function toAssigned(event: LoggedEvent): LoggedEvent {
+  return { ...omitNullPrivate(event), created_at: new Date(event.created_at).toISOString() };
 }
 
 function unmaskConfig(

@@ -35,11 +35,15 @@ const scripted: Model = {
   description: "Not an LLM: it runs the prompt as a script. Works offline; use it for tests and experiments.",
   context_tokens: 1_000_000,
   supports_images: false,
+  supports_reasoning_effort: false,
   prices: { input_usd_per_mtok: 0, output_usd_per_mtok: 0 },
   available: true,
 };
 
-type ModelProperties = Pick<Model, "context_tokens" | "max_output_tokens" | "supports_images" | "prices">;
+type ModelProperties = Pick<
+  Model,
+  "context_tokens" | "max_output_tokens" | "supports_images" | "supports_reasoning_effort" | "prices"
+>;
 interface Catalog {
   default?: string;
   /** Assumed properties for models that are not in the catalog. */
@@ -169,12 +173,14 @@ function propertiesOf({
   context_tokens,
   max_output_tokens,
   supports_images,
+  supports_reasoning_effort,
   prices,
 }: Model): ModelProperties {
   return {
     context_tokens,
     ...(max_output_tokens === undefined ? {} : { max_output_tokens }),
     supports_images,
+    supports_reasoning_effort,
     ...(prices ? { prices } : {}),
   };
 }
@@ -199,5 +205,14 @@ export function requirePrice(models: Models, modelId: string, pointer: string) {
   throw invalidField(
     pointer,
     `cannot be enforced: \`${modelId}\` has no price in this installation; omit the limit, or use a model with prices`,
+  );
+}
+
+/** Throws if a model has no reasoning effort, because the setting would have no effect. */
+export function requireReasoningEffort(models: Models, modelId: string, pointer: string) {
+  if (models.find(modelId)?.supports_reasoning_effort) return;
+  throw invalidField(
+    pointer,
+    `cannot be set: \`${modelId}\` has no reasoning effort in this installation; omit it, use a model with \`supports_reasoning_effort\`, or ask the operator to set \`supports_reasoning_effort\` for this model`,
   );
 }

@@ -3,6 +3,7 @@ import {
   type AmbientAgentConfig,
   findSecretNames,
   type MCPServerConfig,
+  type ReasoningEffort,
   serversByName,
   skillName,
 } from "@outrider/contract/agent-config";
@@ -11,7 +12,7 @@ import type { Sql } from "../../store/connection/db.ts";
 import { ApiError } from "../api-error.ts";
 import { requireEnvironmentField } from "../auth/environment-access.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { Models } from "../models/models.ts";
+import { type Models, requireReasoningEffort } from "../models/models.ts";
 
 const DEFAULT_IDLE_TIMEOUT_MINUTES = 10;
 
@@ -41,6 +42,8 @@ export async function resolveConfig(
   const requested = fields.model_id ?? principal.defaults.model_id ?? models.list.default_model_id;
   // Resolves the alias now, so that the run's model does not change if the alias changes later.
   const { model_id } = models.require(requested, "/config/model_id");
+  if (fields.reasoning_effort) requireReasoningEffort(models, model_id, "/config/reasoning_effort");
+  const reasoning_effort = fields.reasoning_effort ?? defaultEffort(models, principal, model_id);
   const environment_id = fields.environment_id ?? principal.defaults.environment_id;
   const environment = await requireEnvironmentField(sql, principal, {
     pointer: "/config/environment_id",
@@ -54,6 +57,7 @@ export async function resolveConfig(
     ...fields,
     ...(name ? { name } : {}),
     model_id,
+    ...(reasoning_effort ? { reasoning_effort } : {}),
     ...(environment_id ? { environment_id } : {}),
     ...(masked ? { mcp_servers: masked } : {}),
     idle_timeout_minutes: fields.idle_timeout_minutes ?? DEFAULT_IDLE_TIMEOUT_MINUTES,
@@ -61,6 +65,15 @@ export async function resolveConfig(
   const hidden = servers && JSON.stringify(servers) !== JSON.stringify(masked);
   const namedBySkill = fields.name === undefined && fields.skill_spec !== undefined;
   return { config, namedBySkill, ...(hidden ? { unmasked: servers } : {}) };
+}
+
+/** Returns the cloud agent's effort, unless the run uses a model that has none. */
+function defaultEffort(
+  models: Models,
+  { defaults }: Principal,
+  modelId: string,
+): ReasoningEffort | undefined {
+  return models.find(modelId)?.supports_reasoning_effort ? defaults.reasoning_effort : undefined;
 }
 
 /** Throws if an MCP server refers to a secret that the run's environment does not provide. */

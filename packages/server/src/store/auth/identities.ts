@@ -7,6 +7,7 @@ const columns = [
   "name",
   "description",
   "model_id",
+  "reasoning_effort",
   "environment_id",
   "max_concurrent_runs",
   "owner_uid",
@@ -24,12 +25,14 @@ export async function insertIdentity(
     name,
     description = null,
     model_id = null,
+    reasoning_effort = null,
     environment_id = null,
     max_concurrent_runs = null,
   } = identity;
   const [row] = await sql<Identity[]>`
-    insert into identities (uid, owner_uid, name, description, model_id, environment_id, max_concurrent_runs)
-    values (${uid}, ${owner_uid}, ${name}, ${description}, ${model_id}, ${environment_id},
+    insert into identities
+      (uid, owner_uid, name, description, model_id, reasoning_effort, environment_id, max_concurrent_runs)
+    values (${uid}, ${owner_uid}, ${name}, ${description}, ${model_id}, ${reasoning_effort}, ${environment_id},
       ${max_concurrent_runs})
     returning ${sql(columns)}`;
   return omitNulls(row as Identity);
@@ -40,13 +43,14 @@ export async function replaceIdentity(sql: Sql, uid: string, identity: IdentityR
     name,
     description = null,
     model_id = null,
+    reasoning_effort = null,
     environment_id = null,
     max_concurrent_runs = null,
   } = identity;
   const [row] = await sql<Identity[]>`
     update identities
-    set name = ${name}, description = ${description}, model_id = ${model_id}, environment_id = ${environment_id},
-      max_concurrent_runs = ${max_concurrent_runs},
+    set name = ${name}, description = ${description}, model_id = ${model_id},
+      reasoning_effort = ${reasoning_effort}, environment_id = ${environment_id}, max_concurrent_runs = ${max_concurrent_runs},
       updated_at = outrider_now()
     where uid = ${uid}
     returning ${sql(columns)}`;

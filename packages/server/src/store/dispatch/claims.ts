@@ -1,5 +1,5 @@
 import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
-import type { RunEvent } from "@outrider/contract/event";
+import type { LoggedEvent } from "@outrider/contract/event";
 import type { RunLimits, RunReceipt, RunUsage } from "@outrider/contract/run";
 import type { ClaimRequest, Snapshot } from "@outrider/contract/worker";
 import type { Sql } from "../connection/db.ts";
@@ -23,7 +23,7 @@ export interface Work {
   receipt: RunReceipt | null;
   snapshot: Snapshot | null;
   /** The first events in the run's log. */
-  history: RunEvent[];
+  history: LoggedEvent[];
 }
 
 export interface ClaimLimits {

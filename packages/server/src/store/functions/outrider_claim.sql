@@ -115,7 +115,7 @@ begin
     case when r.snapshot_sha256 is not null
       then jsonb_build_object('sha256', r.snapshot_sha256, 'seq', r.snapshot_seq) end,
     (select json_agg(v) from (
-      select run_id, seq, type, created_at, turn, attempt, outrider_event_data(type, data) as data from events
+      select run_id, seq, type, created_at, turn, attempt, outrider_event_data(type, data) as data, private from events
       where run_id = h.run_id order by seq limit p_history_size) v)
   from executions own join run_state h on h.run_id = own.run_id and h.execution_id = own.execution_id
     join runs r on r.run_id = h.run_id left join environments e on e.environment_id = r.environment_id

@@ -1,4 +1,4 @@
-import type { NewEvent, RunEvent } from "@outrider/contract/event";
+import type { LoggedEvent, NewEvent, RunEvent } from "@outrider/contract/event";
 import type { RunPhase, RunReceipt, RunUsage } from "@outrider/contract/run";
 import type { DeliveredFollowup } from "@outrider/contract/worker";
 import type { Sql } from "../connection/db.ts";
@@ -20,6 +20,25 @@ export async function listEvents(
   );
   if (page.events.length > 0) return page;
   return { events: await findRemovalNotice(sql, runId, range.after), isTruncated: false };
+}
+
+/** Returns one page of the run's events for the worker that executes it, including their private data. */
+export async function listEventsForWorker(
+  sql: Sql,
+  { runId, ...range }: { runId: string } & LogRange,
+): Promise<LogPage<LoggedEvent>> {
+  return readLogPage<LoggedEvent>(
+    sql,
+    range,
+    ({ after, limit }) => sql`
+      select run_id, seq, type, created_at, turn, attempt, outrider_event_data(type, data) as data, private from events
+      where run_id = ${runId} and seq > ${after} order by seq limit ${limit}`,
+    { withPrivate: true },
+  );
+}
+
+export function omitNullPrivate({ private: hidden, ...event }: LoggedEvent): LoggedEvent {
+  return hidden ? { ...event, private: hidden } : event;
 }
 
 /** Returns the notice that replaces a log removed by retention. The notice has the last event's number. */

@@ -1,3 +1,4 @@
+import { ReasoningEffort } from "@outrider/contract/agent-config";
 import { IdentityRequest } from "@outrider/contract/auth/identity";
 import type { Identity, IdentityRequest as Request } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
@@ -29,6 +30,7 @@ export function AgentSheet({ agent, onClose }: AgentSheetProps) {
       name: agent?.name,
       description: agent?.description,
       model_id: agent?.model_id,
+      reasoning_effort: agent?.reasoning_effort,
       environment_id: agent?.environment_id,
       max_concurrent_runs: agent?.max_concurrent_runs,
     },
@@ -77,6 +79,18 @@ export function AgentSheet({ agent, onClose }: AgentSheetProps) {
           {models?.models.map(({ model_id, available }) => (
             <option key={model_id} value={model_id} disabled={!available}>
               {model_id}
+            </option>
+          ))}
+        </SelectField>
+        <SelectField
+          label="Reasoning effort"
+          {...form.select("reasoning_effort")}
+          hint="Default for this agent's runs, if their model has one."
+        >
+          <option value="">Default of the model</option>
+          {ReasoningEffort.options.map((effort) => (
+            <option key={effort} value={effort}>
+              {effort}
             </option>
           ))}
         </SelectField>

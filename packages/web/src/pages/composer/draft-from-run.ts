@@ -15,6 +15,7 @@ export function draftOfRun(run: RunItem): Draft {
     name: text(config.name),
     environment_id: text(config.environment_id),
     model_id: text(config.model_id),
+    reasoning_effort: text(config.reasoning_effort),
     skill_spec: text(config.skill_spec),
     base_prompt: text(config.base_prompt),
     idle_timeout_minutes: text(config.idle_timeout_minutes),

@@ -8,6 +8,7 @@ export interface Draft {
   name: string;
   environment_id: string;
   model_id: string;
+  reasoning_effort: string;
   skill_spec: string;
   base_prompt: string;
   idle_timeout_minutes: string;
@@ -43,6 +44,7 @@ export const emptyDraft: Draft = {
   name: "",
   environment_id: "",
   model_id: "",
+  reasoning_effort: "",
   skill_spec: "",
   base_prompt: "",
   idle_timeout_minutes: "",
@@ -64,7 +66,14 @@ export function emptyServer(): ServerDraft {
 /** The fields in the options panel. The others are next to the prompt. */
 const optional: TextMember[] = [
   ...(["title", "name", "skill_spec", "base_prompt", "idle_timeout_minutes", "max_steps"] as const),
-  ...(["max_cost_usd", "timeout_minutes", "priority", "metadata", "output_schema"] as const),
+  ...([
+    "reasoning_effort",
+    "max_cost_usd",
+    "timeout_minutes",
+    "priority",
+    "metadata",
+    "output_schema",
+  ] as const),
 ];
 
 export function countOptions(draft: Draft, files: readonly File[]): number {

@@ -1,5 +1,6 @@
+import { ReasoningEffort } from "@outrider/contract/agent-config";
 import { limits } from "@outrider/contract/limits";
-import { errorSentence, Field, TextArea, TextInput } from "../../ui/form/field.tsx";
+import { errorSentence, Field, Select, TextArea, TextInput } from "../../ui/form/field.tsx";
 import { Attachments } from "./attachments.tsx";
 import type { TextMember } from "./draft.ts";
 import { McpServers } from "./mcp-servers.tsx";
@@ -109,6 +110,26 @@ export function Options({ composer }: { composer: Composer }) {
           onChange={(skill_spec) => change({ skill_spec })}
         />
         {line(idleTimeout)}
+        <Field
+          label="Reasoning effort"
+          hint="How much the model reasons, if it has an effort."
+          error={fieldErrors["config.reasoning_effort"]}
+        >
+          {(parts) => (
+            <Select
+              {...parts}
+              value={draft.reasoning_effort}
+              onChange={({ target }) => change({ reasoning_effort: target.value })}
+            >
+              <option value="">Default</option>
+              {ReasoningEffort.options.map((effort) => (
+                <option key={effort} value={effort}>
+                  {effort}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
       </div>
       <div className="grid items-start gap-4 sm:grid-cols-2">{instructions.map(line)}</div>
       <McpServers

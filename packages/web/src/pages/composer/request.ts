@@ -3,6 +3,7 @@ import { RunAgentRequest as RequestSchema } from "@outrider/contract/run";
 import type {
   AmbientAgentConfigInput,
   NamedMCPServerConfig,
+  ReasoningEffort,
   RunAgentRequest,
   RunLimits,
 } from "@outrider/sdk";
@@ -16,6 +17,7 @@ export function requestOf(draft: Draft): { request: RunAgentRequest } | { fieldE
   const config = omitUndefined<AmbientAgentConfigInput>({
     name: text(draft.name),
     model_id: text(draft.model_id),
+    reasoning_effort: text(draft.reasoning_effort) as ReasoningEffort | undefined,
     environment_id: text(draft.environment_id),
     skill_spec: text(draft.skill_spec),
     base_prompt: draft.base_prompt.trim() ? draft.base_prompt : undefined,

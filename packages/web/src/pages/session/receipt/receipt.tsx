@@ -30,6 +30,7 @@ export function Receipt({ run }: { run: RunItem }) {
           <Fact name="Worker">{receipt.worker}</Fact>
           <Fact name="Harness">version {receipt.harness_version}</Fact>
           <Fact name="Model">{receipt.model_id}</Fact>
+          {receipt.reasoning_effort && <Fact name="Reasoning effort">{receipt.reasoning_effort}</Fact>}
           <Fact name="Environment">
             {environment ? (
               <>

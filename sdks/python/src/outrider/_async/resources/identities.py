@@ -23,6 +23,7 @@ class AsyncIdentities(AsyncResource):
         name: str,
         description: str | None = None,
         model_id: str | None = None,
+        reasoning_effort: types.ReasoningEffort | None = None,
         environment_id: str | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -30,6 +31,8 @@ class AsyncIdentities(AsyncResource):
         """Create a cloud agent.
 
         :param model_id: Default model for runs of this cloud agent.
+        :param reasoning_effort: Default reasoning effort for runs of this cloud agent, if their model
+            has one.
         :param environment_id: Default environment for runs of this cloud agent.
         :param max_concurrent_runs: Maximum number of concurrent runs of this cloud agent.
         """
@@ -42,6 +45,7 @@ class AsyncIdentities(AsyncResource):
                     "name": name,
                     "description": description,
                     "model_id": model_id,
+                    "reasoning_effort": reasoning_effort,
                     "environment_id": environment_id,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -60,6 +64,7 @@ class AsyncIdentities(AsyncResource):
         name: str,
         description: str | None = None,
         model_id: str | None = None,
+        reasoning_effort: types.ReasoningEffort | None = None,
         environment_id: str | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -67,6 +72,8 @@ class AsyncIdentities(AsyncResource):
         """Replace a cloud agent.
 
         :param model_id: Default model for runs of this cloud agent.
+        :param reasoning_effort: Default reasoning effort for runs of this cloud agent, if their model
+            has one.
         :param environment_id: Default environment for runs of this cloud agent.
         :param max_concurrent_runs: Maximum number of concurrent runs of this cloud agent.
         """
@@ -79,6 +86,7 @@ class AsyncIdentities(AsyncResource):
                     "name": name,
                     "description": description,
                     "model_id": model_id,
+                    "reasoning_effort": reasoning_effort,
                     "environment_id": environment_id,
                     "max_concurrent_runs": max_concurrent_runs,
                 },

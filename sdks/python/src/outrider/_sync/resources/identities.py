@@ -24,6 +24,7 @@ class Identities(Resource):
         name: str,
         description: str | None = None,
         model_id: str | None = None,
+        reasoning_effort: types.ReasoningEffort | None = None,
         environment_id: str | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -31,6 +32,8 @@ class Identities(Resource):
         """Create a cloud agent.
 
         :param model_id: Default model for runs of this cloud agent.
+        :param reasoning_effort: Default reasoning effort for runs of this cloud agent, if their model
+            has one.
         :param environment_id: Default environment for runs of this cloud agent.
         :param max_concurrent_runs: Maximum number of concurrent runs of this cloud agent.
         """
@@ -43,6 +46,7 @@ class Identities(Resource):
                     "name": name,
                     "description": description,
                     "model_id": model_id,
+                    "reasoning_effort": reasoning_effort,
                     "environment_id": environment_id,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -61,6 +65,7 @@ class Identities(Resource):
         name: str,
         description: str | None = None,
         model_id: str | None = None,
+        reasoning_effort: types.ReasoningEffort | None = None,
         environment_id: str | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -68,6 +73,8 @@ class Identities(Resource):
         """Replace a cloud agent.
 
         :param model_id: Default model for runs of this cloud agent.
+        :param reasoning_effort: Default reasoning effort for runs of this cloud agent, if their model
+            has one.
         :param environment_id: Default environment for runs of this cloud agent.
         :param max_concurrent_runs: Maximum number of concurrent runs of this cloud agent.
         """
@@ -80,6 +87,7 @@ class Identities(Resource):
                     "name": name,
                     "description": description,
                     "model_id": model_id,
+                    "reasoning_effort": reasoning_effort,
                     "environment_id": environment_id,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
