@@ -1,8 +1,13 @@
 import type { Server } from "node:net";
 import type { AssignedEnvironment } from "@outrider/contract/worker";
 import type { Log } from "../log.ts";
+import { createDial, type Dial } from "./dial.ts";
 import type { Exceptions } from "./exceptions.ts";
+import { createFairLookup } from "./fair-lookup.ts";
 import { type Egress, serveEgress } from "./proxy.ts";
+import { type EgressRefusal, RefusalReporter } from "./refusal-reporter.ts";
+
+const CONNECT_MS = 10_000;
 
 /** The code of notices about refused connections. */
 export const REFUSED = "network_refused";
@@ -26,6 +31,11 @@ export interface EgressSession {
 
 export interface EgressSessions {
   open(network: AssignedEnvironment["network"], onRefused: (notice: Notice) => void): EgressSession;
+  /** Returns a function that connects the worker itself to what a sandbox with this network could reach. */
+  openDial(
+    network: AssignedEnvironment["network"],
+    options: { onRefused(notice: Notice): void; signal: AbortSignal },
+  ): Dial;
 }
 
 /**
@@ -59,13 +69,27 @@ export function createEgressSessions({
               policy: { mode, allow },
               exceptions,
               log,
-              onRefused: ({ host, port, reason, remedy }) =>
-                report({ code: REFUSED, message: `${host}:${port} was refused: ${reason}. ${remedy}.` }),
+              onRefused: (refusal) => report(toNotice(refusal)),
             });
           },
         },
         close: async () => proxy?.close(),
       };
     },
+    openDial({ mode, allow = [] }, { onRefused, signal }) {
+      const reporter = new RefusalReporter({ log, onRefused: (refusal) => onRefused(toNotice(refusal)) });
+      const lookup = createFairLookup();
+      const policy = { mode, allow };
+      const dial = createDial({ policy, exceptions, lookup, timeoutMs: CONNECT_MS, signal });
+      return (target) =>
+        dial(target).catch((error: unknown) => {
+          reporter.report(target, error);
+          throw error;
+        });
+    },
   };
+}
+
+function toNotice({ host, port, reason, remedy }: EgressRefusal): Notice {
+  return { code: REFUSED, message: `${host}:${port} was refused: ${reason}. ${remedy}.` };
 }

@@ -3,6 +3,7 @@ import { assembleInstructions } from "@outrider/agent/instructions/assemble";
 import { MCP_NOTE } from "@outrider/agent/mcp/tools";
 import { openModel } from "@outrider/agent/models/open-model";
 import { builtinTools } from "@outrider/agent/tools/builtin";
+import { createFetchUrl } from "@outrider/agent/tools/fetch-url";
 import { createUseSkill } from "@outrider/agent/tools/use-skill";
 import type { TurnContext } from "@outrider/agent/turn/turn-context";
 import type { RunReceipt } from "@outrider/contract/run";
@@ -13,6 +14,7 @@ import { installSkill } from "../skills/install-skill.ts";
 import { OnDemandSkills } from "../skills/on-demand-skills.ts";
 import { type RunSkill, readSkill } from "../skills/read-skill.ts";
 import { resolveSkillSource } from "../skills/resolve-skill.ts";
+import { openPageFetcher, type PageFetcher } from "../web/page-fetcher.ts";
 import type { RunWorkspace } from "../workspace/workspace.ts";
 import { environmentFacts, inspectSandbox, type Surroundings } from "./instructions.ts";
 
@@ -31,7 +33,7 @@ export interface Harness {
 export interface HarnessOptions extends McpOptions {
   assignment: Assignment;
   workspace: RunWorkspace;
-  builds: Pick<BuildContext, "repositories" | "maxMirrorBytes">;
+  builds: Pick<BuildContext, "repositories" | "maxMirrorBytes" | "egressSessions">;
   onReceiptChanged(): void;
 }
 
@@ -50,11 +52,13 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     cacheKey: assignment.run_id,
     reasoningEffort: agent_config.reasoning_effort,
   });
+  const pages = openPages(options);
   // Opened last, because an error after this would leave servers running.
   const hasServers = Object.keys(agent_config.mcp_servers ?? {}).length > 0;
   const mcp = hasServers ? await openMcpServers(options) : undefined;
   const tools = [
     ...builtinTools,
+    createFetchUrl(pages.fetchPage),
     ...(skills.listed.length > 0 ? [createUseSkill((name, signal) => skills.load(name, signal))] : []),
     ...(mcp?.tools ?? []),
   ];
@@ -77,6 +81,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
       };
     },
     async close() {
+      pages.close();
       await mcp?.close();
     },
   };
@@ -103,6 +108,13 @@ async function addSkillFiles(
   // If the skill's repository is new in the cache, the cache may now exceed its limit.
   void builds.repositories.prune({ keep: [], maxBytes: builds.maxMirrorBytes }).catch(() => {});
   await workspace.addSetup((sandbox) => installSkill(sandbox, { folder: text.folder, files, signal }));
+}
+
+/** Opens the client of `fetch_url`, which reaches what the run's sandbox reaches. */
+function openPages({ assignment, builds, exceptions, emitNotice, signal }: HarnessOptions): PageFetcher {
+  const network = assignment.environment?.network ?? { mode: "none" };
+  const dial = builds.egressSessions.openDial(network, { onRefused: emitNotice, signal });
+  return openPageFetcher({ dial, exceptions });
 }
 
 function listSkills(options: HarnessOptions): Promise<OnDemandSkills> {

@@ -19,13 +19,21 @@ export interface Remote {
   close(): void;
 }
 
+interface RemoteOptions {
+  exceptions: Exceptions;
+  /** Default: reaches all public addresses. */
+  dial?: Dial;
+  /** For requests without secrets. */
+  allowsPlainHttp?: boolean;
+}
+
 /**
  * Opens an HTTP client for the MCP servers that a run's owner configured. The worker itself sends the requests, so the
  * client must not give access to the private network (SSRF): it reaches only public addresses and those that the
  * operator allows. Plain HTTP can be read and changed in transit, so it is restricted to the addresses that the
  * operator allows.
  */
-export function openRemote({ exceptions, dial }: { exceptions: Exceptions; dial?: Dial }): Remote {
+export function openRemote({ exceptions, dial, allowsPlainHttp = false }: RemoteOptions): Remote {
   const closing = new AbortController();
   const connect =
     dial ??
@@ -36,7 +44,8 @@ export function openRemote({ exceptions, dial }: { exceptions: Exceptions; dial?
       timeoutMs: CONNECT_MS,
       signal: closing.signal,
     });
-  const agents = { "http:": new PlainAgent(connect, exceptions), "https:": new TlsAgent(connect) };
+  const plainExceptions = allowsPlainHttp ? { covers: () => true } : exceptions;
+  const agents = { "http:": new PlainAgent(connect, plainExceptions), "https:": new TlsAgent(connect) };
   return {
     async send(request) {
       const { protocol, host } = request.url;
@@ -105,9 +114,9 @@ async function dialWithErrorHandler(dial: Dial, target: Target): Promise<Socket>
 
 class PlainAgent extends HttpAgent {
   readonly #dial: Dial;
-  readonly #exceptions: Exceptions;
+  readonly #exceptions: Pick<Exceptions, "covers">;
 
-  constructor(dial: Dial, exceptions: Exceptions) {
+  constructor(dial: Dial, exceptions: Pick<Exceptions, "covers">) {
     super({ keepAlive: true });
     this.#dial = dial;
     this.#exceptions = exceptions;

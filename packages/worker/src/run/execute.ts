@@ -32,6 +32,7 @@ import type {
   WorkerInfo,
 } from "@outrider/contract/worker";
 import type { BuildContext } from "../builds/build.ts";
+import type { Notice } from "../egress/egress-session.ts";
 import type { Exceptions } from "../egress/exceptions.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
 import type { FreeSpace } from "../free-space.ts";
@@ -132,10 +133,7 @@ export class Execution {
       signal,
       deadline: () => lease.deadline,
       egressSessions: options.builds.egressSessions,
-      emitNotice: (data) => {
-        this.#refusals.add(data);
-        void this.#reporter.emit({ type: "notice", data }).catch(() => {});
-      },
+      emitNotice: (data) => this.#emitNotice(data),
       onOpened: (enforced) => {
         this.#enforced = enforced;
         this.#updateReceipt();
@@ -278,7 +276,7 @@ export class Execution {
       this.#harness = await openHarness({
         ...{ assignment, workspace, signal, builds: options.builds, redactor: this.#redactor },
         exceptions: options.exceptions,
-        emitNotice: (data) => void emit({ type: "notice", data }).catch(() => {}),
+        emitNotice: (data) => this.#emitNotice(data),
         onReceiptChanged: () => this.#updateReceipt(),
       });
       this.#updateReceipt();
@@ -312,6 +310,11 @@ export class Execution {
     this.#isOver = ended;
     this.#finalSha256 = ended ? (snapshot ?? this.#snapshots.latest)?.sha256 : undefined;
     return ended;
+  }
+
+  #emitNotice(data: Notice) {
+    this.#refusals.add(data);
+    void this.#reporter.emit({ type: "notice", data }).catch(() => {});
   }
 
   /** Names the refused hosts in the message of a failed turn. */

@@ -190,9 +190,10 @@ describe("a refusal", () => {
     }
     await send(proxy.port, get("http://evil.example/"));
     const reason = "it is not in the environment's allowlist";
+    const remedy = "The environment's owner can add `evil.example` to `network.allow`";
     expect(proxy.refusals).toEqual([
-      { host: "evil.example", port: 443, reason },
-      { host: "evil.example", port: 80, reason },
+      { host: "evil.example", port: 443, reason, remedy },
+      { host: "evil.example", port: 80, reason, remedy },
     ]);
   });
 

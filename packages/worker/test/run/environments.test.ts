@@ -308,6 +308,15 @@ describe("the network of an environment", () => {
       `RUN: ${fetched(`http://127.0.0.1:${port + 1}/`)} | head -1`,
     ]);
     expect(output).toMatch(/^from the web\nHTTP\/1.1 403/);
+    const { run } = await succeed(environment_id, [
+      `CALL: fetch_url {"url": "http://127.0.0.1:${port}/"}`,
+      `CALL: fetch_url {"url": "http://127.0.0.1:${port + 1}/"}`,
+    ]);
+    const results = (await installation.events(run)).filter(({ type }) => type === "tool.returned");
+    expect(results.map(({ data }) => data.output)).toEqual([
+      "from the web\n",
+      expect.stringContaining(`Outrider refused 127.0.0.1:${port + 1}: it resolves to a private`),
+    ]);
   });
 
   test("with mode none reaches nothing", async () => {
@@ -316,6 +325,9 @@ describe("the network of an environment", () => {
       `RUN: ${fetched("http://127.0.0.1/")} 2>&1 | head -1; env | grep -ci proxy`,
     ]);
     expect(output).toMatch(/refused.*\n0\n$/is);
+    const { run } = await succeed(environment_id, [`CALL: fetch_url {"url": "http://127.0.0.1:${port}/"}`]);
+    const result = await installation.event(run, ({ type }) => type === "tool.returned");
+    expect(result.data).toMatchObject({ is_error: true, output: expect.stringContaining("has no network") });
   });
 });
 
