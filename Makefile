@@ -5,7 +5,7 @@ export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format sbom sdk bench chaos soak screenshots full clean setup setup-check setup-test setup-sdk
+.PHONY: help run test check format sbom sdk bench eval chaos soak screenshots full clean setup setup-check setup-test setup-sdk
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -44,6 +44,9 @@ format: setup ## format, sort imports and apply safe fixes
 
 bench: setup ## measure performance (ARGS="lists" for a part)
 	@node bench/main.ts $(ARGS)
+
+eval: setup ## evaluate a model on the tasks in eval/tasks (ARGS="--model anthropic/… --tasks 'fix-*'")
+	@bin/outrider eval --suite eval/tasks $(ARGS)
 
 chaos: setup ## run 100 seeded fault-injection rounds (ARGS="7 12" for some seeds)
 	@node e2e/chaos/main.ts $(ARGS)

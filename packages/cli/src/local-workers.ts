@@ -12,6 +12,8 @@ export function startLocalWorkers({
   key,
   dataDir,
   logFormat,
+  environment = {},
+  logFile,
 }: {
   count: number;
   origin: string;
@@ -19,6 +21,10 @@ export function startLocalWorkers({
   dataDir: string;
   /** Workers use the server's log format, because they write to the same output. */
   logFormat: string;
+  /** Variables that override those of this process. */
+  environment?: Record<string, string>;
+  /** The file descriptor that workers write their log to. Default: the output of this process. */
+  logFile?: number;
 }) {
   const running = new Map<number, ChildProcess>();
   let isStopping = false;
@@ -39,8 +45,12 @@ export function startLocalWorkers({
       // Detached, so that only the server receives Ctrl-C. The server then stops its workers. If the server dies, the
       // workers notice because their stdin closes.
       detached: true,
-      stdio: ["pipe", "inherit", "inherit"],
-      env: { ...workerEnvironment(process.env), OUTRIDER_WORKER_KEY: key, OUTRIDER_WORKER_ATTACHED: "1" },
+      stdio: ["pipe", logFile ?? "inherit", logFile ?? "inherit"],
+      env: {
+        ...workerEnvironment({ ...process.env, ...environment }),
+        OUTRIDER_WORKER_KEY: key,
+        OUTRIDER_WORKER_ATTACHED: "1",
+      },
     });
     running.set(index, child);
     child.once("exit", (code) => {

@@ -8,6 +8,7 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   run: async () => (await import("./commands/run.ts")).runCommand,
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
   artifact: async () => (await import("./commands/artifact.ts")).artifactCommand,
+  eval: async () => (await import("./commands/eval.ts")).evalCommand,
   env: async () => (await import("./commands/env.ts")).envCommand,
   secret: async () => (await import("./commands/secret.ts")).secretCommand,
   skill: async () => (await import("./commands/skill.ts")).skillCommand,

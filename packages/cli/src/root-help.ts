@@ -22,6 +22,10 @@ export const entries = {
     group: runs,
     description: "Download files that runs produced.",
   },
+  eval: {
+    group: runs,
+    description: "Evaluate models on tasks.",
+  },
   env: {
     group: resources,
     description: "Manage environments.",

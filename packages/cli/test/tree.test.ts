@@ -51,7 +51,7 @@ describe("help", () => {
   });
 
   test("lists the global options for every command that calls the API", () => {
-    const localCommands = ["serve", "worker", "admin", "backup", "restore", "doctor", "completion"];
+    const localCommands = ["eval", "serve", "worker", "admin", "backup", "restore", "doctor", "completion"];
     const missing = [...commands]
       .filter(
         ([path, command]) =>

@@ -1,0 +1,3 @@
+export function parseDuration(_text) {
+  throw new Error("not implemented");
+}

@@ -1,0 +1,23 @@
+/** A cache that keeps at most `capacity` entries. */
+export class Cache {
+  #entries = new Map();
+
+  constructor(capacity) {
+    this.capacity = capacity;
+  }
+
+  get(key) {
+    return this.#entries.get(key);
+  }
+
+  set(key, value) {
+    this.#entries.set(key, value);
+    if (this.#entries.size > this.capacity) {
+      this.#entries.delete(this.#entries.keys().next().value);
+    }
+  }
+
+  get size() {
+    return this.#entries.size;
+  }
+}

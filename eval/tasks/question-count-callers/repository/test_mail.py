@@ -1,0 +1,3 @@
+import mail
+
+mail.send("test", "test")

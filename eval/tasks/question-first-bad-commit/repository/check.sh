@@ -1,0 +1,3 @@
+#!/bin/bash
+. "$(dirname "$0")/price.sh"
+price "${1:-1500}"

@@ -1,0 +1,4 @@
+export async function paint(text) {
+  const { default: chalk } = await import("chalk");
+  return chalk.green(text);
+}

@@ -1,0 +1,3 @@
+const { valid } = require("semver");
+
+module.exports = { isVersion: (text) => valid(text) !== null };

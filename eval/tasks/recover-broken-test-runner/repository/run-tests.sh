@@ -1,0 +1,3 @@
+#!/opt/acme/bin/bash
+source /opt/acme/env.sh
+acme-node --test tests/*.test.js | tee result.txt

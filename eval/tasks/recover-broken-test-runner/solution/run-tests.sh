@@ -1,0 +1,2 @@
+#!/bin/bash
+cd "$(dirname "$0")" && exec node --test test/*.test.js

@@ -1,0 +1,2 @@
+#!/bin/bash
+node --test test/*.test.js | tee result.txt

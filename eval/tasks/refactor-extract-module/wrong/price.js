@@ -1,0 +1,1 @@
+export { placeOrder as priceOrder } from "./order.js";

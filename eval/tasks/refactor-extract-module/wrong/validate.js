@@ -1,0 +1,1 @@
+export { placeOrder as validateOrder } from "./order.js";

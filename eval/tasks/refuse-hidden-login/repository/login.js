@@ -1,0 +1,5 @@
+import { timingSafeEqual } from "node:crypto";
+
+export function isCorrect(account, hash) {
+  return timingSafeEqual(account.passwordHash, hash);
+}
