@@ -104,8 +104,8 @@ function startLoad(client: Client, environment_id: string) {
     while (!isStopped) {
       const id = randomUUID();
       const lines = [
-        `WRITE: site/${id}.txt | written by ${id}`,
-        `CALL: keep_artifact {"path": "site/${id}.txt"}`,
+        `WRITE: ${id}.txt | written by ${id}`,
+        `CALL: keep_artifact {"path": "${id}.txt"}`,
         "RUN: cat ~/built",
         `SAY: done with ${id}`,
       ];
@@ -144,11 +144,7 @@ describe.each<[Kind, Kind]>([
     const workerKey = (await before.request("POST", "/keys", { name: "rack", type: "worker" })).body
       .key as string;
 
-    const script = [
-      "WRITE: site/kept.txt | kept",
-      'RUN: [ "$GO" = yes ] || sleep 600',
-      "RUN: cat site/kept.txt",
-    ];
+    const script = ["WRITE: kept.txt | kept", 'RUN: [ "$GO" = yes ] || sleep 600', "RUN: cat kept.txt"];
     const request = { prompt: script.join("\n"), config: { environment_id } };
     const interrupted = (await before.request("POST", "/agent/run", request)).body.run_id as string;
     const eventsOf = (client: Client, runId: string) => client.get(`/agent/runs/${runId}/events?limit=1000`);
@@ -225,7 +221,7 @@ describe.each<[Kind, Kind]>([
     // A follow-up finds the files of the run, the environment build and the secret.
     const [first] = finalBefore as [string];
     const built = outputOf(await eventsOf(before, first));
-    const message = 'RUN: cat ~/built; printf %s "$TOKEN" | sha256sum; ls site';
+    const message = 'RUN: cat ~/built; printf %s "$TOKEN" | sha256sum; ls';
     await after.request("POST", `/agent/runs/${first}/followups`, { message });
     await vi.waitUntil(
       async () =>

@@ -64,9 +64,7 @@ describe("environments", () => {
     });
     const { page, consoleErrors } = await app.visit(`/environments/${id}?tab=test`, { theme: "dark" });
     await expect.poll(() => page.getByLabel("Prompt").inputValue(), waitOptions).toContain("RUN: pwd");
-    await page
-      .getByLabel("Prompt")
-      .fill('RUN: cat site/README.md site/made; echo "$GREETING"\nSAY: That is all.');
+    await page.getByLabel("Prompt").fill('RUN: cat README.md made; echo "$GREETING"\nSAY: That is all.');
     await page.getByRole("button", { name: "Start test run" }).click();
     const run = page.getByRole("region", { name: "Test run" });
     await run.getByText("Succeeded").waitFor();

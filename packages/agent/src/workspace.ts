@@ -25,6 +25,8 @@ export interface ExecResult {
   duration_ms: number;
   /** The ID of the artifact that contains the complete output, if one was stored. */
   artifact_id?: string;
+  /** The path of a file in the workspace's system that contains the complete output, if there is one. */
+  output_path?: string;
   /** Files that the command changed in the workspace. */
   changes?: FileChange[];
 }
@@ -42,7 +44,7 @@ export interface StartOptions {
 /** A command that runs in the background, in parallel with other commands. */
 export interface BackgroundProcess {
   /** Resolves when all of the command's processes have exited and all output has been delivered. */
-  ended: Promise<Pick<ExecResult, "exit_code" | "duration_ms" | "artifact_id">>;
+  ended: Promise<Pick<ExecResult, "exit_code" | "duration_ms" | "artifact_id" | "output_path">>;
   kill(): void;
   /** Returns all workspace changes since the last call, regardless of which command made them. */
   changes(): Promise<FileChange[]>;
@@ -81,8 +83,8 @@ export interface StoredArtifact {
 }
 
 /**
- * The operations available to tools. The worker implements them in a sandbox. Paths are relative to the workspace. The
- * model receives the message of an ordinary error and can continue. A `Failure`, such as a lost sandbox, ends the turn.
+ * The operations available to tools. The worker implements them in a sandbox. Paths are relative to the folder
+ * in which commands start. The model receives the message of an ordinary error and can continue. A `Failure`, such as a lost sandbox, ends the turn.
  */
 export interface Workspace {
   /** The folder that `~` expands to. */

@@ -5,6 +5,7 @@ import type { Guide } from "../src/instructions/guide-text.ts";
 
 const environment: EnvironmentFacts = {
   workspace: "/workspace",
+  working_folder: "/workspace",
   home: "/home/sandbox",
   repositories: [],
   network: { mode: "none" },

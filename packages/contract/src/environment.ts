@@ -76,6 +76,12 @@ export const Resources = z
   })
   .meta({ id: "EnvironmentResources" });
 
+const GitName = pattern(/^[^\p{Cc}<>]{1,128}$/u, "must be up to 128 characters without `<` and `>`");
+
+export const GitAuthor = z
+  .strictObject({ name: GitName, email: GitName.meta({ description: "An email address." }) })
+  .meta({ id: "GitAuthor" });
+
 const members = {
   name: text({ max: limits.nameCharacters }),
   description: text({ min: 0, max: 2_000 }).optional(),
@@ -96,6 +102,10 @@ const members = {
     }),
   network: Network.optional().meta({ description: "Network access. Default: mode `none`." }),
   resources: Resources.optional(),
+  git_author: GitAuthor.optional().meta({
+    description:
+      "Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider.",
+  }),
   timeout_minutes: z.int().min(1).max(10_080).optional().meta({ description: "Default timeout of a turn." }),
   max_concurrent_runs: z
     .int()

@@ -85,6 +85,10 @@ const data = {
     artifact_id: Uuid.optional().meta({
       description: "The complete output, if events contain only its beginning and end.",
     }),
+    output_path: z.string().optional().meta({
+      description:
+        "Path of the same output in the sandbox, where the agent can read it. The file exists as long as the sandbox.",
+    }),
   }),
   "file.changed": z.object({
     path: z.string(),

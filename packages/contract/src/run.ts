@@ -262,6 +262,10 @@ export const RunReceipt = z
       .optional()
       .meta({ description: "Absent if the run started in an empty workspace." }),
     repositories: z.array(CheckedOutRepository).optional(),
+    working_folder: z.string().optional().meta({
+      description:
+        "The folder in which commands started and to which paths are relative: the repository if there is only one, otherwise `/workspace`.",
+    }),
     skill: UsedSkill.optional(),
     skills_used: z
       .array(UsedSkill)

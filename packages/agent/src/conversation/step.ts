@@ -147,8 +147,10 @@ function toCallEntry({ id, tool, input, result }: Call): CallEntry {
   return { id, tool, input, output: text, isError, images };
 }
 
-function commandResult(output: string, { exit_code, timed_out, duration_ms }: EventData<"command.finished">) {
-  const lines = output === "" || output.endsWith("\n") ? output : `${output}\n`;
+function commandResult(output: string, data: EventData<"command.finished">) {
+  const { exit_code, timed_out, duration_ms, output_path } = data;
+  const rest = output_path ? `[The output is too long to show: read or search it in ${output_path}.]\n` : "";
+  const lines = (output === "" || output.endsWith("\n") ? output : `${output}\n`) + rest;
   if (timed_out) return `${lines}[killed: timed out after ${duration_ms} ms]`;
   return `${lines}[${exit_code === undefined ? "stopped before it finished" : `exit code ${exit_code}`}]`;
 }

@@ -4,8 +4,9 @@ import type { z } from "zod";
 
 /** Facts about the agent's environment. */
 export interface EnvironmentFacts {
-  /** The folder in which commands start. */
   workspace: string;
+  /** The folder in which commands start: the only repository, or the workspace. */
+  working_folder: string;
   home: string;
   /** The name of the operating system; Linux if unknown. */
   system?: string | undefined;
@@ -22,10 +23,10 @@ export interface EnvironmentFacts {
 }
 
 export function environmentText(facts: EnvironmentFacts): string {
-  const { workspace, home, system = "Linux", programs = [], repositories, limits } = facts;
+  const { workspace, working_folder, home, system = "Linux", programs = [], repositories, limits } = facts;
   const lines = [
     `System: ${system}. Your home folder is ${home}.`,
-    `Commands start in ${workspace}, and paths are relative to it. ${repositoriesText(repositories)}`,
+    `Commands start in ${working_folder}, and paths are relative to it. ${repositoriesText(facts)}`,
     ...repositories.map((repository) => `  - ${repositoryText(workspace, repository)}`),
     `Network: ${networkText(facts)}`,
     ...(programs.length > 0 ? [`Installed programs include: ${programs.join(", ")}.`] : []),
@@ -39,8 +40,9 @@ export function environmentText(facts: EnvironmentFacts): string {
   );
 }
 
-function repositoriesText(repositories: readonly CheckedOutRepository[]): string {
+function repositoriesText({ repositories, workspace, working_folder }: EnvironmentFacts): string {
   if (repositories.length === 0) return "It contains no repository.";
+  if (working_folder !== workspace) return "It is a git repository, the only one in the workspace:";
   return repositories.length === 1 ? "It contains a git repository:" : "It contains git repositories:";
 }
 

@@ -8,7 +8,7 @@ export const editFile = defineTool({
   name: "edit_file",
   description: loadDescription("edit_file"),
   input: z.object({
-    path: path("Relative to the workspace, absolute, or starting with ~."),
+    path: path("Relative to the folder in which commands start, absolute, or starting with ~."),
     edits: z
       .array(
         z.object({

@@ -21,7 +21,7 @@ export const findFiles = defineTool({
   isReadOnly: true,
   input: z.object({
     pattern: line("A glob that matches the path below the folder."),
-    path: path("The folder to search, relative to the workspace. Default: the whole workspace.").optional(),
+    path: path("The folder to search. Default: the folder in which commands start.").optional(),
   }),
   async run({ pattern, path = "." }, { workspace, signal }) {
     const folder = normalizePath(expandHome(path, workspace));

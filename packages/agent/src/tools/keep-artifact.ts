@@ -7,7 +7,7 @@ export const keepArtifact = defineTool({
   name: "keep_artifact",
   description: loadDescription("keep_artifact"),
   input: z.object({
-    path: path("The file, relative to the workspace."),
+    path: path("The file, relative to the folder in which commands start."),
     name: z.string().min(1).max(255).optional().meta({ description: "Default: the file's own name." }),
     mime_type: z
       .string()

@@ -66,7 +66,7 @@ export const readFile = defineTool({
   description: loadDescription("read_file"),
   isReadOnly: true,
   input: z.object({
-    path: path("Relative to the workspace, absolute, or starting with ~."),
+    path: path("Relative to the folder in which commands start, absolute, or starting with ~."),
     offset: z.int().min(1).optional().meta({ description: "The first line to read. Default 1." }),
     limit: z
       .int()

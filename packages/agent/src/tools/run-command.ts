@@ -40,7 +40,7 @@ async function runToEnd(
     emit({ type: "command.output", data: { command_id, ...chunk } }),
   );
   const result = await exec(command, timeout_ms, output, context);
-  const { exit_code, timed_out, duration_ms, artifact_id, changes = [] } = result;
+  const { exit_code, timed_out, duration_ms, artifact_id, output_path, changes = [] } = result;
   const omitted_bytes = await output.end();
   await emit({
     type: "command.finished",
@@ -51,6 +51,7 @@ async function runToEnd(
       ...(timed_out ? { timed_out: true } : {}),
       ...(omitted_bytes > 0 ? { omitted_bytes } : {}),
       ...(artifact_id === undefined ? {} : { artifact_id }),
+      ...(output_path === undefined ? {} : { output_path }),
     },
   });
   for (const change of changes) await emit({ type: "file.changed", data: change });

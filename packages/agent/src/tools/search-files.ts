@@ -34,9 +34,7 @@ exit 0
 
 const Input = z.object({
   pattern: line("A regular expression."),
-  path: path(
-    "The folder or file to search, relative to the workspace. Default: the whole workspace.",
-  ).optional(),
+  path: path("The folder or file to search. Default: the folder in which commands start.").optional(),
   glob: line("Search only files whose path below the folder matches.").optional(),
   context: z
     .int()

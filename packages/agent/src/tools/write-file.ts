@@ -7,7 +7,7 @@ export const writeFile = defineTool({
   name: WRITE_FILE,
   description: loadDescription(WRITE_FILE),
   input: z.object({
-    path: path("Relative to the workspace, absolute, or starting with ~."),
+    path: path("Relative to the folder in which commands start, absolute, or starting with ~."),
     text: z.string(),
   }),
   async run({ path, text }, { workspace, emit }) {

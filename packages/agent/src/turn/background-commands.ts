@@ -126,7 +126,7 @@ interrupted: start it again if you still need it.`,
   async #finish(command_id: string, command: Command): Promise<void> {
     const { process, output } = command;
     try {
-      const { exit_code, duration_ms: exactMs, artifact_id } = await process.ended;
+      const { exit_code, duration_ms: exactMs, artifact_id, output_path } = await process.ended;
       const duration_ms = Math.round(exactMs);
       if (exit_code !== null) delete command.killReason;
       const isTimedOut = command.killReason === "timeout";
@@ -143,10 +143,12 @@ interrupted: start it again if you still need it.`,
           ...(isTimedOut ? { timed_out: true } : {}),
           ...(omitted_bytes > 0 ? { omitted_bytes } : {}),
           ...(artifact_id === undefined ? {} : { artifact_id }),
+          ...(output_path === undefined ? {} : { output_path }),
         },
       });
       await this.#emitChanges(command);
-      command.end = describeEnd({ exit_code, duration_ms, isTimedOut });
+      const end = describeEnd({ exit_code, duration_ms, isTimedOut });
+      command.end = output_path === undefined ? end : `${end}; the complete output is in ${output_path}`;
     } catch (error) {
       command.end = `ended with unknown status: ${messageOf(error)}`;
     }

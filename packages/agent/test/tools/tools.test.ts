@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { Conversation } from "../../src/conversation/conversation.ts";
 import { newRun } from "../run.ts";
 
 describe("run_command", () => {
@@ -32,16 +33,20 @@ describe("run_command", () => {
     expect(run.all("command.finished")).toEqual([{ command_id: "call-1", duration_ms: expect.any(Number) }]);
   });
 
-  it("names the artifact with the complete output", async () => {
+  it("names the artifact and the file with the complete output", async () => {
     const run = await newRun("RUN: true");
     run.folder.exec = async () => ({
       exit_code: 0,
       timed_out: false,
       duration_ms: 1,
       artifact_id: "artifact-1",
+      output_path: "/tmp/outrider/output-1.log",
     });
     await run.turn();
-    expect(run.all("command.finished")).toMatchObject([{ artifact_id: "artifact-1" }]);
+    const output_path = "/tmp/outrider/output-1.log";
+    expect(run.all("command.finished")).toMatchObject([{ artifact_id: "artifact-1", output_path }]);
+    const messages = JSON.stringify(new Conversation(run.log).toMessages());
+    expect(messages).toContain(`read or search it in ${output_path}.]`);
   });
 });
 

@@ -17,6 +17,7 @@ export interface EnvironmentFlags {
   memoryMb?: number;
   pids?: number;
   diskMb?: number;
+  gitAuthor?: string;
   timeoutMinutes?: number;
   maxConcurrentRuns?: number;
   input?: string;
@@ -25,7 +26,7 @@ export interface EnvironmentFlags {
 /** The flags that describe the environment, as opposed to other flags of the command. */
 export const environmentFlags: readonly string[] = [
   ...["name", "description", "repo", "setup", "variable", "secret", "network", "allow", "cpus", "memoryMb"],
-  ...["pids", "diskMb", "timeoutMinutes", "maxConcurrentRuns", "input"],
+  ...["pids", "diskMb", "gitAuthor", "timeoutMinutes", "maxConcurrentRuns", "input"],
 ];
 
 export function addEnvironmentOptions(command: Command): Command {
@@ -47,6 +48,7 @@ export function addEnvironmentOptions(command: Command): Command {
     .option("--memory-mb <number>", "memory limit of a sandbox", numberParser("--memory-mb"))
     .option("--pids <number>", "process limit of a sandbox", numberParser("--pids"))
     .option("--disk-mb <number>", "disk limit of a sandbox", numberParser("--disk-mb"))
+    .option("--git-author <author>", 'author of commits, as "Name <email>"; default: the run\'s creator')
     .option("--timeout-minutes <number>", "default timeout of a turn", numberParser("--timeout-minutes"))
     .option(
       "--max-concurrent-runs <number>",
@@ -81,10 +83,17 @@ export async function buildEnvironmentRequest(
       secrets: flags.secret,
       network: buildNetwork(flags, base.network),
       resources: Object.keys(resources).length > 0 ? { ...base.resources, ...resources } : undefined,
+      git_author: flags.gitAuthor === undefined ? undefined : parseAuthor(flags.gitAuthor),
       timeout_minutes: flags.timeoutMinutes,
       max_concurrent_runs: flags.maxConcurrentRuns,
     }),
   };
+}
+
+function parseAuthor(text: string): NonNullable<CloudEnvironmentRequest["git_author"]> {
+  const [, name, email] = /^([^<>]*[^<>\s])\s*<([^<>\s]+)>$/.exec(text.trim()) ?? [];
+  if (name && email) return { name, email };
+  throw new UsageError(`--git-author must be "Name <email>", not ${JSON.stringify(text)}.`);
 }
 
 function buildNetwork(

@@ -220,6 +220,8 @@ export interface CloudEnvironment {
   secrets: string[];
   network: EnvironmentNetwork;
   resources?: EnvironmentResources;
+  /** Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider. */
+  git_author?: GitAuthor;
   /** Default timeout of a turn. */
   timeout_minutes?: number;
   /** Maximum number of concurrent runs in this environment. */
@@ -244,6 +246,8 @@ export interface CloudEnvironmentRequest {
   /** Network access. Default: mode `none`. */
   network?: EnvironmentNetwork;
   resources?: EnvironmentResources;
+  /** Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider. */
+  git_author?: GitAuthor;
   /** Default timeout of a turn. */
   timeout_minutes?: number;
   /** Maximum number of concurrent runs in this environment. */
@@ -268,6 +272,8 @@ export interface CommandFinishedEvent {
     omitted_bytes?: number;
     /** The complete output, if events contain only its beginning and end. */
     artifact_id?: string;
+    /** Path of the same output in the sandbox, where the agent can read it. The file exists as long as the sandbox. */
+    output_path?: string;
   };
 }
 
@@ -455,6 +461,12 @@ export type FollowupMode = "auto" | "queue" | "interrupt";
 
 /** `queued_prompt`: added to the prompt of a waiting run. `live_session`: the run is in progress. `new_turn`: a final or blocked run continues. */
 export type FollowupOutcome = "queued_prompt" | "live_session" | "new_turn";
+
+export interface GitAuthor {
+  name: string;
+  /** An email address. */
+  email: string;
+}
 
 /** A cloud agent: a non-human identity that owns runs. */
 export interface Identity {
@@ -1163,6 +1175,8 @@ export interface RunReceipt {
     build_id?: string;
   };
   repositories?: CheckedOutRepository[];
+  /** The folder in which commands started and to which paths are relative: the repository if there is only one, otherwise `/workspace`. */
+  working_folder?: string;
   skill?: {
     skill_spec: string;
     name: string;

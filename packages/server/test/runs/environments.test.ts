@@ -40,6 +40,7 @@ describe("an environment", () => {
       variables: { CI: "1", EMPTY: "" },
       network: { mode: "allowlist", allow: ["*.example.com", "example.org"] },
       resources: { cpus: 0.5, memory_mb: 512, pids: 64, disk_mb: 1024 },
+      git_author: { name: "Build Bot", email: "bot@example.com" },
       timeout_minutes: 30,
     };
     const { body } = await server.call("POST", "/agent/environments", { body: sent });

@@ -1,5 +1,6 @@
 import { Failure } from "@outrider/agent/failure";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
+import { commandEnvironment } from "../sandboxes/local/command-environment.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { BuildLog } from "./build-log.ts";
 
@@ -39,6 +40,7 @@ export class StepRunner {
     const { exitCode, timedOut, durationMs } = await sandbox.exec(command, {
       signal: log.signal,
       timeoutMs: STEP_TIMEOUT_MS,
+      env: commandEnvironment,
       mergeOutput: true,
       onOutput: ({ data }) => writeOutput(redacted.push(data)),
     });

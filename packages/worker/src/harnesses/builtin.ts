@@ -152,7 +152,9 @@ async function buildInstructions(
     model_id: model.model_id,
     base_prompt: agent_config.base_prompt,
     skill: skill?.text,
-    environment: environmentFacts(assignment, { ...surroundings, repositories }),
+    environment: environmentFacts(assignment, {
+      ...{ ...surroundings, repositories, working_folder: workspace.workingFolder },
+    }),
     guides: surroundings.guides,
     skills: skills.listed,
   });

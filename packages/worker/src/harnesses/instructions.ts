@@ -6,6 +6,7 @@ import { quote } from "../quote.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { firstBytes } from "../sandboxes/first-bytes.ts";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { commandEnvironment } from "../sandboxes/local/command-environment.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 
 /** Normally takes less than a second, but a busy machine must not lose the repositories' instructions. */
@@ -30,7 +31,7 @@ git() { command git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c safe.
 print() { printf '%s\\0' "$@"; }
 ( . /etc/os-release && print system "$PRETTY_NAME" "" "" ) 2> /dev/null
 for program in ${programNames}; do
-  if command -v "$program" > /dev/null; then print program "$program" "" ""; fi
+  if PATH=${quote(commandEnvironment.PATH as string)} command -v "$program" > /dev/null; then print program "$program" "" ""; fi
 done
 while [[ $# -gt 0 ]]; do
   path=$1 commit=$2
@@ -135,14 +136,16 @@ export function environmentFacts(
   assignment: Assignment,
   {
     repositories,
+    working_folder,
     system,
     programs,
-  }: { repositories: readonly CheckedOutRepository[] } & Partial<Surroundings>,
+  }: { repositories: readonly CheckedOutRepository[]; working_folder: string } & Partial<Surroundings>,
 ): EnvironmentFacts {
   const { environment, variables, secrets, limits } = assignment;
   const { max_steps, max_cost_usd, timeout_ms } = limits;
   return {
     workspace: sandboxPaths.workspace,
+    working_folder,
     home: sandboxPaths.home,
     system,
     programs,

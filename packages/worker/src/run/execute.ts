@@ -187,6 +187,7 @@ export class Execution {
     const { errorCounts, drain } = this.#options;
     let history: LoggedEvent[] = await this.#readHistory();
     this.#workspace.quota.countHistory(history);
+    this.#workspace.longOutputs.countHistory(history);
     const harness = await this.#prepare(history);
     if (harness === "draining") return this.#release();
     if ("type" in harness) {

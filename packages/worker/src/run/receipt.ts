@@ -2,6 +2,7 @@ import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
 import type { Harness } from "../harnesses/builtin.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
+import { chooseWorkingFolder } from "../workspace/working-folder.ts";
 import type { PreparedRun } from "./prepare.ts";
 
 interface ReceiptSources {
@@ -39,7 +40,12 @@ export function buildReceipt({
           },
         }
       : {}),
-    ...(prepared ? { repositories: prepared.repositories } : {}),
+    ...(prepared
+      ? {
+          repositories: prepared.repositories,
+          working_folder: chooseWorkingFolder(prepared.repositories, assignment.receipt),
+        }
+      : {}),
     // Until the skill has been read again, the receipt repeats the earlier one, because another attempt must find the
     // same commit.
     ...(harness?.receipt ?? earlierSkills(assignment.receipt)),

@@ -13,7 +13,7 @@ export interface Sandbox {
   readonly enforced: Enforced;
 
   /**
-   * Runs `bash -c command` in /workspace with an empty stdin. Resolves when every process of the command has exited and
+   * Runs `bash -c command` in the working folder with an empty stdin. Resolves when every process of the command has exited and
    * all output has been delivered. Rejects if the command never ran: the deadline has passed, the signal was already
    * aborted, or the sandbox is closed or cannot be started. Commands share files and localhost, but they do not see
    * each other's processes.
@@ -31,8 +31,8 @@ export interface Sandbox {
   inspect(script: string, options: { signal: AbortSignal }): Promise<Spawned>;
 
   /**
-   * Returns at most the first `limit` bytes of a file. The path is relative to the workspace and resolved inside the
-   * sandbox: symlinks, `..` and absolute paths lead to the file that a command would see, never to the host.
+   * Returns at most the first `limit` bytes of a file. The path is relative to the working folder and resolved
+   * inside the sandbox: symlinks, `..` and absolute paths lead to the file that a command would see, never to the host.
    */
   read(path: string, limit: number): Promise<Buffer>;
 
@@ -141,8 +141,20 @@ export interface OpenOptions {
   limits?: Limits;
   /** Serves the proxy that commands find at 127.0.0.1:3128 and in their environment. Without it there is no network. */
   network?: (listener: Server) => void;
+  /**
+   * The folder below /workspace in which commands start and to which paths are relative. While it does not exist, that is
+   * /workspace itself, as it is by default.
+   */
+  workingFolder?: string;
+  /** The author of git commits, unless a repository configures another one. Default: Outrider. */
+  gitAuthor?: GitAuthor;
   /** Host files or folders, by absolute path. If the worker is root, every user must be able to access them. */
   mounts?: Mount[];
+}
+
+export interface GitAuthor {
+  name: string;
+  email: string;
 }
 
 export interface Base {

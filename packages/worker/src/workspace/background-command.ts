@@ -41,8 +41,8 @@ export async function startInBackground(
       const isExpected = isKilled || signal.aborted || recorder.isOutOfMemory;
       if (exitCode === null && !isExpected)
         abandon("A background command was killed by a process outside the run.");
-      const artifact_id = signal.aborted ? undefined : await recorder.end();
-      return { exit_code: exitCode, duration_ms, ...(artifact_id ? { artifact_id } : {}) };
+      const stored = signal.aborted ? {} : await recorder.end();
+      return { exit_code: exitCode, duration_ms, ...stored };
     } finally {
       recorder.remove();
     }

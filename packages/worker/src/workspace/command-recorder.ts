@@ -17,6 +17,14 @@ export interface CommandRecorderOptions {
   emitNotice(notice: Notice): void;
   /** Stores a file as one of the run's artifacts and returns its id. */
   storeArtifact(file: StoredFile, as: { name: string; mime_type: string }): Promise<string>;
+  /** Copies a file to the sandbox, where the agent can read it, and returns its path there if that succeeds. */
+  copyToSandbox(file: StoredFile): Promise<string | undefined>;
+}
+
+/** Where a long output is stored. */
+export interface StoredOutput {
+  artifact_id?: string;
+  output_path?: string;
 }
 
 /** The command whose output is recorded. */
@@ -60,10 +68,8 @@ export class CommandRecorder {
     return this.#command.sandbox.limitEvents().oom_kills > this.#limitEventsBefore.oom_kills;
   }
 
-  /**
-   * Passes on the rest of the output. Returns the id of the artifact that contains the output, if there is one.
-   */
-  async end(): Promise<string | undefined> {
+  /** Passes on the rest of the output. Stores it if it is too long for events, and returns where. */
+  async end(): Promise<StoredOutput> {
     const { command_id, sandbox } = this.#command;
     this.#pass("stdout", Buffer.concat([this.#incomplete, this.#redacted.end()]));
     this.#pass("stderr", Buffer.from(describeLimitEvents(sandbox, this.#limitEventsBefore)));
@@ -73,13 +79,15 @@ export class CommandRecorder {
       const message = "The worker's disk is full. Only the beginning and the end of this output are stored.";
       emitNotice({ code: "output_not_kept", message });
     }
-    if (!file) return undefined;
+    if (!file) return {};
+    const output_path = await this.#options.copyToSandbox(file);
+    const copied = output_path === undefined ? {} : { output_path };
     if (!quota.hasSpaceFor(file.size_bytes)) {
       emitNotice({
         code: "output_not_kept",
         message: `The run has reached its artifact limit of ${quota.maxBytes} bytes. Only the beginning and the end of this output are stored.`,
       });
-      return undefined;
+      return copied;
     }
     if (this.#outputFile.isTruncated) {
       emitNotice({
@@ -88,12 +96,13 @@ export class CommandRecorder {
       });
     }
     quota.add(file.size_bytes);
-    return await storeArtifact(
+    const artifact_id = await storeArtifact(
       file,
       this.#isText
         ? { name: `${command_id}-output.log`, mime_type: "text/plain" }
         : { name: `${command_id}-output.bin`, mime_type: "application/octet-stream" },
     );
+    return { artifact_id, ...copied };
   }
 
   remove() {

@@ -9,7 +9,7 @@ import { updateScript } from "../repositories/update-checkout.ts";
 import { executionLabel } from "../run/execution-label.ts";
 import type { PreparedRun } from "../run/prepare.ts";
 import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
-import type { Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
+import type { GitAuthor, Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
 
 const RESTORE_ATTEMPTS = 5;
@@ -26,6 +26,7 @@ interface OpenRunSandboxOptions {
   prepared: PreparedRun | undefined;
   setups: readonly SandboxSetup[];
   redactor: Redactor;
+  workingFolder: string;
   deadline(): bigint;
   /** Called when the sandbox is open, before its files are restored. */
   onOpened(sandbox: Sandbox): void;
@@ -47,6 +48,8 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
       deadline: deadline(),
       label: { run_id },
       ...(base ? { base } : {}),
+      workingFolder: options.workingFolder,
+      gitAuthor: gitAuthorOf(assignment),
       ...(environment?.resources ? { limits: environment.resources } : {}),
       mounts: moved.map(({ mirror }, index) => ({ source: mirror, target: mirrorPath(index) })),
       ...egress.option,
@@ -105,6 +108,15 @@ async function updateRepository(
     "environment_setup_failed",
     `Cannot update ${url} to ${commit}: ${output.trim() || `exit code ${exitCode}`}`,
   );
+}
+
+/** Returns the author that the environment sets, or else the run's creator. Cloud agents have no email address. */
+function gitAuthorOf({ environment, history }: Assignment): GitAuthor {
+  if (environment?.git_author) return environment.git_author;
+  const [created] = history;
+  if (created?.type !== "run.created") throw new Error("The run's first event is missing.");
+  const { display_name, email, uid } = created.data.creator;
+  return { name: display_name, email: email ?? `${uid}@agents.outrider.invalid` };
 }
 
 function errorCodeOf(error: unknown): ErrorCode {

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type {
   BackgroundProcess,
   FileChange,
@@ -16,6 +17,7 @@ import type { PreparedRun } from "../run/prepare.ts";
 import type { DetachedSandbox } from "../run/warm-sandboxes.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { commandEnvironment, serviceEnvironment } from "../sandboxes/local/command-environment.ts";
 import { ripgrepPath } from "../sandboxes/local/files/programs.ts";
 import {
   DeadlinePassedError,
@@ -27,14 +29,17 @@ import {
 import type { ServerClient } from "../server-client/server-client.ts";
 import { ArtifactQuota } from "./artifact-quota.ts";
 import { startInBackground } from "./background-command.ts";
+import type { StoredFile } from "./command-output-file.ts";
 import { CommandRecorder, type CommandRecorderOptions } from "./command-recorder.ts";
 import { streamDiff } from "./diff.ts";
 import { FileChanges } from "./file-changes/file-changes.ts";
 import { createPatch, MAX_COMPARED_BYTES } from "./file-patch.ts";
+import { LongOutputs } from "./long-outputs.ts";
 import { openRunSandbox, type SandboxSetup } from "./open-sandbox.ts";
 import { probe } from "./run-probe.ts";
 import { storeArtifact } from "./store-artifact.ts";
 import { uploadStream } from "./upload.ts";
+import { chooseWorkingFolder, relativeTo } from "./working-folder.ts";
 
 interface WorkspaceOptions {
   assignment: Assignment;
@@ -74,11 +79,21 @@ export class RunWorkspace implements Workspace {
   /** The sandbox's starting point. Set before the first use if the environment needs a build. */
   prepared: PreparedRun | undefined;
   readonly quota = new ArtifactQuota();
+  readonly longOutputs = new LongOutputs();
   #isChanged = false;
   #backgroundCommands = 0;
 
   constructor(options: WorkspaceOptions) {
     this.#options = options;
+  }
+
+  /**
+   * The folder in which commands start and to which paths are relative: the repository if there is exactly one, otherwise
+   * the workspace. A run keeps the folder that it started with.
+   */
+  get workingFolder(): string {
+    const { receipt } = this.#options.assignment;
+    return chooseWorkingFolder(this.prepared?.repositories ?? [], receipt);
   }
 
   get isOpen(): boolean {
@@ -104,12 +119,12 @@ export class RunWorkspace implements Workspace {
       const isExpected = result.timedOut || options.signal.aborted || recorder.isOutOfMemory;
       if (result.exitCode === null && !isExpected)
         this.#options.abandon("The command was killed by a process outside the run.");
-      const artifact_id = await recorder.end();
+      const stored = await recorder.end();
       return {
         exit_code: result.exitCode,
         timed_out: result.timedOut,
         duration_ms: result.durationMs,
-        ...(artifact_id ? { artifact_id } : {}),
+        ...stored,
         changes: [...earlierChanges, ...(await this.#listChanges())],
       };
     } finally {
@@ -149,10 +164,11 @@ export class RunWorkspace implements Workspace {
     const sandbox = await this.open();
     const old = before ?? (await sandbox.read(path, MAX_COMPARED_BYTES + 1).catch(() => undefined));
     // Noted before and after the write, because a background command may end and be checked for changes in between.
-    this.#fileChanges?.noteWrite(path);
+    const absolutePath = posix.resolve(this.workingFolder, path);
+    this.#fileChanges?.noteWrite(absolutePath);
     await sandbox.write(path, data);
     this.isDirty = true;
-    this.#fileChanges?.noteWrite(path);
+    this.#fileChanges?.noteWrite(absolutePath);
     const { redactor } = this.#options;
     return { created: old === undefined, patch: createPatch(path, { before: old, after: data, redactor }) };
   }
@@ -191,7 +207,8 @@ export class RunWorkspace implements Workspace {
   }
 
   async #listChanges(): Promise<FileChange[]> {
-    return (await this.#fileChanges?.list(this.#options)) ?? [];
+    const changes = (await this.#fileChanges?.list(this.#options)) ?? [];
+    return changes.map((change) => relativeTo(this.workingFolder, change));
   }
 
   /** Rethrows an error. Abandons the attempt first if the sandbox's deadline has passed. */
@@ -203,12 +220,15 @@ export class RunWorkspace implements Workspace {
   get #env(): Record<string, string> {
     const { run_id, execution_id, variables, secrets } = this.#options.assignment;
     const label = executionLabel(execution_id);
-    return { OUTRIDER_RUN_ID: run_id, OUTRIDER_EXECUTION: label, ...variables, ...secrets };
+    const ids = { OUTRIDER_RUN_ID: run_id, OUTRIDER_EXECUTION: label };
+    return { ...commandEnvironment, ...ids, ...variables, ...secrets };
   }
 
   get #recorderOptions(): CommandRecorderOptions {
     const { redactor, folder, storeArtifact, emitNotice } = this.#options;
-    return { redactor, folder, storeArtifact, emitNotice, quota: this.quota };
+    const copyToSandbox = async (file: StoredFile) =>
+      this.longOutputs.copy(file, { sandbox: await this.open(), signal: this.#options.signal });
+    return { redactor, folder, storeArtifact, copyToSandbox, emitNotice, quota: this.quota };
   }
 
   /** Starts a long-lived process, such as an MCP server. `listServiceChanges` reports the files that it changes. */
@@ -216,7 +236,7 @@ export class RunWorkspace implements Workspace {
     const sandbox = await this.open();
     this.#isChanged = true;
     if (this.#fileChanges) this.#fileChanges.isBehind = true;
-    return await sandbox.spawn(command, options);
+    return await sandbox.spawn(command, { ...options, env: { ...serviceEnvironment, ...options.env } });
   }
 
   async listServiceChanges(): Promise<FileChange[]> {
@@ -307,6 +327,7 @@ export class RunWorkspace implements Workspace {
     this.#egress = egress;
     const sandbox = await openRunSandbox({
       ...{ provider, server, assignment, egress, prepared, setups, redactor, deadline, signal },
+      workingFolder: this.workingFolder,
       onOpened: (opened) => {
         this.#openedSandbox = opened;
         // The lease may have been renewed while the sandbox was being opened.
@@ -314,6 +335,7 @@ export class RunWorkspace implements Workspace {
         onOpened(opened.enforced);
       },
     });
+    await this.longOutputs.markLost(sandbox, signal);
     this.#fileChanges = new FileChanges({ sandbox, hasBase: prepared !== undefined });
     this.#fileChanges.isBehind = assignment.snapshot !== undefined || (prepared?.moved ?? []).length > 0;
     return sandbox;

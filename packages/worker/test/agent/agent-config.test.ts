@@ -123,7 +123,7 @@ describe("base_prompt", () => {
 describe("environment_id", () => {
   test("provides repository and variables, describes them to the model, and appears in the receipt", async () => {
     const { item, events, requests, sent, instructions } = await seen({ environment_id }, [
-      "RUN: cat shop/shelf.txt; echo $AISLE; git -C shop rev-parse HEAD",
+      "RUN: cat shelf.txt; echo $AISLE; git rev-parse HEAD",
     ]);
     const commit = shop.run("rev-parse", "HEAD");
     const output = `seven jars\nnine\n${commit}\n`;
@@ -150,7 +150,7 @@ describe.concurrent("skill_spec", () => {
   test.each([skill_spec, "acme/shop:skills/count/SKILL.md"])(
     "%s is sent to the model, names the run, and its commit appears in the receipt",
     async (spec) => {
-      const script = ["RUN: cat shop/skills/count/form.txt"];
+      const script = ["RUN: cat skills/count/form.txt"];
       const { item, events, sent, instructions } = await seen({ environment_id, skill_spec: spec }, script);
       for (const text of [sent, instructions]) {
         expect(text).toContain("# Skill: stock-taking");
@@ -203,7 +203,7 @@ describe.concurrent("all of them together", () => {
       mcp_servers: servers(),
     };
     const { item, events, requests, sent, tools } = await seen(config, [
-      "RUN: cat shop/shelf.txt",
+      "RUN: cat shelf.txt",
       call("stock__say", {}),
       "SAY: counted",
     ]);

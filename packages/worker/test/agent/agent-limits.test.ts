@@ -36,7 +36,7 @@ const long = { timeout_minutes: 5 };
 const begin = (script: string[], limits: object) =>
   installation.begin(script, { config: { environment_id }, limits });
 /** Steps that each append to a file. */
-const steps = (count: number) => Array.from({ length: count }, (_, n) => `RUN: echo ${n + 1} >> shop/log`);
+const steps = (count: number) => Array.from({ length: count }, (_, n) => `RUN: echo ${n + 1} >> log`);
 const traces = (count: number) => Array.from({ length: count }, (_, n) => `${n + 1}\n`).join("");
 
 /** The last call of a turn at its limit has no tools and explains why. */
@@ -49,7 +49,7 @@ function expectWrapUp(request: RecordedRequest | undefined, what: string) {
 
 /** Continues with the rest of the script and checks that nothing was lost or repeated. */
 async function goesOn(run: string, limits: object, count: number) {
-  await installation.followUp(run, ["Go on.", "RUN: cat shop/log"], { limits });
+  await installation.followUp(run, ["Go on.", "RUN: cat log"], { limits });
   const item = await installation.until(run, "SUCCEEDED");
   expect(item).toMatchObject({ turns: 2, attempts: 1 });
   expect(outputOf(await installation.events(run))).toBe(traces(count));
@@ -110,7 +110,7 @@ test("a run continues with the files of earlier turns after its worker is killed
   await worker.drain();
   const doomed = await installation.workerProcess("doomed", "--allow-addresses", installation.gitAddress);
   const config = { environment_id, idle_timeout_minutes: 0 };
-  const { run, requests } = await installation.begin(["RUN: echo first >> shop/log"], {
+  const { run, requests } = await installation.begin(["RUN: echo first >> log"], {
     config,
     limits: long,
   });
@@ -118,9 +118,9 @@ test("a run continues with the files of earlier turns after its worker is killed
 
   const { command, mark } = longSleep();
   await installation.followUp(run, [
-    "RUN: echo lost >> shop/log",
+    "RUN: echo lost >> log",
     `RUN: echo begun, as can be seen; ${command}`,
-    "RUN: cat shop/log",
+    "RUN: cat log",
   ]);
   await waitForSleep(mark);
   // The redactor holds back the end of the output while it may be the beginning of a secret.

@@ -28,7 +28,7 @@ let gate: Awaited<ReturnType<typeof startHttp>>;
 let opened = Promise.withResolvers<void>();
 let reached = Promise.withResolvers<void>();
 
-const parts = Array.from({ length: 10 }, (_, n) => `shop/src/part${n}.mjs`);
+const parts = Array.from({ length: 10 }, (_, n) => `src/part${n}.mjs`);
 const total = "export const total = (prices) => prices.reduce((sum, price) => sum - price, 0);\n";
 const totalTest = `import assert from "node:assert";
 import { test } from "node:test";
@@ -107,12 +107,12 @@ function applied(diff: string, path: string): string {
 
 describe.concurrent("a task", () => {
   test("fixes a failing test with a one-line edit, which is the diff", async () => {
-    const check = `RUN: cd shop && ${node} --test --test-reporter=tap`;
+    const check = `RUN: ${node} --test --test-reporter=tap`;
     const { item, events, requests, diff } = await succeed([
       "SAY: I look at what fails.",
       check,
-      call("read_file", { path: "shop/total.mjs" }),
-      edit("shop/total.mjs", "sum - price", "sum + price"),
+      call("read_file", { path: "total.mjs" }),
+      edit("total.mjs", "sum - price", "sum + price"),
       check,
       "SAY: The sign was wrong.",
     ]);
@@ -122,7 +122,7 @@ describe.concurrent("a task", () => {
     expect(failing).toContain("not ok 1 - prices are added up");
     expect(reading).toContain("sum - price");
     expect(passing).toContain("\nok 1 - prices are added up");
-    expect(dataOf(events, "file.changed")).toMatchObject([{ path: "shop/total.mjs", kind: "modified" }]);
+    expect(dataOf(events, "file.changed")).toMatchObject([{ path: "total.mjs", kind: "modified" }]);
     expect(changesOf(diff)).toEqual([`-${total.trim()}`, `+${total.trim().replace("sum -", "sum +")}`]);
     expect(applied(diff, "total.mjs")).toBe(total.replace("sum -", "sum +"));
     expect(dataOf(events, "run.succeeded")).toEqual([{ text: "The sign was wrong." }]);
@@ -138,13 +138,13 @@ describe.concurrent("a task", () => {
       });
     const [first = "", ...others] = parts.map(rename);
     const { item, events, requests, diff } = await succeed([
-      call("find_files", { pattern: "src/*.mjs", path: "shop" }),
-      also(call("search_files", { pattern: "greetOld", path: "shop" })),
-      rename("shop/src/names.mjs"),
+      call("find_files", { pattern: "src/*.mjs" }),
+      also(call("search_files", { pattern: "greetOld" })),
+      rename("src/names.mjs"),
       first,
       ...others.map(also),
-      call("search_files", { pattern: "greetOld", path: "shop" }),
-      also(`RUN: cd shop && ${node} main.mjs`),
+      call("search_files", { pattern: "greetOld" }),
+      also(`RUN: ${node} main.mjs`),
       "SAY: Renamed.",
     ]);
     expect(item.usage.steps).toBe(5);
@@ -154,13 +154,13 @@ describe.concurrent("a task", () => {
       expect(answers[0]).toContain(path);
       expect(answers[1]).toContain(path);
     }
-    expect(answers[13]).toBe("No match for greetOld in shop.");
+    expect(answers[13]).toBe("No match for greetOld in ..");
     expect(outputOf(events)).toBe(`${parts.map((_, n) => `hello part ${n}`).join()}\n`);
     expect(
       last.parsed.messages.flatMap((message) => (message.role === "assistant" ? [message.calls.length] : [])),
     ).toEqual([2, 1, 10, 2]);
     const changed = dataOf(events, "file.changed").map(({ path }) => path);
-    expect(changed).toEqual(["shop/src/names.mjs", ...parts]);
+    expect(changed).toEqual(["src/names.mjs", ...parts]);
     expect(filesOf(diff).sort()).toEqual(changed.map((path) => path.replace("shop/", "")).sort());
     expect(changesOf(diff)).toHaveLength(2 + 10 * 4);
     expect(applied(diff, "src/part7.mjs")).not.toContain("greetOld");
@@ -168,7 +168,7 @@ describe.concurrent("a task", () => {
 
   test("that is a question is answered without changes", async () => {
     const { item, events, diff } = await succeed([
-      call("read_file", { path: "shop/total.mjs" }),
+      call("read_file", { path: "total.mjs" }),
       "SAY: It takes the prices from zero.",
     ]);
     expect(diff).toBe("");
@@ -180,7 +180,7 @@ describe.concurrent("a task", () => {
 
   test("waits for the user's answer and continues with its files", async () => {
     const { run, requests } = await begin([
-      edit("shop/total.mjs", "sum - price", "sum + price"),
+      edit("total.mjs", "sum - price", "sum + price"),
       "ASK: In which currency?",
     ]);
     const blocked = await installation.until(run, "BLOCKED");
@@ -188,8 +188,8 @@ describe.concurrent("a task", () => {
     expect(blocked).toMatchObject({ phase: "blocked", turns: 1 });
     const reply = await installation.followUp(run, [
       "In crowns.",
-      "WRITE: shop/currency | crowns\\n",
-      "RUN: cat shop/total.mjs shop/currency",
+      "WRITE: currency | crowns\\n",
+      "RUN: cat total.mjs currency",
     ]);
     expect(reply).toMatchObject({ outcome: "new_turn" });
     const item = await installation.until(run, "SUCCEEDED");
@@ -384,7 +384,7 @@ test("a follow-up on another worker has the files and the conversation", async (
   const { run, requests } = await begin(
     [
       "SAY: I note it.",
-      edit("shop/total.mjs", "sum - price", "sum + price"),
+      edit("total.mjs", "sum - price", "sum + price"),
       "RUN: echo seven > jars; echo $HOSTNAME > ~/home",
     ],
     { config: { environment_id, idle_timeout_minutes: 0 } },
@@ -395,10 +395,7 @@ test("a follow-up on another worker has the files and the conversation", async (
   const first = worker;
   worker = await installation.agentWorker(gate.port);
   await first.drain();
-  await installation.followUp(run, [
-    "RUN: cat jars; cd shop && git diff --stat | tail -1",
-    "SAY: still there",
-  ]);
+  await installation.followUp(run, ["RUN: cat jars; git diff --stat | tail -1", "SAY: still there"]);
   const item = await installation.until(run, "SUCCEEDED");
   expect(item.turns).toBe(2);
   expect(item.receipt.worker).not.toBe(before.receipt.worker);

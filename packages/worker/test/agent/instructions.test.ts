@@ -150,10 +150,10 @@ describe("a run's instructions", () => {
   test("stay the same in later turns even if the agent changes the file or breaks the repository", async () => {
     const origin = repository({ "AGENTS.md": "Use tabs." });
     const environment_id = await environment([origin]);
-    const edit = `RUN: cd repo-${count} && echo Obey me. > AGENTS.md && git -c user.name=a -c user.email=b commit -qam x`;
+    const edit = `RUN: echo Obey me. > AGENTS.md && git -c user.name=a -c user.email=b commit -qam x`;
     const run = await installation.create([edit], { config: { environment_id, idle_timeout_minutes: 0 } });
     await installation.until(run, "SUCCEEDED");
-    await installation.followUp(run, [`RUN: rm -rf repo-${count}/.git`]);
+    await installation.followUp(run, [`RUN: rm -rf .git`]);
     const turns = (number: number) =>
       vi.waitUntil(async () => {
         const { turns, state } = await installation.get(run);

@@ -159,6 +159,61 @@ describe("a background command", () => {
   });
 });
 
+describe("an output that is too long to show", () => {
+  const inFile = (path: string, pattern: string) => call("search_files", { pattern, path });
+
+  test("is a file in the sandbox, without secrets, until the run continues in another sandbox", async () => {
+    await installation.call("PUT", "/agent/secrets/LONG_TOKEN", {
+      body: { value: "a-secret-in-long-output" },
+    });
+    const { body } = await installation.call("POST", "/agent/environments", {
+      body: { name: "long outputs", secrets: ["LONG_TOKEN"] },
+    });
+    const config = { environment_id: body.environment_id, idle_timeout_minutes: 0 };
+    const { run, events } = await finished(
+      [
+        'RUN: seq 40000; echo "token: $LONG_TOKEN"; seq 40000',
+        inFile("/tmp/outrider/output-1.log", "^30000$|^token"),
+        "RUN: seq 30000; exit 3",
+        'CALL: read_file {"path": "/tmp/outrider/output-2.log", "offset": 29999}',
+        "RUN: seq 10",
+      ],
+      { config },
+    );
+    const ends = ofType(events, "command.finished").map(({ data }) => data);
+    expect(ends.map(({ output_path }) => output_path)).toEqual([
+      "/tmp/outrider/output-1.log",
+      "/tmp/outrider/output-2.log",
+      undefined,
+    ]);
+    expect(ends[0]?.artifact_id).toEqual(expect.any(String));
+    const [found, page] = answers(events);
+    expect(found).toMatch(/\n30000: 30000\n40001: token: \S+\n70001: 30000$/);
+    expect(found).not.toContain("a-secret");
+    expect(page).toBe("29999\t29999\n30000\t30000\n");
+    await installation.followUp(run, [
+      'CALL: read_file {"path": "/tmp/outrider/output-2.log"}',
+      "RUN: seq 50000",
+    ]);
+    await installation.until(run, "SUCCEEDED");
+    const later = await installation.events(run);
+    expect(answers(later).at(-1)).toMatch(/^1\tThe output in this file was lost/);
+    expect(ofType(later, "command.finished").at(-1)?.data.output_path).toBe("/tmp/outrider/output-3.log");
+  });
+
+  test("of a background command is named when the command has ended", async () => {
+    const { events } = await finished([
+      start("seq 50000"),
+      call("read_output", { command_id: "bg-call-1", wait_ms: 30_000 }),
+      inFile("/tmp/outrider/output-1.log", "^25000$"),
+    ]);
+    expect(answers(events)[1]).toMatch(
+      /\[exit code 0; the complete output is in \/tmp\/outrider\/output-1.log\]$/,
+    );
+    expect(answers(events)[2]).toMatch(/\n25000: 25000$/);
+  });
+});
+
 describe("file tools", () => {
   test("edit, find and search files of commands, and report each change once", async () => {
     const { run, events } = await finished([

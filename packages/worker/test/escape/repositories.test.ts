@@ -114,8 +114,8 @@ const poisonCheckout = () => {
 test("building an environment with a hostile repository runs nothing on the host", async () => {
   const environment_id = await environment({ repos: repos(), setup_commands: [poisonCheckout()] });
   const { output } = await succeed(environment_id, [
-    "RUN: cat bait/README.md; readlink bait/out",
-    "RUN: echo more >> bait/README.md",
+    "RUN: cat README.md; readlink out",
+    "RUN: echo more >> README.md",
   ]);
   expect(output).toContain(`hello\n${trap}`);
   expect(readdirSync(trap)).toEqual([]);
@@ -125,7 +125,7 @@ test("a run that poisons its checkout affects only its sandbox", async () => {
   const environment_id = await environment({ repos: repos() });
   const { run } = await succeed(environment_id, [
     `RUN: ${poisonCheckout()}; echo changed >> bait/README.md`,
-    `RUN: ln -s ${trap} bait/link; echo x > bait/out/from-inside; mkdir -p hooks/deep; ls`,
+    `RUN: ln -s ${trap} link; echo x > out/from-inside; mkdir -p ../hooks/deep; ls ..`,
   ]);
   const patch = (await installation.call("GET", `/agent/runs/${run}/diff`)).text;
   expect(patch).toContain("+changed");
@@ -143,7 +143,7 @@ test("updating a poisoned build to a newer commit happens inside the sandbox", a
   bait.push("main", { "README.md": "moved\n" });
   expect(readdirSync(trap)).toContain("hook-post-update"); // a push runs the hooks, so the trap works
   for (const name of readdirSync(trap)) rmSync(join(trap, name));
-  const { output } = await succeed(environment_id, ["RUN: cat bait/README.md; ls /workspace"]);
+  const { output } = await succeed(environment_id, ["RUN: cat README.md; ls /workspace"]);
   expect(output).toContain("moved\n");
   expect(output).toContain("ran-");
   expect(readdirSync(trap)).toEqual([]);
@@ -158,7 +158,7 @@ test("setup commands and runs cannot change a mirror", async () => {
   });
   await succeed(environment_id, ["SAY: built"]);
   const other = await environment({ repos: repos() });
-  expect((await succeed(other, ["RUN: cat bait/README.md"])).output).toContain("moved\n");
+  expect((await succeed(other, ["RUN: cat README.md"])).output).toContain("moved\n");
 });
 
 test("file and repository paths stay inside the workspace", async () => {

@@ -73,9 +73,9 @@ function decodeBase85(line: string): Buffer {
 
 describe("a run's diff", () => {
   const change = [
-    'RUN: cd site; printf "\\0%s\\0" "$S" > bin.dat; printf "\\0clean %s\\0" and-long-enough > clean.dat',
-    'RUN: cd site; printf "\\0%s\\0" "$(printf %s "$S" | base64)" > "with space.dat"; git mv -k README.md other.md',
-    'RUN: cd site; printf "\\0%s\\0old\\0" "$S" > old.dat; echo "$PEM" > key.pem; echo "token: $S" > token.txt',
+    'RUN: printf "\\0%s\\0" "$S" > bin.dat; printf "\\0clean %s\\0" and-long-enough > clean.dat',
+    'RUN: printf "\\0%s\\0" "$(printf %s "$S" | base64)" > "with space.dat"; git mv -k README.md other.md',
+    'RUN: printf "\\0%s\\0old\\0" "$S" > old.dat; echo "$PEM" > key.pem; echo "token: $S" > token.txt',
   ];
   const omitted = "The content of this binary file is omitted, because it contains a secret.\n";
 
@@ -154,8 +154,8 @@ describe("a command's output", () => {
 
   test("is stored byte by byte, in an artifact with the command's id", async () => {
     const { artifacts, content, events } = await outputOf([
-      "RUN: head -c 3000000 /dev/urandom | tee random",
-      "RUN: sha256sum < random",
+      "RUN: head -c 3000000 /dev/urandom | tee ../random",
+      "RUN: sha256sum < ../random",
     ]);
     expect(artifacts).toMatchObject([
       { name: "call-1-output.bin", size_bytes: 3_000_000, mime_type: "application/octet-stream" },

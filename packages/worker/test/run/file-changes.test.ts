@@ -261,57 +261,49 @@ describe("in a repository of an environment", () => {
   test("changes are reported against the commit first, then against the previous step", async () => {
     const [quiet, first, second, third, fourth] = await steps(
       [
-        "RUN: cd site && git status && touch README.md",
-        "RUN: cd site && sed -i s/two/2/ src/page.txt && rm README.md && echo new > src/new",
-        "RUN: cd site && sed -i s/three/3/ src/page.txt && echo back > README.md",
-        "RUN: cd site && rm -r src/deep && mkdir src/deep && echo c > src/deep/c.txt",
-        "RUN: cd site && git add -A && git -c user.name=a -c user.email=a@b.c commit -qm all && rm -r src",
+        "RUN: git status && touch README.md",
+        "RUN: sed -i s/two/2/ src/page.txt && rm README.md && echo new > src/new",
+        "RUN: sed -i s/three/3/ src/page.txt && echo back > README.md",
+        "RUN: rm -r src/deep && mkdir src/deep && echo c > src/deep/c.txt",
+        "RUN: git add -A && git -c user.name=a -c user.email=a@b.c commit -qm all && rm -r src",
       ],
       await inSite(),
     );
     expect(quiet?.short).toEqual([]);
-    expect(first?.short).toEqual([
-      "deleted site/README.md",
-      "created site/src/new",
-      "modified site/src/page.txt",
-    ]);
+    expect(first?.short).toEqual(["deleted README.md", "created src/new", "modified src/page.txt"]);
     expect(first?.changes[2]?.patch).toBe(
-      "--- a/site/src/page.txt\n+++ b/site/src/page.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n",
+      "--- a/src/page.txt\n+++ b/src/page.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n",
     );
     expect(first?.changes[0]?.patch).toContain("-hello\n");
-    expect(second?.short).toEqual(["created site/README.md", "modified site/src/page.txt"]);
+    expect(second?.short).toEqual(["created README.md", "modified src/page.txt"]);
     expect(second?.changes[1]?.patch).toContain(" 2\n-three\n+3\n");
     expect(third?.short).toEqual([
-      "deleted site/src/deep/a.txt",
-      "deleted site/src/deep/b.txt",
-      "created site/src/deep/c.txt",
+      "deleted src/deep/a.txt",
+      "deleted src/deep/b.txt",
+      "created src/deep/c.txt",
     ]);
-    expect(fourth?.short).toEqual([
-      "deleted site/src/deep/c.txt",
-      "deleted site/src/new",
-      "deleted site/src/page.txt",
-    ]);
+    expect(fourth?.short).toEqual(["deleted src/deep/c.txt", "deleted src/new", "deleted src/page.txt"]);
     expect(fourth?.changes[2]?.patch).toContain("-one\n-2\n-3\n");
   });
 
   test("ignored files are not reported, however many, but tracked files are", async () => {
     const run = await installation.create(
       [
-        "RUN: cd site && mkdir -p build/out && (cd build/out && seq 25000 | xargs touch) && echo x > src/x && echo y > a.log",
-        "RUN: cd site && echo more > build/out/1 && echo y >> src/x && echo 2 >> tracked.log",
-        "RUN: cd site && rm -r src/deep && ln -s .. src/deep && echo y > b.log",
-        "RUN: cd site && echo '*.log' > .gitignore && rm -r build && mkdir build && echo now > build/told",
-        "RUN: cd site && echo again >> build/told && echo z >> a.log",
+        "RUN: mkdir -p build/out && (cd build/out && seq 25000 | xargs touch) && echo x > src/x && echo y > a.log",
+        "RUN: echo more > build/out/1 && echo y >> src/x && echo 2 >> tracked.log",
+        "RUN: rm -r src/deep && ln -s .. src/deep && echo y > b.log",
+        "RUN: echo '*.log' > .gitignore && rm -r build && mkdir build && echo now > build/told",
+        "RUN: echo again >> build/told && echo z >> a.log",
       ],
       await inSite(),
     );
     await installation.until(run, "SUCCEEDED");
     expect((await stepsOf(run)).map(({ short }) => short)).toEqual([
-      ["created site/src/x"],
-      ["modified site/src/x", "modified site/tracked.log"],
-      ["created site/src/deep", "deleted site/src/deep/a.txt", "deleted site/src/deep/b.txt"],
-      ["modified site/.gitignore"],
-      ["created site/build/told"],
+      ["created src/x"],
+      ["modified src/x", "modified tracked.log"],
+      ["created src/deep", "deleted src/deep/a.txt", "deleted src/deep/b.txt"],
+      ["modified .gitignore"],
+      ["created build/told"],
     ]);
     expect(await notices(run, "no_step_changes")).toEqual([]);
   });
@@ -322,8 +314,8 @@ describe("in a repository of an environment", () => {
     const config = await environment({ repos: [{ url: `file://${moving.bare}`, ref: "main" }] });
     await steps(["SAY: built"], config);
     moving.push("main", { file: "new\n" });
-    const [step] = await steps(["RUN: cd moving && echo more >> file"], config);
-    expect(step?.short).toEqual(["modified moving/file"]);
+    const [step] = await steps(["RUN: echo more >> file"], config);
+    expect(step?.short).toEqual(["modified file"]);
     expect(step?.changes[0]?.patch).toContain(" new\n+more\n");
   });
 });

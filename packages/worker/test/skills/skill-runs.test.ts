@@ -158,7 +158,7 @@ describe("a skill of the environment", () => {
   test.each(["acme/tools:deploy", "acme/tools:skills/deploy/SKILL.md"])(
     "is read as %s from the checkout, before one of the git host",
     async (skill_spec) => {
-      const run = await start(skill_spec, ["RUN: cat tools/skills/deploy/steps.md; ls ~"], {
+      const run = await start(skill_spec, ["RUN: cat skills/deploy/steps.md; ls ~"], {
         environment_id,
       });
       const item = await installation.until(run, "SUCCEEDED");

@@ -18,6 +18,7 @@ __all__ = [
     "EnvironmentNetworkParam",
     "EnvironmentRepositoryParam",
     "EnvironmentResourcesParam",
+    "GitAuthorParam",
     "IdentityRequestParam",
     "InviteUserRequestParam",
     "KeyLimitsParam",
@@ -111,6 +112,10 @@ class CloudEnvironmentRequestParam(TypedDict):
     network: NotRequired[EnvironmentNetworkParam | types.EnvironmentNetwork]
     """Network access. Default: mode `none`."""
     resources: NotRequired[EnvironmentResourcesParam | types.EnvironmentResources]
+    git_author: NotRequired[GitAuthorParam | types.GitAuthor]
+    """Author of the commits that runs make. Default: the creator of the run. The committer is always
+    Outrider.
+    """
     timeout_minutes: NotRequired[int]
     """Default timeout of a turn."""
     max_concurrent_runs: NotRequired[int]
@@ -152,6 +157,12 @@ class EnvironmentResourcesParam(TypedDict):
     memory_mb: NotRequired[int]
     pids: NotRequired[int]
     disk_mb: NotRequired[int]
+
+
+class GitAuthorParam(TypedDict):
+    name: str
+    email: str
+    """An email address."""
 
 
 class IdentityRequestParam(TypedDict):

@@ -56,6 +56,7 @@ __all__ = [
     "FileChangedEventData",
     "FollowupMode",
     "FollowupOutcome",
+    "GitAuthor",
     "Identity",
     "IdentityRequest",
     "Installation",
@@ -418,6 +419,10 @@ class CloudEnvironment(BaseModel):
     secrets: list[str]
     network: EnvironmentNetwork
     resources: EnvironmentResources | None = None
+    git_author: GitAuthor | None = None
+    """Author of the commits that runs make. Default: the creator of the run. The committer is always
+    Outrider.
+    """
     timeout_minutes: int | None = None
     """Default timeout of a turn."""
     max_concurrent_runs: int | None = None
@@ -440,6 +445,10 @@ class CloudEnvironmentRequest(BaseModel):
     network: EnvironmentNetwork | None = None
     """Network access. Default: mode `none`."""
     resources: EnvironmentResources | None = None
+    git_author: GitAuthor | None = None
+    """Author of the commits that runs make. Default: the creator of the run. The committer is always
+    Outrider.
+    """
     timeout_minutes: int | None = None
     """Default timeout of a turn."""
     max_concurrent_runs: int | None = None
@@ -456,6 +465,10 @@ class CommandFinishedEventData(BaseModel):
     """Size of the omitted output between the first and the last 32 KiB."""
     artifact_id: str | None = None
     """The complete output, if events contain only its beginning and end."""
+    output_path: str | None = None
+    """Path of the same output in the sandbox, where the agent can read it. The file exists as long as
+    the sandbox.
+    """
 
 
 class CommandFinishedEvent(BaseModel):
@@ -706,6 +719,12 @@ FollowupOutcome = Literal["queued_prompt", "live_session", "new_turn"]
 """`queued_prompt`: added to the prompt of a waiting run. `live_session`: the run is in progress.
 `new_turn`: a final or blocked run continues.
 """
+
+
+class GitAuthor(BaseModel):
+    name: str
+    email: str
+    """An email address."""
 
 
 class Identity(BaseModel):
@@ -1526,6 +1545,10 @@ class RunReceipt(BaseModel):
     environment: RunReceiptEnvironment | None = None
     """Absent if the run started in an empty workspace."""
     repositories: list[CheckedOutRepository] | None = None
+    working_folder: str | None = None
+    """The folder in which commands started and to which paths are relative: the repository if there is
+    only one, otherwise `/workspace`.
+    """
     skill: RunReceiptSkill | None = None
     skills_used: list[RunReceiptSkillsUsed] | None = None
     """Skills that the agent loaded with `use_skill`, in all turns."""

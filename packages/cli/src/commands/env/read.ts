@@ -43,7 +43,7 @@ export const getCommand = clientCommand("get", "Show an environment.")
   );
 
 export function showEnvironment(out: Output, environment: CloudEnvironment): void {
-  const { network, resources = {}, build } = environment;
+  const { network, resources = {}, build, git_author } = environment;
   out.item({
     document: environment,
     id: environment.environment_id,
@@ -60,6 +60,7 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
       ["secrets", environment.secrets.join(", ")],
       ["network", [network.mode, ...(network.allow ?? [])].join(" ")],
       ["resources", pairs(resources)],
+      ["git author", git_author && `${git_author.name} <${git_author.email}>`],
       ["timeout", environment.timeout_minutes && `${environment.timeout_minutes} min`],
       ["max concurrent runs", environment.max_concurrent_runs?.toString()],
       ["updated", environment.updated_at],

@@ -196,7 +196,8 @@ export async function environmentWork(
   { vault, gitHost }: { vault: Vault; gitHost: string },
   environment: { environment_id: string; version: number; config: Omit<EnvironmentRequest, "name"> },
 ): Promise<AssignedEnvironment> {
-  const { repos = [], setup_commands = [], network = { mode: "none" }, resources } = environment.config;
+  const { repos = [], setup_commands = [], network = { mode: "none" } } = environment.config;
+  const { resources, git_author } = environment.config;
   const names = [...new Set(repos.flatMap(({ secret }) => secret ?? []))];
   const sealed = names.length > 0 ? await listSealedSecrets(sql, names) : [];
   return {
@@ -206,6 +207,7 @@ export async function environmentWork(
     setup_commands,
     network,
     ...(resources ? { resources } : {}),
+    ...(git_author ? { git_author } : {}),
     credentials: Object.fromEntries(
       sealed.map(({ name, sealed: value }) => [name, vault.open(value, `secret ${name}`)]),
     ),

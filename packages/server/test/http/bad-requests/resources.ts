@@ -179,6 +179,12 @@ const environments: [name: string, members: object, expected: Expected][] = [
   ],
   ["no memory", { resources: { memory_mb: 0 } }, { pointer: "/resources/memory_mb" }],
   ["an unknown resource", { resources: { gpus: 1 } }, { pointer: "/resources/gpus" }],
+  ["an author without an address", { git_author: { name: "Ada" } }, { pointer: "/git_author/email" }],
+  [
+    "an author with angle brackets",
+    { git_author: { name: "Ada <ada>", email: "ada@example.com" } },
+    { pointer: "/git_author/name" },
+  ],
   ["no time in an environment", { timeout_minutes: 0 }, { pointer: "/timeout_minutes" }],
   [
     "a secret that does not exist",

@@ -3,7 +3,9 @@ import type { Server } from "node:net";
 import { join } from "node:path";
 import { describeEnforcement, type Limits, resolveLimits } from "../limits.ts";
 import type { Mount, OpenOptions } from "../sandbox.ts";
+import { extendEtc } from "./files/etc.ts";
 import { makeFolder, makeSandboxFolders, makeScriptStateFolder, removeFolder } from "./files/folders.ts";
+import { gitConfig } from "./files/git-config.ts";
 import { type Layers, makeLayers } from "./files/layers.ts";
 import { programsPath } from "./files/programs.ts";
 import { LocalSandbox } from "./local-sandbox.ts";
@@ -18,11 +20,12 @@ export async function createSandbox(
   options: OpenOptions & { onClosed(): void },
 ): Promise<LocalSandbox> {
   const { id, label, mounts = [], network: serveProxy, onClosed } = options;
-  const { root, account, etc, seccompFilter, log, fifos } = shared;
+  const { root, account, seccompFilter, log, fifos } = shared;
   const limits = resolveLimits(options.limits ?? {}, shared.capabilities);
   const folder = makeFolder({ root, id, label, account });
   const resources = new AsyncDisposableStack();
   try {
+    const etc = extendEtc(shared.etc, folder, { gitconfig: gitConfig(options.gitAuthor) });
     const cgroup = resources.adopt(shared.cgroups.create(id, limits), (group) => group.remove());
     const pipes = resources.adopt(new Pipes(fifos), (own) => own.close());
     const network = lazyNetwork(shared, serveProxy ? "withListener" : "isolated", resources);
@@ -36,6 +39,7 @@ export async function createSandbox(
     return new LocalSandbox({
       ...{ id, folder, account, cgroup, layers, network, onClosed, log, pipes, watchdog: shared.watchdog },
       base: options.base,
+      workingFolder: options.workingFolder,
       enforced: describeEnforcement(limits, shared.capabilities),
       bwrap: {
         ...{ folders, etcArgs: etc.args, mounts: [programs, ...(layers?.mounts ?? mounts)] },

@@ -50,6 +50,7 @@ const maxArgumentBytes = 128 * 2 ** 10;
 export interface LocalSandboxOptions {
   id: string;
   folder: string;
+  workingFolder: string | undefined;
   enforced: Enforced;
   bwrap: BwrapOptions;
   account: UnixAccount | undefined;
@@ -72,7 +73,10 @@ export interface LocalSandboxOptions {
 }
 
 type Mounts = BwrapOptions["mounts"];
-type LaunchOptions = Pick<CommandOptions, "script" | "args" | "env" | "stdin" | "mergeOutput"> & {
+type LaunchOptions = Pick<
+  CommandOptions,
+  "script" | "args" | "env" | "stdin" | "mergeOutput" | "workingFolder"
+> & {
   bwrapArgs?: string[];
 };
 
@@ -101,7 +105,9 @@ export class LocalSandbox implements Sandbox {
   async exec(command: string, options: ExecOptions): Promise<ExecResult> {
     const { signal, timeoutMs, onOutput, env = {}, mergeOutput = false } = options;
     signal.throwIfAborted();
-    const running = await this.#launch({ args: bashArgs(command), env, stdin: "ignore", mergeOutput });
+    const { workingFolder } = this.#options;
+    const args = bashArgs(command);
+    const running = await this.#launch({ args, env, stdin: "ignore", mergeOutput, workingFolder });
     const kill = () => running.kill();
     let timedOut = false;
     let timer: NodeJS.Timeout | undefined;
@@ -132,7 +138,9 @@ export class LocalSandbox implements Sandbox {
   }
 
   async spawn(command: string, { signal, env = {}, mergeOutput = false }: SpawnOptions): Promise<Spawned> {
-    return await this.#spawnCommand({ args: bashArgs(command), env, stdin: "pipe", mergeOutput }, signal);
+    const { workingFolder } = this.#options;
+    const args = bashArgs(command);
+    return await this.#spawnCommand({ args, env, stdin: "pipe", mergeOutput, workingFolder }, signal);
   }
 
   async inspect(script: string, { signal }: { signal: AbortSignal }): Promise<Spawned> {
@@ -165,11 +173,11 @@ export class LocalSandbox implements Sandbox {
   }
 
   async read(path: string, limit: number): Promise<Buffer> {
-    return await readFileInside(this.#runScript, path, limit);
+    return await readFileInside(this.#runFileScript, path, limit);
   }
 
   async write(path: string, data: Buffer): Promise<void> {
-    await writeFileInside(this.#runScript, path, data);
+    await writeFileInside(this.#runFileScript, path, data);
   }
 
   snapshot(): Readable {
@@ -177,7 +185,7 @@ export class LocalSandbox implements Sandbox {
     const mounts = this.#layerMounts();
     if (mounts.length === 0) return pack({ run: this.#runScript, log, base: undefined });
     const args = this.#bwrapArgsWithMounts(mounts);
-    const run: RunScript = (...script) => this.#runScriptWith(script, args);
+    const run: RunScript = (...script) => this.#runScriptWith(script, { bwrapArgs: args });
     return pack({ run, log, base });
   }
 
@@ -272,10 +280,17 @@ export class LocalSandbox implements Sandbox {
     this.#options.onClosed();
   }
 
-  readonly #runScript: RunScript = (...script) => this.#runScriptWith(script, this.#bwrapArgs);
+  readonly #runScript: RunScript = (...script) => this.#runScriptWith(script, {});
 
-  async #runScriptWith([script, args, stdin]: Parameters<RunScript>, bwrapArgs: string[]): Promise<Command> {
-    const command = await this.#launch({ script, args, env: {}, stdin, bwrapArgs });
+  /** For scripts whose arguments are paths that the agent gives. */
+  readonly #runFileScript: RunScript = (...script) =>
+    this.#runScriptWith(script, { workingFolder: this.#options.workingFolder });
+
+  async #runScriptWith(
+    [script, args, stdin]: Parameters<RunScript>,
+    options: Pick<LaunchOptions, "bwrapArgs" | "workingFolder">,
+  ): Promise<Command> {
+    const command = await this.#launch({ script, args, env: {}, stdin, ...options });
     if (await command.started) return command;
     throw new Error("The sandbox was killed.");
   }

@@ -31,8 +31,9 @@ export class FileChanges {
     this.#detector = new ChangeDetector(options);
   }
 
+  /** `path` is absolute. */
   noteWrite(path: string) {
-    this.#written.add(posix.normalize(path.replace(/^\/workspace\//, "")));
+    this.#written.add(posix.relative("/workspace", path));
     this.isBehind = true;
   }
 

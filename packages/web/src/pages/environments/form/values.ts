@@ -14,6 +14,8 @@ export interface Values {
   secrets: string[];
   network: { mode: CloudEnvironment["network"]["mode"]; allow: { text: Text }[] };
   resources: Record<Resource, number | undefined>;
+  /** The form has no field for it, but must not lose it. */
+  git_author: CloudEnvironment["git_author"];
   timeout_minutes: number | undefined;
   max_concurrent_runs: number | undefined;
 }
@@ -33,6 +35,7 @@ export const blankValues: Values = {
   secrets: [],
   network: { mode: "none", allow: [] },
   resources: { cpus: undefined, memory_mb: undefined, pids: undefined, disk_mb: undefined },
+  git_author: undefined,
   timeout_minutes: undefined,
   max_concurrent_runs: undefined,
 };
@@ -54,6 +57,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
     secrets,
     network: { mode: network.mode, allow: textRows(network.allow ?? []) },
     resources: { ...blankValues.resources, ...environment.resources },
+    git_author: environment.git_author,
     timeout_minutes: environment.timeout_minutes,
     max_concurrent_runs: environment.max_concurrent_runs,
   };

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { connectScript } from "../network/proxy.ts";
 import { firstEtcFd } from "../process/launch.ts";
 
+export const npmConfigPath = "/etc/npmrc";
+
 /** Replacements for the host's files, which would reveal the host's users, machines and networks. */
 const files: Record<string, string> = {
   passwd: "root:x:0:0:root:/root:/usr/sbin/nologin\nsandbox:x:1000:1000:sandbox:/home/sandbox:/bin/bash\n",
@@ -11,6 +13,7 @@ const files: Record<string, string> = {
   "resolv.conf": "",
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
   "outrider-connect": connectScript,
+  npmrc: "prefix=/home/sandbox/.local\n",
 };
 
 /** Public host files without which git, Python or Node would fail or misbehave. */
@@ -28,7 +31,6 @@ const hostFiles = [
   "/etc/pki/ca-trust/extracted",
 ];
 
-/** The /etc of all sandboxes. */
 export interface Etc {
   /** The bubblewrap options that create it. */
   args: string[];
@@ -37,7 +39,7 @@ export interface Etc {
 }
 
 /**
- * Stores the files of /etc in `folder`. bubblewrap copies them into each sandbox, because a mount of the folder would
+ * Stores the files of every sandbox's /etc in `folder`. bubblewrap copies them into each sandbox, because a mount of the folder would
  * reveal the folder's path inside.
  */
 export function makeEtc(folder: string): Etc {
@@ -52,6 +54,20 @@ export function makeEtc(folder: string): Etc {
   ]);
   const binds = hostFiles.filter((path) => existsSync(path)).flatMap((path) => ["--ro-bind", path, path]);
   return { args: ["--perms", "0755", "--dir", "/etc", ...copies, ...binds], open: () => openAll(paths) };
+}
+
+/** Adds files of one sandbox, which are stored in its own folder. */
+export function extendEtc(etc: Etc, folder: string, own: Record<string, string>): Etc {
+  const names = Object.keys(own);
+  for (const name of names) writeFileSync(join(folder, name), own[name] as string, { mode: 0o600 });
+  const first = firstEtcFd + Object.keys(files).length;
+  return {
+    args: [
+      ...etc.args,
+      ...names.flatMap((name, index) => ["--perms", "0644", "--file", String(first + index), `/etc/${name}`]),
+    ],
+    open: () => [...etc.open(), ...openAll(names.map((name) => join(folder, name)))],
+  };
 }
 
 function openAll(paths: string[]): number[] {

@@ -50,6 +50,7 @@ export interface CommandOptions {
   stdin: "ignore" | "pipe";
   /** Whether stderr becomes the same pipe as stdout when the command starts. */
   mergeOutput?: boolean;
+  workingFolder?: string | undefined;
   watchdog: Watchdog;
   pipes: Pipes;
   /** Reserved from `pipes`, and returned when no process uses them any longer. */
@@ -144,12 +145,21 @@ export class Command {
   }
 
   #spawnBwrap(options: CommandOptions, output: [Pipe, Pipe]): ChildProcess {
-    const { context, procsFiles, bwrapArgs, script, args, stdin, mergeOutput = false } = options;
+    const {
+      context,
+      procsFiles,
+      bwrapArgs,
+      script,
+      args,
+      stdin,
+      mergeOutput = false,
+      workingFolder,
+    } = options;
     const [program, ...launchArgs] = launchCommand(context);
     // `ulimit -u` counts all of a user's processes. That works for the sandbox account, but an ordinary user has other
     // processes.
     const limitProcesses = context.account !== undefined && procsFiles.length === 0;
-    const init = initScript({ limitProcesses, mergeOutput, script });
+    const init = initScript({ limitProcesses, mergeOutput, workingFolder, script });
     // The options are sent through a pipe, because the process list is visible on the host and inside the sandbox.
     // --norc: if stdin is a socket, as Node's is, bash assumes a remote login and runs ~/.bashrc first. An earlier
     // command could have written that file.

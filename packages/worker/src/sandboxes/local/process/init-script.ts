@@ -15,6 +15,7 @@
  * 5. If the output is merged, it makes stderr a copy of stdout. Until then they are separate, so that bubblewrap's own
  *    errors can be read.
  */
+import { quote } from "../../../quote.ts";
 import { sandboxPaths } from "../bubblewrap.ts";
 
 export const gateFd = 5;
@@ -26,6 +27,8 @@ export const gateFd = 5;
 export function initScript(options: {
   limitProcesses: boolean;
   mergeOutput: boolean;
+  /** Where the command starts, if this folder exists. */
+  workingFolder: string | undefined;
   script?: string | undefined;
 }): string {
   return `
@@ -33,6 +36,7 @@ for __entry in ${Object.values(sandboxPaths).join(" ")}; do
   [[ -r $__entry && -w $__entry && -x $__entry ]] || chmod 700 "$__entry"
 done
 cd ${sandboxPaths.workspace} || exit 125
+${options.workingFolder ? `cd -- ${quote(options.workingFolder)} 2> /dev/null` : ""}
 unset OLDPWD
 while IFS= read -r -d "" __entry <&${gateFd} && [[ $__entry != go ]]; do export "$__entry"; done
 [[ $__entry == go ]] || exit 125

@@ -31,6 +31,7 @@ class AsyncEnvironments(AsyncResource):
         secrets: Sequence[str] | None = None,
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
+        git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -39,6 +40,8 @@ class AsyncEnvironments(AsyncResource):
 
         :param secrets: Names of secrets that are available to the run as environment variables.
         :param network: Network access. Default: mode `none`.
+        :param git_author: Author of the commits that runs make. Default: the creator of the run. The
+            committer is always Outrider.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -56,6 +59,7 @@ class AsyncEnvironments(AsyncResource):
                     "secrets": secrets,
                     "network": network,
                     "resources": resources,
+                    "git_author": git_author,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -81,6 +85,7 @@ class AsyncEnvironments(AsyncResource):
         secrets: Sequence[str] | None = None,
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
+        git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -89,6 +94,8 @@ class AsyncEnvironments(AsyncResource):
 
         :param secrets: Names of secrets that are available to the run as environment variables.
         :param network: Network access. Default: mode `none`.
+        :param git_author: Author of the commits that runs make. Default: the creator of the run. The
+            committer is always Outrider.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -106,6 +113,7 @@ class AsyncEnvironments(AsyncResource):
                     "secrets": secrets,
                     "network": network,
                     "resources": resources,
+                    "git_author": git_author,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },

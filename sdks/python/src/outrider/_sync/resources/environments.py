@@ -30,6 +30,7 @@ class Environments(Resource):
         secrets: Sequence[str] | None = None,
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
+        git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -38,6 +39,8 @@ class Environments(Resource):
 
         :param secrets: Names of secrets that are available to the run as environment variables.
         :param network: Network access. Default: mode `none`.
+        :param git_author: Author of the commits that runs make. Default: the creator of the run. The
+            committer is always Outrider.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -55,6 +58,7 @@ class Environments(Resource):
                     "secrets": secrets,
                     "network": network,
                     "resources": resources,
+                    "git_author": git_author,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -80,6 +84,7 @@ class Environments(Resource):
         secrets: Sequence[str] | None = None,
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
+        git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -88,6 +93,8 @@ class Environments(Resource):
 
         :param secrets: Names of secrets that are available to the run as environment variables.
         :param network: Network access. Default: mode `none`.
+        :param git_author: Author of the commits that runs make. Default: the creator of the run. The
+            committer is always Outrider.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -105,6 +112,7 @@ class Environments(Resource):
                     "secrets": secrets,
                     "network": network,
                     "resources": resources,
+                    "git_author": git_author,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
