@@ -82,6 +82,24 @@ export const GitAuthor = z
   .strictObject({ name: GitName, email: GitName.meta({ description: "An email address." }) })
   .meta({ id: "GitAuthor" });
 
+export const EnvironmentCheck = z
+  .strictObject({
+    name: text({ max: 100 }).optional().meta({ description: "Default: the command." }),
+    command: text({ max: 8_192 }).meta({
+      description:
+        "Command that prints its findings, one per line, and exits with a code other than 0 if there are any. `{files}` stands for the changed files.",
+    }),
+    globs: z
+      .array(text({ max: 250 }))
+      .min(1)
+      .max(50)
+      .meta({
+        description: "The command runs after changes to files that match one of these, such as `*.ts`.",
+      }),
+  })
+  .meta({ id: "EnvironmentCheck" });
+export type EnvironmentCheck = z.infer<typeof EnvironmentCheck>;
+
 const members = {
   name: text({ max: limits.nameCharacters }),
   description: text({ min: 0, max: 2_000 }).optional(),
@@ -105,6 +123,10 @@ const members = {
   git_author: GitAuthor.optional().meta({
     description:
       "Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider.",
+  }),
+  checks: z.array(EnvironmentCheck).max(10).optional().meta({
+    description:
+      "Commands that run after the agent edits files. Their new findings are added to the result of the edit.",
   }),
   timeout_minutes: z.int().min(1).max(10_080).optional().meta({ description: "Default timeout of a turn." }),
   max_concurrent_runs: z

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { AmbientAgentConfig } from "./agent-config.ts";
 import { NewArtifact } from "./artifact.ts";
 import { NewBuildEvent } from "./build.ts";
-import { GitAuthor, Network, Resources } from "./environment.ts";
+import { EnvironmentCheck, GitAuthor, Network, Resources } from "./environment.ts";
 import { ErrorCodeName } from "./errors/error.ts";
 import { LoggedEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
@@ -94,6 +94,7 @@ export const AssignedEnvironment = z.object({
   network: Network,
   resources: Resources.optional(),
   git_author: GitAuthor.optional(),
+  checks: z.array(EnvironmentCheck).optional(),
   credentials: z.record(z.string(), z.string()).meta({
     description: "Values of the secrets that `repos` refer to. Used only for fetching and for redaction.",
   }),

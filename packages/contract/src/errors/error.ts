@@ -228,7 +228,8 @@ export const errorTable = {
   harness_failed: {
     retryable: false,
     title: "Agent program failed",
-    meaning: "The agent program ended with an error. The message contains its output.",
+    meaning:
+      "The agent program ended with an error, or the agent repeated the same calls without progress. The message has the details.",
     remedy: "Read the message and the transcript, and fix the cause. The same run would fail again.",
     onRun: true,
   },

@@ -222,6 +222,8 @@ export interface CloudEnvironment {
   resources?: EnvironmentResources;
   /** Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider. */
   git_author?: GitAuthor;
+  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. */
+  checks?: EnvironmentCheck[];
   /** Default timeout of a turn. */
   timeout_minutes?: number;
   /** Maximum number of concurrent runs in this environment. */
@@ -248,6 +250,8 @@ export interface CloudEnvironmentRequest {
   resources?: EnvironmentResources;
   /** Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider. */
   git_author?: GitAuthor;
+  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. */
+  checks?: EnvironmentCheck[];
   /** Default timeout of a turn. */
   timeout_minutes?: number;
   /** Maximum number of concurrent runs in this environment. */
@@ -363,6 +367,15 @@ export interface CreateKeyResponse {
   last_used_at?: string;
   /** The raw key, shown only once. Absent in a replayed response. */
   key?: string;
+}
+
+export interface EnvironmentCheck {
+  /** Default: the command. */
+  name?: string;
+  /** Command that prints its findings, one per line, and exits with a code other than 0 if there are any. `{files}` stands for the changed files. */
+  command: string;
+  /** The command runs after changes to files that match one of these, such as `*.ts`. */
+  globs: string[];
 }
 
 export interface EnvironmentNetwork {

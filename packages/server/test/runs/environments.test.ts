@@ -37,6 +37,7 @@ describe("an environment", () => {
         { url: "git@example.com:acme/web.git", path: "web" },
       ],
       setup_commands: ["npm ci", "npm run build"],
+      checks: [{ name: "types", command: "npx tsc --noEmit", globs: ["*.ts"] }],
       variables: { CI: "1", EMPTY: "" },
       network: { mode: "allowlist", allow: ["*.example.com", "example.org"] },
       resources: { cpus: 0.5, memory_mb: 512, pids: 64, disk_mb: 1024 },

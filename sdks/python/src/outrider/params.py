@@ -15,6 +15,7 @@ __all__ = [
     "CancelRunsRequestParam",
     "CloudEnvironmentRequestParam",
     "CreateKeyRequestParam",
+    "EnvironmentCheckParam",
     "EnvironmentNetworkParam",
     "EnvironmentRepositoryParam",
     "EnvironmentResourcesParam",
@@ -116,6 +117,10 @@ class CloudEnvironmentRequestParam(TypedDict):
     """Author of the commits that runs make. Default: the creator of the run. The committer is always
     Outrider.
     """
+    checks: NotRequired[Sequence[EnvironmentCheckParam | types.EnvironmentCheck]]
+    """Commands that run after the agent edits files. Their new findings are added to the result of the
+    edit.
+    """
     timeout_minutes: NotRequired[int]
     """Default timeout of a turn."""
     max_concurrent_runs: NotRequired[int]
@@ -131,6 +136,17 @@ class CreateKeyRequestParam(TypedDict):
     scopes: NotRequired[Sequence[types.Scope]]
     """Default: all scopes that both the calling key and the owner have."""
     expires_at: NotRequired[str | datetime]
+
+
+class EnvironmentCheckParam(TypedDict):
+    name: NotRequired[str]
+    """Default: the command."""
+    command: str
+    """Command that prints its findings, one per line, and exits with a code other than 0 if there are
+    any. `{files}` stands for the changed files.
+    """
+    globs: Sequence[str]
+    """The command runs after changes to files that match one of these, such as `*.ts`."""
 
 
 class EnvironmentNetworkParam(TypedDict):

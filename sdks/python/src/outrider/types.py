@@ -44,6 +44,7 @@ __all__ = [
     "CostQuota",
     "CreateKeyRequest",
     "CreateKeyResponse",
+    "EnvironmentCheck",
     "EnvironmentNetwork",
     "EnvironmentRepository",
     "EnvironmentResources",
@@ -423,6 +424,10 @@ class CloudEnvironment(BaseModel):
     """Author of the commits that runs make. Default: the creator of the run. The committer is always
     Outrider.
     """
+    checks: list[EnvironmentCheck] | None = None
+    """Commands that run after the agent edits files. Their new findings are added to the result of the
+    edit.
+    """
     timeout_minutes: int | None = None
     """Default timeout of a turn."""
     max_concurrent_runs: int | None = None
@@ -448,6 +453,10 @@ class CloudEnvironmentRequest(BaseModel):
     git_author: GitAuthor | None = None
     """Author of the commits that runs make. Default: the creator of the run. The committer is always
     Outrider.
+    """
+    checks: list[EnvironmentCheck] | None = None
+    """Commands that run after the agent edits files. Their new findings are added to the result of the
+    edit.
     """
     timeout_minutes: int | None = None
     """Default timeout of a turn."""
@@ -581,6 +590,17 @@ class CreateKeyResponse(BaseModel):
     last_used_at: datetime | None = None
     key: str | None = None
     """The raw key, shown only once. Absent in a replayed response."""
+
+
+class EnvironmentCheck(BaseModel):
+    name: str | None = None
+    """Default: the command."""
+    command: str
+    """Command that prints its findings, one per line, and exits with a code other than 0 if there are
+    any. `{files}` stands for the changed files.
+    """
+    globs: list[str]
+    """The command runs after changes to files that match one of these, such as `*.ts`."""
 
 
 class EnvironmentNetwork(BaseModel):

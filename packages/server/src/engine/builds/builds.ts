@@ -197,7 +197,7 @@ export async function environmentWork(
   environment: { environment_id: string; version: number; config: Omit<EnvironmentRequest, "name"> },
 ): Promise<AssignedEnvironment> {
   const { repos = [], setup_commands = [], network = { mode: "none" } } = environment.config;
-  const { resources, git_author } = environment.config;
+  const { resources, git_author, checks } = environment.config;
   const names = [...new Set(repos.flatMap(({ secret }) => secret ?? []))];
   const sealed = names.length > 0 ? await listSealedSecrets(sql, names) : [];
   return {
@@ -208,6 +208,7 @@ export async function environmentWork(
     network,
     ...(resources ? { resources } : {}),
     ...(git_author ? { git_author } : {}),
+    ...(checks ? { checks } : {}),
     credentials: Object.fromEntries(
       sealed.map(({ name, sealed: value }) => [name, vault.open(value, `secret ${name}`)]),
     ),

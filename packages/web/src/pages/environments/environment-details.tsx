@@ -6,7 +6,7 @@ import { repositoryName } from "./repository.ts";
 
 /** Shows the environment to members, who cannot edit it. */
 export function EnvironmentDetails({ environment }: { environment: CloudEnvironment }) {
-  const { repos, setup_commands, variables, secrets, network } = environment;
+  const { repos, setup_commands, checks = [], variables, secrets, network } = environment;
   const mode = networkModes.find((each) => each.mode === network.mode);
   return (
     <>
@@ -20,6 +20,11 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
         <Fact name="Setup commands">
           <Lines of={setup_commands} />
         </Fact>
+        {checks.length > 0 && (
+          <Fact name="Checks">
+            <Lines of={checks.map(({ name, command }) => (name ? `${name}: ${command}` : command))} />
+          </Fact>
+        )}
         <Fact name="Variables">
           <Lines of={Object.entries(variables).map(([name, value]) => `${name}=${value}`)} />
         </Fact>

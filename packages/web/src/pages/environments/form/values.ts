@@ -16,6 +16,8 @@ export interface Values {
   resources: Record<Resource, number | undefined>;
   /** The form has no field for it, but must not lose it. */
   git_author: CloudEnvironment["git_author"];
+  /** Not shown, but kept. */
+  checks: CloudEnvironment["checks"];
   timeout_minutes: number | undefined;
   max_concurrent_runs: number | undefined;
 }
@@ -36,6 +38,7 @@ export const blankValues: Values = {
   network: { mode: "none", allow: [] },
   resources: { cpus: undefined, memory_mb: undefined, pids: undefined, disk_mb: undefined },
   git_author: undefined,
+  checks: undefined,
   timeout_minutes: undefined,
   max_concurrent_runs: undefined,
 };
@@ -58,6 +61,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
     network: { mode: network.mode, allow: textRows(network.allow ?? []) },
     resources: { ...blankValues.resources, ...environment.resources },
     git_author: environment.git_author,
+    checks: environment.checks,
     timeout_minutes: environment.timeout_minutes,
     max_concurrent_runs: environment.max_concurrent_runs,
   };

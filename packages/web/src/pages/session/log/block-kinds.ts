@@ -51,6 +51,7 @@ const redundantTools = new Set([
   "update_plan",
   "write_file",
   "edit_file",
+  "apply_patch",
   "ask",
   "run_command",
   "keep_artifact",

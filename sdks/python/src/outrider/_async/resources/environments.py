@@ -32,6 +32,7 @@ class AsyncEnvironments(AsyncResource):
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
+        checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -42,6 +43,8 @@ class AsyncEnvironments(AsyncResource):
         :param network: Network access. Default: mode `none`.
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
+        :param checks: Commands that run after the agent edits files. Their new findings are added to
+            the result of the edit.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -60,6 +63,7 @@ class AsyncEnvironments(AsyncResource):
                     "network": network,
                     "resources": resources,
                     "git_author": git_author,
+                    "checks": checks,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -86,6 +90,7 @@ class AsyncEnvironments(AsyncResource):
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
+        checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -96,6 +101,8 @@ class AsyncEnvironments(AsyncResource):
         :param network: Network access. Default: mode `none`.
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
+        :param checks: Commands that run after the agent edits files. Their new findings are added to
+            the result of the edit.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -114,6 +121,7 @@ class AsyncEnvironments(AsyncResource):
                     "network": network,
                     "resources": resources,
                     "git_author": git_author,
+                    "checks": checks,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },

@@ -31,6 +31,7 @@ class Environments(Resource):
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
+        checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -41,6 +42,8 @@ class Environments(Resource):
         :param network: Network access. Default: mode `none`.
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
+        :param checks: Commands that run after the agent edits files. Their new findings are added to
+            the result of the edit.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -59,6 +62,7 @@ class Environments(Resource):
                     "network": network,
                     "resources": resources,
                     "git_author": git_author,
+                    "checks": checks,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -85,6 +89,7 @@ class Environments(Resource):
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
+        checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -95,6 +100,8 @@ class Environments(Resource):
         :param network: Network access. Default: mode `none`.
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
+        :param checks: Commands that run after the agent edits files. Their new findings are added to
+            the result of the edit.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -113,6 +120,7 @@ class Environments(Resource):
                     "network": network,
                     "resources": resources,
                     "git_author": git_author,
+                    "checks": checks,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
