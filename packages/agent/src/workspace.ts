@@ -109,6 +109,8 @@ export interface Workspace {
     data: Buffer,
     options?: { before?: Buffer },
   ): Promise<{ created: boolean; patch: string }>;
+  /** Deletes a file and returns a unified diff, which may be truncated. Rejects if there is no such file. */
+  deleteFile(path: string): Promise<{ patch: string }>;
   /** Stores a file as an artifact of the run. */
   storeArtifact(path: string, options: StoreOptions): Promise<StoredArtifact>;
   /**

@@ -50,6 +50,10 @@ export async function makeFolder(): Promise<Folder> {
     write: async (name, text) => void (await write(name, Buffer.from(text))),
     readBytes: read,
     writeBytes: write,
+    async deleteFile(name) {
+      await rm(resolve(path, name));
+      return { patch: `--- ${name}` };
+    },
     async storeArtifact(file, { name, mime_type = "text/plain", max_bytes }: StoreOptions) {
       const size_bytes = statSync(join(path, file)).size;
       if (size_bytes > max_bytes) throw new Error(`${file} is too large.`);

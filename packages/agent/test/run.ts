@@ -28,6 +28,8 @@ type Options = Partial<
     | "model_facts"
     | "output_schema"
     | "tools"
+    | "model_id"
+    | "checks"
   >
 >;
 

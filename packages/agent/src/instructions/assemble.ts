@@ -1,14 +1,11 @@
 import { readFileSync } from "node:fs";
-import { SCRIPTED_MODEL_ID } from "../models/scripted/scripted-model.ts";
 import { type EnvironmentFacts, environmentText } from "./environment.ts";
+import { familyOf } from "./family.ts";
 import { type Guide, guidesText } from "./guide-text.ts";
 import { type ListedSkill, skillListText } from "./skill-list.ts";
 import { type SkillText, skillText } from "./skill-text.ts";
 
-const readPrompt = (name: string) => readFileSync(new URL(`./${name}.md`, import.meta.url), "utf8").trim();
-
-const agent = readPrompt("agent");
-const scripted = readPrompt("scripted");
+const agent = readFileSync(new URL("./agent.md", import.meta.url), "utf8").trim();
 
 export interface InstructionParts {
   model_id: string;
@@ -27,8 +24,10 @@ export interface InstructionParts {
  */
 export function assembleInstructions(parts: InstructionParts): string {
   const { model_id, base_prompt, skill, environment, guides = [], skills = [] } = parts;
+  const family = familyOf(model_id);
   return [
-    model_id === SCRIPTED_MODEL_ID ? scripted : agent,
+    family.replaces_prompt ? "" : agent,
+    family.prompt,
     environmentText(environment),
     guidesText(guides),
     skillListText(skills),

@@ -17,6 +17,8 @@ export interface EnvironmentFacts {
   /** The names of the environment variables, without their values. */
   variables: readonly string[];
   secrets: readonly string[];
+  /** The names of the checks that run after edits. */
+  checks?: readonly string[] | undefined;
   limits: { max_steps: number; max_cost_usd?: number | undefined; timeout_minutes: number };
   /** The current date, for example 2026-01-31. */
   date: string;
@@ -32,6 +34,7 @@ export function environmentText(facts: EnvironmentFacts): string {
     ...(programs.length > 0 ? [`Installed programs include: ${programs.join(", ")}.`] : []),
     ...namesText("Environment variables set for you", facts.variables),
     ...namesText("Secrets, set as environment variables; never show their values", facts.secrets),
+    ...checksText(facts.checks ?? []),
     `Limits of this turn: ${limitsText(limits)}. Wrap up before you reach one.`,
     `Today is ${facts.date}.`,
   ];
@@ -62,6 +65,13 @@ function networkText({ network }: EnvironmentFacts): string {
 
 function namesText(label: string, names: readonly string[]): string[] {
   return names.length > 0 ? [`${label}: ${[...names].sort().join(", ")}.`] : [];
+}
+
+function checksText(names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  return [
+    `Checks that run after you edit a file, with their new findings in the result of the edit: ${names.join(", ")}.`,
+  ];
 }
 
 function limitsText({ max_steps, max_cost_usd, timeout_minutes }: EnvironmentFacts["limits"]): string {

@@ -1,3 +1,4 @@
+import { applyPatch } from "./apply-patch.ts";
 import { ask } from "./ask.ts";
 import { readOutput, stopCommand } from "./background-command.ts";
 import { editFile } from "./edit-file.ts";
@@ -10,6 +11,7 @@ import type { Tool } from "./tool.ts";
 import { updatePlan } from "./update-plan.ts";
 import { writeFile } from "./write-file.ts";
 
+/** All built-in tools. A model gets those of its family; see instructions/family.ts. */
 export const builtinTools: readonly Tool[] = [
   runCommand,
   readOutput,
@@ -17,6 +19,7 @@ export const builtinTools: readonly Tool[] = [
   readFile,
   writeFile,
   editFile,
+  applyPatch,
   findFiles,
   searchFiles,
   updatePlan,

@@ -8,15 +8,23 @@ const MAX_COMPARISONS = 1_000_000;
 const MAX_DISTANCE_LINES = 5_000;
 const MAX_SHOWN_LINES = 30;
 
+interface MismatchContext {
+  /** The file's text. */
+  text: string;
+  redact(text: string): string;
+  /** The subject of the explanation. */
+  name?: string;
+}
+
 /** Explains why an edit's old text is not in the file, and quotes the closest match. */
 export function explainMismatch(
   oldText: string,
-  { text, redact }: { text: string; redact(text: string): string },
+  { text, redact, name = "old_text" }: MismatchContext,
 ): string {
   const wanted = linesOf(oldText, MAX_WANTED_LINES + 1);
   const lines = linesOf(text, MAX_COMPARED_LINES + MAX_WANTED_LINES);
   if (wanted.every((line) => /^\s*\d+\t/.test(line))) {
-    return "old_text is not in the file: leave out the line numbers and the tab after them.";
+    return `${name} is not in the file: leave out the line numbers and the tab after them.`;
   }
   const hint = oldText.includes("***")
     ? " read_file shows *** in place of a masked secret: edit around it."
@@ -31,11 +39,11 @@ export function explainMismatch(
   if (spacingMatch !== undefined) {
     const passage = lines.slice(spacingMatch, spacingMatch + wanted.length);
     const difference = describeDifference(wanted, passage);
-    return `old_text is in the file only with different whitespace${difference}:\n${show(spacingMatch)}`;
+    return `${name} is in the file only with different whitespace${difference}:\n${show(spacingMatch)}`;
   }
   const near = findClosest(normalized, lines);
-  if (near === undefined) return `old_text is not in the file, nor is anything similar.${hint}`;
-  return `old_text is not in the file.${hint} The closest match:\n${show(near)}`;
+  if (near === undefined) return `${name} is not in the file, nor is anything similar.${hint}`;
+  return `${name} is not in the file.${hint} The closest match:\n${show(near)}`;
 }
 
 function linesOf(text: string, max: number): string[] {

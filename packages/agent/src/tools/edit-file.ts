@@ -20,6 +20,7 @@ export const editFile = defineTool({
       .min(1)
       .max(200),
   }),
+  editedPaths: ({ path }) => [path],
   async run({ path, edits }, { workspace, emit }) {
     const before = await workspace.readBytes(expandHome(path, workspace), MAX_BYTES + 1);
     if (before.length > MAX_BYTES) {
@@ -32,6 +33,7 @@ export const editFile = defineTool({
     const { patch } = await workspace.writeBytes(expandHome(path, workspace), result.data, { before });
     await emit({ type: "file.changed", data: { path, patch, kind: "modified" } });
     const count = result.count === 1 ? "1 replacement" : `${result.count} replacements`;
-    return { output: `Changed ${path}: ${count}, the first at line ${result.firstLine}.` };
+    const summary = `Changed ${path}: ${count}, the first at line ${result.firstLine}.`;
+    return { output: [summary, ...result.deviations].join(" ") };
   },
 });

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { AgentEvent } from "../event.ts";
 import type { BackgroundCommands } from "../turn/background-commands.ts";
+import type { KnownFiles } from "../turn/known-files.ts";
 import type { Workspace } from "../workspace.ts";
 
 export interface ToolContext {
@@ -9,6 +10,8 @@ export interface ToolContext {
   workspace: Workspace;
   /** The turn's background commands. */
   background: BackgroundCommands;
+  /** The files that the agent may replace. Undefined if it may replace all. */
+  knownFiles?: KnownFiles | undefined;
   emit(event: AgentEvent): Promise<void>;
   /** Aborts when the turn is stopped or a message interrupts the call. */
   signal: AbortSignal;
@@ -40,16 +43,24 @@ export interface Tool {
   recordsItself?: true;
   /** Set if the tool changes nothing. Successive calls of such tools run at the same time. */
   isReadOnly?: true;
+  /** Returns the paths of the files that a call would change. Set only for tools that edit files. */
+  editedPaths?(input: unknown): string[];
   run(input: unknown, context: ToolContext): Promise<ToolResult>;
 }
 
-interface Definition<S extends z.ZodType> extends Omit<Tool, "run" | "input"> {
+interface Definition<S extends z.ZodType> extends Omit<Tool, "run" | "input" | "editedPaths"> {
   input: S;
+  editedPaths?(input: z.infer<S>): string[];
   run(input: z.infer<S>, context: ToolContext): Promise<ToolResult>;
 }
 
 export function defineTool<S extends z.ZodType>(definition: Definition<S>): Tool {
-  return { ...definition, run: (input, context) => definition.run(definition.input.parse(input), context) };
+  const { editedPaths, ...rest } = definition;
+  return {
+    ...rest,
+    ...(editedPaths ? { editedPaths: (input) => editedPaths(definition.input.parse(input)) } : {}),
+    run: (input, context) => definition.run(definition.input.parse(input), context),
+  };
 }
 
 /** Reads a built-in tool's description from its Markdown file. */

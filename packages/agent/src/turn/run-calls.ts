@@ -24,7 +24,10 @@ interface RunCallsOptions {
   /** Returns the reason why a call cannot start now, if there is one. */
   rejectionOf(call: ToolCall): string | undefined;
   /** The options that all calls share. */
-  shared: Pick<RunToolOptions, "workspace" | "background" | "emit" | "storeArtifact">;
+  shared: Pick<
+    RunToolOptions,
+    "workspace" | "background" | "knownFiles" | "checks" | "emit" | "storeArtifact"
+  >;
 }
 
 export async function runCalls(calls: readonly ToolCall[], options: RunCallsOptions): Promise<void> {

@@ -1,10 +1,12 @@
+import type { Checks } from "../checks/checks.ts";
 import type { AgentEvent } from "../event.ts";
 import { Failure, messageOf } from "../failure.ts";
 import type { RunFiles } from "../files.ts";
 import type { ToolCall } from "../models/model-call.ts";
 import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 
-export interface RunToolOptions extends Pick<ToolContext, "call_id" | "workspace" | "background"> {
+export interface RunToolOptions
+  extends Pick<ToolContext, "call_id" | "workspace" | "background" | "knownFiles"> {
   /** Undefined if no tool has this name. */
   tool: Tool | undefined;
   /** The reason why the call is rejected before it starts, if there is one. */
@@ -15,6 +17,8 @@ export interface RunToolOptions extends Pick<ToolContext, "call_id" | "workspace
   halt: AbortSignal;
   emit(event: AgentEvent): Promise<void>;
   storeArtifact: RunFiles["storeArtifact"];
+  /** The checks that run after an edit. */
+  checks: Checks;
 }
 
 /**
@@ -44,7 +48,7 @@ export async function runRecordedCall(
   const { call_id, tool, rejection, halt, emit } = options;
   const result: ToolResult =
     tool && rejection === undefined
-      ? await tool.run(input, toolContext(options)).catch((reason: unknown) => {
+      ? await options.checks.runTool(tool, input, toolContext(options)).catch((reason: unknown) => {
           halt.throwIfAborted();
           if (reason instanceof Failure) throw reason;
           return { output: messageOf(reason), is_error: true as const };
@@ -61,6 +65,7 @@ export async function runRecordedCall(
   await emit({ type: "tool.returned", data: { call_id, tool: name, ...rest, ...imageData } });
 }
 
-function toolContext({ call_id, workspace, background, halt, interrupt, emit }: RunToolOptions): ToolContext {
-  return { call_id, workspace, background, emit, signal: AbortSignal.any([halt, interrupt]) };
+function toolContext(options: RunToolOptions): ToolContext {
+  const { call_id, workspace, background, knownFiles, halt, interrupt, emit } = options;
+  return { call_id, workspace, background, knownFiles, emit, signal: AbortSignal.any([halt, interrupt]) };
 }

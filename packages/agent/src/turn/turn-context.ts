@@ -1,3 +1,4 @@
+import type { EnvironmentCheck } from "@outrider/contract/environment";
 import type { SentFile } from "@outrider/contract/event";
 import type { FollowupMode } from "@outrider/contract/followup";
 import type { ModelPrices } from "@outrider/contract/model";
@@ -17,6 +18,8 @@ export interface TurnContext {
   model_facts: Pick<AssignedModel, "context_tokens" | "max_output_tokens" | "supports_images">;
   prices?: ModelPrices | undefined;
   tools: readonly Tool[];
+  /** The environment's checks, which run after edits. */
+  checks?: readonly EnvironmentCheck[] | undefined;
   /** The complete instructions; see instructions/assemble.ts. */
   instructions: string;
   /** The JSON Schema of the run's answer, if it requires a structured one. */

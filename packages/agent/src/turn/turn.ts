@@ -23,6 +23,7 @@
 
 import type { PrivateData } from "@outrider/contract/private-data";
 import type { TurnOutcome } from "@outrider/contract/worker";
+import { Checks } from "../checks/checks.ts";
 import {
   compactionPrompt,
   MAX_COMPACTIONS,
@@ -36,11 +37,13 @@ import { type LimitCode, LOOP_DETECTED } from "../conversation/notes.ts";
 import { estimateTokens, estimateToolTokens } from "../conversation/tokens.ts";
 import type { AgentEvent, LogEvent } from "../event.ts";
 import { Failure, failedOutcome } from "../failure.ts";
+import { familyOf } from "../instructions/family.ts";
 import { callModel, type ModelResponse, type Retry, type ToolCall } from "../models/model-call.ts";
 import { replayKey } from "../models/replay.ts";
 import { createStructuredAnswer, FINISH, type StructuredAnswer } from "../tools/finish.ts";
 import type { Tool } from "../tools/tool.ts";
 import { BackgroundCommands } from "./background-commands.ts";
+import { KnownFiles } from "./known-files.ts";
 import { LoopDetector } from "./loop-detector.ts";
 import { recordResponse } from "./record-response.ts";
 import { runCalls } from "./run-calls.ts";
@@ -85,6 +88,8 @@ export class Turn {
   readonly #spending: Spending;
   readonly #window: ContextWindow;
   readonly #loops: LoopDetector;
+  readonly #knownFiles: KnownFiles | undefined;
+  readonly #checks: Checks;
 
   constructor(context: TurnContext, halt: AbortSignal, onLeaseLost: (error: unknown) => void) {
     this.#context = context;
@@ -95,7 +100,10 @@ export class Turn {
     this.#structuredAnswer = output_schema && createStructuredAnswer(output_schema);
     this.#tools = this.#structuredAnswer ? [...tools, this.#structuredAnswer.tool] : tools;
     this.#conversation = new Conversation(history, { mustFinish: this.#structuredAnswer !== undefined });
+    this.#checks = new Checks(context.checks ?? []);
     this.#loops = new LoopDetector(history);
+    if (!familyOf(context.model_id).overwrites_unread_files)
+      this.#knownFiles = new KnownFiles(history, context.workspace);
     const overhead = estimateTokens(context.instructions) + estimateToolTokens(this.#tools);
     this.#window = new ContextWindow(this.#conversation, { capacity: model_facts, overhead });
     this.#images = new ConversationImages({ files, supportsImages: model_facts.supports_images });
@@ -381,6 +389,8 @@ export class Turn {
       shared: {
         workspace,
         background: this.#background,
+        knownFiles: this.#knownFiles,
+        checks: this.#checks,
         emit: async (event) => void (await this.#emit(event)),
         storeArtifact: (file) => this.#reportLoss(files.storeArtifact(file)),
       },
@@ -399,6 +409,7 @@ export class Turn {
     const stored = await this.#reportLoss(this.#context.emit(event));
     this.#conversation.add(stored);
     this.#loops.add(stored);
+    this.#knownFiles?.add(stored);
     return stored as E;
   }
 

@@ -96,19 +96,109 @@ describe("edit_file", () => {
     expect(answer?.output).toContain("2 replacements");
   });
 
+  it.each([["the spacing between words", "a  =  b\n", "a = b", "differs inside"]])(
+    "explains that only %s differs and quotes the passage",
+    async (_, before, old_text, hint) => {
+      const { answer } = await edit(`head\n${before}`, [{ old_text, new_text: "new" }]);
+      expect(answer?.output).toContain(hint);
+      expect(answer?.output).toContain(`2\t${before.split("\n")[0]}`);
+    },
+  );
+
   it.each([
     [
-      "the indentation",
-      "\tif (a) {\n\t\tb();\n",
-      "    if (a) {\n        b();",
-      "indented by 1 tabs, not by 4 spaces",
+      "trailing whitespace",
+      "one  \ntwo\t\nthree\n",
+      "one\ntwo",
+      "1\n2",
+      "1\n2\nthree\n",
+      "trailing whitespace and line endings",
     ],
-    ["the end of a line", "one  \ntwo\n", "one\ntwo", "line 1 of old_text differs at its end"],
-    ["the spacing between words", "a  =  b\n", "a = b", "differs inside"],
-  ])("explains that only %s differs and quotes the passage", async (_, before, old_text, hint) => {
-    const { answer } = await edit(`head\n${before}`, [{ old_text, new_text: "new" }]);
-    expect(answer?.output).toContain(hint);
-    expect(answer?.output).toContain(`2\t${before.split("\n")[0]}`);
+    [
+      "line endings of a mixed file",
+      "a\none\r\ntwo \r\nthree\r\n",
+      "one\ntwo\n",
+      "1\n2\n",
+      "a\n1\r\n2\r\nthree\r\n",
+      "trailing whitespace and line endings",
+    ],
+    [
+      "a missing indentation",
+      "class A {\n    run() {\n        stop();\n    }\n}\n",
+      "run() {\n    stop();\n}",
+      "run() {\n    if (a) {\n        stop();\n    }\n}",
+      "class A {\n    run() {\n        if (a) {\n            stop();\n        }\n    }\n}\n",
+      "indentation",
+    ],
+    [
+      "spaces instead of tabs",
+      "\tif (a) {\n\t\tb();\n\t}\n",
+      "    if (a) {\n        b();\n    }",
+      "    if (a) {\n        if (c) {\n            d();\n        }\n    }",
+      "\tif (a) {\n\t\tif (c) {\n\t\t\td();\n\t\t}\n\t}\n",
+      "indentation",
+    ],
+    [
+      "look-alike characters",
+      "say(\u201chello\u201d); // a\u00a0\u2013 b\n",
+      'say("hello"); // a -',
+      'say("bye"); // a -',
+      'say("bye"); // a - b\n',
+      "look-alike characters such as quotes and dashes",
+    ],
+    [
+      "composed and decomposed letters",
+      "nai\u0308ve = 1\n",
+      "na\u00efve = 1",
+      "naive = 2",
+      "naive = 2\n",
+      "look-alike characters such as quotes and dashes",
+    ],
+    [
+      "look-alike characters and indentation",
+      "\ufeff  x = \u2018a\u2019\n  y\n",
+      "x = 'a'\ny",
+      "x = 'b'\ny",
+      "\ufeff  x = 'b'\n  y\n",
+      "indentation and look-alike characters such as quotes and dashes",
+    ],
+  ])(
+    "matches a text that differs in %s, and says so",
+    async (_, before, old_text, new_text, after, ignored) => {
+      const { text, answer } = await edit(before, [{ old_text, new_text }]);
+      expect(answer?.output).toContain(`Matched ignoring ${ignored}.`);
+      expect(text).toBe(after);
+    },
+  );
+
+  it("names the edit that differs from the file", async () => {
+    const { text, answer } = await edit("one \ntwo\n\nthree\n", [
+      { old_text: "three", new_text: "3" },
+      { old_text: "one\ntwo", new_text: "1\n2" },
+    ]);
+    expect(text).toBe("1\n2\n\n3\n");
+    expect(answer?.output).toMatch(/2 replacements.* Edit 2 of 2: Matched ignoring trailing whitespace/);
+  });
+
+  it("rejects a text that matches several times with the same tolerance", async () => {
+    const before = "  a();\n  b();\n\n    a();\n    b();\n";
+    const { text, answer } = await edit(before, [{ old_text: "\ta();\n\tb();", new_text: "c();" }]);
+    expect(text).toBe(before);
+    expect(answer).toMatchObject({
+      is_error: true,
+      output: expect.stringContaining("it matches at lines 1, 4 if one ignores indentation."),
+    });
+  });
+
+  it("does not match a part of a line with another indentation", async () => {
+    const { text } = await edit("maximum\n", [{ old_text: "  max", new_text: "min" }]);
+    expect(text).toBe("maximum\n");
+  });
+
+  it("keeps bytes that are not valid UTF-8 if whitespace differs", async () => {
+    const bytes = Buffer.concat([Buffer.from([0xff, 0x80]), Buffer.from("\ngr\u00fcn  \nrot\n")]);
+    const { after } = await edit(bytes, [{ old_text: "gr\u00fcn\nrot", new_text: "blau \u20ac" }]);
+    expect(after).toEqual(Buffer.concat([Buffer.from([0xff, 0x80]), Buffer.from("\nblau \u20ac\n")]));
   });
 
   it("quotes the closest passage", async () => {

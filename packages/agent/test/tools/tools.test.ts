@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Conversation } from "../../src/conversation/conversation.ts";
+import { KnownFiles } from "../../src/turn/known-files.ts";
 import { newRun } from "../run.ts";
 
 describe("run_command", () => {
@@ -62,6 +63,71 @@ describe("write_file", () => {
       "Created a.txt, 3 bytes.",
       "Replaced a.txt, 3 bytes.",
     ]);
+  });
+});
+
+describe("write_file of a model other than the scripted one", () => {
+  const asModel = { model_id: "claude-opus-4-5" };
+  const outputs = (run: Awaited<ReturnType<typeof newRun>>) =>
+    run.all("tool.returned").map(({ output }) => output);
+
+  it("replaces a file only after the agent has read it", async () => {
+    const run = await newRun(
+      "WRITE: a.txt | new",
+      'CALL: read_file {"path": "./a.txt"}',
+      "WRITE: a.txt | newer",
+    );
+    await run.folder.write("a.txt", "old");
+    await run.turn(asModel);
+    expect(outputs(run)).toEqual([
+      "a.txt exists and you have not read it: read it with read_file before you replace it.",
+      "1\told\n",
+      "Replaced a.txt, 5 bytes.",
+    ]);
+  });
+
+  it("replaces files that the agent has written or edited, and empty ones", async () => {
+    const edits = [{ old_text: "one", new_text: "two" }];
+    const run = await newRun(
+      "WRITE: a.txt | one",
+      "WRITE: a.txt | two",
+      `CALL: edit_file ${JSON.stringify({ path: "b.txt", edits })}`,
+      "WRITE: b.txt | three",
+      "WRITE: empty.txt | four",
+    );
+    await run.folder.write("b.txt", "one");
+    await run.folder.write("empty.txt", "");
+    await run.turn(asModel);
+    expect(run.all("tool.returned").filter(({ is_error }) => is_error)).toEqual([]);
+  });
+
+  it("rejects a file that a command has changed since", async () => {
+    const run = await newRun(
+      'CALL: read_file {"path": "src/a.txt"}',
+      "RUN: date > src/a.txt",
+      "WRITE: src/a.txt | new",
+    );
+    await run.folder.write("src/a.txt", "old");
+    const { exec } = run.folder;
+    const changes = [{ path: "repo/src/a.txt", kind: "modified" as const, patch: "" }];
+    run.folder.exec = async (command, options) => ({ ...(await exec(command, options)), changes });
+    await run.turn(asModel);
+    expect(outputs(run).at(-1)).toMatch(
+      /^src\/a\.txt may have changed since you read it: read it with read_file/,
+    );
+  });
+
+  it("remembers in a later attempt what the agent has read, unless the files were restored", async () => {
+    const read = 'CALL: read_file {"path": "a.txt"}';
+    const run = await newRun(read);
+    await run.folder.write("a.txt", "old");
+    await run.turn(asModel);
+    run.reopen("WRITE: a.txt | new");
+    await run.turn(asModel);
+    expect(outputs(run).at(-1)).toBe("Replaced a.txt, 3 bytes.");
+    run.recover({ restored_seq: 1 });
+    const { home } = run.folder;
+    expect(new KnownFiles(run.log, { home }).staleness("a.txt")).toContain("may have changed");
   });
 });
 

@@ -1,5 +1,6 @@
 import { Failure, messageOf } from "@outrider/agent/failure";
 import { assembleInstructions } from "@outrider/agent/instructions/assemble";
+import { familyOf, familyTools } from "@outrider/agent/instructions/family";
 import { MCP_NOTE } from "@outrider/agent/mcp/tools";
 import { openModel } from "@outrider/agent/models/open-model";
 import { builtinTools } from "@outrider/agent/tools/builtin";
@@ -23,7 +24,7 @@ export interface Harness {
   /** The parts of the turn context that are the same in all turns. */
   agent: Pick<
     TurnContext,
-    "model" | "model_id" | "model_facts" | "prices" | "tools" | "instructions" | "output_schema"
+    "model" | "model_id" | "model_facts" | "prices" | "tools" | "checks" | "instructions" | "output_schema"
   >;
   /** Changes when the agent loads a skill. */
   readonly receipt: Pick<RunReceipt, "skill" | "skills_used" | "mcp_servers">;
@@ -57,7 +58,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const hasServers = Object.keys(agent_config.mcp_servers ?? {}).length > 0;
   const mcp = hasServers ? await openMcpServers(options) : undefined;
   const tools = [
-    ...builtinTools,
+    ...familyTools(familyOf(model_id), builtinTools),
     createFetchUrl(pages.fetchPage),
     ...(skills.listed.length > 0 ? [createUseSkill((name, signal) => skills.load(name, signal))] : []),
     ...(mcp?.tools ?? []),
@@ -68,6 +69,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     model_facts: model,
     prices,
     tools,
+    checks: assignment.environment?.checks,
     instructions: mcp ? `${instructions}\n\n${MCP_NOTE}` : instructions,
     output_schema,
   };

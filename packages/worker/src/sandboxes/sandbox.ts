@@ -41,6 +41,9 @@ export interface Sandbox {
    */
   write(path: string, data: Buffer): Promise<void>;
 
+  /** Removes a file or a link, but not a folder. Resolves the folder of the path as `read` does. */
+  remove(path: string): Promise<void>;
+
   /**
    * Streams a compressed archive of the workspace. With a base, the archive contains only the difference. The archive
    * is created inside the sandbox. A failure is reported as a stream error; destroying the stream kills the processes.

@@ -13,21 +13,22 @@ export function shortenPatch(patch: string, redactor: Redactor): string {
   return redacted.length <= PATCH_CHARACTERS ? redacted : `${redacted.slice(0, PATCH_CHARACTERS)}\n[cut]\n`;
 }
 
-/** Returns one write's change as a unified diff, redacted and truncated if it is long. */
+/** Returns the change of one write or deletion as a unified diff, redacted and truncated if it is long. */
 export function createPatch(
   path: string,
-  { before, after, redactor }: { before: Buffer | undefined; after: Buffer; redactor: Redactor },
+  { before, after, redactor }: { before: Buffer | undefined; after: Buffer | undefined; redactor: Redactor },
 ): string {
   const from = before === undefined ? "/dev/null" : `a/${path}`;
-  const head = `--- ${from}\n+++ b/${path}\n`;
-  if (Math.max(before?.length ?? 0, after.length) > MAX_COMPARED_BYTES)
+  const to = after === undefined ? "/dev/null" : `b/${path}`;
+  const head = `--- ${from}\n+++ ${to}\n`;
+  if (Math.max(before?.length ?? 0, after?.length ?? 0) > MAX_COMPARED_BYTES)
     return `${head}[too large to compare]\n`;
-  if (before?.includes(0) || after.includes(0)) return `${head}[binary]\n`;
+  if (before?.includes(0) || after?.includes(0)) return `${head}[binary]\n`;
   const patch = createTwoFilesPatch(
     from,
-    `b/${path}`,
+    to,
     before?.toString() ?? "",
-    after.toString(),
+    after?.toString() ?? "",
     undefined,
     undefined,
     {

@@ -173,6 +173,18 @@ export class RunWorkspace implements Workspace {
     return { created: old === undefined, patch: createPatch(path, { before: old, after: data, redactor }) };
   }
 
+  async deleteFile(path: string) {
+    const sandbox = await this.open();
+    const before = await sandbox.read(path, MAX_COMPARED_BYTES + 1);
+    const absolutePath = posix.resolve(this.workingFolder, path);
+    this.#fileChanges?.noteWrite(absolutePath);
+    await sandbox.remove(path);
+    this.isDirty = true;
+    this.#fileChanges?.noteWrite(absolutePath);
+    const { redactor } = this.#options;
+    return { patch: createPatch(path, { before, after: undefined, redactor }) };
+  }
+
   async storeArtifact(path: string, options: StoreOptions): Promise<StoredArtifact> {
     const sandbox = await this.open();
     const recorder = this.#recorderOptions;

@@ -11,6 +11,7 @@ import {
   call,
   dataOf,
   edit,
+  modelIds,
   outputOf,
   resultsIn,
   spokenIn,
@@ -164,6 +165,38 @@ describe.concurrent("a task", () => {
     expect(filesOf(diff).sort()).toEqual(changed.map((path) => path.replace("shop/", "")).sort());
     expect(changesOf(diff)).toHaveLength(2 + 10 * 4);
     expect(applied(diff, "src/part7.mjs")).not.toContain("greetOld");
+  });
+
+  test("of a GPT model changes files with a patch, and the environment's checks report new findings", async () => {
+    const checks = [{ name: "marks", command: "! grep -Hn FIXME {files}", globs: ["*.mjs"] }];
+    const checked = await installation.environment(shop, { checks });
+    const input = [
+      "*** Begin Patch",
+      "*** Update File: total.mjs",
+      "*** Move to: sum.mjs",
+      "@@",
+      `-${total.trim()}`,
+      `+${total.trim().replace("sum -", "sum +")}`,
+      "+// FIXME: rounding",
+      "*** Delete File: src/part9.mjs",
+      "*** End Patch",
+    ].join("\n");
+    const { events, requests, diff } = await succeed([call("apply_patch", { input }), "SAY: Patched."], {
+      config: { environment_id: checked, model_id: modelIds.responses },
+    });
+    const names = requests[0]?.parsed.tools.map(({ name }) => name) ?? [];
+    expect(names.filter((name) => /edit|patch/.test(name))).toEqual(["apply_patch"]);
+    expect(dataOf(events, "run.started")[0].instructions).toContain(
+      "after you edit a file, with their new findings",
+    );
+    const [result = ""] = resultsIn(requests.at(-1) as (typeof requests)[0]);
+    expect(result).toContain('New findings of the check "marks":\nsum.mjs:2:// FIXME: rounding');
+    expect(dataOf(events, "file.changed").map(({ path, kind }) => `${kind} ${path}`)).toEqual([
+      "deleted total.mjs",
+      "created sum.mjs",
+      "deleted src/part9.mjs",
+    ]);
+    expect(applied(diff, "sum.mjs")).toBe(`${total.replace("sum -", "sum +")}// FIXME: rounding\n`);
   });
 
   test("that is a question is answered without changes", async () => {

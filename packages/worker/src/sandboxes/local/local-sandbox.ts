@@ -36,7 +36,7 @@ import { pack, unpack } from "./files/archive.ts";
 import { layerPaths, scriptStatePath } from "./files/difference.ts";
 import { removeFolder, scriptStateFolder } from "./files/folders.ts";
 import { copyFilesOut, type Layers } from "./files/layers.ts";
-import { type RunScript, readFileInside, writeFileInside } from "./files/read-write.ts";
+import { type RunScript, readFileInside, removeFileInside, writeFileInside } from "./files/read-write.ts";
 import type { Network } from "./network/networks.ts";
 import { Command, type CommandOptions } from "./process/command.ts";
 import type { Pipes } from "./process/pipes.ts";
@@ -178,6 +178,10 @@ export class LocalSandbox implements Sandbox {
 
   async write(path: string, data: Buffer): Promise<void> {
     await writeFileInside(this.#runFileScript, path, data);
+  }
+
+  async remove(path: string): Promise<void> {
+    await removeFileInside(this.#runFileScript, path);
   }
 
   snapshot(): Readable {

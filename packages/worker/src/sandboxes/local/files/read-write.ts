@@ -41,6 +41,17 @@ export async function writeFileInside(run: RunScript, path: string, data: Buffer
   await finish(command, { path, limit: 0 });
 }
 
+const removeScript = `
+[[ -e $1 || -L $1 ]] || exit ${notFoundCode}
+[[ ! -d $1 || -L $1 ]] || exit ${notAFileCode}
+exec rm -f -- "$1"
+`;
+
+export async function removeFileInside(run: RunScript, path: string): Promise<void> {
+  const command = await run(removeScript, [path], "ignore");
+  await finish(command, { path, limit: 0 });
+}
+
 async function finish(command: Command, options: { path: string; limit: number }): Promise<Buffer> {
   const timer = setTimeout(() => command.kill(), timeoutMs);
   try {
