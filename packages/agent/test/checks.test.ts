@@ -1,5 +1,6 @@
 import type { EnvironmentCheck } from "@outrider/contract/environment";
 import { describe, expect, it } from "vitest";
+import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { newFindings } from "../src/checks/findings.ts";
 import { matchesGlob } from "../src/checks/path-glob.ts";
 import { newRun } from "./run.ts";
@@ -82,6 +83,22 @@ describe("a check of the environment", () => {
     const outputs = run.all("tool.returned").map(({ output }) => output);
     expect(outputs[0]).toContain('The check "lint" was skipped and does not run again in this turn:');
     expect(outputs[1]).toBe("Replaced a.js, 1 bytes.");
+  });
+
+  it("that a message interrupts prevents the edit and runs again later", async () => {
+    const run = await newRun("WRITE: a.js | TODO", "WRITE: b.js | TODO");
+    await run.folder.write("a.js", "old");
+    const check = { command: "touch begun; [[ -e go ]] || sleep 60; exit 1", globs: ["*.js"] };
+    const turn = run.turn({ checks: [check] });
+    await expect.poll(() => run.folder.read("begun").catch(() => undefined), waitOptions).toBe("");
+    await run.folder.write("go", "");
+    run.send("SAY: stopped", "interrupt");
+    expect(await turn).toMatchObject({ type: "succeeded" });
+    expect(run.all("tool.returned").map(({ output }) => output)).toEqual([
+      "Not started: the call was interrupted.",
+      "Created b.js, 4 bytes.",
+    ]);
+    expect(await run.folder.read("a.js")).toBe("old");
   });
 
   it("reports the files that it changes", async () => {

@@ -72,6 +72,10 @@ describe("a message of an MCP server", () => {
       tools: [{ name: "a", inputSchema: { type: "object" } }],
       nextCursor: "b",
     });
+    const reader = { name: "r", inputSchema: {}, annotations: { readOnlyHint: true, title: "R" } };
+    expect(resultOf(respond(2, { tools: [reader] }))).toEqual({
+      tools: [{ name: "r", inputSchema: {}, annotations: { readOnlyHint: true } }],
+    });
   });
 
   test("fails its request if it has no result", () => {

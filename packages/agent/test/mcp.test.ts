@@ -4,12 +4,14 @@ import { PassThrough, Readable } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
 import { readEvents } from "../src/event-stream.ts";
 import { connect } from "../src/mcp/connection.ts";
+import { SessionLostError } from "../src/mcp/http-transport.ts";
 import { toInputSchema as convertSchema } from "../src/mcp/input-schema.ts";
 import { reduceToolResult } from "../src/mcp/messages/reduce-tool-result.ts";
 import { McpServer } from "../src/mcp/server.ts";
 import { StdioTransport } from "../src/mcp/stdio-transport.ts";
 import { toolNames } from "../src/mcp/tool-names.ts";
 import { toToolResult as convertResult } from "../src/mcp/tool-result.ts";
+import { mcpTools } from "../src/mcp/tools.ts";
 
 const same = (text: string) => text;
 const toInputSchema = (schema: Record<string, unknown>) => convertSchema(schema, same);
@@ -144,6 +146,42 @@ describe("an error of a server", () => {
       redact: (text) => text.replaceAll("open-sesame", "***"),
     });
     await expect(server.start(new AbortController().signal)).rejects.toThrow(/^x+\*\*\*yy$/);
+  });
+});
+
+describe("a server with several calls at the same time", () => {
+  const signal = new AbortController().signal;
+  const tools = [
+    { name: "look", inputSchema: {}, annotations: { readOnlyHint: true } },
+    { name: "change", inputSchema: {} },
+  ];
+
+  test("is reopened once if all of them lose the session", async () => {
+    let opened = 0;
+    const server = new McpServer({
+      name: "s",
+      redact: same,
+      async open() {
+        opened += 1;
+        const number = opened;
+        const call = async () => {
+          if (number === 1) throw new SessionLostError();
+          return reduceToolResult({ content: [{ type: "text", text: `session ${number}` }] });
+        };
+        const close = async () => {};
+        const connection = { server: "s", tools, isClosed: () => false, call, close };
+        return { transport: "http", connection, describeFailure: async () => "", close };
+      },
+    });
+    await server.start(signal);
+    const { tools: named } = mcpTools([server], { provider: "any" });
+    expect(named.map(({ name, isReadOnly }) => [name, isReadOnly])).toEqual([
+      ["s__look", true],
+      ["s__change", undefined],
+    ]);
+    const results = await Promise.all([1, 2, 3].map(() => server.call("look", {}, signal)));
+    expect(results.map((result) => convertResult(result, same).output)).toEqual(Array(3).fill("session 2"));
+    expect(opened).toBe(2);
   });
 });
 

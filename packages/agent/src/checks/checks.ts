@@ -17,15 +17,17 @@ const CHECK_MS = 60_000;
 const MAX_OUTPUT_BYTES = 32 * 1024;
 const FILES = "{files}";
 
-/** The output of a check, or the reason why there is none. */
-type CheckResult = { findings: Findings } | { problem: string };
+/** The reason why a check has no findings. */
+interface Problem {
+  problem: string;
+}
 
 interface CheckState {
   check: EnvironmentCheck;
   name: string;
   isDisabled: boolean;
   /** The latest findings, by the files that the command names. */
-  findings: Map<string, Findings>;
+  findings: Map<string, Findings | Problem>;
 }
 
 export class Checks {
@@ -52,6 +54,10 @@ export class Checks {
       }))
       .filter(({ files }) => files.length > 0);
     for (const { state, files } of edits) await this.#runFirst(state, files, context);
+    if (context.signal.aborted) {
+      for (const { state, files } of edits) state.findings.delete(keyOf(state, files));
+      throw new Error("Not started: the call was interrupted.");
+    }
     const result = await tool.run(input, context);
     if (result.is_error) return result;
     const reports: string[] = [];
@@ -61,32 +67,36 @@ export class Checks {
 
   async #runFirst(state: CheckState, files: string[], context: ToolContext) {
     const key = keyOf(state, files);
-    if (state.findings.has(key)) return;
-    const result = await this.#run(state, files, context);
-    if ("findings" in result) state.findings.set(key, result.findings);
+    if (!state.findings.has(key)) state.findings.set(key, await this.#run(state, files, context));
   }
 
   async #report(state: CheckState, files: string[], context: ToolContext): Promise<string[]> {
-    const before = state.findings.get(keyOf(state, files));
-    const { name } = state;
-    const result = before ? await this.#run(state, files, context) : { problem: "it did not finish in time" };
-    if ("problem" in result) {
-      state.isDisabled = true;
-      return [`The check "${name}" was skipped and does not run again in this turn: ${result.problem}.`];
+    const key = keyOf(state, files);
+    const before = state.findings.get(key) ?? [];
+    const after = "problem" in before ? before : await this.#run(state, files, context);
+    if (context.signal.aborted) {
+      state.findings.delete(key);
+      return [];
     }
-    state.findings.set(keyOf(state, files), result.findings);
-    const found = newFindings(before ?? [], result.findings);
+    state.findings.set(key, after);
+    const { name } = state;
+    if ("problem" in before || "problem" in after) {
+      state.isDisabled = true;
+      const { problem } = "problem" in before ? before : (after as Problem);
+      return [`The check "${name}" was skipped and does not run again in this turn: ${problem}.`];
+    }
+    const found = newFindings(before, after);
     return found.length === 0 ? [] : [`New findings of the check "${name}":\n${formatFindings(found)}`];
   }
 
-  async #run({ check }: CheckState, files: string[], context: ToolContext): Promise<CheckResult> {
+  async #run({ check }: CheckState, files: string[], context: ToolContext): Promise<Findings | Problem> {
     const { workspace, call_id, signal, emit } = context;
     this.#runs += 1;
     let output = "";
     try {
       // A new file does not exist before the edit, and a deleted one does not afterwards.
       const existing = check.command.includes(FILES) ? await existingFiles(files, context) : [];
-      if (check.command.includes(FILES) && existing.length === 0) return { findings: [] };
+      if (check.command.includes(FILES) && existing.length === 0) return [];
       const { exit_code, timed_out, changes } = await workspace.exec(commandOf(check, existing), {
         command_id: `check-${call_id}-${this.#runs}`,
         signal,
@@ -98,7 +108,7 @@ export class Checks {
       for (const data of changes ?? []) await emit({ type: "file.changed", data });
       if (timed_out) return { problem: `it took longer than ${CHECK_MS / 1000} s` };
       if (exit_code === null) return { problem: "it was stopped" };
-      return { findings: exit_code === 0 ? [] : parseFindings(output) };
+      return exit_code === 0 ? [] : parseFindings(output);
     } catch (error) {
       if (error instanceof Failure) throw error;
       return { problem: `it cannot start (${messageOf(error)})` };

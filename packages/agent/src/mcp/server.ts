@@ -35,6 +35,7 @@ export class McpServer {
   readonly options: ServerOptions;
   #link: Link | undefined;
   #starts = 0;
+  #restarting: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(options: ServerOptions) {
@@ -73,11 +74,13 @@ export class McpServer {
   /** Calls a tool. A call that may have taken effect is never repeated. */
   async call(tool: string, input: Record<string, unknown>, signal: AbortSignal): Promise<ServerToolResult> {
     await this.#ensureConnected(signal);
+    const link = this.#link;
     try {
       return await this.#callOnce(tool, input, signal);
     } catch (error) {
       if (!(error instanceof SessionLostError)) throw error;
-      await this.#restart(signal);
+      // Another call may have lost the same session and reopened it.
+      if (this.#link === link) await this.#restart(signal);
       return await this.#callOnce(tool, input, signal);
     }
   }
@@ -129,7 +132,15 @@ export class McpServer {
     await this.#restart(signal);
   }
 
+  /** Reopens the connection once, even if several calls need it. */
   async #restart(signal: AbortSignal) {
+    this.#restarting ??= this.#reopen(signal).finally(() => {
+      this.#restarting = undefined;
+    });
+    await this.#restarting;
+  }
+
+  async #reopen(signal: AbortSignal) {
     await this.#link?.close().catch(() => {});
     await this.start(signal).catch((error) => {
       signal.throwIfAborted();

@@ -57,6 +57,8 @@ function toTool({ server, listed, name }: NamedTool, maxLength: number, notices:
   return {
     name,
     description: truncate(description, maxLength),
+    // A server that lies only affects the order of its own calls in one answer.
+    ...(listed.annotations?.readOnlyHint ? { isReadOnly: true as const } : {}),
     input: { jsonSchema: schema ?? anyInput },
     async run(input, { signal, emit }) {
       try {

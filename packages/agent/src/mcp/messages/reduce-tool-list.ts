@@ -24,6 +24,7 @@ export interface ReducedTool {
   title?: string;
   description?: string;
   inputSchema: Fields;
+  annotations?: { readOnlyHint?: boolean | undefined } | undefined;
   /** Set if the schema is too large or too deep for a model. It is then empty. */
   isSchemaOmitted?: true;
 }
@@ -38,7 +39,7 @@ export function reduceToolList({ tools, nextCursor }: Fields): Fields {
 
 function reduceTool(value: unknown, index: number): Fields {
   if (!isObject(value)) return {};
-  const { title, description, inputSchema } = value;
+  const { title, description, inputSchema, annotations } = value;
   const name = typeof value.name === "string" ? requireShort("tool name", value.name) : null;
   if (index >= MAX_DESCRIBED_TOOLS) return { name, inputSchema: {} };
   return {
@@ -48,6 +49,9 @@ function reduceTool(value: unknown, index: number): Fields {
       ? { description: truncateText(description, MAX_DESCRIPTION_CHARACTERS) }
       : {}),
     ...reduceSchema(inputSchema),
+    ...(isObject(annotations) && annotations.readOnlyHint === true
+      ? { annotations: { readOnlyHint: true } }
+      : {}),
   };
 }
 
