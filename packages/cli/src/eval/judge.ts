@@ -101,7 +101,7 @@ function judgeScript(judge: EvalTask["judge"]): Buffer {
     ...(isUnchanged ? [`git diff --cached --stat --exit-code HEAD || exit ${WORKSPACE_CHANGED}`] : []),
     ...removedPaths.map((path) => `rm -rf -- ${quote(path)}`),
     ...hiddenFiles.flatMap(writeFileCommands),
-    // Hidden tests must not change what a later attempt sees, and must not wait for input.
+    // A test that waits for input would otherwise wait for its whole time limit.
     ...(command === undefined ? [] : [`( ${command}\n) < /dev/null`]),
   ];
   return Buffer.from(`${lines.join("\n")}\n`);
