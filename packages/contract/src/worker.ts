@@ -52,10 +52,31 @@ export const Snapshot = z.strictObject({
 });
 export type Snapshot = z.infer<typeof Snapshot>;
 
+/** The kinds of model providers that an operator can configure. */
+export const providerTypes = [
+  "anthropic",
+  "openai",
+  "google",
+  "openai-compatible",
+  "amazon-bedrock",
+  "google-vertex",
+  "azure",
+] as const;
+
+/** The settings of cloud providers that are not secret. */
+export const CloudSettings = z.object({
+  region: z.string().optional(),
+  project: z.string().optional(),
+  location: z.string().optional(),
+  client_email: z.string().optional(),
+  token_url: z.string().optional(),
+  resource_name: z.string().optional(),
+});
+
 /** Describes a model, with everything that a worker needs to call it. */
 export const AssignedModel = z.object({
   model_id: z.string().meta({ description: "As shown on the run." }),
-  provider: z.enum(["scripted", "anthropic", "openai", "google", "openai-compatible"]),
+  provider: z.enum(["scripted", ...providerTypes]),
   name: z.string().meta({ description: "The provider's name for the model." }),
   api: z
     .enum(["responses", "chat"])
@@ -67,6 +88,16 @@ export const AssignedModel = z.object({
     .record(z.string(), z.string())
     .optional()
     .meta({ description: "Treated as secret, like the key." }),
+  cloud_settings: CloudSettings.optional(),
+  credentials: z
+    .object({
+      access_key_id: z.string().optional(),
+      secret_access_key: z.string().optional(),
+      session_token: z.string().optional(),
+      private_key: z.string().optional(),
+    })
+    .optional()
+    .meta({ description: "Keys of cloud providers. Kept in memory only; never passed to a sandbox." }),
   context_tokens: z.int(),
   max_output_tokens: z.int().optional(),
   supports_images: z.boolean(),

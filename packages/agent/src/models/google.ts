@@ -5,9 +5,9 @@ import type { Message, ProviderModel } from "./provider.ts";
 import { clientSettings, type OpenOptions, withSettings } from "./provider-settings.ts";
 
 /** Models that return their reasoning on request. */
-const reasoningModels = /^gemini-(2\.5|[3-9])/;
+export const reasoningModels = /^gemini-(2\.5|[3-9])/;
 /** Models that reject their own tool calls if these are sent back without a signature. */
-const signatureModels = /^gemini-[3-9]/;
+export const signatureModels = /^gemini-[3-9]/;
 
 export function googleModel(work: AssignedModel, options: OpenOptions): ProviderModel {
   const google = createGoogle(clientSettings(work, "https://generativelanguage.googleapis.com/v1beta"));
@@ -25,7 +25,7 @@ export function googleModel(work: AssignedModel, options: OpenOptions): Provider
  */
 const placeholder = { google: { thoughtSignature: "skip_thought_signature_validator" } };
 
-const signToolCalls: LanguageModelMiddleware = {
+export const signToolCalls: LanguageModelMiddleware = {
   specificationVersion: "v4",
   transformParams: async ({ params }) => ({ ...params, prompt: params.prompt.map(signMessage) }),
 };
@@ -34,7 +34,11 @@ const signToolCalls: LanguageModelMiddleware = {
 function signMessage(message: Message): Message {
   if (message.role !== "assistant") return message;
   const isSigned = message.content.some(
-    (part) => part.type === "tool-call" && part.providerOptions?.google?.thoughtSignature !== undefined,
+    (part) =>
+      part.type === "tool-call" &&
+      Object.values(part.providerOptions ?? {}).some(
+        ({ thoughtSignature }) => thoughtSignature !== undefined,
+      ),
   );
   if (isSigned) return message;
   const content = message.content.map((part) =>

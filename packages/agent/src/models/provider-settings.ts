@@ -1,6 +1,7 @@
 import type { ReasoningEffort } from "@outrider/contract/agent-config";
 import type { AssignedModel } from "@outrider/contract/worker";
 import { defaultSettingsMiddleware, type LanguageModelMiddleware, wrapLanguageModel } from "ai";
+import { Failure } from "../failure.ts";
 import { boundResponse } from "./bounded-response.ts";
 import type { CallOptions, ProviderModel } from "./provider.ts";
 
@@ -32,6 +33,17 @@ export function clientSettings(work: AssignedModel, defaultUrl: string) {
   };
 }
 
+/** Returns a setting of a cloud provider, such as its region. Throws a Failure if the operator has not set it. */
+export function requireSetting(
+  { model_id, cloud_settings = {} }: AssignedModel,
+  name: keyof NonNullable<AssignedModel["cloud_settings"]>,
+): string {
+  const value = cloud_settings[name];
+  if (value) return value;
+  const message = `The provider of ${model_id} has no ${name}. The operator must set it in Outrider's model configuration.`;
+  throw new Failure("model_not_available", message);
+}
+
 export function withSettings(
   model: ProviderModel,
   { max_output_tokens: maxOutputTokens }: AssignedModel,
@@ -59,13 +71,18 @@ export function withSettings(
  * rejected key. Node's fetch itself times out after ten seconds without a connection and five minutes without a
  * response.
  */
-export function secureFetch({ api_key, headers = {} }: AssignedModel): typeof fetch {
-  const secrets = [api_key ?? "", ...Object.values(headers)].filter(
-    ({ length }) => length >= MIN_SECRET_LENGTH,
-  );
+export function secureFetch(
+  { api_key, headers = {}, credentials = {} }: AssignedModel,
+  bound = boundResponse,
+): typeof fetch {
+  const secrets = [
+    api_key ?? "",
+    ...Object.values(headers),
+    ...Object.values(credentials).flatMap((value) => value ?? []),
+  ].filter(({ length }) => length >= MIN_SECRET_LENGTH);
   return async (input, init) => {
     const response = await fetch(input, { ...init, redirect: "manual" });
-    if (response.ok) return boundResponse(response);
+    if (response.ok) return bound(response);
     const { status, statusText, headers } = response;
     const masked = secrets.reduce(
       (text, secret) => text.replaceAll(secret, "[key]"),

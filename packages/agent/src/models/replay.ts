@@ -24,6 +24,9 @@ const keptNames: Record<string, readonly string[]> = {
   anthropic: ["signature", "redactedData"],
   openai: ["itemId", "reasoningEncryptedContent", "phase"],
   google: ["thoughtSignature"],
+  amazonBedrock: ["signature", "redactedData"],
+  azure: ["itemId", "reasoningEncryptedContent", "phase"],
+  googleVertex: ["thoughtSignature"],
 };
 
 /** A reasoning part is sent back only if it has one of these values. Without it, its provider would reject the part. */

@@ -2,7 +2,10 @@ import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { validate } from "@outrider/contract/errors/field-error";
 import { ModelPrices } from "@outrider/contract/model";
+import { type AssignedModel, providerTypes } from "@outrider/contract/worker";
 import { z } from "zod";
+import { cloudKeyVariables, cloudProvidersFromVariables, readCloudProvider } from "./cloud-providers.ts";
+import type { KeySetting, ReadContext } from "./key-setting.ts";
 
 /** The operator's model settings, read from the models file and from environment variables. */
 export interface ModelSettings {
@@ -11,31 +14,20 @@ export interface ModelSettings {
   aliases: Record<string, string>;
 }
 
+export type { KeySetting } from "./key-setting.ts";
+
 export interface ProviderSettings {
   type: ProviderType;
   base_url?: string | undefined;
   api?: "responses" | "chat" | undefined;
   headers?: Record<string, string> | undefined;
   models: Record<string, z.infer<typeof OwnModel>>;
+  cloud_settings?: AssignedModel["cloud_settings"];
+  credentials?: AssignedModel["credentials"];
   key: KeySetting;
 }
 
-/**
- * The source of a provider's key:
- * - `literal`: written in the models file. The server stores it encrypted; an empty string deletes the stored key.
- * - `outside`: read from an environment variable or a file.
- * - `missing`: the named variable or file does not exist.
- * - `stored`: not configured, so the server uses the key it stored earlier.
- *
- * `reason` says why there is no key and how to set one. `publicReason` says the same without paths of this machine.
- */
-export type KeySetting =
-  | { from: "literal"; value: string }
-  | { from: "outside"; name: string; value: string }
-  | { from: "missing"; reason: string; publicReason: string }
-  | { from: "stored"; reason: string; publicReason: string };
-
-const Type = z.enum(["anthropic", "openai", "google", "openai-compatible"]);
+const Type = z.enum(providerTypes);
 export type ProviderType = z.infer<typeof Type>;
 
 const OwnModel = z.strictObject({
@@ -53,6 +45,11 @@ const Name = z
 const ModelName = z.string().regex(/^[\x21-\x7e]{1,95}$/, "must be 1 to 95 characters without spaces");
 const Url = z.url({ protocol: /^https?$/, error: "must be an http or https URL" });
 
+/** These names become parts of a URL. */
+const CloudName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "must be 1 to 63 lower-case letters, digits and `-`");
+
 const Provider = z
   .strictObject({
     type: Type.optional(),
@@ -61,6 +58,11 @@ const Provider = z
     api_key: z.string().optional(),
     api_key_env: z.string().min(1).optional(),
     api_key_file: z.string().min(1).optional(),
+    region: CloudName.optional(),
+    project: CloudName.optional(),
+    location: CloudName.optional(),
+    resource_name: CloudName.optional(),
+    credentials_file: z.string().min(1).optional(),
     headers: z.record(z.string().regex(/^[\w-]+$/, "must be a header name"), z.string()).optional(),
     models: z.record(ModelName, OwnModel).optional(),
   })
@@ -82,10 +84,16 @@ const defaultKeyVariables = {
   openai: ["OPENAI_API_KEY"],
   google: ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
   "openai-compatible": ["OUTRIDER_OPENAI_COMPATIBLE_KEY"],
+  "amazon-bedrock": ["AWS_BEARER_TOKEN_BEDROCK"],
+  "google-vertex": [],
+  azure: ["AZURE_API_KEY"],
 } as const satisfies Record<ProviderType, string[]>;
 
 /** Environment variables that local workers must not inherit, because they contain provider keys. */
-export const modelKeyVariables: string[] = Object.values(defaultKeyVariables).flat();
+export const modelKeyVariables: string[] = [
+  ...Object.values(defaultKeyVariables).flat(),
+  ...cloudKeyVariables,
+];
 
 interface Sources {
   /** The file that the operator configured. If undefined, `models.json` in the data directory is used if it exists. */
@@ -141,19 +149,19 @@ function readModelsFile(path: string, isRequired: boolean): z.infer<typeof Model
 function providersFromVariables(variable: Sources["variable"]): Record<string, z.infer<typeof Provider>> {
   const base_url = variable("OUTRIDER_OPENAI_COMPATIBLE_URL");
   const names = (variable("OUTRIDER_OPENAI_COMPATIBLE_MODELS") ?? "").split(",").map((name) => name.trim());
-  const builtIn = { anthropic: {}, openai: {}, google: {} };
+  const clouds = cloudProvidersFromVariables(variable);
+  const builtIn = {
+    anthropic: {},
+    openai: {},
+    google: {},
+    ...Object.fromEntries(clouds.map((type) => [type, {}])),
+  };
   if (!base_url) return builtIn;
   if (!Url.safeParse(base_url).success) {
     throw new Error("OUTRIDER_OPENAI_COMPATIBLE_URL must be an http or https URL.");
   }
   const models = Object.fromEntries(names.filter(Boolean).map((name) => [name, {}]));
   return { ...builtIn, "openai-compatible": { base_url, models } };
-}
-
-interface ReadContext {
-  path: string;
-  variable: Sources["variable"];
-  invalid(field: string, message: string): Error;
 }
 
 function readProvider(
@@ -175,14 +183,17 @@ function readProvider(
   const { base_url, api, headers, models = {} } = provider;
   if (type === "openai-compatible" && !base_url)
     throw invalid("/base_url", "is required for an OpenAI-compatible provider");
-  if (api && type !== "openai") throw invalid("/api", "is only supported for the type `openai`");
+  if (api && type !== "openai" && type !== "azure")
+    throw invalid("/api", "is only supported for the types `openai` and `azure`");
+  const key = readKeySetting(name, type, provider, context);
   return {
     type,
     base_url: base_url?.replace(/\/+$/, ""),
     api,
     headers,
     models,
-    key: readKeySetting(name, type, provider, context),
+    key,
+    ...readCloudProvider({ name, type, provider, key }, context),
   };
 }
 

@@ -61,7 +61,7 @@ describe("the model configuration file", () => {
     [local({ base_url: "localhost:1234" }), /base_url` must be an http or https URL/],
     [
       local({ base_url: "http://x", api: "chat" }),
-      /`\/providers\/local\/api` is only supported for the type `openai`/,
+      /`\/providers\/local\/api` is only supported for the types `openai` and `azure`/,
     ],
     [
       provider({ api_key: "a", api_key_env: "B" }),
@@ -142,4 +142,95 @@ test("an OpenAI-compatible URL needs no file", () => {
   expect(() =>
     readConfig({}, { OUTRIDER_DATA_DIR: "/nowhere", OUTRIDER_OPENAI_COMPATIBLE_URL: "ollama" }).models(),
   ).toThrow("OUTRIDER_OPENAI_COMPATIBLE_URL must be an http or https URL.");
+});
+
+describe("a cloud provider", () => {
+  const account = () =>
+    write({
+      type: "service_account",
+      client_email: "a@b",
+      private_key: "PRIVATE",
+      token_uri: "https://t.example/",
+    });
+
+  test("is configured by its usual variables", () => {
+    const aws = { AWS_REGION: "eu-west-1", AWS_ACCESS_KEY_ID: "AKIA1", AWS_SECRET_ACCESS_KEY: "secret-1" };
+    const vertex = { GOOGLE_VERTEX_PROJECT: "acme", GOOGLE_VERTEX_LOCATION: "global" };
+    const { providers } = read(
+      {},
+      {
+        ...{ ...aws, AWS_SESSION_TOKEN: "session-1", ...vertex },
+        GOOGLE_APPLICATION_CREDENTIALS: account(),
+        ...{ AZURE_RESOURCE_NAME: "acme-ai", AZURE_API_KEY: "azure-1" },
+      },
+    );
+    expect(providers["amazon-bedrock"]).toMatchObject({
+      type: "amazon-bedrock",
+      cloud_settings: { region: "eu-west-1" },
+      credentials: { access_key_id: "AKIA1", secret_access_key: "secret-1", session_token: "session-1" },
+      key: { from: "credentials" },
+    });
+    expect(providers["google-vertex"]).toMatchObject({
+      cloud_settings: {
+        project: "acme",
+        location: "global",
+        client_email: "a@b",
+        token_url: "https://t.example/",
+      },
+      credentials: { private_key: "PRIVATE" },
+      key: { from: "credentials" },
+    });
+    expect(providers.azure).toMatchObject({
+      cloud_settings: { resource_name: "acme-ai" },
+      key: { from: "outside", value: "azure-1" },
+    });
+    const bearer = read({}, { AWS_REGION: "eu-west-1", AWS_BEARER_TOKEN_BEDROCK: "bearer-1" });
+    expect(bearer.providers["amazon-bedrock"]?.key).toMatchObject({ from: "outside", value: "bearer-1" });
+  });
+
+  test("of another name uses the file, never the variables of the cloud", () => {
+    const providers = {
+      mine: { type: "amazon-bedrock", region: "us-east-1" },
+      gemini: { type: "google-vertex", project: "p", location: "eu", credentials_file: account() },
+    };
+    const variables = {
+      AWS_ACCESS_KEY_ID: "AKIA1",
+      AWS_SECRET_ACCESS_KEY: "secret-1",
+      AWS_REGION: "eu-west-1",
+    };
+    const { mine, gemini } = read({ providers }, variables).providers;
+    expect(mine).toMatchObject({ cloud_settings: { region: "us-east-1" }, key: { from: "stored" } });
+    expect(mine?.credentials).toBeUndefined();
+    expect(gemini).toMatchObject({ credentials: { private_key: "PRIVATE" } });
+  });
+
+  test.each([
+    [{ "amazon-bedrock": {} }, "amazon-bedrock", /no region: set AWS_REGION/],
+    [{ azure: {} }, "azure", /no resource: set AZURE_RESOURCE_NAME/],
+    [{ "google-vertex": { project: "p" } }, "google-vertex", /no project or location/],
+    [
+      { "google-vertex": { project: "p", location: "eu" } },
+      "google-vertex",
+      /GOOGLE_APPLICATION_CREDENTIALS/,
+    ],
+    [
+      { "google-vertex": { project: "p", location: "eu", credentials_file: "absent.json" } },
+      "google-vertex",
+      /absent\.json cannot be read \(ENOENT\)/,
+    ],
+  ])("says what is missing: %j", (providers, name, reason) => {
+    const { key } = (read({ providers }).providers as Record<string, { key: object }>)[name] ?? {};
+    expect(key).toMatchObject({ from: "missing", reason: expect.stringMatching(reason) });
+  });
+
+  test.each([
+    [provider({ region: "eu" }), /`\/providers\/gate\/region` is not supported for the type `openai`/],
+    [
+      { providers: { azure: { resource_name: "a.b" } } },
+      /`\/providers\/azure\/resource_name` must be 1 to 63/,
+    ],
+    [{ providers: { "google-vertex": { api_key: "x" } } }, /use `credentials_file`/],
+  ])("rejects %j", (content, message) => {
+    expect(() => read(content)).toThrow(message);
+  });
 });

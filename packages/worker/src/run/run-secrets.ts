@@ -27,7 +27,11 @@ export function checkSecretSize(secrets: string[]): Failure | undefined {
 
 /** Returns all secret values that must not leave the worker in a run's events and files. */
 export function listRunSecrets({ secrets, agent_config, environment, model }: Assignment): string[] {
-  const modelSecrets = [model.api_key ?? "", ...Object.values(model.headers ?? {})];
+  const modelSecrets = [
+    model.api_key ?? "",
+    ...Object.values(model.headers ?? {}),
+    ...Object.values(model.credentials ?? {}).flatMap((value) => value ?? []),
+  ];
   return [
     ...modelSecrets.filter((value) => value.length >= MIN_MODEL_SECRET_CHARACTERS),
     ...Object.values(secrets),

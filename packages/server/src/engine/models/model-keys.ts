@@ -39,7 +39,8 @@ export async function resolveProviders(
     }
     if (key.from === "missing")
       log.warn({ provider: name, reason: key.reason }, "model provider has no API key");
-    const needsKey = provider.type !== "openai-compatible" || key.from === "missing";
+    const isOptional = provider.type === "openai-compatible" || key.from === "credentials";
+    const needsKey = !isOptional || key.from === "missing";
     resolved[name] = { ...provider, ...(api_key ? { api_key } : needsKey ? reasonsOf(key) : {}) };
   }
   return resolved;

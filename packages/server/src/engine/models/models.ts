@@ -123,7 +123,7 @@ export function openModels({
           unavailable,
         };
       }
-      const { type, base_url, api, api_key, headers, models: own } = owner;
+      const { type, base_url, api, api_key, headers, cloud_settings, credentials, models: own } = owner;
       return {
         ...propertiesOf(model),
         model_id: modelId,
@@ -133,6 +133,8 @@ export function openModels({
         ...(base_url ? { base_url } : {}),
         ...(api_key ? { api_key } : {}),
         ...(headers ? { headers } : {}),
+        ...(cloud_settings ? { cloud_settings } : {}),
+        ...(credentials ? { credentials } : {}),
       };
     },
   };

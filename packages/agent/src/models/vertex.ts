@@ -1,0 +1,46 @@
+import { createVertex } from "@ai-sdk/google-vertex";
+import type { AssignedModel } from "@outrider/contract/worker";
+import { reasoningModels, signatureModels, signToolCalls } from "./google.ts";
+import { GoogleToken } from "./google-token.ts";
+import type { ProviderModel } from "./provider.ts";
+import { type OpenOptions, requireSetting, secureFetch, withSettings } from "./provider-settings.ts";
+
+/** Opens a Gemini model of Google Vertex AI. */
+export function vertexModel(work: AssignedModel, options: OpenOptions): ProviderModel {
+  const project = requireSetting(work, "project");
+  const location = requireSetting(work, "location");
+  const path = `/v1beta1/projects/${project}/locations/${location}/publishers/google`;
+  const token = new GoogleToken(work);
+  const send = secureFetch(work);
+  const vertex = createVertex({
+    project,
+    location,
+    baseURL: (work.base_url ?? `https://${hostOf(location)}`) + path,
+    // With a key, the AI SDK does not load Google's own client, which would read the worker's variables and files and
+    // would ignore our limits. The key is replaced by a token.
+    apiKey: "unused",
+    headers: work.headers ?? {},
+    fetch: async (input, init) => {
+      const found = await token.get(init?.signal ?? undefined);
+      // The failed request for a token is reported like a failed call.
+      if (found instanceof Response) return found;
+      const headers = new Headers(init?.headers);
+      headers.delete("x-goog-api-key");
+      headers.set("authorization", `Bearer ${found}`);
+      return send(input, { ...init, headers });
+    },
+  });
+  const thoughts = { thinkingConfig: { includeThoughts: true } };
+  return withSettings(vertex(work.name), work, options, {
+    providerOptions: reasoningModels.test(work.name) ? { googleVertex: thoughts, vertex: thoughts } : {},
+    middleware: signatureModels.test(work.name) ? [signToolCalls] : [],
+  });
+}
+
+function hostOf(location: string): string {
+  if (location === "global") return "aiplatform.googleapis.com";
+  const isMultiRegion = location === "eu" || location === "us";
+  return isMultiRegion
+    ? `aiplatform.${location}.rep.googleapis.com`
+    : `${location}-aiplatform.googleapis.com`;
+}
