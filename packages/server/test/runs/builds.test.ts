@@ -73,7 +73,7 @@ describe("an environment that was not built before", () => {
     });
     expect((await finish(mine, ready("one"))).status).toBe(204);
     expect((await finish(mine, ready("one"))).status).toBe(204);
-    const build = { build_id: mine.build_id, sha256: hash("files of one"), repositories: [] };
+    const build = { build_id: mine.build_id, sha256: hash("files of one"), repositories: [], skills: [] };
     expect(await second.prepare("one")).toEqual({ state: "ready", build });
     expect(await first.prepare("one")).toEqual({ state: "ready", build });
 
