@@ -12,7 +12,7 @@ const MAX_LISTED_NAMES = 30;
 export function findTool(name: string, tools: readonly Tool[]): Tool | undefined {
   const exact = tools.find((tool) => tool.name === name);
   if (exact || name.length > MAX_NAME_CHARACTERS) return exact;
-  const wanted = simplify(name.replace(/^(functions|tools|default_api|api)[.:/]/i, ""));
+  const wanted = simplify(name);
   const [match, ...others] = tools.filter((tool) => simplify(tool.name) === wanted);
   return wanted !== "" && others.length === 0 ? match : undefined;
 }
@@ -27,6 +27,14 @@ export function describeUnknownTool(name: string, tools: readonly Tool[]): strin
   return `There is no tool ${name}: use one of ${listed}${more}.`;
 }
 
+/** Returns whether two names mean the same tool. */
+export function isSameTool(name: string, other: string): boolean {
+  return name === other || simplify(name) === simplify(other);
+}
+
 function simplify(name: string): string {
-  return name.toLowerCase().replaceAll(/[_.-]/g, "");
+  return name
+    .replace(/^(functions|tools|default_api|api)[.:/]/i, "")
+    .toLowerCase()
+    .replaceAll(/[_.-]/g, "");
 }

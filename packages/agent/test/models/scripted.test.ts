@@ -55,6 +55,12 @@ describe("the scripted model", () => {
     expect(run.all("notice")).toEqual([{ code: "model_warning", message: NOT_AN_LLM }]);
   });
 
+  it("continues after a tool whose name the script writes in another way", async () => {
+    const run = await newRun("CALL: functions.Update_Plan {}", "SAY: done");
+    expect(await run.turn()).toEqual({ type: "succeeded", text: "done" });
+    expect(run.all("tool.called")).toMatchObject([{ tool: "update_plan" }]);
+  });
+
   it("explains itself if a message has no script", async () => {
     const run = await newRun("Please fix the bug.");
     expect(await run.turn()).toEqual({

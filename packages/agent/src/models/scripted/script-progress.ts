@@ -2,6 +2,7 @@ import { parseNote } from "../../conversation/notes.ts";
 import { OUTCOME_UNKNOWN } from "../../conversation/step.ts";
 import { ASK } from "../../tools/ask.ts";
 import type { Message, Prompt } from "../provider.ts";
+import { isSameTool } from "../tool-name.ts";
 import { parseScript, type ScriptStep } from "./script.ts";
 
 /**
@@ -65,7 +66,8 @@ export class ScriptProgress {
       if (part.type !== "tool-call") continue;
       const index = this.#nextOf("call");
       const step = this.pending[index];
-      if (step?.type !== "call" || step.tool !== part.toolName) continue;
+      // The conversation contains the tool's own name, even if the script wrote it in another way.
+      if (step?.type !== "call" || !isSameTool(step.tool, part.toolName)) continue;
       this.#drop(0, index);
       this.#uncertain = uncertain.has(part.toolCallId) ? step : undefined;
       if (this.#uncertain) continue;
