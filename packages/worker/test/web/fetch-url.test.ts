@@ -155,6 +155,8 @@ describe("fetch_url", () => {
   test("survives pages that are made to break the converter", async () => {
     respond = serve("text/html", "<div>".repeat(20_000));
     expect((await fetchUrl(address())).output).toMatch(/too complex to convert|no text/);
+    respond = serve("text/html", "<p>x</p>".repeat(100_000));
+    expect((await fetchUrl(address())).output).toContain("too complex to convert");
     respond = serve("text/html", "<p>fine</p>");
     expect((await fetchUrl(address())).output).toBe("fine");
   });

@@ -7,7 +7,7 @@ export interface Page {
 }
 
 /** Elements without text for readers. */
-const invisible = [
+const invisible = new Set([
   "script",
   "style",
   "noscript",
@@ -18,7 +18,7 @@ const invisible = [
   "svg",
   "title",
   "head",
-] as const;
+]);
 
 /** Converts a page to Markdown. It can take long or overflow the stack, so it runs in a thread (see page-text.ts). */
 export function htmlToMarkdown({ html, url }: Page): string {
@@ -27,7 +27,7 @@ export function htmlToMarkdown({ html, url }: Page): string {
     codeBlockStyle: "fenced",
     bulletListMarker: "-",
   });
-  service.remove([...invisible] as never);
+  service.remove((node) => invisible.has(node.nodeName.toLowerCase()));
   service.addRule("links", {
     filter: (node) => node.nodeName === "A" && node.getAttribute("href") !== null,
     replacement: (content, node) => {

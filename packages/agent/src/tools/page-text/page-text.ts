@@ -1,11 +1,14 @@
 import { JobThreads } from "../../threads/job-threads.ts";
 import type { Page } from "./html-to-markdown.ts";
 
+/** Each tag becomes an object of several hundred bytes. Pages that people write have far fewer. */
+const MAX_TAGS = 100_000;
+
 const threads = new JobThreads<Page, string>({
   program: new URL("./converter-program.ts", import.meta.url),
   maxMs: 10_000,
-  // The elements of a page of the maximum size need a quarter of this.
-  heapMb: 2_048,
+  // Several times what a page with MAX_TAGS needs, because V8 may abort the process when a thread reaches its limit.
+  heapMb: 1_024,
 });
 
 /** A response whose body has been read. */
@@ -31,11 +34,19 @@ export async function pageText(page: FetchedPage, signal: AbortSignal): Promise<
   if (!textTypes.test(type) && !/\+(?:json|xml)$/.test(type)) return undefined;
   const text = decode(body, contentType);
   if (!htmlTypes.includes(type)) return text;
-  const outcome = await threads.run({ html: text, url }, { signal });
-  if (outcome.type === "done") return outcome.result;
+  if (countTags(text) <= MAX_TAGS) {
+    const outcome = await threads.run({ html: text, url }, { signal });
+    if (outcome.type === "done") return outcome.result;
+  }
   throw new Error(
     "The page is too complex to convert to text. Download it with `run_command` and read the parts that you need.",
   );
+}
+
+function countTags(html: string): number {
+  let count = 0;
+  for (let at = html.indexOf("<"); at >= 0 && count <= MAX_TAGS; at = html.indexOf("<", at + 1)) count += 1;
+  return count;
 }
 
 /** Returns the type that the server sent. Without one, a body without NUL bytes counts as text. */
