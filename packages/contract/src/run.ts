@@ -5,7 +5,7 @@ import { conditionPart } from "./conditions.ts";
 import { ErrorCodeName } from "./errors/error.ts";
 import { limits } from "./limits.ts";
 import { metadataKeyPattern, runSources, runStates } from "./run-state.ts";
-import { Share } from "./share.ts";
+import { Share } from "./shares/share.ts";
 import { byteLength, pattern, Timestamp, text, Uuid } from "./text.ts";
 
 export const RunState = z.enum(runStates).meta({

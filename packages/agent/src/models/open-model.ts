@@ -1,14 +1,14 @@
 import type { AssignedModel } from "@outrider/contract/worker";
-import { anthropicModel } from "./anthropic.ts";
-import { azureModel } from "./azure.ts";
-import { bedrockModel } from "./bedrock.ts";
-import { googleModel } from "./google.ts";
-import { openaiModel } from "./openai.ts";
-import { compatibleModel } from "./openai-compatible.ts";
 import type { ProviderModel } from "./provider.ts";
-import type { OpenOptions } from "./provider-settings.ts";
+import { anthropicModel } from "./providers/anthropic.ts";
+import { azureModel } from "./providers/azure.ts";
+import { bedrockModel } from "./providers/bedrock.ts";
+import { googleModel } from "./providers/google.ts";
+import { openaiModel } from "./providers/openai.ts";
+import { compatibleModel } from "./providers/openai-compatible.ts";
+import type { OpenOptions } from "./providers/provider-settings.ts";
+import { vertexModel } from "./providers/vertex.ts";
 import { scriptedModel } from "./scripted/scripted-model.ts";
-import { vertexModel } from "./vertex.ts";
 
 /** Opens the run's model. */
 export function openModel(work: AssignedModel, options: OpenOptions = {}): ProviderModel {

@@ -25,13 +25,13 @@ import {
 } from "ai/internal";
 import { Failure } from "../failure.ts";
 import type { Tool } from "../tools/tool.ts";
-import { responseLimitError } from "./bounded-response.ts";
 import { boundUsage } from "./bounded-usage.ts";
 import { cachedInstructions, withCacheBreakpoints } from "./caching.ts";
 import { parseCall, type ToolCall } from "./parse-call.ts";
 import { PartialUsage, reportsPartialUsage } from "./partial-usage.ts";
 import type { ProviderModel, StreamPart } from "./provider.ts";
 import { MalformedResponseError } from "./provider-errors.ts";
+import { responseLimitError } from "./providers/bounded-response.ts";
 import { ReplayRecorder } from "./replay.ts";
 
 /** The log stores events of up to 2 MiB of text. */

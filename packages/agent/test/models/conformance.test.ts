@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import type { AgentEvent } from "../../src/event.ts";
 import { openModel } from "../../src/models/open-model.ts";
-import type { OpenOptions } from "../../src/models/provider-settings.ts";
+import type { OpenOptions } from "../../src/models/providers/provider-settings.ts";
 import { assignedModel, KEY } from "../providers.ts";
 import { newRun, type TestRun } from "../run.ts";
 import { REDACTED, type ReasoningRule } from "../stub-model/reasoning.ts";

@@ -2,7 +2,7 @@ import { simulateReadableStream, wrapLanguageModel } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { describe, expect, it } from "vitest";
 import type { StreamPart } from "../../src/models/provider.ts";
-import { extractThinkTags } from "../../src/models/think-tags.ts";
+import { extractThinkTags } from "../../src/models/providers/think-tags.ts";
 import { call, finish } from "../answers.ts";
 
 /** Streams a text in pieces of this size through the middleware. */

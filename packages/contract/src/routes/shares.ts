@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { route } from "../route.ts";
-import { ShareRequest, ShareResponse } from "../share.ts";
+import { ShareRequest, ShareResponse } from "../shares/share.ts";
 import { Uuid } from "../text.ts";
 
 const runId = z.object({ runId: Uuid });

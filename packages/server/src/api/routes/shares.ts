@@ -1,4 +1,4 @@
-import type { ShareResponse } from "@outrider/contract/share";
+import type { ShareResponse } from "@outrider/contract/shares/share";
 import { shareRun, unshareRun } from "../../engine/runs/shares.ts";
 import { type Handlers, noContent } from "../pipeline/call.ts";
 

@@ -1,6 +1,6 @@
 import type { RunEvent } from "@outrider/contract/event";
 import type { RunItem } from "@outrider/contract/run";
-import type { SharedEvent, SharedRun } from "@outrider/contract/shared-view";
+import type { SharedEvent, SharedRun } from "@outrider/contract/shares/shared-view";
 
 /** Formats a transcript as Markdown. Text from agents and commands is quoted or fenced, so it cannot become markup. */
 

@@ -1,7 +1,12 @@
 import { Readable } from "node:stream";
 import type { RunEvent } from "@outrider/contract/event";
 import type { RunItem } from "@outrider/contract/run";
-import { type SharedEvent, type SharedRun, toSharedEvent, toSharedRun } from "@outrider/contract/shared-view";
+import {
+  type SharedEvent,
+  type SharedRun,
+  toSharedEvent,
+  toSharedRun,
+} from "@outrider/contract/shares/shared-view";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ConcurrencyLimiter } from "../../engine/limits/concurrency-limiter.ts";
 import type { Db } from "../../store/connection/db.ts";

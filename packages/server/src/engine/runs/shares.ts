@@ -1,6 +1,6 @@
 import { limits } from "@outrider/contract/limits";
 import type { RunItem } from "@outrider/contract/run";
-import { type ShareRequest, sharePrefix } from "@outrider/contract/share";
+import { type ShareRequest, sharePrefix } from "@outrider/contract/shares/share";
 import { readClock, type Sql, type Tx } from "../../store/connection/db.ts";
 import { findRun } from "../../store/runs/runs.ts";
 import { deleteShare, findSharedRunId, putShare } from "../../store/runs/shares.ts";

@@ -1,9 +1,9 @@
 import type { ReasoningEffort } from "@outrider/contract/agent-config";
 import type { AssignedModel } from "@outrider/contract/worker";
 import { defaultSettingsMiddleware, type LanguageModelMiddleware, wrapLanguageModel } from "ai";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../failure.ts";
+import type { CallOptions, ProviderModel } from "../provider.ts";
 import { boundResponse } from "./bounded-response.ts";
-import type { CallOptions, ProviderModel } from "./provider.ts";
 
 /** Options for opening a model, in addition to its configuration. */
 export interface OpenOptions {

@@ -1,5 +1,5 @@
 import type { LanguageModelMiddleware } from "ai";
-import type { Message, Prompt } from "./provider.ts";
+import type { Message, Prompt } from "../provider.ts";
 
 type ToolMessage = Extract<Message, { role: "tool" }>;
 type UserPart = Extract<Message, { role: "user" }>["content"][number];

@@ -1,6 +1,6 @@
-import { errorEntry } from "./errors/error.ts";
-import type { EventData, EventType, RunEvent } from "./event.ts";
-import type { RunCreatorInfo, RunItem, RunReceipt, RunStatusMessage } from "./run.ts";
+import { errorEntry } from "../errors/error.ts";
+import type { EventData, EventType, RunEvent } from "../event.ts";
+import type { RunCreatorInfo, RunItem, RunReceipt, RunStatusMessage } from "../run.ts";
 
 /**
  * Builds the view of a run that readers of a share link see.

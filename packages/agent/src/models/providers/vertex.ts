@@ -1,8 +1,8 @@
 import { createVertex } from "@ai-sdk/google-vertex";
 import type { AssignedModel } from "@outrider/contract/worker";
+import type { ProviderModel } from "../provider.ts";
 import { reasoningModels, signatureModels, signToolCalls } from "./google.ts";
 import { GoogleToken } from "./google-token.ts";
-import type { ProviderModel } from "./provider.ts";
 import { type OpenOptions, requireSetting, secureFetch, withSettings } from "./provider-settings.ts";
 
 /** Opens a Gemini model of Google Vertex AI. */

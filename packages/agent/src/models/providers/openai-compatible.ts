@@ -1,10 +1,10 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { LanguageModelMiddleware } from "ai";
-import { Failure } from "../failure.ts";
-import type { Message, ProviderModel } from "./provider.ts";
+import { Failure } from "../../failure.ts";
+import type { Message, ProviderModel } from "../provider.ts";
+import { COMPATIBLE, REASONING_CONTENT } from "../replay.ts";
 import { type OpenOptions, secureFetch, withSettings } from "./provider-settings.ts";
-import { COMPATIBLE, REASONING_CONTENT } from "./replay.ts";
 import { extractThinkTags } from "./think-tags.ts";
 import { moveToolImages } from "./tool-images.ts";
 

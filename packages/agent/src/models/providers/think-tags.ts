@@ -1,5 +1,5 @@
 import type { LanguageModelMiddleware } from "ai";
-import type { StreamPart } from "./provider.ts";
+import type { StreamPart } from "../provider.ts";
 
 const OPEN = "<think>";
 const CLOSE = "</think>";

@@ -1,7 +1,7 @@
 import { createGoogle } from "@ai-sdk/google";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { LanguageModelMiddleware } from "ai";
-import type { Message, ProviderModel } from "./provider.ts";
+import type { Message, ProviderModel } from "../provider.ts";
 import { clientSettings, type OpenOptions, withSettings } from "./provider-settings.ts";
 
 /** Models that return their reasoning on request. */

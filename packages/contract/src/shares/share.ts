@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { limits } from "./limits.ts";
-import { Timestamp } from "./text.ts";
+import { limits } from "../limits.ts";
+import { Timestamp } from "../text.ts";
 
 const { hours } = limits.share;
 

@@ -1,6 +1,6 @@
 import { createAzure } from "@ai-sdk/azure";
 import type { AssignedModel } from "@outrider/contract/worker";
-import type { ProviderModel } from "./provider.ts";
+import type { ProviderModel } from "../provider.ts";
 import { clientSettings, type OpenOptions, requireSetting, withSettings } from "./provider-settings.ts";
 import { moveToolImages } from "./tool-images.ts";
 

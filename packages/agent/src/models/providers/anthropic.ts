@@ -1,7 +1,7 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { LanguageModelMiddleware } from "ai";
-import type { Message, ProviderModel } from "./provider.ts";
+import type { Message, ProviderModel } from "../provider.ts";
 import { clientSettings, type OpenOptions, withSettings } from "./provider-settings.ts";
 
 /** Opens an Anthropic model. Cache breakpoints are set in the messages; see caching.ts. */

@@ -1,7 +1,7 @@
 import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
 import type { AssignedModel } from "@outrider/contract/worker";
+import type { ProviderModel } from "../provider.ts";
 import { boundFrames } from "./bounded-frames.ts";
-import type { ProviderModel } from "./provider.ts";
 import { type OpenOptions, requireSetting, secureFetch, withSettings } from "./provider-settings.ts";
 
 /**

@@ -5,8 +5,8 @@
  * exhaust the memory, and an event with a million items would block every run on the worker. The limits are far above
  * what providers send: the largest events repeat the request's tools or the complete answer.
  */
-import { Failure } from "../failure.ts";
-import { JsonMeter } from "../json-meter.ts";
+import { Failure } from "../../failure.ts";
+import { JsonMeter } from "../../json-meter.ts";
 
 const MAX_RESPONSE_BYTES = 256 * 2 ** 20;
 const MAX_EVENT_BYTES = 16 * 2 ** 20;

@@ -3,7 +3,7 @@
  * Each frame begins with its length. The AI SDK collects a frame until it is complete and copies it for every chunk, so
  * a frame may be much smaller than an event of other providers.
  */
-import { findExcess } from "../json-meter.ts";
+import { findExcess } from "../../json-meter.ts";
 import { responseLimitError } from "./bounded-response.ts";
 
 const MAX_RESPONSE_BYTES = 256 * 2 ** 20;
