@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../scripts/tests/wait-options.ts";
 import { call, keyOf, makeDataDir, removeDataDir, root, type Serving, serve, watch } from "./process.ts";
 
 const isFull = Boolean(process.env.OUTRIDER_FULL);
@@ -29,7 +30,11 @@ afterAll(async () => {
 });
 
 async function request(method: string, path: string, body?: unknown) {
-  const reply = await call(method, `${server.origin}/api/v1${path}`, { key, body });
+  // A server rejects requests while its database is slow.
+  const reply = await vi.waitUntil(async () => {
+    const response = await call(method, `${server.origin}/api/v1${path}`, { key, body });
+    return response.status === 503 ? undefined : response;
+  }, waitOptions);
   expect(reply.status, reply.text).toBeLessThan(300);
   return reply.body;
 }

@@ -63,7 +63,7 @@ describe("a server with the operator's certificate", () => {
       ca: certificate.pem(),
     });
     await once(socket, "secureConnect");
-    const failed = once(socket, "error", { signal: AbortSignal.timeout(10_000) });
+    const failed = once(socket, "error", { signal: AbortSignal.timeout(waitOptions.timeout) });
     socket.renegotiate({}, () => {});
     // With what the other side is told next, it learns that nobody shakes hands with it again.
     socket.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -93,7 +93,7 @@ describe("a server with the operator's certificate", () => {
     const socket = connect(port, "127.0.0.1").on("error", () => {});
     socket.resume().write("GET / HTTP/1.1\r\nX-Slow: ");
     const dripping = setInterval(() => socket.write("a"), 50);
-    await once(socket, "close", { signal: AbortSignal.timeout(10_000) });
+    await once(socket, "close", { signal: AbortSignal.timeout(waitOptions.timeout) });
     clearInterval(dripping);
     listener.close();
   });
