@@ -45,7 +45,7 @@ const attacks: Attack[] = [
       return { url: `http://${hostile.host}/${name}/x.git` };
     },
     // The tree names another id, so the fetch fails, but only after git has read the whole file.
-    expected: { clone: /Failed to fetch/ },
+    expected: { clone: /Failed to fetch|is corrupt/ },
   },
   {
     name: "a thousand deltas of 128 MiB each",
@@ -64,7 +64,7 @@ const attacks: Attack[] = [
       hostile.repositories.set(name, { refs: refs("1".repeat(40)), pack });
       return { url: `http://${hostile.host}/${name}/x.git` };
     },
-    expected: { clone: /Failed to fetch|timed out|memory/ },
+    expected: { clone: /Failed to fetch|is corrupt|timed out|memory/ },
   },
   { name: "a tree that is 3,000 folders deep", remote: (own, name) => deepTree(own, name, 3_000) },
   { name: "a few trees that list ten billion files", hangs: true, remote: repeatedTrees },

@@ -58,7 +58,7 @@ const withResponse = (
   expected: { clone: expected },
 });
 
-const failed = /Failed to fetch|could not be reached|does not exist|is empty/;
+const failed = /Failed to fetch|is corrupt|could not be reached|does not exist|is empty/;
 const large = 64 * 2 ** 10;
 
 export const serverAttacks: Attack[] = [
