@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** For `make screenshots`: the pictures are taken in the world of the tests, which vitest provides. */
+/** For `make screenshots`. It uses the installation of the web tests, which vitest starts. */
 export default defineConfig({
   test: {
     root: `${import.meta.dirname}/..`,
