@@ -89,7 +89,7 @@ function repositoryKinds(
       async execute() {
         const { environment_id } = await request(adminKey, "POST", "/agent/environments", environment());
         const config = { environment_id, ...(skill ? { skill_spec: `hostile/${name}:${skill}` } : {}) };
-        return execute(key, { prompt: "RUN: ls\nSAY: done", config });
+        return execute(key, { prompt: "RUN: ls /workspace\nSAY: done", config });
       },
     };
   });

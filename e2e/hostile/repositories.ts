@@ -6,7 +6,7 @@ interface HostileRepository {
   files(): Record<string, string>;
   /** A skill that the run uses. */
   skill?: string;
-  /** Matches the end of the run: its error code and message, or SUCCEEDED and the output of `ls`. */
+  /** Matches the end of the run: its error code and message, or SUCCEEDED and the names of the repositories. */
   expected: RegExp;
 }
 
