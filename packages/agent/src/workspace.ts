@@ -83,8 +83,9 @@ export interface StoredArtifact {
 }
 
 /**
- * The operations available to tools. The worker implements them in a sandbox. Paths are relative to the folder
- * in which commands start. The model receives the message of an ordinary error and can continue. A `Failure`, such as a lost sandbox, ends the turn.
+ * The operations available to tools. The worker implements them in a sandbox. Paths are relative to the folder in which
+ * commands start. The model receives the message of an ordinary error and can continue. A `Failure`, such as a lost
+ * sandbox, ends the turn.
  */
 export interface Workspace {
   /** The folder that `~` expands to. */

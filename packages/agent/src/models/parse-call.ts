@@ -2,7 +2,7 @@ import { findExcess, type JsonLimits } from "../json-meter.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { StreamPart } from "./provider.ts";
 import { describeUnknownTool, findTool } from "./tool-name.ts";
-import { isObject, validateForeignInput, validateOwnInput } from "./validate-input.ts";
+import { isObject, parseJson, validateForeignInput, validateOwnInput } from "./validate-input.ts";
 
 /** A tool call as it runs, after small mistakes of the model have been repaired. */
 export interface ToolCall {
@@ -64,15 +64,6 @@ function parseInput(json: string, limits: JsonLimits): ParsedInput {
   return {
     problem: "The arguments are not a JSON object: call the tool again with one complete JSON object.",
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    // A field of this name would replace the prototype wherever the object is copied field by field.
-    return JSON.parse(text, (key, value: unknown) => (key === "__proto__" ? undefined : value));
-  } catch {
-    return undefined;
-  }
 }
 
 function truncate(text: string, maxCharacters: number): string {

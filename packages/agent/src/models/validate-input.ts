@@ -71,15 +71,20 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 /** Returns the value of this type that the text contains as JSON, or else the text itself. */
 function parseAs(text: string, type: string): unknown {
   if (findExcess(text, valueLimits) !== undefined) return text;
+  const value = parseJson(text);
+  if (isOfType(value, type)) return value;
+  // Models trained on Python write booleans with a capital letter.
+  const isBoolean = type === "boolean" && /^(true|false)$/i.test(text);
+  return isBoolean ? text.toLowerCase() === "true" : text;
+}
+
+/** Returns undefined if the text is not JSON. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text, (key, inner: unknown) =>
-      key === "__proto__" ? undefined : inner,
-    );
-    return isOfType(value, type) ? value : text;
+    // A field of this name would replace the prototype wherever the object is copied field by field.
+    return JSON.parse(text, (key, value: unknown) => (key === "__proto__" ? undefined : value));
   } catch {
-    // Models trained on Python write booleans with a capital letter.
-    const isBoolean = type === "boolean" && /^(true|false)$/i.test(text);
-    return isBoolean ? text.toLowerCase() === "true" : text;
+    return undefined;
   }
 }
 

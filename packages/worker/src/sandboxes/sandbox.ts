@@ -13,10 +13,10 @@ export interface Sandbox {
   readonly enforced: Enforced;
 
   /**
-   * Runs `bash -c command` in the working folder with an empty stdin. Resolves when every process of the command has exited and
-   * all output has been delivered. Rejects if the command never ran: the deadline has passed, the signal was already
-   * aborted, or the sandbox is closed or cannot be started. Commands share files and localhost, but they do not see
-   * each other's processes.
+   * Runs `bash -c command` in the working folder with an empty stdin. Resolves when every process of the command has
+   * exited and all output has been delivered. Rejects if the command never ran: the deadline has passed, the signal was
+   * already aborted, or the sandbox is closed or cannot be started. Commands share files and localhost, but they do not
+   * see each other's processes.
    */
   exec(command: string, options: ExecOptions): Promise<ExecResult>;
 

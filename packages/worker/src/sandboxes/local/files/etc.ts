@@ -39,8 +39,8 @@ export interface Etc {
 }
 
 /**
- * Stores the files of every sandbox's /etc in `folder`. bubblewrap copies them into each sandbox, because a mount of the folder would
- * reveal the folder's path inside.
+ * Stores the files of every sandbox's /etc in `folder`. bubblewrap copies them into each sandbox, because a mount of the
+ * folder would reveal the folder's path inside.
  */
 export function makeEtc(folder: string): Etc {
   mkdirSync(folder, { recursive: true });
