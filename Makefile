@@ -65,7 +65,7 @@ full: ## run check, all tests including long ones, bench, and an hour of soak (O
 	@$(MAKE) soak ARGS=$${OUTRIDER_SOAK_MINUTES:-60}
 
 clean: ## remove installed tools and packages; keep the data in .outrider
-	@rm -rf .tools node_modules coverage
+	@rm -rf .tools node_modules coverage packages/worker/native/build
 
 setup:
 	@scripts/setup

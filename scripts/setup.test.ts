@@ -53,7 +53,10 @@ const fakes = {
     esac`,
   python3: `
     case "$*" in
-    *venv*) mkdir -p .tools/python/bin && cp "$0" .tools/python/bin/python ;;
+    *venv*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    *ziglang*) [[ ! -e ../broken-program ]] || exit 1
+      while [[ $1 != -o ]]; do shift; done
+      echo '#!/bin/sh' >"$2" && chmod +x "$2" ;;
     *pip*) ;;
     esac`,
   chromium: "",
@@ -86,7 +89,8 @@ function createCheckout(changes: Partial<Record<string, string | null>> = {}) {
     writeFileSync(join(commands, name), `#!${commands}/bash\n${recording}\n${body}\n`);
     chmodSync(join(commands, name), 0o755);
   }
-  for (const file of ["scripts/setup", "scripts/requirements.txt", ".node-version"]) {
+  const copied = ["scripts/setup", "scripts/requirements.txt", "scripts/compiler-requirements.txt"];
+  for (const file of [...copied, ".node-version"]) {
     cpSync(join(root, file), join(checkout, file));
   }
   writeFileSync(join(checkout, "scripts/tools.sha512"), hashesOfFakePackages());
@@ -97,6 +101,9 @@ function createCheckout(changes: Partial<Record<string, string | null>> = {}) {
     "web/index.html",
     "sdk/src/index.ts",
     "contract/src/run.ts",
+    "worker/native/single.c",
+    "worker/native/several/main.c",
+    "worker/native/several/part.c",
   ]) {
     mkdirSync(join(checkout, "packages", file, ".."), { recursive: true });
     writeFileSync(join(checkout, "packages", file), "");
@@ -130,6 +137,8 @@ function hashesOfFakePackages(): string {
   return lines.join("");
 }
 
+const installsCompiler = ["python3 -m venv", "python -m pip"];
+const buildsPrograms = ["python -m ziglang", "python -m ziglang"];
 const installsTools = ["npm pack --pack-destination", "npm pack --pack-destination", "npm install --prefix"];
 const noOutput = { status: 0, stdout: "", stderr: "" };
 const asRoot = { id: "echo 0" };
@@ -144,13 +153,23 @@ describe("setup on a fresh machine", () => {
       "setup: downloading Node 24.21.0 and npm 11.19.1 into .tools",
       "setup: installing the packages in package-lock.json",
       "setup: building the web app",
+      "setup: downloading the C compiler for the sandbox programs into .tools",
+      "setup: building the sandbox programs",
       "setup: done",
       "",
     ]);
-    expect(takeCalls()).toEqual([...installsTools, "npm ci --include=dev"]);
+    expect(takeCalls()).toEqual([
+      ...installsTools,
+      "npm ci --include=dev",
+      ...installsCompiler,
+      ...buildsPrograms,
+    ]);
+    expect(readdirSync(join(checkout, "packages/worker/native/build")).sort()).toEqual(["several", "single"]);
     expect(readdirSync(join(checkout, ".tools")).sort()).toEqual([
+      "compiler",
       "lock",
       "modules.stamp",
+      "native.stamp",
       "node_modules",
       "web.stamp",
     ]);
@@ -291,6 +310,26 @@ describe("repeated setup", () => {
     },
   );
 
+  it("rebuilds the sandbox programs when a source changes, and again after a failed build", () => {
+    const { setup, takeCalls, checkout } = createCheckout();
+    setup("test");
+    takeCalls();
+    writeFileSync(join(checkout, "packages/worker/native/several/part.c"), "changed");
+    writeFileSync(join(checkout, "../broken-program"), "");
+    expect(setup("test")).toMatchObject({
+      status: 1,
+      stderr: "setup: failed to build packages/worker/native/several. See the message above.\n",
+    });
+    rmSync(join(checkout, "../broken-program"));
+    takeCalls();
+    expect(setup("test").stdout).toBe("setup: building the sandbox programs\nsetup: done\n");
+    expect(takeCalls()).toEqual(buildsPrograms);
+    rmSync(join(checkout, "packages/worker/native/build/single"));
+    setup("test");
+    expect(takeCalls()).toEqual(buildsPrograms);
+    expect(setup("test")).toEqual(noOutput);
+  });
+
   it("rebuilds the web app after a failed build", () => {
     const { setup, checkout } = createCheckout();
     writeFileSync(join(checkout, "../broken-app"), "");
@@ -299,7 +338,7 @@ describe("repeated setup", () => {
       stderr: "setup: failed to build the web app. See the message above.\n",
     });
     rmSync(join(checkout, "../broken-app"));
-    expect(setup().stdout).toBe("setup: building the web app\nsetup: done\n");
+    expect(setup().stdout).toContain("setup: building the web app\n");
   });
 
   it.each([
@@ -327,7 +366,7 @@ describe("repeated setup", () => {
     rmSync(join(checkout, "../broken"));
     takeCalls();
     expect(setup().status).toBe(0);
-    expect(takeCalls()).toEqual(["npm ci --include=dev"]);
+    expect(takeCalls()).toEqual(["npm ci --include=dev", ...installsCompiler, ...buildsPrograms]);
     expect(setup()).toEqual(noOutput);
   });
 });
@@ -433,7 +472,7 @@ describe("setup reports", () => {
     ["an outdated Node 24 on a musl system", {}, { ...musl, node: "echo v24.9.0" }, needsNode24("24.9.0")],
     [
       "missing Python",
-      { goal: "test" },
+      {},
       { ...asUser, python3: null },
       "Python is missing or too old. Install Python 3.11 or later.",
     ],
