@@ -32,6 +32,10 @@ const families = readdirSync(folder)
   .filter((file) => file.endsWith(".md"))
   .map((file) => readFamily(file.slice(0, -".md".length)));
 const defaultFamily = readFamily(DEFAULT);
+/** All patterns, the longest first. */
+const patterns = families
+  .flatMap((family) => family.models.map((pattern) => ({ family, pattern, regExp: toRegExp(pattern) })))
+  .sort((a, b) => b.pattern.length - a.pattern.length);
 
 function readFamily(name: string): Family {
   const [, header = "", prompt = ""] =
@@ -41,11 +45,7 @@ function readFamily(name: string): Family {
 
 /** Returns the family of a model. If several match, the one with the longest pattern is used. */
 export function familyOf(modelId: string): Family {
-  const matching = families.flatMap((family) =>
-    family.models.filter((pattern) => matches(pattern, modelId)).map((pattern) => ({ family, pattern })),
-  );
-  matching.sort((a, b) => b.pattern.length - a.pattern.length);
-  return matching[0]?.family ?? defaultFamily;
+  return patterns.find(({ regExp }) => regExp.test(modelId))?.family ?? defaultFamily;
 }
 
 /** Returns the tools that a model of this family gets. */
@@ -56,7 +56,7 @@ export function familyTools<T extends Pick<Tool, "name">>(
   return tools.filter(({ name }) => !without_tools.includes(name));
 }
 
-function matches(pattern: string, modelId: string): boolean {
+function toRegExp(pattern: string): RegExp {
   const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^${parts.join(".*")}$`, "is").test(modelId);
+  return new RegExp(`^${parts.join(".*")}$`, "is");
 }

@@ -32,6 +32,7 @@ import { PartialUsage, reportsPartialUsage } from "./partial-usage.ts";
 import type { ProviderModel, StreamPart } from "./provider.ts";
 import { MalformedResponseError } from "./provider-errors.ts";
 import { responseLimitError } from "./providers/bounded-response.ts";
+import { maySendThinkTags, ThinkTagExtractor } from "./providers/think-tags.ts";
 import { ReplayRecorder } from "./replay.ts";
 
 /** The log stores events of up to 2 MiB of text. */
@@ -115,18 +116,11 @@ export class ResponseReader {
       abortSignal: signal,
       includeRawChunks: reportsPartialUsage(model),
     });
+    const tags = maySendThinkTags(model) ? new ThinkTagExtractor() : undefined;
     for await (const part of stream) {
       signal.throwIfAborted();
-      this.#checkLimits(part);
-      if (part.type === "tool-call") {
-        const call = parseCall(part, tools);
-        this.#calls.push(call);
-        this.#isTextLast = false;
-        this.#replay.addCall(call.tool, part.providerMetadata);
-      } else {
-        this.#handlePart(part);
-      }
-      this.#hasContent ||= /^(text|reasoning|tool-input)-delta$|^tool-call$/.test(part.type);
+      if (tags) for (const extracted of tags.push(part)) this.#handlePart(extracted);
+      else this.#handlePart(part);
       onPart();
     }
     if (this.error !== undefined) throw this.error;
@@ -188,7 +182,16 @@ export class ResponseReader {
   }
 
   #handlePart(part: StreamPart) {
+    this.#checkLimits(part);
+    this.#hasContent ||= /^(text|reasoning|tool-input)-delta$|^tool-call$/.test(part.type);
     switch (part.type) {
+      case "tool-call": {
+        const call = parseCall(part, this.#request.tools);
+        this.#calls.push(call);
+        this.#isTextLast = false;
+        this.#replay.addCall(call.tool, part.providerMetadata);
+        break;
+      }
       case "raw":
         this.#partialUsage.push(part.rawValue);
         break;

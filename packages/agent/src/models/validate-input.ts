@@ -81,7 +81,9 @@ function parseAs(text: string, type: string): unknown {
 /** Returns undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
-    // A field of this name would replace the prototype wherever the object is copied field by field.
+    // A field of this name would replace the prototype wherever the object is copied field by field. It can also be
+    // written with escapes. Looking at every field takes much longer than parsing, so it is done only if necessary.
+    if (!/__proto__|\\u/.test(text)) return JSON.parse(text);
     return JSON.parse(text, (key, value: unknown) => (key === "__proto__" ? undefined : value));
   } catch {
     return undefined;

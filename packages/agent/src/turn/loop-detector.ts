@@ -7,7 +7,7 @@
  * seen a result between them.
  */
 
-import { createHash, type Hash } from "node:crypto";
+import { createHash, type Hash, hash } from "node:crypto";
 import type { EventData } from "@outrider/contract/event";
 import { LOOP_DETECTED } from "../conversation/notes.ts";
 import type { LogEvent } from "../event.ts";
@@ -21,6 +21,7 @@ const successLimits = { warn: 6, end: 12 };
 const MAX_PERIOD = 2;
 const MAX_RECORDS = MAX_PERIOD * successLimits.end;
 const MAX_SHOWN_CHARACTERS = 200;
+const MAX_KEY_CHARACTERS = 1_000;
 
 /**
  * Tools whose results depend only on the files and the input. Other tools may be called repeatedly to wait for
@@ -126,7 +127,7 @@ export class LoopDetector {
   }
 
   #addCall(id: string, { tool, input }: { tool: string; input: unknown }) {
-    const key = hash(`${tool}\0${JSON.stringify(input)}`);
+    const key = shortKey(`${tool}\0${JSON.stringify(input)}`);
     if (this.#answerKeys.has(key)) return;
     this.#answerKeys.add(key);
     this.#calls.push({ id, tool, input, key, isError: false });
@@ -149,7 +150,7 @@ export class LoopDetector {
 
   #setResult(callId: string, output: string, isError: boolean) {
     const call = this.#calls.findLast(({ id }) => id === callId);
-    if (call) Object.assign(call, { isError, result: hash(`${isError} ${withoutTimes(output)}`) });
+    if (call) Object.assign(call, { isError, result: shortKey(`${isError} ${withoutTimes(output)}`) });
   }
 
   #reset() {
@@ -171,8 +172,9 @@ function withoutTimes(text: string): string {
   return text.replaceAll(/\d{1,9}(?:\.\d{1,9})?\s?(?:ms|s|sec|seconds)\b|\d\d:\d\d:\d\d(?:\.\d{1,9})?/g, "");
 }
 
-function hash(text: string): string {
-  return createHash("sha256").update(text).digest("base64");
+/** Returns a text that is equal only for equal texts. Short texts need no hash, which would take longer to compute. */
+function shortKey(text: string): string {
+  return text.length <= MAX_KEY_CHARACTERS ? text : hash("sha256", text, "base64");
 }
 
 function describe(calls: readonly Call[], count: number, isFailing: boolean): string {

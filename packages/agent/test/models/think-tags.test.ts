@@ -1,12 +1,10 @@
-import { simulateReadableStream, wrapLanguageModel } from "ai";
-import { MockLanguageModelV4 } from "ai/test";
 import { describe, expect, it } from "vitest";
 import type { StreamPart } from "../../src/models/provider.ts";
-import { extractThinkTags } from "../../src/models/providers/think-tags.ts";
+import { ThinkTagExtractor } from "../../src/models/providers/think-tags.ts";
 import { call, finish } from "../answers.ts";
 
-/** Streams a text in pieces of this size through the middleware. */
-async function read(text: string, size: number, after: StreamPart[] = [finish()]) {
+/** Passes a text in pieces of this size through the extractor. */
+function read(text: string, size: number, after: StreamPart[] = [finish()]) {
   const pieces = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
   const chunks: StreamPart[] = [
     { type: "text-start", id: "1" },
@@ -14,13 +12,8 @@ async function read(text: string, size: number, after: StreamPart[] = [finish()]
     { type: "text-end", id: "1" },
     ...after,
   ];
-  const inner = new MockLanguageModelV4({
-    doStream: async () => ({ stream: simulateReadableStream({ chunks, chunkDelayInMs: null }) }),
-  });
-  const model = wrapLanguageModel({ model: inner, middleware: extractThinkTags });
-  const { stream } = await model.doStream({ prompt: [] });
-  const parts: StreamPart[] = [];
-  for await (const part of stream) parts.push(part);
+  const extractor = new ThinkTagExtractor();
+  const parts = chunks.flatMap((part) => extractor.push(part));
   const joined = (type: "text-delta" | "reasoning-delta") =>
     parts.map((part) => (part.type === type ? part.delta : "")).join("");
   return { parts, text: joined("text-delta"), reasoning: joined("reasoning-delta") };
@@ -38,8 +31,8 @@ describe.each([1, 2, 3, 7, 1_000])("in pieces of %i characters", (size) => {
     ["the beginning of a tag", "<thi", "", "<thi"],
     ["another tag", "<thinking>a</thinking>", "", "<thinking>a</thinking>"],
     ["no tag", "  Yes.", "", "  Yes."],
-  ])("%s", async (_, whole, reasoning, text) => {
-    const result = await read(whole, size);
+  ])("%s", (_, whole, reasoning, text) => {
+    const result = read(whole, size);
     expect(result).toMatchObject({ reasoning, text });
     for (const kind of ["text", "reasoning"]) {
       const open = result.parts.filter(({ type }) => type === `${kind}-start`).length;
@@ -49,8 +42,8 @@ describe.each([1, 2, 3, 7, 1_000])("in pieces of %i characters", (size) => {
   });
 });
 
-it("a call after the tag is passed on", async () => {
-  const { parts, reasoning } = await read("<think>Hm.</think>", 4, [call("ask", {}), finish()]);
+it("a call after the tag is passed on", () => {
+  const { parts, reasoning } = read("<think>Hm.</think>", 4, [call("ask", {}), finish()]);
   expect(reasoning).toBe("Hm.");
   expect(parts.map(({ type }) => type)).toContain("tool-call");
 });

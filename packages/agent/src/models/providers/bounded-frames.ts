@@ -5,6 +5,7 @@
  */
 import { findExcess } from "../../json-meter.ts";
 import { responseLimitError } from "./bounded-response.ts";
+import { checkedResponse } from "./checked-response.ts";
 
 const MAX_RESPONSE_BYTES = 256 * 2 ** 20;
 const MAX_FRAME_BYTES = 2 * 2 ** 20;
@@ -15,28 +16,21 @@ const CHECKSUM_BYTES = 4;
 
 /** Returns the response with a body that fails when it exceeds a limit. */
 export function boundFrames(response: Response): Response {
-  const { body, status, statusText, headers } = response;
-  if (!body) return response;
   let buffered: Buffer[] = [];
   let bufferedBytes = 0;
   let totalBytes = 0;
-  const bounded = body.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        totalBytes += chunk.length;
-        buffered.push(Buffer.from(chunk));
-        bufferedBytes += chunk.length;
-        if (totalBytes > MAX_RESPONSE_BYTES)
-          return controller.error(responseLimitError(`is larger than ${MAX_RESPONSE_BYTES} bytes`));
-        const { excess, rest } = readFrames(Buffer.concat(buffered, bufferedBytes));
-        if (excess !== undefined) return controller.error(responseLimitError(excess));
-        buffered = [rest];
-        bufferedBytes = rest.length;
-        controller.enqueue(chunk);
-      },
-    }),
-  );
-  return new Response(bounded, { status, statusText, headers });
+  return checkedResponse(response, (chunk) => {
+    totalBytes += chunk.length;
+    buffered.push(Buffer.from(chunk));
+    bufferedBytes += chunk.length;
+    if (totalBytes > MAX_RESPONSE_BYTES)
+      return responseLimitError(`is larger than ${MAX_RESPONSE_BYTES} bytes`);
+    const { excess, rest } = readFrames(Buffer.concat(buffered, bufferedBytes));
+    if (excess !== undefined) return responseLimitError(excess);
+    buffered = [rest];
+    bufferedBytes = rest.length;
+    return undefined;
+  });
 }
 
 /** Checks the complete frames of the data and returns what follows them. */

@@ -7,6 +7,7 @@
  */
 import { Failure } from "../../failure.ts";
 import { JsonMeter } from "../../json-meter.ts";
+import { checkedResponse } from "./checked-response.ts";
 
 const MAX_RESPONSE_BYTES = 256 * 2 ** 20;
 const MAX_EVENT_BYTES = 16 * 2 ** 20;
@@ -16,19 +17,11 @@ const [LINE_FEED, CARRIAGE_RETURN] = [10, 13];
 
 /** Returns the response with a body that fails when it exceeds a limit. */
 export function boundResponse(response: Response): Response {
-  const { body, status, statusText, headers } = response;
-  if (!body) return response;
   const meter = new ResponseMeter();
-  const bounded = body.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        meter.push(chunk);
-        if (meter.excess === undefined) controller.enqueue(chunk);
-        else controller.error(responseLimitError(meter.excess));
-      },
-    }),
-  );
-  return new Response(bounded, { status, statusText, headers });
+  return checkedResponse(response, (chunk) => {
+    meter.push(chunk);
+    return meter.excess === undefined ? undefined : responseLimitError(meter.excess);
+  });
 }
 
 /** Ends the turn, because another attempt would receive the same response. */

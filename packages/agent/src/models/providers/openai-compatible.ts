@@ -5,7 +5,6 @@ import { Failure } from "../../failure.ts";
 import type { Message, ProviderModel } from "../provider.ts";
 import { COMPATIBLE, REASONING_CONTENT } from "../replay.ts";
 import { type OpenOptions, secureFetch, withSettings } from "./provider-settings.ts";
-import { extractThinkTags } from "./think-tags.ts";
 import { moveToolImages } from "./tool-images.ts";
 
 /**
@@ -34,7 +33,7 @@ export function compatibleModel(work: AssignedModel, options: OpenOptions): Prov
       createStreamExtractor: createReasoningDetector,
     },
   });
-  const middleware = [moveToolImages, keepReasoningOfCalls, extractThinkTags];
+  const middleware = [moveToolImages, keepReasoningOfCalls];
   return withSettings(compatible(work.name), work, options, { middleware });
 }
 

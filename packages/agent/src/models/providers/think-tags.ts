@@ -1,42 +1,31 @@
-import type { LanguageModelMiddleware } from "ai";
-import type { StreamPart } from "../provider.ts";
+import type { ProviderModel, StreamPart } from "../provider.ts";
+import { COMPATIBLE } from "../replay.ts";
 
 const OPEN = "<think>";
 const CLOSE = "</think>";
 const TEXT_ID = "text-after-thinking";
 const REASONING_ID = "think-tags";
 
+/** Whether the model's responses may contain tags. Other providers send reasoning separately. */
+export function maySendThinkTags({ provider }: Pick<ProviderModel, "provider">): boolean {
+  return provider.startsWith(`${COMPATIBLE}.`);
+}
+
 /**
  * Turns `<think>…</think>` at the start of a response into reasoning. Many servers for open models send the model's
  * reasoning this way. Without the closing tag, the rest of the response is reasoning. Later tags are text, because a
  * model may write about them.
+ *
+ * Tags can be split across parts, so text is held back while it may be the beginning of a tag.
  */
-export const extractThinkTags: LanguageModelMiddleware = {
-  specificationVersion: "v4",
-  wrapStream: async ({ doStream }) => {
-    const { stream, ...rest } = await doStream();
-    const extractor = new ThinkTagExtractor();
-    return {
-      ...rest,
-      stream: stream.pipeThrough(
-        new TransformStream<StreamPart, StreamPart>({
-          transform(part, controller) {
-            for (const out of extractor.push(part)) controller.enqueue(out);
-          },
-        }),
-      ),
-    };
-  },
-};
-
-/** Tags can be split across parts, so text is held back while it may be the beginning of a tag. */
-class ThinkTagExtractor {
+export class ThinkTagExtractor {
   #state: "start" | "thinking" | "text" | "unchanged" = "start";
   #held = "";
   #hasThinking = false;
   /** The parts of the text block that has not produced any text yet. */
   #opening: StreamPart[] = [];
 
+  /** Returns the parts that replace the next part of the response. */
   push(part: StreamPart): StreamPart[] {
     if (this.#state === "unchanged") return [part];
     switch (part.type) {
