@@ -68,6 +68,9 @@ export async function callModel(call: ModelCall): Promise<ModelResult> {
   }
 }
 
+/** The reason for closing the connection of an attempt that is over. Creating one per attempt takes time. */
+const attemptIsOver = new Error("The attempt is over.");
+
 /** The time that a failed attempt has to report its usage. */
 const USAGE_WAIT_MS = 500;
 
@@ -103,7 +106,7 @@ async function attemptCall(call: ModelCall, { firstMs, idleMs }: RetryPolicy): P
   } finally {
     timer.stop();
     // Closes the connection if the provider is still sending.
-    timeout.abort();
+    timeout.abort(attemptIsOver);
   }
 }
 

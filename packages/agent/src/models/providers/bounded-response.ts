@@ -44,20 +44,15 @@ class ResponseMeter {
   push(chunk: Uint8Array) {
     this.#totalBytes += chunk.length;
     if (this.#totalBytes > MAX_RESPONSE_BYTES) this.excess ??= `is larger than ${MAX_RESPONSE_BYTES} bytes`;
-    let from = 0;
-    for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at];
-      const isEndOfCrLf = byte === LINE_FEED && this.#isAfterCarriageReturn;
-      this.#isAfterCarriageReturn = byte === CARRIAGE_RETURN;
-      if (byte !== LINE_FEED && byte !== CARRIAGE_RETURN) continue;
-      if (!isEndOfCrLf) {
-        this.#addText(chunk.subarray(from, at));
-        this.#endLine();
-      }
-      from = at + 1;
-      if (this.excess !== undefined) return;
+    let from = this.#isAfterCarriageReturn && chunk[0] === LINE_FEED ? 1 : 0;
+    if (chunk.length > 0) this.#isAfterCarriageReturn = chunk.at(-1) === CARRIAGE_RETURN;
+    while (from < chunk.length && this.excess === undefined) {
+      const end = findLineEnd(chunk, from);
+      this.#addText(chunk.subarray(from, end));
+      if (end === chunk.length) return;
+      this.#endLine();
+      from = end + (chunk[end] === CARRIAGE_RETURN && chunk[end + 1] === LINE_FEED ? 2 : 1);
     }
-    this.#addText(chunk.subarray(from));
   }
 
   #addText(text: Uint8Array) {
@@ -79,4 +74,11 @@ class ResponseMeter {
     }
     this.#isLineEmpty = true;
   }
+}
+
+/** Returns the position of the next line feed or carriage return, or that of the end. */
+function findLineEnd(chunk: Uint8Array, from: number): number {
+  let at = from;
+  while (at < chunk.length && chunk[at] !== LINE_FEED && chunk[at] !== CARRIAGE_RETURN) at += 1;
+  return at;
 }
