@@ -183,6 +183,25 @@ describe("environment form", () => {
     expect(consoleErrors).toEqual([]);
   });
 
+  test("selects secrets for runs and for setup commands separately", async () => {
+    for (const name of ["API_TOKEN", "NPM_TOKEN"])
+      await app.call("PUT", `/agent/secrets/${name}`, { body: { value: "long enough" } });
+    const id = await make({ name: "secrets", build_secrets: ["API_TOKEN"] });
+    const { page } = await app.visit(`/environments/${id}`);
+    const runs = page.getByRole("group", { name: "For runs" });
+    const setup = page.getByRole("group", { name: "For setup commands" });
+    expect(await setup.getByRole("checkbox", { name: "API_TOKEN" }).isChecked()).toBe(true);
+    await runs.getByRole("checkbox", { name: "API_TOKEN" }).check();
+    await setup.getByRole("checkbox", { name: "NPM_TOKEN" }).check();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText("All changes saved").waitFor();
+    expect(await stored(id)).toMatchObject({
+      secrets: ["API_TOKEN"],
+      build_secrets: ["API_TOKEN", "NPM_TOKEN"],
+    });
+  });
+
   test("is read-only for members", async () => {
     const id = await make({ name: "read", setup_commands: ["make ready"], variables: { COLOUR: "blue" } });
     const user = { email: "member@example.com", display_name: "Member", role: "member" as const };

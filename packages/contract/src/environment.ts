@@ -100,24 +100,33 @@ export const EnvironmentCheck = z
   .meta({ id: "EnvironmentCheck" });
 export type EnvironmentCheck = z.infer<typeof EnvironmentCheck>;
 
+const Commands = z.array(text({ max: 8_192 })).max(50);
+
+const SecretNames = z
+  .array(VariableName)
+  .max(100)
+  .refine((names) => new Set(names).size === names.length, "must not contain duplicates");
+
 const members = {
   name: text({ max: limits.nameCharacters }),
   description: text({ min: 0, max: 2_000 }).optional(),
   repos: z.array(Repository).max(20).optional(),
-  setup_commands: z
-    .array(text({ max: 8_192 }))
-    .max(50)
-    .optional(),
-  variables: z.record(VariableName, text({ min: 0, max: 32_768 })).optional(),
-  secrets: z
-    .array(VariableName)
-    .max(100)
-    .refine((names) => new Set(names).size === names.length, "must not contain duplicates")
+  setup_commands: Commands.optional().meta({
+    description: "Run once, in order, when the environment is built. Runs start from a copy of the result.",
+  }),
+  variables: z
+    .record(VariableName, text({ min: 0, max: 32_768 }))
     .optional()
-    .meta({
-      uniqueItems: true,
-      description: "Names of secrets that are available to the run as environment variables.",
-    }),
+    .meta({ description: "Environment variables of all commands, including setup commands." }),
+  secrets: SecretNames.optional().meta({
+    uniqueItems: true,
+    description: "Names of secrets that are available to the run as environment variables.",
+  }),
+  build_secrets: SecretNames.optional().meta({
+    uniqueItems: true,
+    description:
+      "Names of secrets that are available to setup commands as environment variables. A build fails if one of their values remains in its files.",
+  }),
   network: Network.optional().meta({ description: "Network access. Default: mode `none`." }),
   resources: Resources.optional(),
   git_author: GitAuthor.optional().meta({
@@ -139,16 +148,18 @@ const members = {
 
 export const EnvironmentRequest = z
   .strictObject(members)
-  .superRefine(({ variables = {}, secrets = [] }, context) => {
-    secrets.forEach((name, index) => {
-      if (Object.hasOwn(variables, name)) {
-        context.addIssue({
-          code: "custom",
-          path: ["secrets", index],
-          message: "must not also be the name of a variable",
-        });
-      }
-    });
+  .superRefine(({ variables = {}, secrets = [], build_secrets = [] }, context) => {
+    for (const [field, names] of Object.entries({ secrets, build_secrets })) {
+      names.forEach((name, index) => {
+        if (Object.hasOwn(variables, name)) {
+          context.addIssue({
+            code: "custom",
+            path: [field, index],
+            message: "must not also be the name of a variable",
+          });
+        }
+      });
+    }
   })
   .meta({
     id: "CloudEnvironmentRequest",
@@ -171,6 +182,7 @@ export const CloudEnvironment = z
     setup_commands: z.array(z.string()),
     variables: z.record(z.string(), z.string()),
     secrets: z.array(z.string()),
+    build_secrets: z.array(z.string()),
     network: Network,
     version: z.int().min(1).meta({ description: "Increases with every change." }),
     build: BuildSummary.optional(),

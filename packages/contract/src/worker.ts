@@ -122,12 +122,18 @@ export const AssignedEnvironment = z.object({
     }),
   ),
   setup_commands: z.array(z.string()),
+  variables: z
+    .record(z.string(), z.string())
+    .meta({ description: "Environment variables for setup commands." }),
   network: Network,
   resources: Resources.optional(),
   git_author: GitAuthor.optional(),
   checks: z.array(EnvironmentCheck).optional(),
   credentials: z.record(z.string(), z.string()).meta({
     description: "Values of the secrets that `repos` refer to. Used only for fetching and for redaction.",
+  }),
+  build_secrets: z.record(z.string(), z.string()).meta({
+    description: "Secret values for setup commands, also used for redaction. Kept in memory only.",
   }),
 });
 export type AssignedEnvironment = z.infer<typeof AssignedEnvironment>;

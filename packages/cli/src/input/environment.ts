@@ -11,6 +11,7 @@ export interface EnvironmentFlags {
   setup?: string[];
   variable?: string[];
   secret?: string[];
+  buildSecret?: string[];
   network?: EnvironmentNetwork["mode"];
   allow?: string[];
   cpus?: number;
@@ -25,7 +26,19 @@ export interface EnvironmentFlags {
 
 /** The flags that describe the environment, as opposed to other flags of the command. */
 export const environmentFlags: readonly string[] = [
-  ...["name", "description", "repo", "setup", "variable", "secret", "network", "allow", "cpus", "memoryMb"],
+  ...[
+    "name",
+    "description",
+    "repo",
+    "setup",
+    "variable",
+    "secret",
+    "buildSecret",
+    "network",
+    "allow",
+    "cpus",
+    "memoryMb",
+  ],
   ...["pids", "diskMb", "gitAuthor", "timeoutMinutes", "maxConcurrentRuns", "input"],
 ];
 
@@ -38,8 +51,13 @@ export function addEnvironmentOptions(command: Command): Command {
       collect,
     )
     .option("--setup <command>", "setup command to run during the build; repeatable, in order", collect)
-    .option("--variable <name=value>", "environment variable for runs; repeatable", collect)
+    .option(
+      "--variable <name=value>",
+      "environment variable for setup commands and runs; repeatable",
+      collect,
+    )
     .option("--secret <name>", "secret to pass to runs as a variable; repeatable", collect)
+    .option("--build-secret <name>", "secret to pass to setup commands as a variable; repeatable", collect)
     .addOption(
       new Option("--network <mode>", "network access of runs").choices(["open", "allowlist", "none"]),
     )
@@ -81,6 +99,7 @@ export async function buildEnvironmentRequest(
       setup_commands: flags.setup,
       variables: flags.variable && parsePairs("--variable", flags.variable),
       secrets: flags.secret,
+      build_secrets: flags.buildSecret,
       network: buildNetwork(flags, base.network),
       resources: Object.keys(resources).length > 0 ? { ...base.resources, ...resources } : undefined,
       git_author: flags.gitAuthor === undefined ? undefined : parseAuthor(flags.gitAuthor),

@@ -218,6 +218,7 @@ export interface CloudEnvironment {
     [key: string]: string;
   };
   secrets: string[];
+  build_secrets: string[];
   network: EnvironmentNetwork;
   resources?: EnvironmentResources;
   /** Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider. */
@@ -239,12 +240,16 @@ export interface CloudEnvironmentRequest {
   name: string;
   description?: string;
   repos?: EnvironmentRepository[];
+  /** Run once, in order, when the environment is built. Runs start from a copy of the result. */
   setup_commands?: string[];
+  /** Environment variables of all commands, including setup commands. */
   variables?: {
     [key: string]: string;
   };
   /** Names of secrets that are available to the run as environment variables. */
   secrets?: string[];
+  /** Names of secrets that are available to setup commands as environment variables. A build fails if one of their values remains in its files. */
+  build_secrets?: string[];
   /** Network access. Default: mode `none`. */
   network?: EnvironmentNetwork;
   resources?: EnvironmentResources;

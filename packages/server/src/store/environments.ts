@@ -19,10 +19,11 @@ function toEnvironment({ config, ...row }: Row): CloudEnvironment {
     setup_commands = [],
     variables = {},
     secrets = [],
+    build_secrets = [],
     network = { mode: "none" },
     ...rest
   } = config;
-  return { ...row, ...rest, repos, setup_commands, variables, secrets, network };
+  return { ...row, ...rest, repos, setup_commands, variables, secrets, build_secrets, network };
 }
 
 export async function insertEnvironment(
@@ -87,6 +88,6 @@ export async function deleteEnvironment(sql: Sql, environmentId: string): Promis
 export async function environmentsUsingSecret(sql: Sql, name: string): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     select name from environments where deleted_at is null and (config -> 'secrets' ? ${name}
-      or config @> ${json(sql, { repos: [{ secret: name }] })}) order by name`;
+      or config -> 'build_secrets' ? ${name} or config @> ${json(sql, { repos: [{ secret: name }] })}) order by name`;
   return rows.map((row) => row.name);
 }

@@ -309,6 +309,25 @@ describe("a repository's secret", () => {
     expect(execution.secrets).toEqual({});
   });
 
+  test("and a build's secrets and variables reach the worker with the build, not with the run", async () => {
+    await server.call("PUT", "/agent/secrets/NPM_TOKEN", { body: { value: "npm-secret-token" } });
+    const { environment_id } = await environment({
+      build_secrets: ["NPM_TOKEN"],
+      variables: { REGISTRY: "internal" },
+    });
+    const expected = {
+      build_secrets: { NPM_TOKEN: "npm-secret-token" },
+      variables: { REGISTRY: "internal" },
+      credentials: {},
+    };
+    const { execution } = await claimed(environment_id);
+    expect(execution.environment).toMatchObject(expected);
+    expect(execution.secrets).toEqual({});
+    await server.call("POST", `/agent/environments/${environment_id}/builds`);
+    const [build] = (await claim()).builds;
+    expect(build.environment).toMatchObject(expected);
+  });
+
   test.each([
     ["owner and repo", { owner: "acme", repo: "api" }, "https://github.com/acme/api.git", "api"],
     ["an ssh address", { url: "git@git.test:acme/web.git" }, "git@git.test:acme/web.git", "web"],

@@ -21,6 +21,7 @@ describe("an environment", () => {
       setup_commands: [],
       variables: {},
       secrets: [],
+      build_secrets: [],
       network: { mode: "none" },
       version: 1,
       created_at: expect.any(String),
@@ -93,18 +94,21 @@ describe("a secret", () => {
     expect(one.equals(two)).toBe(false);
   });
 
-  test("that an environment uses cannot be deleted", async () => {
-    await server.call("PUT", "/agent/secrets/USED", { body: { value: "long enough" } });
-    const { environment_id } = (
-      await server.call("POST", "/agent/environments", { body: { name: "user", secrets: ["USED"] } })
-    ).body;
-    const refused = await server.call("DELETE", "/agent/secrets/USED");
-    expect(refused.status).toBe(409);
-    expect(refused.body.detail).toContain("user");
-    await server.call("DELETE", `/agent/environments/${environment_id}`);
-    expect((await server.call("DELETE", "/agent/secrets/USED")).status).toBe(204);
-    expect((await server.call("DELETE", "/agent/secrets/USED")).status).toBe(404);
-  });
+  test.each(["secrets", "build_secrets"])(
+    "that an environment uses in `%s` cannot be deleted",
+    async (field) => {
+      await server.call("PUT", "/agent/secrets/USED", { body: { value: "long enough" } });
+      const { environment_id } = (
+        await server.call("POST", "/agent/environments", { body: { name: "user", [field]: ["USED"] } })
+      ).body;
+      const refused = await server.call("DELETE", "/agent/secrets/USED");
+      expect(refused.status).toBe(409);
+      expect(refused.body.detail).toContain("user");
+      await server.call("DELETE", `/agent/environments/${environment_id}`);
+      expect((await server.call("DELETE", "/agent/secrets/USED")).status).toBe(204);
+      expect((await server.call("DELETE", "/agent/secrets/USED")).status).toBe(404);
+    },
+  );
 });
 
 describe("the vault", () => {

@@ -2,8 +2,8 @@
  * A build is an environment's prepared file system: its checked-out repositories after the setup commands have run.
  * Runs start from it, so that they do not repeat this work.
  *
- * Builds are identified by a key, the hash of their inputs: the repositories' commits and the setup commands. At most
- * one build per key is in progress at a time. A worker makes a build either because it claimed a queued build, or
+ * Builds are identified by a key, the hash of their inputs: the repositories' commits, the setup commands, the variables
+ * and the names of the build secrets. At most one build per key is in progress at a time. A worker makes a build either because it claimed a queued build, or
  * because the server answered a run's `prepare` call with "yours".
  *
  * The worker holds a lease on the build, with a token. Every report of log events extends the lease, and reports are
@@ -11,10 +11,11 @@
  * "abandoned". The sandbox's deadline follows the lease, as it does for runs.
  *
  * 1. Resolve each repository to a commit and fetch it into this worker's mirror.
- * 2. Open a sandbox without secrets or variables, because its files become visible to every run of the environment. The
- *    mirrors are mounted read-only.
- * 3. Check out the repositories and run the setup commands. The first command that fails ends the build.
- * 4. Store the files: as a blob on the server, and as a local base to open sandboxes on (see build-bases.ts).
+ * 2. Open a sandbox. The mirrors are mounted read-only.
+ * 3. Check out the repositories and run the setup commands, with the variables and the build secrets in their
+ *    environment. The first command that fails ends the build.
+ * 4. Kill what the commands left running, and reject files that contain a build secret, because the files become visible
+ *    to every run of the environment. Then store the files: as a blob on the server, and as a local base to open sandboxes on (see build-bases.ts).
  * 5. Report the outcome. This happens even if the run that needed the build was cancelled, because other runs may be
  *    waiting for it.
  */
@@ -27,20 +28,21 @@ import type { EgressSessions } from "../egress/egress-session.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
 import { quote } from "../quote.ts";
 import { Redactor } from "../redaction/redact.ts";
-import { secretsOfCredential } from "../repositories/access.ts";
 import { checkoutScript } from "../repositories/checkout.ts";
 import type { Repositories, Resolved } from "../repositories/repositories.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
+import { checkSecretSize, listEnvironmentSecrets } from "../run/run-secrets.ts";
 import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
 import type { Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
 import { collectSkills } from "../skills/collect-skills.ts";
 import type { BuildBases } from "./build-bases.ts";
 import { type BuildLease, BuildLog } from "./build-log.ts";
+import { rejectLeftoverSecrets } from "./leftover-secrets.ts";
 import { type OnStep, StepRunner } from "./step-runner.ts";
 
 /** Part of every key. Change it when the same commits and commands would produce different files. */
-const FORMAT = "outrider-local-1";
+const FORMAT = "outrider-local-2";
 
 export interface ResolvedRepository extends CheckedOutRepository {
   mirror: string;
@@ -77,14 +79,20 @@ export async function resolveRepositories(
   );
 }
 
-/** Returns the hash of all build inputs. Builds with the same key contain the same files. */
+/**
+ * Returns the hash of all build inputs. Builds with the same key contain the same files. The values of build secrets are
+ * not inputs: a renewed token does not change what it downloads.
+ */
 export function buildKey(
-  { setup_commands }: AssignedEnvironment,
+  { setup_commands, variables, build_secrets }: AssignedEnvironment,
   repositories: CheckedOutRepository[],
 ): string {
   const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
+  // The server stores variables as JSON, which does not preserve their order.
+  const sortedVariables = Object.entries(variables).sort(([a], [b]) => (a < b ? -1 : 1));
+  const secretNames = Object.keys(build_secrets).sort();
   return createHash("sha256")
-    .update(JSON.stringify([FORMAT, commits, setup_commands]))
+    .update(JSON.stringify([FORMAT, commits, setup_commands, sortedVariables, secretNames]))
     .digest("hex");
 }
 
@@ -117,7 +125,7 @@ async function makeBuild(
   options: MakeBuildOptions,
 ): Promise<BuildOutcome> {
   const { build_id, environment, repositories, log, redactor, onStep } = options;
-  const { network, resources, setup_commands } = environment;
+  const { network, resources, setup_commands, variables, build_secrets } = environment;
   const refusals = new RefusalSummary();
   const egress = egressSessions.open(network, (notice) => {
     refusals.add(notice);
@@ -146,9 +154,13 @@ async function makeBuild(
       await runner.run(`check out ${url} at ${commit.slice(0, 12)}`, script);
     }
     const [only] = repositories.length === 1 ? repositories : [];
+    const env = { ...variables, ...build_secrets };
     for (const command of setup_commands) {
-      await runner.run(command, only ? `cd ${quote(`/workspace/${only.path}`)} && { ${command}\n}` : command);
+      const script = only ? `cd ${quote(`/workspace/${only.path}`)} && { ${command}\n}` : command;
+      await runner.run(command, script, env);
     }
+    await sandbox.kill();
+    await rejectLeftoverSecrets(sandbox, build_secrets, log.signal);
     const skills = await listSkills(repositories, log);
     log.write({ type: "step", data: { name: "store", state: "started" } });
     const stored = await bases.store(sandbox, build_id, log.signal);
@@ -204,7 +216,9 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
   const { lease, environment, signal, onStep = () => {} } = options;
   const { server, repositories: allRepositories } = context;
   let sandbox: Sandbox | undefined;
-  const redactor = new Redactor(Object.values(environment.credentials).flatMap(secretsOfCredential));
+  const secrets = listEnvironmentSecrets(environment);
+  const secretSizeFailure = checkSecretSize(secrets);
+  const redactor = new Redactor(secretSizeFailure ? [] : secrets);
   const log = new BuildLog({
     server,
     lease,
@@ -214,6 +228,7 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
   });
   const emitNotice = (message: string) => log.write({ type: "notice", data: { message } });
   try {
+    if (secretSizeFailure) throw secretSizeFailure;
     const repositories =
       options.repositories ??
       (await resolveRepositories(allRepositories, environment, { signal: log.signal, emitNotice }));

@@ -26,7 +26,7 @@ export class StepRunner {
   }
 
   /** Runs one step. If the step fails, rejects with a Failure that contains the last lines of its output. */
-  async run(name: string, command: string): Promise<void> {
+  async run(name: string, command: string, env: Record<string, string> = {}): Promise<void> {
     const { sandbox, log, redactor, onStep } = this.#options;
     log.write({ type: "step", data: { name, state: "started" } });
     onStep(name, "started");
@@ -40,7 +40,7 @@ export class StepRunner {
     const { exitCode, timedOut, durationMs } = await sandbox.exec(command, {
       signal: log.signal,
       timeoutMs: STEP_TIMEOUT_MS,
-      env: commandEnvironment,
+      env: { ...commandEnvironment, ...env },
       mergeOutput: true,
       onOutput: ({ data }) => writeOutput(redacted.push(data)),
     });

@@ -1,5 +1,5 @@
 import { Failure } from "@outrider/agent/failure";
-import type { Assignment } from "@outrider/contract/worker";
+import type { AssignedEnvironment, Assignment } from "@outrider/contract/worker";
 import { literalSecrets } from "../mcp/secrets.ts";
 import { secretsOfCredential } from "../repositories/access.ts";
 
@@ -25,6 +25,11 @@ export function checkSecretSize(secrets: string[]): Failure | undefined {
   );
 }
 
+/** Returns the secret values that must not leave the worker in a build's log and errors. */
+export function listEnvironmentSecrets({ credentials, build_secrets }: AssignedEnvironment): string[] {
+  return [...Object.values(credentials).flatMap(secretsOfCredential), ...Object.values(build_secrets)];
+}
+
 /** Returns all secret values that must not leave the worker in a run's events and files. */
 export function listRunSecrets({ secrets, agent_config, environment, model }: Assignment): string[] {
   const modelSecrets = [
@@ -35,7 +40,7 @@ export function listRunSecrets({ secrets, agent_config, environment, model }: As
   return [
     ...modelSecrets.filter((value) => value.length >= MIN_MODEL_SECRET_CHARACTERS),
     ...Object.values(secrets),
-    ...Object.values(environment?.credentials ?? {}).flatMap(secretsOfCredential),
+    ...(environment ? listEnvironmentSecrets(environment) : []),
     ...literalSecrets(agent_config.mcp_servers),
   ];
 }

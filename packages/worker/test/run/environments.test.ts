@@ -190,7 +190,7 @@ describe("a run in an environment", () => {
     expect(status_message.message).toContain("/etc");
   });
 
-  test("has its secrets and variables; setup commands have neither", async () => {
+  test("has its secrets and variables; setup commands have the variables", async () => {
     await installation.call("PUT", "/agent/secrets/SITE_TOKEN", { body: { value: "s3cret-value-of-site" } });
     const environment_id = await environment({
       variables: { COLOUR: "green" },
@@ -198,9 +198,9 @@ describe("a run in an environment", () => {
       setup_commands: ["env > ~/seen-at-setup"],
     });
     const { output } = await succeed(environment_id, [
-      'RUN: echo "$COLOUR ${#SITE_TOKEN}"; grep -c -e COLOUR -e SITE_TOKEN ~/seen-at-setup',
+      'RUN: echo "$COLOUR ${#SITE_TOKEN}"; grep -e COLOUR -e SITE_TOKEN ~/seen-at-setup',
     ]);
-    expect(output).toBe("green 20\n0\n");
+    expect(output).toBe("green 20\nCOLOUR=green\n");
   });
 });
 

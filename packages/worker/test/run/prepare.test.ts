@@ -35,7 +35,7 @@ test("a notice about a repository that cannot be reported does not end the proce
     log: silent,
   });
   const repos = [{ url: `file://${origin.bare}`, path: "media" }];
-  const environment = { repos, setup_commands: [], credentials: {} };
+  const environment = { repos, setup_commands: [], variables: {}, credentials: {}, build_secrets: {} };
   const assignment = { execution_id: "execution", run_id: "run", environment } as unknown as Assignment;
   const notices: string[] = [];
   const prepared = prepareRun({ server, repositories } as BuildContext, {

@@ -107,9 +107,15 @@ class CloudEnvironmentRequestParam(TypedDict):
     description: NotRequired[str]
     repos: NotRequired[Sequence[EnvironmentRepositoryParam | types.EnvironmentRepository]]
     setup_commands: NotRequired[Sequence[str]]
+    """Run once, in order, when the environment is built. Runs start from a copy of the result."""
     variables: NotRequired[Mapping[str, str]]
+    """Environment variables of all commands, including setup commands."""
     secrets: NotRequired[Sequence[str]]
     """Names of secrets that are available to the run as environment variables."""
+    build_secrets: NotRequired[Sequence[str]]
+    """Names of secrets that are available to setup commands as environment variables. A build fails if
+    one of their values remains in its files.
+    """
     network: NotRequired[EnvironmentNetworkParam | types.EnvironmentNetwork]
     """Network access. Default: mode `none`."""
     resources: NotRequired[EnvironmentResourcesParam | types.EnvironmentResources]

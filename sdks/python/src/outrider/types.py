@@ -418,6 +418,7 @@ class CloudEnvironment(BaseModel):
     setup_commands: list[str]
     variables: dict[str, str]
     secrets: list[str]
+    build_secrets: list[str]
     network: EnvironmentNetwork
     resources: EnvironmentResources | None = None
     git_author: GitAuthor | None = None
@@ -444,9 +445,15 @@ class CloudEnvironmentRequest(BaseModel):
     description: str | None = None
     repos: list[EnvironmentRepository] | None = None
     setup_commands: list[str] | None = None
+    """Run once, in order, when the environment is built. Runs start from a copy of the result."""
     variables: dict[str, str] | None = None
+    """Environment variables of all commands, including setup commands."""
     secrets: list[str] | None = None
     """Names of secrets that are available to the run as environment variables."""
+    build_secrets: list[str] | None = None
+    """Names of secrets that are available to setup commands as environment variables. A build fails if
+    one of their values remains in its files.
+    """
     network: EnvironmentNetwork | None = None
     """Network access. Default: mode `none`."""
     resources: EnvironmentResources | None = None

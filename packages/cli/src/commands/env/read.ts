@@ -59,6 +59,7 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
       ["checks", environment.checks?.map(({ name, command }) => name ?? command).join("\n")],
       ["variables", pairs(environment.variables)],
       ["secrets", environment.secrets.join(", ")],
+      ["build secrets", environment.build_secrets.join(", ") || undefined],
       ["network", [network.mode, ...(network.allow ?? [])].join(" ")],
       ["resources", pairs(resources)],
       ["git author", git_author && `${git_author.name} <${git_author.email}>`],

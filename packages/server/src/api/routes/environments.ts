@@ -17,9 +17,13 @@ import {
 import { lockSecrets } from "../../store/secrets.ts";
 import { created, type Handlers, noContent, ok } from "../pipeline/call.ts";
 
-async function requireSecretsExist(sql: Sql, { secrets = [], repos = [] }: EnvironmentRequest) {
+async function requireSecretsExist(
+  sql: Sql,
+  { secrets = [], build_secrets = [], repos = [] }: EnvironmentRequest,
+) {
   const references = [
     ...secrets.map((name, index) => ({ name, pointer: `/secrets/${index}` })),
+    ...build_secrets.map((name, index) => ({ name, pointer: `/build_secrets/${index}` })),
     ...repos.flatMap(({ secret }, index) =>
       secret ? [{ name: secret, pointer: `/repos/${index}/secret` }] : [],
     ),

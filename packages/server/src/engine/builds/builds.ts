@@ -96,12 +96,16 @@ export async function requestBuild(
 function contentOf({
   repos,
   setup_commands,
+  variables,
+  build_secrets,
   network,
   resources,
 }: Omit<EnvironmentRequest, "name">): Omit<EnvironmentRequest, "name"> {
   return {
     ...(repos ? { repos } : {}),
     ...(setup_commands ? { setup_commands } : {}),
+    ...(variables ? { variables } : {}),
+    ...(build_secrets ? { build_secrets } : {}),
     ...(network ? { network } : {}),
     ...(resources ? { resources } : {}),
   };
@@ -190,28 +194,35 @@ export async function environmentOfRun(
   return { environment: await environmentWork(sql, services, environment), ...(build ? { build } : {}) };
 }
 
-/** Returns an environment in the form that workers receive, including the credentials for its repositories. */
+/** Returns an environment in the form that workers receive, including the values of secrets that its build needs. */
 export async function environmentWork(
   sql: Sql,
   { vault, gitHost }: { vault: Vault; gitHost: string },
   environment: { environment_id: string; version: number; config: Omit<EnvironmentRequest, "name"> },
 ): Promise<AssignedEnvironment> {
-  const { repos = [], setup_commands = [], network = { mode: "none" } } = environment.config;
-  const { resources, git_author, checks } = environment.config;
-  const names = [...new Set(repos.flatMap(({ secret }) => secret ?? []))];
+  const { repos = [], setup_commands = [], variables = {}, build_secrets = [] } = environment.config;
+  const { network = { mode: "none" }, resources, git_author, checks } = environment.config;
+  const credentials = repos.flatMap(({ secret }) => secret ?? []);
+  const names = [...new Set([...credentials, ...build_secrets])];
   const sealed = names.length > 0 ? await listSealedSecrets(sql, names) : [];
+  const valuesOf = (listed: string[]) =>
+    Object.fromEntries(
+      sealed
+        .filter(({ name }) => listed.includes(name))
+        .map(({ name, sealed: value }) => [name, vault.open(value, `secret ${name}`)]),
+    );
   return {
     environment_id: environment.environment_id,
     version: environment.version,
     repos: repos.map((repo) => resolveRepo(repo, gitHost)),
     setup_commands,
+    variables,
     network,
     ...(resources ? { resources } : {}),
     ...(git_author ? { git_author } : {}),
     ...(checks ? { checks } : {}),
-    credentials: Object.fromEntries(
-      sealed.map(({ name, sealed: value }) => [name, vault.open(value, `secret ${name}`)]),
-    ),
+    credentials: valuesOf(credentials),
+    build_secrets: valuesOf(build_secrets),
   };
 }
 

@@ -209,6 +209,21 @@ const environments: [name: string, members: object, expected: Expected][] = [
     },
   ],
   [
+    "a build secret that does not exist",
+    { build_secrets: ["DEPLOY_TOKEN", "NOBODY"] },
+    { pointer: "/build_secrets/1", says: "does not name a secret" },
+  ],
+  [
+    "a build secret twice",
+    { build_secrets: ["DEPLOY_TOKEN", "DEPLOY_TOKEN"] },
+    { pointer: "/build_secrets", says: "must not contain duplicates" },
+  ],
+  [
+    "a name for a variable and a build secret",
+    { build_secrets: ["DEPLOY_TOKEN"], variables: { DEPLOY_TOKEN: "x" } },
+    { pointer: "/build_secrets/0", says: "must not also be the name of a variable" },
+  ],
+  [
     "21 repositories",
     { repos: Array.from({ length: 21 }, () => ({ owner: "a", repo: "b" })) },
     { pointer: "/repos" },

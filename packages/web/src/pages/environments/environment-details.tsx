@@ -6,7 +6,7 @@ import { repositoryName } from "./repository.ts";
 
 /** Shows the environment to members, who cannot edit it. */
 export function EnvironmentDetails({ environment }: { environment: CloudEnvironment }) {
-  const { repos, setup_commands, checks = [], variables, secrets, network } = environment;
+  const { repos, setup_commands, checks = [], variables, secrets, build_secrets, network } = environment;
   const mode = networkModes.find((each) => each.mode === network.mode);
   return (
     <>
@@ -31,6 +31,11 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
         <Fact name="Secrets">
           <Lines of={secrets} />
         </Fact>
+        {build_secrets.length > 0 && (
+          <Fact name="Secrets for setup commands">
+            <Lines of={build_secrets} />
+          </Fact>
+        )}
         <Fact name="Network">
           {mode?.label}
           <p className="text-xs text-muted">{mode?.meaning}</p>

@@ -9,7 +9,7 @@ export function FormSetup({ form }: FormSectionProps) {
   return (
     <FormSection
       title="Setup commands"
-      lead="Run once, in order, when the environment is built. Every run starts from a copy of the result. Setup commands cannot read variables or secrets, so that none remain in the build."
+      lead="Run once, in order, when the environment is built. Every run starts from a copy of the result. Setup commands can read the variables, and the secrets that you select for them."
     >
       <Rows noun="command" rows={rows} onAdd={() => rows.append(blankText, { shouldFocus: false })}>
         {(index) => (

@@ -10,7 +10,7 @@ export function FormVariables({ form }: FormSectionProps) {
   return (
     <FormSection
       title="Variables"
-      lead="Passed to every command of a run. All users can read them here. Use secrets for confidential values."
+      lead="Passed to setup commands and to every command of a run. All users can read them here. Use secrets for confidential values."
     >
       <Rows
         noun="variable"

@@ -12,6 +12,7 @@ export interface Values {
   setup_commands: { text: Text }[];
   variables: { name: Text; value: Text }[];
   secrets: string[];
+  build_secrets: string[];
   network: { mode: CloudEnvironment["network"]["mode"]; allow: { text: Text }[] };
   resources: Record<Resource, number | undefined>;
   /** The form has no field for it, but must not lose it. */
@@ -35,6 +36,7 @@ export const blankValues: Values = {
   setup_commands: [blankText],
   variables: [],
   secrets: [],
+  build_secrets: [],
   network: { mode: "none", allow: [] },
   resources: { cpus: undefined, memory_mb: undefined, pids: undefined, disk_mb: undefined },
   git_author: undefined,
@@ -44,7 +46,7 @@ export const blankValues: Values = {
 };
 
 export function valuesOf(environment: CloudEnvironment): Values {
-  const { name, description, repos, setup_commands, variables, secrets, network } = environment;
+  const { name, description, repos, setup_commands, variables, network } = environment;
   const textRows = (texts: string[]) => texts.map((text) => ({ text }));
   return {
     name,
@@ -57,7 +59,8 @@ export function valuesOf(environment: CloudEnvironment): Values {
     })),
     setup_commands: textRows(setup_commands),
     variables: Object.entries(variables).map(([name, value]) => ({ name, value: value || undefined })),
-    secrets,
+    secrets: environment.secrets,
+    build_secrets: environment.build_secrets,
     network: { mode: network.mode, allow: textRows(network.allow ?? []) },
     resources: { ...blankValues.resources, ...environment.resources },
     git_author: environment.git_author,

@@ -28,6 +28,7 @@ class Environments(Resource):
         setup_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,
         secrets: Sequence[str] | None = None,
+        build_secrets: Sequence[str] | None = None,
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
@@ -38,7 +39,12 @@ class Environments(Resource):
     ) -> types.CloudEnvironment:
         """Create an environment.
 
+        :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
+            of the result.
+        :param variables: Environment variables of all commands, including setup commands.
         :param secrets: Names of secrets that are available to the run as environment variables.
+        :param build_secrets: Names of secrets that are available to setup commands as environment
+            variables. A build fails if one of their values remains in its files.
         :param network: Network access. Default: mode `none`.
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
@@ -59,6 +65,7 @@ class Environments(Resource):
                     "setup_commands": setup_commands,
                     "variables": variables,
                     "secrets": secrets,
+                    "build_secrets": build_secrets,
                     "network": network,
                     "resources": resources,
                     "git_author": git_author,
@@ -86,6 +93,7 @@ class Environments(Resource):
         setup_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,
         secrets: Sequence[str] | None = None,
+        build_secrets: Sequence[str] | None = None,
         network: params.EnvironmentNetworkParam | types.EnvironmentNetwork | None = None,
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
@@ -96,7 +104,12 @@ class Environments(Resource):
     ) -> types.CloudEnvironment:
         """Replace an environment.
 
+        :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
+            of the result.
+        :param variables: Environment variables of all commands, including setup commands.
         :param secrets: Names of secrets that are available to the run as environment variables.
+        :param build_secrets: Names of secrets that are available to setup commands as environment
+            variables. A build fails if one of their values remains in its files.
         :param network: Network access. Default: mode `none`.
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
@@ -117,6 +130,7 @@ class Environments(Resource):
                     "setup_commands": setup_commands,
                     "variables": variables,
                     "secrets": secrets,
+                    "build_secrets": build_secrets,
                     "network": network,
                     "resources": resources,
                     "git_author": git_author,
