@@ -8,7 +8,8 @@
 
 import type { EnvironmentCheck } from "@outrider/contract/environment";
 import { Failure, messageOf } from "../failure.ts";
-import { expandHome, type Tool, type ToolContext, type ToolResult } from "../tools/tool.ts";
+import { expandHome } from "../tools/expand-home.ts";
+import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import { type Findings, formatFindings, newFindings, parseFindings } from "./findings.ts";
 import { matchesGlob } from "./path-glob.ts";
 

@@ -66,7 +66,11 @@ export function tokensOf(entry: Entry): number {
 }
 
 export function imagesOf(entry: Entry): readonly ImageRef[] {
-  if (entry.type === "step") return entry.calls.flatMap(({ images }) => images);
+  if (entry.type === "step") {
+    // Every step looks for the images of all earlier ones, and few have any.
+    const hasImages = entry.calls.some(({ images }) => images.length > 0);
+    return hasImages ? entry.calls.flatMap(({ images }) => images) : [];
+  }
   return entry.files
     .filter(({ mime_type }) => mime_type.startsWith("image/"))
     .map(({ attachment_id, mime_type }) => ({ id: attachment_id, source: "attachment" as const, mime_type }));

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { Failure, messageOf } from "../failure.ts";
 import type { FileChange, Workspace } from "../workspace.ts";
+import { expandHome } from "./expand-home.ts";
 import { displayPath, normalizePath } from "./list-files-script.ts";
 import { applyHunks } from "./patch/apply-hunks.ts";
 import { type FilePatch, parsePatch } from "./patch/parse-patch.ts";
-import { defineTool, expandHome, loadDescription } from "./tool.ts";
+import { defineTool, loadDescription } from "./tool.ts";
 
 const MAX_BYTES = 8 * 1024 * 1024;
 

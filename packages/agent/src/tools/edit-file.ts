@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { applyEdits } from "./apply-edits.ts";
-import { defineTool, expandHome, loadDescription, path } from "./tool.ts";
+import { expandHome } from "./expand-home.ts";
+import { defineTool, loadDescription, path } from "./tool.ts";
 
 const MAX_BYTES = 8 * 1024 * 1024;
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { expandHome } from "./expand-home.ts";
 import { escapeRegExp, globToRegExp } from "./glob.ts";
 import { displayPath, listFilesScript, normalizePath } from "./list-files-script.ts";
-import { defineTool, expandHome, line, loadDescription, path } from "./tool.ts";
+import { defineTool, line, loadDescription, path } from "./tool.ts";
 
 const MAX_FILES = 500;
 const OUTPUT_BYTES = 1024 * 1024;

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { defineTool, expandHome, loadDescription, path } from "./tool.ts";
+import { expandHome } from "./expand-home.ts";
+import { defineTool, loadDescription, path } from "./tool.ts";
 
 const MAX_BYTES = 100 * 1024 * 1024;
 

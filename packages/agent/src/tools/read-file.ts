@@ -2,9 +2,10 @@ import { editDistance } from "@outrider/contract/errors/edit-distance";
 import { z } from "zod";
 import { MAX_IMAGE_BYTES } from "../supported-images.ts";
 import type { ProbeResult, Workspace } from "../workspace.ts";
+import { expandHome } from "./expand-home.ts";
 import { escapeRegExp } from "./glob.ts";
 import { displayPath, listFilesScript, normalizePath } from "./list-files-script.ts";
-import { defineTool, expandHome, loadDescription, path, type ToolResult } from "./tool.ts";
+import { defineTool, loadDescription, path, type ToolResult } from "./tool.ts";
 
 const MAX_LINES = 2000;
 const MAX_PAGE_BYTES = 60 * 1024;

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import type { Workspace } from "../workspace.ts";
+import { expandHome } from "./expand-home.ts";
 import { escapeRegExp, globToRegExp } from "./glob.ts";
 import { displayPath, listFilesScript, normalizePath } from "./list-files-script.ts";
-import { defineTool, expandHome, line, loadDescription, path } from "./tool.ts";
+import { defineTool, line, loadDescription, path } from "./tool.ts";
 
 const DEFAULT_MAX = 100;
 const MAX_MATCHES = 1000;

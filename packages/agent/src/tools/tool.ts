@@ -73,13 +73,6 @@ export function path(description: string) {
   return z.string().min(1).max(4096).refine(hasNoNul, "must not contain NUL bytes").meta({ description });
 }
 
-/**
- * Expands a leading `~`, because users and models write paths as in a shell. A file named `~` must be written as `./~`.
- */
-export function expandHome(path: string, { home }: Workspace): string {
-  return path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
-}
-
 export function line(description: string) {
   const isLine = (text: string) => hasNoNul(text) && !text.includes("\n");
   return z.string().min(1).max(2000).refine(isLine, "must be a single line of text").meta({ description });

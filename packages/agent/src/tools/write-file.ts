@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { Failure } from "../failure.ts";
 import type { Workspace } from "../workspace.ts";
-import { defineTool, expandHome, loadDescription, path } from "./tool.ts";
+import { expandHome } from "./expand-home.ts";
+import { defineTool, loadDescription, path } from "./tool.ts";
 
 export const WRITE_FILE = "write_file";
 

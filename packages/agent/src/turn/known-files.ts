@@ -1,5 +1,7 @@
 import type { LogEvent } from "../event.ts";
+import { expandHome } from "../tools/expand-home.ts";
 import { displayPath, normalizePath } from "../tools/list-files-script.ts";
+import type { Workspace } from "../workspace.ts";
 
 /** Tools whose successful call shows the agent a file. */
 const READ_FILE = "read_file";
@@ -11,15 +13,15 @@ const editTools = new Set(["write_file", "edit_file", "apply_patch"]);
  * them since. It reads the run's log, so a turn that restarts after a crash continues with the same files.
  */
 export class KnownFiles {
-  readonly #home: string;
+  readonly #workspace: Pick<Workspace, "home">;
   readonly #known = new Set<string>();
   readonly #stale = new Set<string>();
   /** The paths of reads that have not returned yet, by call. */
   readonly #reads = new Map<string, string>();
   readonly #openEdits = new Set<string>();
 
-  constructor(history: readonly LogEvent[], { home }: { home: string }) {
-    this.#home = home;
+  constructor(history: readonly LogEvent[], workspace: Pick<Workspace, "home">) {
+    this.#workspace = workspace;
     for (const event of history) this.add(event);
   }
 
@@ -78,8 +80,7 @@ export class KnownFiles {
   }
 
   #keyOf(path: string): string {
-    const expanded = path === "~" || path.startsWith("~/") ? this.#home + path.slice(1) : path;
-    return displayPath(normalizePath(expanded));
+    return displayPath(normalizePath(expandHome(path, this.#workspace)));
   }
 }
 
