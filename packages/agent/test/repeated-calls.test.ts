@@ -18,9 +18,11 @@ describe("an agent that repeats itself", () => {
     ["two calls in turns", [missing, call("find_files", { pattern: "*" })], 12, /alternated 6 times between/],
     ["an invalid call", [call("fly", { to: "the moon" })], 6, /the same call 6 times in a row/],
     ["a successful call", [call("read_file", { path: "a" })], 12, /12 times in a row with the same result/],
+    ["a long result", [call("read_file", { path: "long" })], 12, /12 times in a row with the same result/],
   ])("with %s is warned once and then ended", async (_, calls, steps, message) => {
     const run = await runInCircles(...calls);
     await run.folder.write("a", "text");
+    await run.folder.write("long", "a long line of text\n".repeat(100));
     expect(await run.turn()).toEqual({
       type: "failed",
       error_code: "harness_failed",

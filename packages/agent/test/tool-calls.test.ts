@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Conversation } from "../src/conversation/conversation.ts";
 import { OUTCOME_UNKNOWN } from "../src/conversation/step.ts";
 import { Failure } from "../src/failure.ts";
+import { parseCall } from "../src/models/parse-call.ts";
 import type { StreamPart } from "../src/models/provider.ts";
 import { builtinTools } from "../src/tools/builtin.ts";
 import { defineTool, type Tool } from "../src/tools/tool.ts";
@@ -169,6 +170,22 @@ describe("a call with a mistake", () => {
     const run = await runWithCalls(call("server__tool", { list: "[1]", text: "[1]", any: "[1]" }));
     await run.turn({ tools: [tool] });
     expect(seen).toEqual([{ list: [1], text: "[1]", any: "[1]" }]);
+  });
+
+  it.each([
+    ["plain", '{"a": 1, "__proto__": {"b": 2}}'],
+    ["escaped", '{"a": 1, "\\u005f_proto__": {"b": 2}}'],
+    ["nested", '{"a": 1, "__prot\\u006f__": {"__proto__": 2}}'],
+  ])("loses a field that would replace a prototype (%s)", (_, input) => {
+    const tool: Tool = {
+      name: "server__tool",
+      description: "A tool.",
+      input: { jsonSchema: { type: "object", properties: {} } },
+      run: async () => ({ output: "" }),
+    };
+    const parsed = parseCall({ toolName: tool.name, input }, [tool]).input;
+    expect(Object.getOwnPropertyNames(parsed)).toEqual(["a"]);
+    expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype);
   });
 
   it.each([
