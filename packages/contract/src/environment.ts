@@ -35,6 +35,10 @@ const Repository = z
       description:
         "Name of the secret used to fetch the repository: a token (or `user:token`) for https, a private key for ssh. The secret never enters a sandbox.",
     }),
+    submodules: z.boolean().optional().meta({
+      description:
+        "Whether submodules are checked out, recursively. Default: true. The repository's secret is used for submodules on the same host. For others, add a repository with the submodule's URL and a secret.",
+    }),
   })
   .superRefine(({ url, owner, repo }, context) => {
     const byUrl = url !== undefined && owner === undefined && repo === undefined;

@@ -119,6 +119,7 @@ export const AssignedEnvironment = z.object({
       ref: z.string().optional(),
       path: z.string(),
       secret: z.string().optional(),
+      submodules: z.boolean().optional(),
     }),
   ),
   setup_commands: z.array(z.string()),

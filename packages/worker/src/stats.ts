@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { WorkerStats } from "@outrider/contract/worker";
 import { freeBytes } from "./free-space.ts";
 import type { Log } from "./log.ts";
-import type { Repositories } from "./repositories/repositories.ts";
+import type { Repositories } from "./repositories/repository.ts";
 import type { SandboxProvider } from "./sandboxes/sandbox.ts";
 
 export type ErrorKind = keyof WorkerStats["errors"];

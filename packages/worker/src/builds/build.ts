@@ -10,7 +10,7 @@
  * sent even if there are no events. If a report is rejected, the lease is lost: the build stops with the outcome
  * "abandoned". The sandbox's deadline follows the lease, as it does for runs.
  *
- * 1. Resolve each repository to a commit and fetch it into this worker's mirror.
+ * 1. Resolve each repository to a commit and fetch it, with its submodules, into this worker's mirrors.
  * 2. Open a sandbox. The mirrors are mounted read-only.
  * 3. Check out the repositories and run the setup commands, with the variables and the build secrets in their
  *    environment. The first command that fails ends the build.
@@ -29,7 +29,7 @@ import { RefusalSummary } from "../egress/refusal-summary.ts";
 import { quote } from "../quote.ts";
 import { Redactor } from "../redaction/redact.ts";
 import { checkoutScript } from "../repositories/checkout.ts";
-import type { Repositories, Resolved } from "../repositories/repositories.ts";
+import type { Repositories, Resolved } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
 import { checkSecretSize, listEnvironmentSecrets } from "../run/run-secrets.ts";
 import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
@@ -39,14 +39,17 @@ import { collectSkills } from "../skills/collect-skills.ts";
 import type { BuildBases } from "./build-bases.ts";
 import { type BuildLease, BuildLog } from "./build-log.ts";
 import { rejectLeftoverSecrets } from "./leftover-secrets.ts";
+import {
+  checkoutOptions,
+  fetchRepositoryContents,
+  mirrorMounts,
+  type ResolvedRepository,
+  repositoryOf,
+} from "./repository-contents.ts";
 import { type OnStep, StepRunner } from "./step-runner.ts";
 
 /** Part of every key. Change it when the same commits and commands would produce different files. */
 const FORMAT = "outrider-local-2";
-
-export interface ResolvedRepository extends CheckedOutRepository {
-  mirror: string;
-}
 
 /** Resolves an environment's repositories to their current commits. */
 export async function resolveRepositories(
@@ -55,26 +58,14 @@ export async function resolveRepositories(
   { signal, emitNotice }: { signal: AbortSignal; emitNotice(message: string): void },
 ): Promise<ResolvedRepository[]> {
   return Promise.all(
-    repos.map(async ({ url, ref, path, secret }) => {
-      const credential = secret === undefined ? undefined : credentials[secret];
-      const repository = {
-        url,
-        ...(ref ? { ref } : {}),
-        // Environments that use the same secret share a mirror. The secret's name identifies the mirror, so that it
-        // survives a change of the secret's value.
-        ...(credential ? { credential, sharedBy: secret as string } : {}),
-      };
+    repos.map(async (repo) => {
+      const { url, path } = repo;
+      const repository = repositoryOf(repo, credentials);
       const resolved: Resolved = await repositories.resolve(repository, { signal }).catch((error) => {
         throw error instanceof RepositoryError ? new Failure(error.code, error.message) : error;
       });
       for (const message of resolved.notices) emitNotice(`${url}: ${message}`);
-      return {
-        url,
-        path,
-        commit: resolved.commit,
-        mirror: resolved.mirror,
-        ...(resolved.ref ? { ref: resolved.ref } : {}),
-      };
+      return { url, path, ...resolved };
     }),
   );
 }
@@ -84,20 +75,21 @@ export async function resolveRepositories(
  * not inputs: a renewed token does not change what it downloads.
  */
 export function buildKey(
-  { setup_commands, variables, build_secrets }: AssignedEnvironment,
+  { repos, setup_commands, variables, build_secrets }: AssignedEnvironment,
   repositories: CheckedOutRepository[],
 ): string {
   const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
+  const checkouts = repos.map(({ submodules = true }) => ({ submodules }));
   // The server stores variables as JSON, which does not preserve their order.
   const sortedVariables = Object.entries(variables).sort(([a], [b]) => (a < b ? -1 : 1));
   const secretNames = Object.keys(build_secrets).sort();
   return createHash("sha256")
-    .update(JSON.stringify([FORMAT, commits, setup_commands, sortedVariables, secretNames]))
+    .update(JSON.stringify([FORMAT, commits, checkouts, setup_commands, sortedVariables, secretNames]))
     .digest("hex");
 }
 
 export const withoutMirrors = (repositories: ResolvedRepository[]): CheckedOutRepository[] =>
-  repositories.map(({ mirror, ...rest }) => rest);
+  repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ...(ref ? { ref } : {}) }));
 
 export interface BuildContext {
   server: ServerClient;
@@ -120,10 +112,8 @@ interface MakeBuildOptions {
   onStep: OnStep;
 }
 
-async function makeBuild(
-  { provider, bases, egressSessions }: BuildContext,
-  options: MakeBuildOptions,
-): Promise<BuildOutcome> {
+async function makeBuild(context: BuildContext, options: MakeBuildOptions): Promise<BuildOutcome> {
+  const { provider, bases, egressSessions } = context;
   const { build_id, environment, repositories, log, redactor, onStep } = options;
   const { network, resources, setup_commands, variables, build_secrets } = environment;
   const refusals = new RefusalSummary();
@@ -133,24 +123,23 @@ async function makeBuild(
   });
   let sandbox: Sandbox | undefined;
   try {
+    const fetched = await fetchRepositoryContents(context.repositories, environment, {
+      ...{ resolved: repositories, signal: log.signal },
+      emitNotice: (message) => log.write({ type: "notice", data: { message } }),
+    });
     sandbox = await provider.open({
       id: `build-${build_id}`,
       deadline: log.deadline,
       label: { build_id },
-      mounts: repositories.map(({ mirror }, index) => ({ source: mirror, target: mirrorPath(index) })),
+      mounts: mirrorMounts(fetched),
       ...(resources ? { limits: resources } : {}),
       ...egress.option,
     });
     options.onOpened(sandbox);
     const runner = new StepRunner({ sandbox, log, redactor, onStep });
-    for (const [index, { url, path, commit, ref }] of repositories.entries()) {
-      const script = checkoutScript({
-        mirrorPath: mirrorPath(index),
-        commit,
-        path,
-        url,
-        ...(ref ? { ref } : {}),
-      });
+    for (const [index, repository] of fetched.entries()) {
+      const { url, commit } = repository;
+      const script = checkoutScript(checkoutOptions(repository, index));
       await runner.run(`check out ${url} at ${commit.slice(0, 12)}`, script);
     }
     const [only] = repositories.length === 1 ? repositories : [];
@@ -191,8 +180,6 @@ async function listSkills(repositories: ResolvedRepository[], log: BuildLog): Pr
     return [];
   });
 }
-
-export const mirrorPath = (index: number) => `/run/outrider/mirrors/${index}.git`;
 
 function failedOutcome(error: unknown): Extract<BuildOutcome, { type: "failed" }> {
   if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };

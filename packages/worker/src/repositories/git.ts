@@ -17,6 +17,8 @@ export interface GitOptions {
   /** The open lock file. git inherits it, so the lock is held until all of git's processes have exited. */
   lock?: number;
   stdin?: string;
+  /** Further environment variables. */
+  env?: Record<string, string>;
   onOutput?(data: Buffer): void;
   onProgress?(text: string): void;
   /** Called every second. If it returns a reason, git is killed. */
@@ -81,7 +83,12 @@ export async function git(options: GitOptions): Promise<GitResult> {
     stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe", ...inheritedFiles],
     detached: true,
     cwd: "/",
-    env: { ...environment, ...access?.env, ...toVariables({ ...settings, ...access?.settings }) },
+    env: {
+      ...environment,
+      ...options.env,
+      ...access?.env,
+      ...toVariables({ ...settings, ...access?.settings }),
+    },
   });
   let endReason: string | undefined;
   const end = (reason: string) => {

@@ -48,7 +48,7 @@ export interface Limits {
   maxMemoryBytes?: number;
 }
 
-type RunOptions = Pick<GitOptions, "stdin" | "onOutput" | "checkEverySecond">;
+type RunOptions = Pick<GitOptions, "stdin" | "onOutput" | "checkEverySecond" | "env">;
 
 export interface MirrorOptions {
   folder: string;

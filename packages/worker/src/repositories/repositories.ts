@@ -23,62 +23,20 @@ import type { Log } from "../log.ts";
 import { type Access, openAccess } from "./access.ts";
 import { type Address, parseAddress } from "./address.ts";
 import { type CacheFolders, type MirrorPaths, makeCacheFolders, mirrorPaths } from "./cache-folders.ts";
+import { fetchContents } from "./contents.ts";
 import { git } from "./git.ts";
 import { corruptRemote, explainGitError } from "./git-error.ts";
 import { acquireLock, recordUse, tryLock } from "./lock.ts";
 import { BrokenMirrorError, type Limits, Mirror } from "./mirror.ts";
-import { checkoutNotices } from "./notices.ts";
 import { mirrorBytes, prune } from "./prune.ts";
 import { type RefListing, RefListingParser, type Selection, selectRef, unknownRef } from "./ref-listing.ts";
+import type { Repositories, Repository, Resolved } from "./repository.ts";
 import { RepositoryError, setupFailed } from "./repository-error.ts";
+import { inspectTree } from "./tree-contents.ts";
 import { uploadPackArgs } from "./upload-pack.ts";
 
 const MAX_ATTEMPTS = 3;
 const LIST_MEMORY_BYTES = 2 ** 30;
-
-export interface Repository {
-  /** An https or ssh URL, or a path that the operator allows. */
-  url: string;
-  /** A branch, tag, full or abbreviated commit id, or full name like refs/pull/7/head. Default: the default branch. */
-  ref?: string;
-  /** The value of a secret: `user:token`, a token, or a private key for ssh. */
-  credential?: string;
-  /**
-   * The name of the credential's owner. Callers with the same name share a mirror. Without a name, only callers with
-   * the same credential share one, so that no caller sees refs that only another credential can read.
-   */
-  sharedBy?: string;
-}
-
-export interface Resolved {
-  commit: string;
-  /** The full name of the ref. A branch is checked out as a branch. */
-  ref?: string;
-  /** The folder of a bare repository that contains the commit. Mount it read-only. */
-  mirror: string;
-  /** Sentences that say what a checkout will not contain. */
-  notices: string[];
-}
-
-export interface Repositories {
-  /** Resolves a repository to a commit and fetches what is missing. Rejects with a RepositoryError. */
-  resolve(
-    repository: Repository,
-    options: { signal: AbortSignal; onProgress?: (text: string) => void },
-  ): Promise<Resolved>;
-  /**
-   * Returns the mirror's folder if it exists and contains the commit. This does not contact the remote or check the
-   * credential, so use it only for a commit that the run has already resolved.
-   */
-  find(repository: Repository, commit: string, options: { signal: AbortSignal }): Promise<string | undefined>;
-  /**
-   * Removes the least recently used mirrors until the rest fit, except mirrors in use or in `keep`. Returns the removed
-   * mirrors.
-   */
-  prune(options: { keep: string[]; maxBytes: number; signal?: AbortSignal }): Promise<string[]>;
-  /** Returns the disk usage of all mirrors. */
-  bytes(): number;
-}
 
 export interface RepositoriesOptions {
   /** The cache folder. Several workers on one host may share it. */
@@ -104,14 +62,16 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
     ...{ listMs: 2 * 60_000, fetchMs: 30 * 60_000, maxBytes: 20 * 2 ** 30, maxRefs: 250_000, keepDays: 30 },
     ...options.limits,
   };
-  return {
+  const repositories: Repositories = {
     async resolve(repository, { signal, onProgress }) {
       const address = addressOf(repository, options);
       const { credential } = repository;
       using access = openAccess({ ...options, address, credential, seenHosts: folders.seenHosts });
       for (let attempt = 1; ; attempt++) {
         const listing = await listRefs({ address, access, allowedPaths, signal, limits });
-        const selection = selectRef(listing, repository.ref, address.url);
+        const selection = repository.commit
+          ? { commitPrefix: repository.commit }
+          : selectRef(listing, repository.ref, address.url);
         const paths = mirrorPaths(folders, { ...repository, url: address.url, format: formatOf(listing) });
         const task = {
           ...{ address, access, allowedPaths, listing, selection, paths, folders, limits, log, signal },
@@ -123,6 +83,12 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
         if (attempt === MAX_ATTEMPTS) throw unknownRef(listing, repository.ref ?? "HEAD", address.url);
       }
     },
+    fetchContents: (repository, resolved, request) =>
+      fetchContents({
+        ...{ repositories, repository, resolved, request },
+        addressOf: (each) => addressOf(each, options),
+        rules: { allowedPaths, insecureHosts: options.insecureHosts ?? [] },
+      }),
     async find(repository, commit, { signal }) {
       const { url } = addressOf(repository, options);
       const paths = mirrorPaths(folders, { ...repository, url, format: formatOfId(commit) });
@@ -137,6 +103,7 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
     prune: (request) => prune({ ...request, folders, log, keepDays: limits.keepDays }),
     bytes: () => mirrorBytes(folders.mirrors),
   };
+  return repositories;
 }
 
 interface ResolveTask {
@@ -183,16 +150,23 @@ function damagedRemote({ url }: Address, error: BrokenMirrorError): RepositoryEr
 
 async function resolveInMirror(mirror: Mirror, task: ResolveTask): Promise<Resolved | undefined> {
   const { address, listing, selection } = task;
-  if (!(await mirror.isCurrent(listing))) await mirror.fetch(task);
+  // A commit never changes, so a mirror that has the commit of a submodule does not need the newer branches.
+  const isFixed =
+    "commitPrefix" in selection && selection.commitPrefix.length === formatOf(listing).hexLength;
+  const isPresent = isFixed && (await mirror.findCommits(selection.commitPrefix)).length === 1;
+  if (!isPresent && !(await mirror.isCurrent(listing))) await mirror.fetch(task);
   const commit =
     "commit" in selection
       ? await ensureCommit(mirror, task, selection)
       : await findByPrefix(mirror, task, selection.commitPrefix);
   if (!commit) return undefined;
   await mirror.keep(commit, listing.head);
-  const notices = await checkoutNotices((args, options) => mirror.run(args, options), commit, address.url);
+  const tree = await inspectTree((args, options) => mirror.run(args, options), commit);
+  const notices = tree.isComplete
+    ? []
+    : [`${address.url} has too many files to be searched for submodules and Git LFS files.`];
   const ref = "commit" in selection && selection.ref ? { ref: selection.ref } : {};
-  return { commit, ...ref, mirror: mirror.folder, notices };
+  return { commit, ...ref, mirror: mirror.folder, tree, notices };
 }
 
 async function lockMirror(paths: MirrorPaths, signal: AbortSignal, onProgress: ResolveTask["onProgress"]) {

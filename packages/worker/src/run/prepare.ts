@@ -6,11 +6,15 @@ import type { Assignment, PrepareResponse, ReadyBuild } from "@outrider/contract
 import {
   type BuildContext,
   buildKey,
-  type ResolvedRepository,
   resolveRepositories,
   runBuild,
   withoutMirrors,
 } from "../builds/build.ts";
+import {
+  type FetchedRepository,
+  fetchRepositoryContents,
+  type ResolvedRepository,
+} from "../builds/repository-contents.ts";
 
 const POLL_MS = 500;
 
@@ -22,7 +26,7 @@ export interface PreparedRun {
   /** The starting commits of the run's repositories. Its diff is relative to them. */
   repositories: CheckedOutRepository[];
   /** Repositories whose branch has moved since the build. They are updated in the sandbox. */
-  moved: ResolvedRepository[];
+  moved: FetchedRepository[];
 }
 
 interface PrepareOptions {
@@ -69,7 +73,9 @@ export async function prepareRun(
     );
     if (response.state === "ready") {
       const base = await context.bases.ensure(response.build, signal);
-      const moved = findMoved(response.build, repositories);
+      const moved = await fetchRepositoryContents(context.repositories, environment, {
+        ...{ resolved: findMoved(response.build, repositories), signal, emitNotice },
+      });
       return { base, build: response.build, repositories: body.repositories, moved };
     }
     if (response.state === "failed") throw buildFailure(response);

@@ -7,7 +7,7 @@ import type { FoundSkill } from "@outrider/contract/skill";
 import type { Assignment } from "@outrider/contract/worker";
 import type { Redactor } from "../redaction/redact.ts";
 import { closestNames } from "../repositories/closest-names.ts";
-import type { Repositories } from "../repositories/repositories.ts";
+import type { Repositories } from "../repositories/repository.ts";
 import type { PreparedRun } from "../run/prepare.ts";
 import { collectSkills } from "./collect-skills.ts";
 import { type RunSkill, readSkill } from "./read-skill.ts";

@@ -2,7 +2,7 @@ import { Failure } from "@outrider/agent/failure";
 import { isRepository, parseSkillSpec, type SkillSpec } from "@outrider/agent/skills/spec";
 import type { CheckedOutRepository } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
-import type { Repositories, Repository } from "../repositories/repositories.ts";
+import type { Repositories, Repository } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
 
 /** The repository of a run's skill, at a commit that remains the same for the whole run. */

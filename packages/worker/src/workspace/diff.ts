@@ -18,7 +18,8 @@ const DIFF_MS = 5 * 60_000;
  * that contains only `patch`. A patch contains binary files in compressed form, in which a secret cannot be recognized.
  *
  * Without repositories, the diff shows the whole workspace as new. With one repository, paths are relative to it, so
- * that the patch applies to any clone. With several, paths are relative to the workspace.
+ * that the patch applies to any clone. With several, paths are relative to the workspace. The files of submodules
+ * appear below the folder of the submodule. Git itself would only name the submodule's commit.
  */
 const script = `
 set -o pipefail
@@ -42,36 +43,51 @@ if [[ $# == 0 ]]; then
   binaries "$empty" && echo patch && diff --binary "$empty"
   exit
 fi
-# Enters a repository, with an index and objects of its own.
+# Adds a repository and its submodules to the list. Submodules that were not checked out are left out.
+add() {
+  local folder=$1 prefix=$2 commit=$3 own entry path
+  folders+=("$folder") prefixes+=("$prefix") commits+=("$commit")
+  own=$(git -C "$folder" rev-parse --absolute-git-dir 2> /dev/null) || return 0
+  [[ -d $own/modules ]] && ((\${#folders[@]} < 100)) || return 0
+  while IFS= read -r -d "" entry; do
+    path=\${entry#*$'\\t'} entry=\${entry#* commit }
+    [[ -e $folder/$path/.git ]] || continue
+    git -C "$folder/$path" rev-parse -q --verify "\${entry%%$'\\t'*}^{tree}" &> /dev/null || continue
+    add "$folder/$path" "\${prefix:+$prefix/}$path" "\${entry%%$'\\t'*}"
+  done < <(git -C "$folder" ls-tree -r -z --full-tree "$commit" | LC_ALL=C grep -z '^160000 ')
+}
+# Enters the repository at an index of the list, with an index and objects of its own.
 enter() {
-  cd "/workspace/$1" || return
-  if ((several)) && ! [[ $1 =~ $plain ]]; then renames=--no-renames; fi
+  cd "\${folders[$1]}" || return
+  if [[ \${prefixes[$1]} ]] && ! [[ \${prefixes[$1]} =~ $plain ]]; then renames=--no-renames; fi
   local own
   own=$(git rev-parse --absolute-git-dir) || return
-  export GIT_INDEX_FILE="$work/index-$2" GIT_OBJECT_DIRECTORY="$work/objects-$2"
+  export GIT_INDEX_FILE="$work/index-$1" GIT_OBJECT_DIRECTORY="$work/objects-$1"
   export GIT_ALTERNATE_OBJECT_DIRECTORIES="$own/objects"
   [[ -d $GIT_OBJECT_DIRECTORY ]] && return
   mkdir "$GIT_OBJECT_DIRECTORY" || return
   # The stat cache in the copied index saves reading every file again.
-  cp "$own/index" "$GIT_INDEX_FILE" 2> /dev/null || git read-tree "$3" || return
+  cp "$own/index" "$GIT_INDEX_FILE" 2> /dev/null || git read-tree "\${commits[$1]}" || return
   git add -A .
 }
 print_patch() {
-  if ((!several)); then diff --binary "$2"
+  if [[ ! $1 ]]; then diff --binary "$2"
   else
     diff --binary --src-prefix="a/$1/" --dst-prefix="b/$1/" "$2" |
       if [[ $renames == --no-renames ]]; then cat; else prefixed "$1"; fi
   fi
 }
-several=$(($# > 2)) plain='^[A-Za-z0-9._/ -]+$' given=("$@")
-for ((n = 0; n < $#; n += 2)); do
-  path=\${given[n]} commit=\${given[n + 1]}
-  (enter "$path" $n "$commit" && binaries "$commit") || exit 1
+several=$(($# > 2)) plain='^[A-Za-z0-9._/ -]+$' folders=() prefixes=() commits=()
+while (($# > 0)); do
+  if ((several)); then add "/workspace/$1" "$1" "$2"; else add "/workspace/$1" "" "$2"; fi
+  shift 2
+done
+for n in "\${!folders[@]}"; do
+  (enter $n && binaries "\${commits[n]}") || exit 1
 done
 echo patch
-for ((n = 0; n < $#; n += 2)); do
-  path=\${given[n]} commit=\${given[n + 1]}
-  (enter "$path" $n "$commit" && print_patch "$path" "$commit") || exit 1
+for n in "\${!folders[@]}"; do
+  (enter $n && print_patch "\${prefixes[n]}" "\${commits[n]}") || exit 1
 done
 `;
 

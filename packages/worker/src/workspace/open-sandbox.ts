@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
 import type { ErrorCode } from "@outrider/contract/errors/error";
 import type { Assignment } from "@outrider/contract/worker";
-import { mirrorPath, type ResolvedRepository } from "../builds/build.ts";
+import { checkoutOptions, type FetchedRepository, mirrorMounts } from "../builds/repository-contents.ts";
 import type { EgressSession } from "../egress/egress-session.ts";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
 import { updateScript } from "../repositories/update-checkout.ts";
@@ -51,7 +51,7 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
       workingFolder: options.workingFolder,
       gitAuthor: gitAuthorOf(assignment),
       ...(environment?.resources ? { limits: environment.resources } : {}),
-      mounts: moved.map(({ mirror }, index) => ({ source: mirror, target: mirrorPath(index) })),
+      mounts: mirrorMounts(moved),
       ...egress.option,
     });
     onOpened(sandbox);
@@ -87,16 +87,16 @@ async function restoreSnapshot(
 /** Updates a checkout inside the sandbox to a commit that is newer than the build, from the mirror. */
 async function updateRepository(
   sandbox: Sandbox,
-  repository: ResolvedRepository,
+  repository: FetchedRepository,
   { index, redactor, signal }: { index: number; redactor: Redactor; signal: AbortSignal },
 ): Promise<void> {
-  const { commit, path, ref, url } = repository;
+  const { commit, url } = repository;
   let output = "";
   const redacted = createTextRedactor(redactor);
   const addText = (text: string) => {
     output = (output + text).slice(-2_000);
   };
-  const script = updateScript({ mirrorPath: mirrorPath(index), commit, path, ...(ref ? { ref } : {}) });
+  const script = updateScript(checkoutOptions(repository, index));
   const { exitCode } = await sandbox.exec(script, {
     signal,
     timeoutMs: UPDATE_MS,

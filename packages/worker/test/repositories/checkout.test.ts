@@ -3,7 +3,8 @@ import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, symlinkSync, writ
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CheckoutOptions, checkoutScript } from "../../src/repositories/checkout.ts";
-import { openRepositories, type Repositories } from "../../src/repositories/repositories.ts";
+import { openRepositories } from "../../src/repositories/repositories.ts";
+import type { Repositories } from "../../src/repositories/repository.ts";
 import { isRoot, silent } from "../sandboxes/sandbox-support.ts";
 import { git, makeFolder, Origin } from "./git-server.ts";
 

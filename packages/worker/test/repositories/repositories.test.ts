@@ -16,11 +16,8 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  openRepositories,
-  type Repositories,
-  type RepositoriesOptions,
-} from "../../src/repositories/repositories.ts";
+import { openRepositories, type RepositoriesOptions } from "../../src/repositories/repositories.ts";
+import type { Repositories } from "../../src/repositories/repository.ts";
 import { isRoot, processesWith, silent, until } from "../sandboxes/sandbox-support.ts";
 import { git, type HttpServer, makeFolder, Origin, serveHttp } from "./git-server.ts";
 
@@ -453,22 +450,18 @@ describe("a worker that is killed during a fetch", () => {
   });
 });
 
-describe("notices", () => {
-  test("name submodules and LFS files that a checkout will not contain", async () => {
+describe("a resolved tree", () => {
+  test("names submodules and says whether the commit uses Git LFS", async () => {
     const { origin, url } = makeOrigin();
-    const inner = new Origin(origins.folder, `inner-${count}`);
-    inner.push("main", { b: "2" });
     origin.push("main", { a: "1" });
-    origin.run("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner.bare, "parts/inner");
-    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${"0".repeat(64)}\nsize 5\n`;
-    origin.push("main", {
-      "media/.gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n",
-      "media/x.bin": pointer,
-    });
-    expect((await repositories.resolve({ url }, { signal })).notices).toEqual([
-      `Submodules of ${url} are not checked out: parts/inner.`,
-      `${url} uses Git LFS: the checkout contains pointers instead of the large files.`,
-    ]);
+    const id = "1".repeat(40);
+    origin.run("update-index", "--add", "--cacheinfo", `160000,${id},parts/inner`);
+    origin.run("commit", "--quiet", "--message", "x");
+    origin.run("push", "--quiet", "origin", "HEAD:refs/heads/main");
+    const resolve = async () => (await repositories.resolve({ url }, { signal })).tree;
+    expect(await resolve()).toMatchObject({ submodules: [{ path: "parts/inner", id }], usesLfs: false });
+    origin.push("main", { "media/.gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n" });
+    expect(await resolve()).toMatchObject({ submodules: [], usesLfs: true, isComplete: true });
   });
 });
 

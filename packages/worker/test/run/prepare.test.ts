@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { Assignment } from "@outrider/contract/worker";
 import { expect, onTestFinished, test } from "vitest";
@@ -14,10 +15,13 @@ test("a notice about a repository that cannot be reported does not end the proce
   const onUnhandled = (reason: unknown) => void unhandled.push(reason);
   process.on("unhandledRejection", onUnhandled);
   const temporary = makeFolder();
-  const status_message = { error_code: "environment_setup_failed", message: "no build" };
+  const origin = new Origin(temporary.folder, "media");
+  const repos = [{ url: `file://${origin.bare}`, path: "media" }];
+  const build = { build_id: randomUUID(), sha256: "0".repeat(64) };
+  const built = repos.map((repo) => ({ ...repo, commit: origin.push("main", { a: "1" }) }));
   const proxy = await startRejectingProxy("http://127.0.0.1:1", () => ({
     status: 200,
-    body: JSON.stringify({ state: "failed", build_id: "build", status_message }),
+    body: JSON.stringify({ state: "ready", build: { ...build, repositories: built } }),
   }));
   const server = connectToServer({ url: proxy.url, key: "key" });
   onTestFinished(() => {
@@ -27,18 +31,19 @@ test("a notice about a repository that cannot be reported does not end the proce
     temporary.remove();
   });
 
-  const origin = new Origin(temporary.folder, "media");
-  origin.push("main", { ".gitattributes": "*.bin filter=lfs\n" });
+  origin.run("update-index", "--add", "--cacheinfo", `160000,${"1".repeat(40)},lost`);
+  origin.run("commit", "--quiet", "--message", "x");
+  origin.run("push", "--quiet", "origin", "HEAD:refs/heads/main");
   const repositories = openRepositories({
     folder: `${temporary.folder}/cache`,
     allowedPaths: [temporary.folder],
     log: silent,
   });
-  const repos = [{ url: `file://${origin.bare}`, path: "media" }];
   const environment = { repos, setup_commands: [], variables: {}, credentials: {}, build_secrets: {} };
   const assignment = { execution_id: "execution", run_id: "run", environment } as unknown as Assignment;
   const notices: string[] = [];
-  const prepared = prepareRun({ server, repositories } as BuildContext, {
+  const bases = { ensure: async () => "base" } as unknown as BuildContext["bases"];
+  const prepared = prepareRun({ server, repositories, bases } as BuildContext, {
     assignment,
     workerId: "worker",
     signal: new AbortController().signal,
@@ -47,8 +52,8 @@ test("a notice about a repository that cannot be reported does not end the proce
       throw new Error("The server rejected a batch.");
     },
   });
-  await expect(prepared).rejects.toThrow("no build");
+  expect(await prepared).toMatchObject({ base: "base", moved: [{ path: "media" }] });
   await setImmediate();
-  expect(notices).toEqual([expect.stringContaining("uses Git LFS")]);
+  expect(notices).toEqual([expect.stringContaining("The submodule lost is not checked out")]);
   expect(unhandled).toEqual([]);
 });

@@ -172,6 +172,11 @@ class EnvironmentRepositoryParam(TypedDict):
     """Name of the secret used to fetch the repository: a token (or `user:token`) for https, a private
     key for ssh. The secret never enters a sandbox.
     """
+    submodules: NotRequired[bool]
+    """Whether submodules are checked out, recursively. Default: true. The repository's secret is used
+    for submodules on the same host. For others, add a repository with the submodule's URL and a
+    secret.
+    """
 
 
 class EnvironmentResourcesParam(TypedDict):

@@ -227,12 +227,12 @@ export async function environmentWork(
 }
 
 function resolveRepo(
-  { url, owner, repo, ref, path, secret }: NonNullable<EnvironmentRequest["repos"]>[number],
+  { url, owner, repo, path, ...rest }: NonNullable<EnvironmentRequest["repos"]>[number],
   gitHost: string,
 ) {
   const address = url ?? `${gitHost}/${owner}/${repo}.git`;
   const name = repo ?? (address.split(/[/:]/).filter(Boolean).at(-1) as string).replace(/\.git$/, "");
-  return { url: address, path: path ?? name, ...(ref ? { ref } : {}), ...(secret ? { secret } : {}) };
+  return { url: address, path: path ?? name, ...rest };
 }
 
 export async function reportBuild(

@@ -2,13 +2,15 @@ import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import {
+  checkoutOptions,
+  type FetchedRepository,
+  mirrorMounts,
+} from "../../../src/builds/repository-contents.ts";
 import { Redactor } from "../../../src/redaction/redact.ts";
 import { checkoutScript } from "../../../src/repositories/checkout.ts";
-import {
-  openRepositories,
-  type Repositories,
-  type Resolved,
-} from "../../../src/repositories/repositories.ts";
+import { openRepositories } from "../../../src/repositories/repositories.ts";
+import type { Repositories } from "../../../src/repositories/repository.ts";
 import { RepositoryError } from "../../../src/repositories/repository-error.ts";
 import { updateScript } from "../../../src/repositories/update-checkout.ts";
 import type { Limits } from "../../../src/sandboxes/limits.ts";
@@ -157,12 +159,20 @@ export async function openAttackFixture(limits: Partial<AttackLimits> = {}): Pro
   return fixture;
 }
 
-async function resolve(repositories: Repositories, { url, ref, credential }: Target): Promise<Resolved> {
+async function resolve(
+  repositories: Repositories,
+  { url, ref, credential }: Target,
+): Promise<FetchedRepository> {
   const repository = { url, ...(ref ? { ref } : {}), ...(credential ? { credential } : {}) };
   const signal = AbortSignal.timeout(boundMs);
-  return await repositories.resolve(repository, { signal }).catch((error) => {
-    throw error instanceof RepositoryError ? error : new UnexpectedError(error.message, { cause: error });
-  });
+  try {
+    const resolved = await repositories.resolve(repository, { signal });
+    const contents = await repositories.fetchContents(repository, resolved, { lenders: [], signal });
+    return { url: "https://git.example.com/x", path: "repository", ...resolved, ...contents };
+  } catch (error) {
+    if (error instanceof RepositoryError) throw error;
+    throw new UnexpectedError((error as Error).message, { cause: error });
+  }
 }
 
 interface AttackExecutionOptions {
@@ -190,7 +200,7 @@ class AttackExecution {
       check();
       return this.#outcomes[operation] === "done";
     };
-    let resolved: Resolved | undefined;
+    let resolved: FetchedRepository | undefined;
     let hasBase = false;
     const cloned = await attempt("clone", async () => {
       const found = await resolve(this.#options.repositories, target);
@@ -242,29 +252,24 @@ class AttackExecution {
     if (exitCode !== 0) throw new UnexpectedError(`The attack failed with exit code ${exitCode}: ${stderr}`);
   }
 
-  #open(purpose: string, { mirror }: Resolved, base?: string): Promise<Sandbox> {
+  #open(purpose: string, repository: FetchedRepository, base?: string): Promise<Sandbox> {
     return this.#options.provider.open({
       id: `${purpose}-${this.#options.id}`,
       deadline: inMs(2 * boundMs),
       label: {},
-      mounts: [{ source: mirror, target: "/mirror" }],
+      mounts: mirrorMounts([repository]),
       limits: enforceableLimits(this.#options.provider),
       ...(base ? { base } : {}),
     });
   }
 
-  async #clone(sandbox: Sandbox, resolved: Resolved): Promise<void> {
-    const script = checkoutScript({ ...this.#checkout(resolved), url: "https://git.example.com/x" });
-    await exec(sandbox, script);
+  async #clone(sandbox: Sandbox, repository: FetchedRepository): Promise<void> {
+    await exec(sandbox, checkoutScript(checkoutOptions(repository, 0)));
   }
 
-  async #update(sandbox: Sandbox, resolved: Resolved): Promise<void> {
+  async #update(sandbox: Sandbox, repository: FetchedRepository): Promise<void> {
     const timeoutMs = this.#options.attack.hangs ? hangMs : boundMs;
-    await exec(sandbox, updateScript(this.#checkout(resolved)), timeoutMs);
-  }
-
-  #checkout({ commit, ref }: Resolved) {
-    return { mirrorPath: "/mirror", commit, path: "repository", ...(ref ? { ref } : {}) };
+    await exec(sandbox, updateScript(checkoutOptions(repository, 0)), timeoutMs);
   }
 
   #diff(sandbox: Sandbox, commit: string) {

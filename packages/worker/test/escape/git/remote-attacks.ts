@@ -164,24 +164,29 @@ export const remoteAttacks: Attack[] = [
     })),
     expected: { clone: /^done$/, diff: /^done$/ },
   },
-  ...[
-    ["an ext:: URL", `x`, (hostFolder: string) => `ext::sh -c "touch% ${hostFolder}/submodule"`],
-    ["a path outside", "../../outside", (hostFolder: string) => hostFolder],
-    ["a path in .git", ".git/hooks", (hostFolder: string) => hostFolder],
-    ["a URL that is an option", "x", (hostFolder: string) => `-u./${hostFolder}/submodule`],
+  ...(
     [
-      "a URL with a line break",
-      "x",
-      (hostFolder: string) => `http://127.0.0.1/\\n[core]\\nfsmonitor=touch ${hostFolder}/x`,
-    ],
-  ].map(
-    ([what, path, target]): Attack => ({
+      ["an ext:: URL", { url: 'ext::sh -c "touch% HOST/submodule"' }, /is not a supported repository URL/],
+      ["a path outside", { path: "../../outside" }, /^done$/],
+      ["a path in .git", { path: ".git/hooks" }, /^done$/],
+      ["a name outside", { name: "../../../x" }, /invalid name/],
+      ["a URL that is an option", { url: "-u./HOST/submodule" }, /is not a supported repository URL/],
+      ["a path of the host as its URL", { url: "HOST" }, /is not allowed to read/],
+      [
+        "a URL with a line break",
+        { url: "http://127.0.0.1/\\n[core]\\nfsmonitor=touch HOST/x" },
+        /is not a supported repository URL/,
+      ],
+      ["a command to update it", { name: "y" }, /^done$/],
+    ] as const
+  ).map(
+    ([what, change, expected]): Attack => ({
       name: `a submodule with ${what}`,
       remote(fixture, name) {
         const origin = fixture.origin(name);
-        const address = (target as (hostFolder: string) => string)(fixture.hostFolder);
-        const text = `[submodule "../../../x"]\n\tpath = ${path}\n\turl = ${address}\n\tupdate = !touch ${fixture.hostFolder}/update\n`;
-        const modules = writeObject(origin, "blob", Buffer.from(text));
+        const settings = { name: "x", path: "x", url: url(fixture, name), ...change };
+        const text = `[submodule "${settings.name}"]\n\tpath = ${settings.path}\n\turl = ${settings.url}\n\tupdate = !touch HOST/update\n`;
+        const modules = writeObject(origin, "blob", Buffer.from(text.replaceAll("HOST", fixture.hostFolder)));
         const head = origin.run("rev-parse", "HEAD");
         pushTree(
           origin,
@@ -196,9 +201,26 @@ export const remoteAttacks: Attack[] = [
         );
         return { url: url(fixture, name) };
       },
-      expected: { clone: /^done$/ },
+      expected: { clone: expected },
     }),
   ),
+  {
+    name: "a submodule below a symlink to a folder of the host",
+    remote(fixture, name) {
+      const origin = fixture.origin(name);
+      const head = origin.run("rev-parse", "HEAD");
+      const text = `[submodule "x"]\n\tpath = x/part\n\turl = ${url(fixture, name)}\n`;
+      const blob = (content: string) => writeObject(origin, "blob", Buffer.from(content));
+      const folder = writeObject(origin, "tree", treeOf([["160000", "part", head]]));
+      const entries: Parameters<typeof treeOf>[0] = [
+        ["100644", ".gitmodules", blob(text)],
+        ["120000", "x", blob(fixture.hostFolder)],
+        ["40000", "x", folder],
+      ];
+      pushTree(origin, writeObject(origin, "tree", treeOf(entries)));
+      return { url: url(fixture, name) };
+    },
+  },
   {
     name: "symlinks instead of .gitattributes, .gitmodules, .gitignore and AGENTS.md",
     remote: raw((hostFolder) => [

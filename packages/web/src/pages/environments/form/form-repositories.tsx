@@ -55,6 +55,15 @@ export function FormRepositories({ form, secrets }: FormSectionProps & { secrets
                 <option key={name}>{name}</option>
               ))}
             </SelectField>
+            <SelectField
+              compact
+              label="Submodules"
+              {...form.select(`repos.${index}.submodules`)}
+              fieldClassName="sm:col-span-2"
+            >
+              <option value="">Check out</option>
+              <option value="skip">Skip</option>
+            </SelectField>
           </div>
         )}
       </Rows>

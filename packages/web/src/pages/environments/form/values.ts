@@ -7,8 +7,7 @@ type Text = string | undefined;
 export interface Values {
   name: Text;
   description: Text;
-  /** The address is `owner/repo` or a URL. */
-  repos: { address: Text; ref: Text; path: Text; secret: Text }[];
+  repos: RepositoryValues[];
   setup_commands: { text: Text }[];
   variables: { name: Text; value: Text }[];
   secrets: string[];
@@ -23,9 +22,25 @@ export interface Values {
   max_concurrent_runs: number | undefined;
 }
 
+export interface RepositoryValues extends Record<string, Text> {
+  /** `owner/repo` or a URL. */
+  address: Text;
+  ref: Text;
+  path: Text;
+  secret: Text;
+  /** "skip" or empty. */
+  submodules: Text;
+}
+
 type Resource = keyof NonNullable<CloudEnvironment["resources"]>;
 
-export const blankRepository = { address: undefined, ref: undefined, path: undefined, secret: undefined };
+export const blankRepository: RepositoryValues = {
+  address: undefined,
+  ref: undefined,
+  path: undefined,
+  secret: undefined,
+  submodules: undefined,
+};
 export const blankText = { text: undefined };
 export const blankVariable = { name: undefined, value: undefined };
 
@@ -51,11 +66,12 @@ export function valuesOf(environment: CloudEnvironment): Values {
   return {
     name,
     description,
-    repos: repos.map(({ url, owner, repo, ref, path, secret }) => ({
+    repos: repos.map(({ url, owner, repo, ref, path, secret, submodules }) => ({
       address: url ?? `${owner}/${repo}`,
       ref,
       path,
       secret,
+      submodules: submodules === false ? "skip" : undefined,
     })),
     setup_commands: textRows(setup_commands),
     variables: Object.entries(variables).map(([name, value]) => ({ name, value: value || undefined })),
@@ -79,13 +95,17 @@ function addressOf(address: string) {
   return owner && repo && rest.length === 0 && !/[\s:]/.test(address) ? { owner, repo } : { url: address };
 }
 
+function repositoryOf({ address, submodules, ...rest }: RepositoryValues) {
+  return { ...addressOf(address ?? ""), ...rest, ...(submodules ? { submodules: false } : {}) };
+}
+
 export function requestOf(values: Values) {
   const { repos, setup_commands, variables, network, resources, ...same } = values;
   const texts = (rows: { text: Text }[]) => rows.flatMap(({ text }) => text ?? []);
   return {
     ...same,
     ...(Object.values(resources).some((amount) => amount !== undefined) ? { resources } : {}),
-    repos: repos.filter(isFilled).map(({ address, ...rest }) => ({ ...addressOf(address ?? ""), ...rest })),
+    repos: repos.filter(isFilled).map(repositoryOf),
     setup_commands: texts(setup_commands),
     variables: Object.fromEntries(
       variables.filter(isFilled).map(({ name = "", value = "" }) => [name, value]),

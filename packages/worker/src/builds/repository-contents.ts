@@ -1,0 +1,93 @@
+import { Failure } from "@outrider/agent/failure";
+import type { CheckedOutRepository } from "@outrider/contract/run";
+import type { AssignedEnvironment } from "@outrider/contract/worker";
+import type { CheckoutOptions } from "../repositories/checkout.ts";
+import type { Repositories, Repository, Resolved, Submodule } from "../repositories/repository.ts";
+import { RepositoryError } from "../repositories/repository-error.ts";
+import type { Mount } from "../sandboxes/sandbox.ts";
+
+type EnvironmentRepository = AssignedEnvironment["repos"][number];
+
+/** A repository of the environment, resolved to a commit. */
+export interface ResolvedRepository extends CheckedOutRepository, Resolved {
+  ref?: string;
+}
+
+/** A repository whose mirrors contain all that a checkout needs. */
+export interface FetchedRepository extends ResolvedRepository {
+  submodules: Submodule[];
+}
+
+/** Returns how the worker fetches one of the environment's repositories. */
+export function repositoryOf(
+  { url, ref, secret }: EnvironmentRepository,
+  credentials: AssignedEnvironment["credentials"],
+): Repository {
+  const credential = secret === undefined ? undefined : credentials[secret];
+  return {
+    url,
+    ...(ref ? { ref } : {}),
+    // Environments that use the same secret share a mirror. The secret's name identifies the mirror, so that it
+    // survives a change of the secret's value.
+    ...(credential ? { credential, sharedBy: secret as string } : {}),
+  };
+}
+
+/** Fetches what checkouts of the repositories need besides their own objects. */
+export async function fetchRepositoryContents(
+  repositories: Repositories,
+  { repos, credentials }: AssignedEnvironment,
+  {
+    resolved,
+    signal,
+    emitNotice,
+  }: { resolved: ResolvedRepository[]; signal: AbortSignal; emitNotice(message: string): void },
+): Promise<FetchedRepository[]> {
+  const lenders = repos.map((repo) => repositoryOf(repo, credentials));
+  return Promise.all(
+    resolved.map(async (repository) => {
+      const { url, path } = repository;
+      const repo = repos.find((each) => each.url === url && each.path === path) as EnvironmentRepository;
+      const { submodules, notices } = await repositories
+        .fetchContents(repositoryOf(repo, credentials), repository, {
+          lenders,
+          signal,
+          ...(repo.submodules === undefined ? {} : { submodules: repo.submodules }),
+        })
+        .catch((error) => {
+          throw error instanceof RepositoryError
+            ? new Failure(error.code, `${error.message} ${error.remedy}`)
+            : error;
+        });
+      for (const message of notices) emitNotice(`${url}: ${message}`);
+      return { ...repository, submodules };
+    }),
+  );
+}
+
+const mirrorPath = (index: number) => `/run/outrider/mirrors/${index}.git`;
+const submodulePath = (index: number, position: number) => `/run/outrider/mirrors/${index}-${position}.git`;
+
+/** Returns the mounts that the checkouts of the repositories need. */
+export function mirrorMounts(repositories: FetchedRepository[]): Mount[] {
+  return repositories.flatMap(({ mirror, submodules }, index) => [
+    { source: mirror, target: mirrorPath(index) },
+    ...submodules.map((submodule, position) => ({
+      source: submodule.mirror,
+      target: submodulePath(index, position),
+    })),
+  ]);
+}
+
+/** Returns the options for the checkout of the repository at this index of those whose mirrors are mounted. */
+export function checkoutOptions(repository: FetchedRepository, index: number): CheckoutOptions {
+  const { commit, path, url, ref } = repository;
+  return {
+    ...{ mirrorPath: mirrorPath(index), commit, path, url },
+    submodules: repository.submodules.map(({ mirror, ...submodule }, position) => ({
+      ...submodule,
+      mirrorPath: submodulePath(index, position),
+    })),
+    ...(ref ? { ref } : {}),
+  };
+}

@@ -1,0 +1,81 @@
+import type { TreeContents } from "./tree-contents.ts";
+
+export interface Repository {
+  /** An https or ssh URL, or a path that the operator allows. */
+  url: string;
+  /** A branch, tag, full or abbreviated commit id, or full name like refs/pull/7/head. Default: the default branch. */
+  ref?: string;
+  /** A full commit id, instead of a ref. */
+  commit?: string;
+  /** The value of a secret: `user:token`, a token, or a private key for ssh. */
+  credential?: string;
+  /**
+   * The name of the credential's owner. Callers with the same name share a mirror. Without a name, only callers with
+   * the same credential share one, so that no caller sees refs that only another credential can read.
+   */
+  sharedBy?: string;
+}
+
+export interface Resolved {
+  commit: string;
+  /** The full name of the ref. A branch is checked out as a branch. */
+  ref?: string;
+  /** The folder of a bare repository that contains the commit. Mount it read-only. */
+  mirror: string;
+  tree: TreeContents;
+  /** Sentences that say what a checkout will not contain. */
+  notices: string[];
+}
+
+/** A submodule to check out. */
+export interface Submodule {
+  /** Relative to the folder of the repository. */
+  path: string;
+  /** The path of the repository or submodule that contains it. Empty for the repository itself. */
+  parent: string;
+  /** Its name in `.gitmodules`. */
+  name: string;
+  url: string;
+  commit: string;
+  mirror: string;
+}
+
+/** What a checkout of a commit needs besides the mirror. */
+export interface Contents {
+  /** Parents precede their children. */
+  submodules: Submodule[];
+  notices: string[];
+}
+
+export interface ContentsOptions {
+  /** Whether to fetch submodules. Default: true. */
+  submodules?: boolean;
+  /** The environment's repositories. They lend their credentials to submodules with the same URL. */
+  lenders: Repository[];
+  signal: AbortSignal;
+}
+
+export interface Repositories {
+  /** Resolves a repository to a commit and fetches what is missing. Rejects with a RepositoryError. */
+  resolve(
+    repository: Repository,
+    options: { signal: AbortSignal; onProgress?: (text: string) => void },
+  ): Promise<Resolved>;
+  /**
+   * Fetches the submodules of a resolved commit. This is separate from `resolve`, because a run that starts from a
+   * build does not need them. Rejects with a RepositoryError.
+   */
+  fetchContents(repository: Repository, resolved: Resolved, options: ContentsOptions): Promise<Contents>;
+  /**
+   * Returns the mirror's folder if it exists and contains the commit. This does not contact the remote or check the
+   * credential, so use it only for a commit that the run has already resolved.
+   */
+  find(repository: Repository, commit: string, options: { signal: AbortSignal }): Promise<string | undefined>;
+  /**
+   * Removes the least recently used mirrors until the rest fit, except mirrors in use or in `keep`. Returns the removed
+   * mirrors.
+   */
+  prune(options: { keep: string[]; maxBytes: number; signal?: AbortSignal }): Promise<string[]>;
+  /** Returns the disk usage of all mirrors. */
+  bytes(): number;
+}
