@@ -34,14 +34,14 @@ export class JsonMeter {
     return this.#values;
   }
 
-  /** Measures the next UTF-8 bytes of the text. */
-  push(bytes: Uint8Array) {
+  /** Measures the next UTF-8 bytes of the text, which are a range of these bytes. */
+  push(bytes: Uint8Array, from = 0, end = bytes.length) {
     const { depth: maxDepth, values: maxValues } = this.#limits;
     let depth = this.#depth;
     let values = this.#values;
     let isInString = this.#isInString;
     let isEscaped = this.#isEscaped;
-    for (let at = 0; at < bytes.length; at++) {
+    for (let at = from; at < end; at++) {
       const byte = bytes[at];
       if (isInString) {
         if (isEscaped) isEscaped = false;

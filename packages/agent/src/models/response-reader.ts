@@ -116,13 +116,7 @@ export class ResponseReader {
       abortSignal: signal,
       includeRawChunks: reportsPartialUsage(model),
     });
-    const tags = maySendThinkTags(model) ? new ThinkTagExtractor() : undefined;
-    for await (const part of stream) {
-      signal.throwIfAborted();
-      if (tags) for (const extracted of tags.push(part)) this.#handlePart(extracted);
-      else this.#handlePart(part);
-      onPart();
-    }
+    await this.#readParts(stream.getReader(), onPart);
     if (this.error !== undefined) throw this.error;
     const { usage } = this;
     if (!usage) throw new MalformedResponseError("the stream ended early");
@@ -138,6 +132,23 @@ export class ResponseReader {
       warnings: this.#warnings,
       usage,
     };
+  }
+
+  /** Reads the stream to its end, or cancels it. `for await` would do the same, but takes longer for each part. */
+  async #readParts(reader: ReadableStreamDefaultReader<StreamPart>, onPart: () => void) {
+    const { model, signal } = this.#request;
+    const tags = maySendThinkTags(model) ? new ThinkTagExtractor() : undefined;
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        signal.throwIfAborted();
+        if (tags) for (const part of tags.push(next.value)) this.#handlePart(part);
+        else this.#handlePart(next.value);
+        onPart();
+      }
+    } catch (error) {
+      await reader.cancel(error).catch(() => {});
+      throw error;
+    }
   }
 
   /**

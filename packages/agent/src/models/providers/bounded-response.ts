@@ -48,17 +48,17 @@ class ResponseMeter {
     if (chunk.length > 0) this.#isAfterCarriageReturn = chunk.at(-1) === CARRIAGE_RETURN;
     while (from < chunk.length && this.excess === undefined) {
       const end = findLineEnd(chunk, from);
-      this.#addText(chunk.subarray(from, end));
+      if (end > from) this.#addText(chunk, from, end);
       if (end === chunk.length) return;
       this.#endLine();
       from = end + (chunk[end] === CARRIAGE_RETURN && chunk[end + 1] === LINE_FEED ? 2 : 1);
     }
   }
 
-  #addText(text: Uint8Array) {
-    this.#isLineEmpty &&= text.length === 0;
-    this.#eventBytes += text.length;
-    this.#json.push(text);
+  #addText(chunk: Uint8Array, from: number, end: number) {
+    this.#isLineEmpty = false;
+    this.#eventBytes += end - from;
+    this.#json.push(chunk, from, end);
     if (this.#json.excess) this.excess ??= `has an event that ${this.#json.excess}`;
     if (this.#eventBytes > MAX_EVENT_BYTES)
       this.excess ??= `has an event of more than ${MAX_EVENT_BYTES} bytes`;
