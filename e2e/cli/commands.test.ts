@@ -290,14 +290,14 @@ describe("resources", () => {
     await runCommand(["secret", "set", "TOKEN"], { input: "not to be seen\n" });
     const made = await runCommand([
       ...["env", "create", "site", "--setup", "echo building", "--variable", "A=1", "--secret", "TOKEN"],
-      ...["--build-secret", "TOKEN"],
+      ...["--build-secret", "TOKEN", "--start", "echo starting"],
       ...["--network", "allowlist", "--allow", "example.com", "--cpus", "1", "--memory-mb", "256", "--json"],
       ...["--git-author", "Build Bot <bot@example.com>"],
     ]);
     const { environment_id } = made.json;
     expect(made.json).toMatchObject({
       ...{ setup_commands: ["echo building"], variables: { A: "1" }, secrets: ["TOKEN"] },
-      build_secrets: ["TOKEN"],
+      ...{ build_secrets: ["TOKEN"], start_commands: ["echo starting"] },
       ...{ network: { mode: "allowlist", allow: ["example.com"] }, resources: { cpus: 1, memory_mb: 256 } },
       git_author: { name: "Build Bot", email: "bot@example.com" },
     });

@@ -183,7 +183,7 @@ describe("environment form", () => {
     expect(consoleErrors).toEqual([]);
   });
 
-  test("selects secrets for runs and for setup commands separately", async () => {
+  test("saves start commands, and secrets for runs and for setup commands separately", async () => {
     for (const name of ["API_TOKEN", "NPM_TOKEN"])
       await app.call("PUT", `/agent/secrets/${name}`, { body: { value: "long enough" } });
     const id = await make({ name: "secrets", build_secrets: ["API_TOKEN"] });
@@ -193,12 +193,15 @@ describe("environment form", () => {
     expect(await setup.getByRole("checkbox", { name: "API_TOKEN" }).isChecked()).toBe(true);
     await runs.getByRole("checkbox", { name: "API_TOKEN" }).check();
     await setup.getByRole("checkbox", { name: "NPM_TOKEN" }).check();
+    await page.getByRole("button", { name: "Add start command" }).click();
+    await page.getByLabel("Start command 1", { exact: true }).fill("redis-server --daemonize yes");
     await expectAccessible(page);
     await page.getByRole("button", { name: "Save changes" }).click();
     await page.getByText("All changes saved").waitFor();
     expect(await stored(id)).toMatchObject({
       secrets: ["API_TOKEN"],
       build_secrets: ["API_TOKEN", "NPM_TOKEN"],
+      start_commands: ["redis-server --daemonize yes"],
     });
   });
 

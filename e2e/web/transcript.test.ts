@@ -36,6 +36,7 @@ describe("transcript", () => {
     await open(page);
     await page.getByText("Find out why the suite fails.").waitFor();
     await block(page, /Environment: Check out/).waitFor();
+    await block(page, "Environment: pg_ctl start").getByText("server started").waitFor();
     const thought = block(page, "Reasoning");
     expect(await thought.locator("strong").count()).toBe(0);
     await thought.getByRole("button", { name: /Reasoning/ }).click();

@@ -16,6 +16,15 @@ const patch = `diff --git a/src/auth.ts b/src/auth.ts
 export const everyEvent: NewEvent[] = [
   { type: "environment.step", data: { name: "Check out acme/api", state: "started" } },
   { type: "environment.step", data: { name: "Check out acme/api", state: "finished" } },
+  { type: "environment.step", data: { name: "pg_ctl start", state: "started" } },
+  {
+    type: "environment.step",
+    data: {
+      name: "pg_ctl start",
+      state: "finished",
+      output: "waiting for server to start\nserver started\n",
+    },
+  },
   { type: "run.started", data: { instructions: "Be brief.", model_id: "scripted" } },
   { type: "reasoning", data: { text: "The suite fails **now and then**, so time is involved." } },
   {

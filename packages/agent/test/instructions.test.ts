@@ -46,6 +46,16 @@ describe("the instructions", () => {
     expect(text).toMatch(/Today is 2026-01-31\..*Be kind\..*Arr\.$/s);
   });
 
+  it("list the start commands, shortened", () => {
+    const start = (...start_commands: string[]) =>
+      assembleInstructions({ model_id: "other", environment: { ...environment, start_commands } });
+    expect(start()).not.toContain("whenever the sandbox starts");
+    expect(start("redis &", "pg_ctl start\nsleep 1", "x".repeat(500))).toContain(
+      `are running: \`redis &\`, \`pg_ctl start …\`, \`${"x".repeat(200)} …\`.`,
+    );
+    expect(start(...Array.from({ length: 12 }, (_, index) => `s${index}`))).toMatch(/`s9` and 2 more\.\n/);
+  });
+
   it("list the skills that the agent can load, as far as they fit", () => {
     const list = (count: number, description: string) =>
       assembleInstructions({

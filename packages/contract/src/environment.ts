@@ -118,10 +118,14 @@ const members = {
   setup_commands: Commands.optional().meta({
     description: "Run once, in order, when the environment is built. Runs start from a copy of the result.",
   }),
+  start_commands: Commands.optional().meta({
+    description:
+      "Run in order at each start of a sandbox, before the agent's first command, for example to start a database. Each must return within 120 seconds; processes that it leaves in the background keep running.",
+  }),
   variables: z
     .record(VariableName, text({ min: 0, max: 32_768 }))
     .optional()
-    .meta({ description: "Environment variables of all commands, including setup commands." }),
+    .meta({ description: "Environment variables of all commands, including setup and start commands." }),
   secrets: SecretNames.optional().meta({
     uniqueItems: true,
     description: "Names of secrets that are available to the run as environment variables.",
@@ -184,6 +188,7 @@ export const CloudEnvironment = z
     ...members,
     repos: z.array(Repository),
     setup_commands: z.array(z.string()),
+    start_commands: z.array(z.string()),
     variables: z.record(z.string(), z.string()),
     secrets: z.array(z.string()),
     build_secrets: z.array(z.string()),
@@ -196,7 +201,7 @@ export const CloudEnvironment = z
   .meta({
     id: "CloudEnvironment",
     description:
-      "Where runs execute: repositories, setup commands, variables, secrets, network and resources.",
+      "Where runs execute: repositories, setup and start commands, variables, secrets, network and resources.",
   });
 export type CloudEnvironment = z.infer<typeof CloudEnvironment>;
 

@@ -47,6 +47,7 @@ const data = {
     name: z.string(),
     state: z.enum(["started", "finished", "failed"]),
     detail: z.string().optional(),
+    output: z.string().optional().meta({ description: "The end of what a start command printed." }),
     build_id: Uuid.optional().meta({ description: "The build, whose log has the details." }),
   }),
   "message.user": z.object({

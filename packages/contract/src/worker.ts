@@ -123,6 +123,7 @@ export const AssignedEnvironment = z.object({
     }),
   ),
   setup_commands: z.array(z.string()),
+  start_commands: z.array(z.string()),
   variables: z
     .record(z.string(), z.string())
     .meta({ description: "Environment variables for setup commands." }),

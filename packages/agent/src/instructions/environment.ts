@@ -2,6 +2,9 @@ import type { Network } from "@outrider/contract/environment";
 import type { CheckedOutRepository } from "@outrider/contract/run";
 import type { z } from "zod";
 
+const MAX_START_COMMANDS = 10;
+const MAX_COMMAND_CHARACTERS = 200;
+
 /** Facts about the agent's environment. */
 export interface EnvironmentFacts {
   workspace: string;
@@ -17,6 +20,8 @@ export interface EnvironmentFacts {
   /** The names of the environment variables, without their values. */
   variables: readonly string[];
   secrets: readonly string[];
+  /** The commands that ran when the sandbox was opened. */
+  start_commands?: readonly string[] | undefined;
   /** The names of the checks that run after edits. */
   checks?: readonly string[] | undefined;
   limits: { max_steps: number; max_cost_usd?: number | undefined; timeout_minutes: number };
@@ -34,6 +39,7 @@ export function environmentText(facts: EnvironmentFacts): string {
     ...(programs.length > 0 ? [`Installed programs include: ${programs.join(", ")}.`] : []),
     ...namesText("Environment variables set for you", facts.variables),
     ...namesText("Secrets, set as environment variables; never show their values", facts.secrets),
+    ...startCommandsText(facts.start_commands ?? []),
     ...checksText(facts.checks ?? []),
     `Limits of this turn: ${limitsText(limits)}. Wrap up before you reach one.`,
     `Today is ${facts.date}.`,
@@ -65,6 +71,21 @@ function networkText({ network }: EnvironmentFacts): string {
 
 function namesText(label: string, names: readonly string[]): string[] {
   return names.length > 0 ? [`${label}: ${[...names].sort().join(", ")}.`] : [];
+}
+
+function startCommandsText(commands: readonly string[]): string[] {
+  if (commands.length === 0) return [];
+  const shown = commands.slice(0, MAX_START_COMMANDS).map(shortCommand);
+  const more = commands.length - shown.length;
+  return [
+    `Commands that run before your first command whenever the sandbox starts, so the services that they start are running: ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`,
+  ];
+}
+
+function shortCommand(command: string): string {
+  const [first = ""] = command.trim().split("\n");
+  const isShort = first.length <= MAX_COMMAND_CHARACTERS && first === command.trim();
+  return isShort ? `\`${first}\`` : `\`${first.slice(0, MAX_COMMAND_CHARACTERS)} …\``;
 }
 
 function checksText(names: readonly string[]): string[] {

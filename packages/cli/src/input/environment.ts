@@ -9,6 +9,7 @@ export interface EnvironmentFlags {
   description?: string;
   repo?: string[];
   setup?: string[];
+  start?: string[];
   variable?: string[];
   secret?: string[];
   buildSecret?: string[];
@@ -31,6 +32,7 @@ export const environmentFlags: readonly string[] = [
     "description",
     "repo",
     "setup",
+    "start",
     "variable",
     "secret",
     "buildSecret",
@@ -51,6 +53,11 @@ export function addEnvironmentOptions(command: Command): Command {
       collect,
     )
     .option("--setup <command>", "setup command to run during the build; repeatable, in order", collect)
+    .option(
+      "--start <command>",
+      "command to run at each start of a sandbox, such as a service; repeatable, in order",
+      collect,
+    )
     .option(
       "--variable <name=value>",
       "environment variable for setup commands and runs; repeatable",
@@ -97,6 +104,7 @@ export async function buildEnvironmentRequest(
       description: flags.description,
       repos: flags.repo?.map(parseRepository),
       setup_commands: flags.setup,
+      start_commands: flags.start,
       variables: flags.variable && parsePairs("--variable", flags.variable),
       secrets: flags.secret,
       build_secrets: flags.buildSecret,

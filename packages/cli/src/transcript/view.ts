@@ -147,12 +147,17 @@ export class TranscriptView {
     }
   }
 
-  #environment({ name, state, detail }: DataOf<"environment.step">): void {
+  #environment({ name, state, detail, output }: DataOf<"environment.step">): void {
     const { red, dim } = this.#out.style;
     const text = this.#oneLine(`${name}${detail ? `: ${detail}` : ""}`, 2);
     if (state === "started") this.#status.show(text);
     if (state === "finished") this.#print(dim(`✓ ${text}`));
     if (state === "failed") this.#print(red(`✗ ${text}`));
+    if (!output) return;
+    const printed = new CommandOutput(this.#isFull ? Number.POSITIVE_INFINITY : OUTPUT_LINES);
+    printed.add(output);
+    printed.close();
+    this.#printLastLines(printed);
   }
 
   #started({ command_id, command, background }: DataOf<"command.started">): void {
@@ -186,10 +191,8 @@ export class TranscriptView {
     const output = this.#commands.get(command_id);
     this.#commands.delete(command_id);
     const rest = output?.close() ?? [];
-    const lines = this.#isFull ? rest : (output?.lines ?? []);
-    if (!this.#isFull && output && output.dropped > 0)
-      this.#print(dim(`  … ${output.dropped} earlier lines (use --full to show all)`));
-    this.#print(...lines.map((line) => this.#dimmed(line)));
+    if (this.#isFull) this.#print(...rest.map((line) => this.#dimmed(line)));
+    else if (output) this.#printLastLines(output);
     const how = exit_code === undefined ? (timed_out ? "timed out" : "killed") : `exit ${exit_code}`;
     const omitted = omitted_bytes ? `, ${bytes(omitted_bytes)} of output omitted` : "";
     const mark = exit_code === 0 ? green("✓") : red("✗");
@@ -197,6 +200,12 @@ export class TranscriptView {
       `  ${mark} ${exit_code === 0 ? dim(how) : red(how)} ${dim(`· ${duration(duration_ms)}${omitted}`)}`,
     );
     this.#status.show("Thinking");
+  }
+
+  #printLastLines({ lines, dropped }: CommandOutput): void {
+    if (dropped > 0)
+      this.#print(this.#out.style.dim(`  … ${dropped} earlier lines (use --full to show all)`));
+    this.#print(...lines.map((line) => this.#dimmed(line)));
   }
 
   #changed({ path, kind, patch }: DataOf<"file.changed">): void {

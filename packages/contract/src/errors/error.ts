@@ -166,8 +166,8 @@ export const errorTable = {
     retryable: false,
     title: "Environment setup failed",
     meaning:
-      "A setup command of the environment failed. The message shows the command, its exit code and the end of its output.",
-    remedy: "Fix the setup commands of the environment and start the run again.",
+      "A setup or start command of the environment failed. The message shows the command, its exit code and the end of its output.",
+    remedy: "Fix the setup and start commands of the environment and start the run again.",
     onRun: true,
   },
   external_authentication_required: {

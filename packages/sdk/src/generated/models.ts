@@ -207,13 +207,14 @@ export interface CheckedOutRepository {
   path: string;
 }
 
-/** Where runs execute: repositories, setup commands, variables, secrets, network and resources. */
+/** Where runs execute: repositories, setup and start commands, variables, secrets, network and resources. */
 export interface CloudEnvironment {
   environment_id: string;
   name: string;
   description?: string;
   repos: EnvironmentRepository[];
   setup_commands: string[];
+  start_commands: string[];
   variables: {
     [key: string]: string;
   };
@@ -242,7 +243,9 @@ export interface CloudEnvironmentRequest {
   repos?: EnvironmentRepository[];
   /** Run once, in order, when the environment is built. Runs start from a copy of the result. */
   setup_commands?: string[];
-  /** Environment variables of all commands, including setup commands. */
+  /** Run in order at each start of a sandbox, before the agent's first command, for example to start a database. Each must return within 120 seconds; processes that it leaves in the background keep running. */
+  start_commands?: string[];
+  /** Environment variables of all commands, including setup and start commands. */
   variables?: {
     [key: string]: string;
   };
@@ -429,6 +432,8 @@ export interface EnvironmentStepEvent {
     name: string;
     state: "started" | "finished" | "failed";
     detail?: string;
+    /** The end of what a start command printed. */
+    output?: string;
     /** The build, whose log has the details. */
     build_id?: string;
   };

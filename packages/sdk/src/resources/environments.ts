@@ -7,7 +7,7 @@ import type {
 import type { Http, RequestOptions } from "../http.ts";
 import type { ResponsePromise } from "../promise.ts";
 
-/** Environments define repositories, setup commands and network access for runs. */
+/** Environments define repositories, setup and start commands, and network access for runs. */
 export class Environments {
   readonly #http: Http;
 

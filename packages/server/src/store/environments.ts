@@ -17,13 +17,24 @@ function toEnvironment({ config, ...row }: Row): CloudEnvironment {
   const {
     repos = [],
     setup_commands = [],
+    start_commands = [],
     variables = {},
     secrets = [],
     build_secrets = [],
     network = { mode: "none" },
     ...rest
   } = config;
-  return { ...row, ...rest, repos, setup_commands, variables, secrets, build_secrets, network };
+  return {
+    ...row,
+    ...rest,
+    repos,
+    setup_commands,
+    start_commands,
+    variables,
+    secrets,
+    build_secrets,
+    network,
+  };
 }
 
 export async function insertEnvironment(

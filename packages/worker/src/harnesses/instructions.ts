@@ -153,6 +153,7 @@ export function environmentFacts(
     network: environment?.network ?? { mode: "none" },
     variables: Object.keys(variables),
     secrets: Object.keys(secrets),
+    start_commands: environment?.start_commands,
     checks: environment?.checks?.map(({ name, command }) => name ?? command),
     limits: { max_steps, max_cost_usd, timeout_minutes: Math.ceil(timeout_ms / 60_000) },
     date: new Date().toISOString().slice(0, 10),

@@ -2,8 +2,8 @@
  * Executes one attempt at a run, from claim to close.
  *
  * 1. Read the run's event log. The log is the only memory: an attempt has no information other than the log.
- * 2. Prepare: find or make the environment's build, open the sandbox (or reuse the run's warm one), copy attachments
- *    into it, and start MCP servers. A Failure here ends the turn as failed.
+ * 2. Prepare: find or make the environment's build, open the sandbox (or reuse the run's warm one), run the start
+ *    commands, copy attachments into it, and start MCP servers. A Failure here ends the turn as failed.
  * 3. Run turns. Each turn ends with an outcome. Store a final snapshot of the workspace, then send the outcome: a
  *    follow-up that arrives right after it must find the files. If the server answers that follow-ups are waiting, run
  *    another turn.
@@ -131,7 +131,9 @@ export class Execution {
       redactor,
       folder,
       signal,
+      drain: options.drain,
       deadline: () => lease.deadline,
+      emit: (event) => this.#reporter.emit(event),
       egressSessions: options.builds.egressSessions,
       emitNotice: (data) => this.#emitNotice(data),
       onOpened: (enforced) => {

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { Failure, messageOf } from "@outrider/agent/failure";
 import type {
   BackgroundProcess,
   FileChange,
@@ -9,6 +10,7 @@ import type {
   StoreOptions,
   Workspace,
 } from "@outrider/agent/workspace";
+import type { NewEvent } from "@outrider/contract/event";
 import type { Assignment, Snapshot } from "@outrider/contract/worker";
 import type { EgressSession, EgressSessions, Notice } from "../egress/egress-session.ts";
 import type { Redactor } from "../redaction/redact.ts";
@@ -37,6 +39,7 @@ import { createPatch, MAX_COMPARED_BYTES } from "./file-patch.ts";
 import { LongOutputs } from "./long-outputs.ts";
 import { openRunSandbox, type SandboxSetup } from "./open-sandbox.ts";
 import { probe } from "./run-probe.ts";
+import { runStartCommands } from "./start-commands.ts";
 import { storeArtifact } from "./store-artifact.ts";
 import { uploadStream } from "./upload.ts";
 import { chooseWorkingFolder, relativeTo } from "./working-folder.ts";
@@ -52,12 +55,16 @@ interface WorkspaceOptions {
   egressSessions: EgressSessions;
   /** Reports sandbox events that the agent did not cause directly. */
   emitNotice(notice: Notice): void;
+  /** Reports the start commands. */
+  emit(event: NewEvent): Promise<unknown>;
   /** Called when the sandbox is open, with the limits that are enforced. */
   onOpened(enforced: Enforced): void;
   storeArtifact: CommandRecorderOptions["storeArtifact"];
   /** Abandons the attempt, because something outside the run killed a command and its progress is unknown. */
   abandon(reason: string): void;
   signal: AbortSignal;
+  /** Aborts when the worker must return its runs to the server. Ends start commands. */
+  drain: AbortSignal;
 }
 
 /**
@@ -65,6 +72,9 @@ interface WorkspaceOptions {
  *
  * It tracks whether files may have changed since the last snapshot (`isDirty`), and reports which files each command
  * changed. A sandbox can move from one execution to the next: `detach` releases it, and `attach` continues in it.
+ *
+ * The environment's start commands run before the first use of the sandbox, and again before the next use after its
+ * processes were killed, as they are at the end of an execution.
  */
 export class RunWorkspace implements Workspace {
   readonly home = sandboxPaths.home;
@@ -73,6 +83,9 @@ export class RunWorkspace implements Workspace {
   #sandbox: Promise<Sandbox> | undefined;
   /** The same sandbox, set as soon as it is open, even while its files are still being restored. */
   #openedSandbox: Sandbox | undefined;
+  /** Settles when the start commands have run. */
+  #services: Promise<void> | undefined;
+  #hasFailedServices = false;
   #egress: EgressSession | undefined;
   #fileChanges: FileChanges | undefined;
   readonly #setups: SandboxSetup[] = [];
@@ -292,6 +305,7 @@ export class RunWorkspace implements Workspace {
 
   async kill() {
     await this.#sandbox?.then((sandbox) => sandbox.kill()).catch(() => {});
+    this.#services = undefined;
   }
 
   async close() {
@@ -312,22 +326,45 @@ export class RunWorkspace implements Workspace {
   }
 
   /**
-   * Releases the sandbox for a later execution. Returns undefined if none was opened, or if it may contain unsaved
-   * changes.
+   * Releases the sandbox for a later execution. Returns undefined if none was opened, if it may contain unsaved changes,
+   * or if a start command failed, because it may succeed in a new sandbox.
    */
   async detach(): Promise<DetachedSandbox | undefined> {
     const sandbox = await this.#sandbox?.catch(() => undefined);
     const egress = this.#egress;
-    if (!sandbox || !egress || !this.#fileChanges || this.isDirty) return undefined;
+    if (!sandbox || !egress || !this.#fileChanges || this.isDirty || this.#hasFailedServices)
+      return undefined;
     // `close` must close neither of them.
     this.#sandbox = undefined;
     this.#egress = undefined;
     return { sandbox, egress, fileChanges: this.#fileChanges };
   }
 
-  open(): Promise<Sandbox> {
+  async open(): Promise<Sandbox> {
     this.#sandbox ??= this.#openNew();
-    return this.#sandbox;
+    const sandbox = await this.#sandbox;
+    this.#services ??= this.#startServices(sandbox);
+    await this.#services;
+    return sandbox;
+  }
+
+  async #startServices(sandbox: Sandbox): Promise<void> {
+    const { assignment, redactor, emit, abandon, signal, drain } = this.#options;
+    const commands = assignment.environment?.start_commands ?? [];
+    if (commands.length === 0) return;
+    await runStartCommands(sandbox, {
+      ...{ commands, redactor, emit, abandon },
+      env: this.#env,
+      signal: AbortSignal.any([signal, drain]),
+    }).catch((error) => {
+      this.#hasFailedServices = true;
+      signal.throwIfAborted();
+      drain.throwIfAborted();
+      if (error instanceof Failure || error instanceof DeadlinePassedError) this.#rethrow(error);
+      throw new Failure("sandbox_lost", `Cannot run the start commands: ${messageOf(error)}`);
+    });
+    this.isDirty = true;
+    if (this.#fileChanges) this.#fileChanges.isBehind = true;
   }
 
   async #openNew(): Promise<Sandbox> {

@@ -108,8 +108,13 @@ class CloudEnvironmentRequestParam(TypedDict):
     repos: NotRequired[Sequence[EnvironmentRepositoryParam | types.EnvironmentRepository]]
     setup_commands: NotRequired[Sequence[str]]
     """Run once, in order, when the environment is built. Runs start from a copy of the result."""
+    start_commands: NotRequired[Sequence[str]]
+    """Run in order at each start of a sandbox, before the agent's first command, for example to start
+    a database. Each must return within 120 seconds; processes that it leaves in the background keep
+    running.
+    """
     variables: NotRequired[Mapping[str, str]]
-    """Environment variables of all commands, including setup commands."""
+    """Environment variables of all commands, including setup and start commands."""
     secrets: NotRequired[Sequence[str]]
     """Names of secrets that are available to the run as environment variables."""
     build_secrets: NotRequired[Sequence[str]]

@@ -409,13 +409,16 @@ class CheckedOutRepository(BaseModel):
 
 
 class CloudEnvironment(BaseModel):
-    """Where runs execute: repositories, setup commands, variables, secrets, network and resources."""
+    """Where runs execute: repositories, setup and start commands, variables, secrets, network and
+    resources.
+    """
 
     environment_id: str
     name: str
     description: str | None = None
     repos: list[EnvironmentRepository]
     setup_commands: list[str]
+    start_commands: list[str]
     variables: dict[str, str]
     secrets: list[str]
     build_secrets: list[str]
@@ -446,8 +449,13 @@ class CloudEnvironmentRequest(BaseModel):
     repos: list[EnvironmentRepository] | None = None
     setup_commands: list[str] | None = None
     """Run once, in order, when the environment is built. Runs start from a copy of the result."""
+    start_commands: list[str] | None = None
+    """Run in order at each start of a sandbox, before the agent's first command, for example to start
+    a database. Each must return within 120 seconds; processes that it leaves in the background keep
+    running.
+    """
     variables: dict[str, str] | None = None
-    """Environment variables of all commands, including setup commands."""
+    """Environment variables of all commands, including setup and start commands."""
     secrets: list[str] | None = None
     """Names of secrets that are available to the run as environment variables."""
     build_secrets: list[str] | None = None
@@ -645,6 +653,8 @@ class EnvironmentStepEventData(BaseModel):
     name: str
     state: OpenEnum[Literal["started", "finished", "failed"]]
     detail: str | None = None
+    output: str | None = None
+    """The end of what a start command printed."""
     build_id: str | None = None
     """The build, whose log has the details."""
 

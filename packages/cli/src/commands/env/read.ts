@@ -56,6 +56,7 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
       ["message", build?.status_message?.message],
       ["repositories", environment.repos.map(repositoryText).join("\n")],
       ["setup", environment.setup_commands.join("\n")],
+      ["start", environment.start_commands.join("\n") || undefined],
       ["checks", environment.checks?.map(({ name, command }) => name ?? command).join("\n")],
       ["variables", pairs(environment.variables)],
       ["secrets", environment.secrets.join(", ")],

@@ -48,7 +48,8 @@ export function formatEvent(event: RunEvent | SharedEvent): string {
       return note(`Turn ${event.turn}`);
     case "environment.step": {
       const detail = "detail" in event.data && event.data.detail ? ` (${event.data.detail})` : "";
-      return note(`${event.data.name}: ${event.data.state}${detail}`);
+      const step = note(`${event.data.name}: ${event.data.state}${detail}`);
+      return "output" in event.data && event.data.output ? `${step}\n${fence(event.data.output)}\n` : step;
     }
     case "message.user":
       return section("Follow-up", quote(event.data.text));

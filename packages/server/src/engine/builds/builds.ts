@@ -201,7 +201,8 @@ export async function environmentWork(
   environment: { environment_id: string; version: number; config: Omit<EnvironmentRequest, "name"> },
 ): Promise<AssignedEnvironment> {
   const { repos = [], setup_commands = [], variables = {}, build_secrets = [] } = environment.config;
-  const { network = { mode: "none" }, resources, git_author, checks } = environment.config;
+  const { start_commands = [], network = { mode: "none" }, resources, git_author } = environment.config;
+  const { checks } = environment.config;
   const credentials = repos.flatMap(({ secret }) => secret ?? []);
   const names = [...new Set([...credentials, ...build_secrets])];
   const sealed = names.length > 0 ? await listSealedSecrets(sql, names) : [];
@@ -216,6 +217,7 @@ export async function environmentWork(
     version: environment.version,
     repos: repos.map((repo) => resolveRepo(repo, gitHost)),
     setup_commands,
+    start_commands,
     variables,
     network,
     ...(resources ? { resources } : {}),

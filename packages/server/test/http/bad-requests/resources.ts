@@ -153,6 +153,13 @@ const environments: [name: string, members: object, expected: Expected][] = [
   ["an unknown member of an environment", { setup: [] }, { pointer: "/setup", says: "is unknown" }],
   ["one setup command as text", { setup_commands: "npm ci" }, { pointer: "/setup_commands" }],
   ["an empty setup command", { setup_commands: ["npm ci", ""] }, { pointer: "/setup_commands/1" }],
+  ["one start command as text", { start_commands: "postgres &" }, { pointer: "/start_commands" }],
+  ["an empty start command", { start_commands: ["redis &", ""] }, { pointer: "/start_commands/1" }],
+  [
+    "51 start commands",
+    { start_commands: Array.from({ length: 51 }, () => "true") },
+    { pointer: "/start_commands", says: "at most 50" },
+  ],
   ["a check without globs", { checks: [{ command: "tsc" }] }, { pointer: "/checks/0/globs" }],
   ["a variable that no shell takes", { variables: { "MY-VAR": "x" } }, { pointer: "/variables/MY-VAR" }],
   ["a number as a variable", { variables: { A: 5 } }, { pointer: "/variables/A", says: "must be a string" }],

@@ -19,7 +19,10 @@ const config = {
 
 const events = [
   { type: "run.started", data: { instructions: `Instructions ${HIDDEN}`, model_id: "scripted" } },
-  { type: "environment.step", data: { name: "shown-step", state: "started", detail: HIDDEN } },
+  {
+    type: "environment.step",
+    data: { name: "shown-step", state: "started", detail: HIDDEN, output: HIDDEN },
+  },
   { type: "notice", data: { code: "shown_notice", message: `Host ${HIDDEN}` } },
   { type: "notice", data: { message: `Host ${HIDDEN}` } },
   { type: "message.agent", data: { text: "shown-words" } },

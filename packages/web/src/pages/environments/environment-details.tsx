@@ -6,7 +6,16 @@ import { repositoryName } from "./repository.ts";
 
 /** Shows the environment to members, who cannot edit it. */
 export function EnvironmentDetails({ environment }: { environment: CloudEnvironment }) {
-  const { repos, setup_commands, checks = [], variables, secrets, build_secrets, network } = environment;
+  const {
+    repos,
+    setup_commands,
+    start_commands,
+    checks = [],
+    variables,
+    secrets,
+    build_secrets,
+    network,
+  } = environment;
   const mode = networkModes.find((each) => each.mode === network.mode);
   return (
     <>
@@ -20,6 +29,11 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
         <Fact name="Setup commands">
           <Lines of={setup_commands} />
         </Fact>
+        {start_commands.length > 0 && (
+          <Fact name="Start commands">
+            <Lines of={start_commands} />
+          </Fact>
+        )}
         {checks.length > 0 && (
           <Fact name="Checks">
             <Lines of={checks.map(({ name, command }) => (name ? `${name}: ${command}` : command))} />

@@ -9,6 +9,7 @@ export interface Values {
   description: Text;
   repos: RepositoryValues[];
   setup_commands: { text: Text }[];
+  start_commands: { text: Text }[];
   variables: { name: Text; value: Text }[];
   secrets: string[];
   build_secrets: string[];
@@ -49,6 +50,7 @@ export const blankValues: Values = {
   description: undefined,
   repos: [blankRepository],
   setup_commands: [blankText],
+  start_commands: [],
   variables: [],
   secrets: [],
   build_secrets: [],
@@ -74,6 +76,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
       submodules: submodules === false ? "skip" : undefined,
     })),
     setup_commands: textRows(setup_commands),
+    start_commands: textRows(environment.start_commands),
     variables: Object.entries(variables).map(([name, value]) => ({ name, value: value || undefined })),
     secrets: environment.secrets,
     build_secrets: environment.build_secrets,
@@ -100,13 +103,14 @@ function repositoryOf({ address, submodules, ...rest }: RepositoryValues) {
 }
 
 export function requestOf(values: Values) {
-  const { repos, setup_commands, variables, network, resources, ...same } = values;
+  const { repos, setup_commands, start_commands, variables, network, resources, ...same } = values;
   const texts = (rows: { text: Text }[]) => rows.flatMap(({ text }) => text ?? []);
   return {
     ...same,
     ...(Object.values(resources).some((amount) => amount !== undefined) ? { resources } : {}),
     repos: repos.filter(isFilled).map(repositoryOf),
     setup_commands: texts(setup_commands),
+    start_commands: texts(start_commands),
     variables: Object.fromEntries(
       variables.filter(isFilled).map(({ name = "", value = "" }) => [name, value]),
     ),
@@ -118,7 +122,8 @@ export function requestOf(values: Values) {
 }
 
 /** Returns the form field for a path in the request. Row indexes differ, because the request omits empty rows. */
-export function fieldOf(path: string[], { repos, setup_commands, variables, network }: Values): string[] {
+export function fieldOf(path: string[], values: Values): string[] {
+  const { repos, variables, network } = values;
   const [first, second, third] = path;
   const position = (rows: Record<string, Text>[], sent: string | undefined) => {
     const filled = rows.flatMap((row, at) => (isFilled(row) ? [at] : []));
@@ -128,7 +133,8 @@ export function fieldOf(path: string[], { repos, setup_commands, variables, netw
     const isAddress = third === undefined || third === "url" || third === "owner" || third === "repo";
     return [first, position(repos, second), isAddress ? "address" : third];
   }
-  if (first === "setup_commands") return [first, position(setup_commands, second), "text"];
+  if (first === "setup_commands" || first === "start_commands")
+    return [first, position(values[first], second), "text"];
   if (first === "variables" && second !== undefined)
     return [first, String(variables.findIndex(({ name = "" }) => name === second)), "name"];
   if (first === "network" && second === "allow")

@@ -33,7 +33,7 @@ export function textOf(event: RunEvent): string {
     case "artifact.added":
       return event.data.name;
     case "environment.step":
-      return `${event.data.name}\n${event.data.detail ?? ""}`;
+      return `${event.data.name}\n${event.data.detail ?? ""}\n${event.data.output ?? ""}`;
     case "compacted":
       return event.data.summary;
     case "notice":

@@ -27,6 +27,7 @@ class AsyncEnvironments(AsyncResource):
         description: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
         setup_commands: Sequence[str] | None = None,
+        start_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,
         secrets: Sequence[str] | None = None,
         build_secrets: Sequence[str] | None = None,
@@ -42,7 +43,10 @@ class AsyncEnvironments(AsyncResource):
 
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
-        :param variables: Environment variables of all commands, including setup commands.
+        :param start_commands: Run in order at each start of a sandbox, before the agent's first
+            command, for example to start a database. Each must return within 120 seconds; processes
+            that it leaves in the background keep running.
+        :param variables: Environment variables of all commands, including setup and start commands.
         :param secrets: Names of secrets that are available to the run as environment variables.
         :param build_secrets: Names of secrets that are available to setup commands as environment
             variables. A build fails if one of their values remains in its files.
@@ -64,6 +68,7 @@ class AsyncEnvironments(AsyncResource):
                     "description": description,
                     "repos": repos,
                     "setup_commands": setup_commands,
+                    "start_commands": start_commands,
                     "variables": variables,
                     "secrets": secrets,
                     "build_secrets": build_secrets,
@@ -92,6 +97,7 @@ class AsyncEnvironments(AsyncResource):
         description: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
         setup_commands: Sequence[str] | None = None,
+        start_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,
         secrets: Sequence[str] | None = None,
         build_secrets: Sequence[str] | None = None,
@@ -107,7 +113,10 @@ class AsyncEnvironments(AsyncResource):
 
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
-        :param variables: Environment variables of all commands, including setup commands.
+        :param start_commands: Run in order at each start of a sandbox, before the agent's first
+            command, for example to start a database. Each must return within 120 seconds; processes
+            that it leaves in the background keep running.
+        :param variables: Environment variables of all commands, including setup and start commands.
         :param secrets: Names of secrets that are available to the run as environment variables.
         :param build_secrets: Names of secrets that are available to setup commands as environment
             variables. A build fails if one of their values remains in its files.
@@ -129,6 +138,7 @@ class AsyncEnvironments(AsyncResource):
                     "description": description,
                     "repos": repos,
                     "setup_commands": setup_commands,
+                    "start_commands": start_commands,
                     "variables": variables,
                     "secrets": secrets,
                     "build_secrets": build_secrets,

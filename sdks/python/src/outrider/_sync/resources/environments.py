@@ -26,6 +26,7 @@ class Environments(Resource):
         description: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
         setup_commands: Sequence[str] | None = None,
+        start_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,
         secrets: Sequence[str] | None = None,
         build_secrets: Sequence[str] | None = None,
@@ -41,7 +42,10 @@ class Environments(Resource):
 
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
-        :param variables: Environment variables of all commands, including setup commands.
+        :param start_commands: Run in order at each start of a sandbox, before the agent's first
+            command, for example to start a database. Each must return within 120 seconds; processes
+            that it leaves in the background keep running.
+        :param variables: Environment variables of all commands, including setup and start commands.
         :param secrets: Names of secrets that are available to the run as environment variables.
         :param build_secrets: Names of secrets that are available to setup commands as environment
             variables. A build fails if one of their values remains in its files.
@@ -63,6 +67,7 @@ class Environments(Resource):
                     "description": description,
                     "repos": repos,
                     "setup_commands": setup_commands,
+                    "start_commands": start_commands,
                     "variables": variables,
                     "secrets": secrets,
                     "build_secrets": build_secrets,
@@ -91,6 +96,7 @@ class Environments(Resource):
         description: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
         setup_commands: Sequence[str] | None = None,
+        start_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,
         secrets: Sequence[str] | None = None,
         build_secrets: Sequence[str] | None = None,
@@ -106,7 +112,10 @@ class Environments(Resource):
 
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
-        :param variables: Environment variables of all commands, including setup commands.
+        :param start_commands: Run in order at each start of a sandbox, before the agent's first
+            command, for example to start a database. Each must return within 120 seconds; processes
+            that it leaves in the background keep running.
+        :param variables: Environment variables of all commands, including setup and start commands.
         :param secrets: Names of secrets that are available to the run as environment variables.
         :param build_secrets: Names of secrets that are available to setup commands as environment
             variables. A build fails if one of their values remains in its files.
@@ -128,6 +137,7 @@ class Environments(Resource):
                     "description": description,
                     "repos": repos,
                     "setup_commands": setup_commands,
+                    "start_commands": start_commands,
                     "variables": variables,
                     "secrets": secrets,
                     "build_secrets": build_secrets,

@@ -5,6 +5,7 @@ import { formatDuration } from "../../../../ui/format/time.tsx";
 import { sanitize, sanitizeLine } from "../../../../ui/text/sanitize.ts";
 import { type BlockInfo, type EventOf, useTranscript } from "../transcript-context.ts";
 import { Line } from "./line.tsx";
+import { Output } from "./output.tsx";
 
 const icon = "size-4";
 
@@ -16,7 +17,7 @@ export function Step({ events, info }: { events: readonly RunEvent[]; info: Bloc
   const [first] = steps;
   const last = steps.at(-1);
   if (!first || !last) return null;
-  const { name, state, detail } = last.data;
+  const { name, state, detail, output } = last.data;
   const took = Date.parse(last.created_at) - Date.parse(first.created_at);
   const Icon = info.isOpen ? LoaderCircle : Box;
   return (
@@ -33,6 +34,9 @@ export function Step({ events, info }: { events: readonly RunEvent[]; info: Bloc
         <p className="font-mono text-xs whitespace-pre-wrap [unicode-bidi:plaintext]">
           {sanitize(detail.slice(0, 4_000))}
         </p>
+      )}
+      {output && (
+        <Output label={`Output of ${sanitizeLine(name)}`} lines={output.trimEnd().split("\n")} wraps />
       )}
     </Line>
   );

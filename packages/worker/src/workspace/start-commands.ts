@@ -1,0 +1,73 @@
+import { Failure } from "@outrider/agent/failure";
+import type { NewEvent } from "@outrider/contract/event";
+import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+
+const TIMEOUT_MS = 120_000;
+const TAIL_LINES = 20;
+/** How much of a command's output its event contains. */
+const TAIL_CHARACTERS = 4_000;
+
+interface StartCommandsOptions {
+  commands: readonly string[];
+  env: Record<string, string>;
+  redactor: Redactor;
+  emit(event: NewEvent): Promise<unknown>;
+  /** Abandons the attempt, because something outside the run killed a command. */
+  abandon(reason: string): void;
+  signal: AbortSignal;
+  /** How long each command may take. */
+  timeoutMs?: number;
+}
+
+/**
+ * Runs an environment's start commands in order, in a sandbox in which nothing is running yet. What they leave in the
+ * background keeps running. Rejects with a Failure if a command fails or does not return in time.
+ */
+export async function runStartCommands(sandbox: Sandbox, options: StartCommandsOptions): Promise<void> {
+  for (const command of options.commands) await runStartCommand(sandbox, command, options);
+}
+
+async function runStartCommand(
+  sandbox: Sandbox,
+  command: string,
+  { env, redactor, emit, abandon, signal, timeoutMs = TIMEOUT_MS }: StartCommandsOptions,
+): Promise<void> {
+  await emit({ type: "environment.step", data: { name: command, state: "started" } });
+  let tail = "";
+  const redacted = createTextRedactor(redactor);
+  const addText = (text: string) => {
+    tail = (tail + text).slice(-TAIL_CHARACTERS);
+  };
+  const oomKills = sandbox.limitEvents().oom_kills;
+  const { exitCode, timedOut } = await sandbox.exec(command, {
+    ...{ signal, timeoutMs, env },
+    mergeOutput: true,
+    onOutput: ({ data }) => addText(redacted.push(data)),
+  });
+  addText(redacted.end());
+  const isOutOfMemory = sandbox.limitEvents().oom_kills > oomKills;
+  if (exitCode === null && !timedOut && !isOutOfMemory && !signal.aborted)
+    abandon("A start command was killed by a process outside the run.");
+  signal.throwIfAborted();
+  const state = exitCode === 0 ? "finished" : "failed";
+  const output = tail === "" ? {} : { output: tail };
+  await emit({ type: "environment.step", data: { name: command, state, ...output } });
+  if (state === "finished") return;
+  throw startFailure(command, { exitCode, tail, ...(timedOut ? { timeoutMs } : {}) });
+}
+
+function startFailure(
+  command: string,
+  { exitCode, timeoutMs, tail }: { exitCode: number | null; timeoutMs?: number; tail: string },
+): Failure {
+  const reason =
+    timeoutMs === undefined
+      ? `exited with code ${exitCode ?? "none (killed)"}.`
+      : `did not return within ${timeoutMs / 1_000} s. Start servers in the background, for example with \`&\` or as a daemon.`;
+  const lines = tail.trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
+  return new Failure(
+    "environment_setup_failed",
+    `\`${command}\` ${reason}${lines ? ` Last lines of its output:\n${lines}` : ""}`,
+  );
+}
