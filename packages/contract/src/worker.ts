@@ -123,9 +123,10 @@ export const AssignedEnvironment = z.object({
     }),
   ),
   setup_commands: z.array(z.string()),
-  start_commands: z.array(z.string()),
+  start_commands: z.array(z.string()).optional(),
   variables: z
     .record(z.string(), z.string())
+    .optional()
     .meta({ description: "Environment variables for setup commands." }),
   network: Network,
   resources: Resources.optional(),
@@ -134,7 +135,7 @@ export const AssignedEnvironment = z.object({
   credentials: z.record(z.string(), z.string()).meta({
     description: "Values of the secrets that `repos` refer to. Used only for fetching and for redaction.",
   }),
-  build_secrets: z.record(z.string(), z.string()).meta({
+  build_secrets: z.record(z.string(), z.string()).optional().meta({
     description: "Secret values for setup commands, also used for redaction. Kept in memory only.",
   }),
 });

@@ -75,7 +75,7 @@ export async function resolveRepositories(
  * not inputs: a renewed token does not change what it downloads.
  */
 export function buildKey(
-  { repos, setup_commands, variables, build_secrets }: AssignedEnvironment,
+  { repos, setup_commands, variables = {}, build_secrets = {} }: AssignedEnvironment,
   repositories: CheckedOutRepository[],
 ): string {
   const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
@@ -115,7 +115,7 @@ interface MakeBuildOptions {
 async function makeBuild(context: BuildContext, options: MakeBuildOptions): Promise<BuildOutcome> {
   const { provider, bases, egressSessions } = context;
   const { build_id, environment, repositories, log, redactor, onStep } = options;
-  const { network, resources, setup_commands, variables, build_secrets } = environment;
+  const { network, resources, setup_commands, variables, build_secrets = {} } = environment;
   const refusals = new RefusalSummary();
   const egress = egressSessions.open(network, (notice) => {
     refusals.add(notice);

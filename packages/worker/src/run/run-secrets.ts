@@ -26,7 +26,7 @@ export function checkSecretSize(secrets: string[]): Failure | undefined {
 }
 
 /** Returns the secret values that must not leave the worker in a build's log and errors. */
-export function listEnvironmentSecrets({ credentials, build_secrets }: AssignedEnvironment): string[] {
+export function listEnvironmentSecrets({ credentials, build_secrets = {} }: AssignedEnvironment): string[] {
   return [...Object.values(credentials).flatMap(secretsOfCredential), ...Object.values(build_secrets)];
 }
 

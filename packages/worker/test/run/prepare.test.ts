@@ -39,14 +39,7 @@ test("a notice about a repository that cannot be reported does not end the proce
     allowedPaths: [temporary.folder],
     log: silent,
   });
-  const environment = {
-    repos,
-    setup_commands: [],
-    start_commands: [],
-    variables: {},
-    credentials: {},
-    build_secrets: {},
-  };
+  const environment = { repos, setup_commands: [], credentials: {} };
   const assignment = { execution_id: "execution", run_id: "run", environment } as unknown as Assignment;
   const notices: string[] = [];
   const bases = { ensure: async () => "base" } as unknown as BuildContext["bases"];
