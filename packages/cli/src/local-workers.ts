@@ -79,9 +79,12 @@ export function startLocalWorkers({
   };
 }
 
-/** The environment variables that workers inherit: their own settings, and common variables such as PATH. */
+/**
+ * The environment variables that workers inherit: their own settings, common variables such as PATH, and those with which
+ * package managers are configured, because presets stand for the registries of the worker's tools.
+ */
 const inheritedVariables =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|REPOSITORY_PATHS|CACHE_GB|MIN_FREE_MB|STALL_SECONDS))$/i;
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|(NPM_CONFIG|PIP|CARGO)_\w+|GO(PROXY|SUMDB|PRIVATE|NOPROXY|NOSUMDB|INSECURE|ENV)|APT_CONFIG|M2_HOME|MAVEN_HOME|JAVA_HOME|RUSTUP_HOME|PYENV_ROOT|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|EXTRA_CA|UPSTREAM_PROXY|NO_PROXY|REPOSITORY_PATHS|CACHE_GB|MIN_FREE_MB|STALL_SECONDS))$/i;
 
 /** Hides the master key, the database URL and model keys from workers. Each run includes the secrets that it needs. */
 function workerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

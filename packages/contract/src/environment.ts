@@ -50,19 +50,48 @@ const Repository = z
     ...eitherFields({ required: ["url"] }, { required: ["owner", "repo"] }),
   });
 
-const Domain = pattern(
-  /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i,
-  "must be a domain such as `example.com` or `*.example.com`",
-).max(253);
+/** Names of tools. A worker replaces `preset:npm` with the hosts that its own npm is configured to use. */
+export const networkPresets = ["npm", "pypi", "go", "crates", "maven", "debian", "git"] as const;
+export type NetworkPreset = (typeof networkPresets)[number];
+
+const presetList = networkPresets.map((name) => `\`preset:${name}\``).join(", ");
+const port = "[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]";
+const label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
+const domain = `(\\*\\.)?(${label}\\.)*${label}`;
+const allowEntry = new RegExp(`^(preset:(${networkPresets.join("|")})|${domain}(:(${port}))?)$`, "i");
+
+/** Says what is wrong with an entry of `network.allow`. Returns undefined for a valid entry. */
+function allowEntryProblem(entry: string): string | undefined {
+  const not = `not ${JSON.stringify(entry.slice(0, 100))}`;
+  if (entry.length > 253) return "must have at most 253 characters";
+  if (/^preset:/i.test(entry)) {
+    const isKnown = networkPresets.some((name) => entry === `preset:${name}`);
+    return isKnown ? undefined : `must be one of the presets ${presetList}, ${not}`;
+  }
+  if (allowEntry.test(entry)) return undefined;
+  if (new RegExp(`^${domain}:\\d*$`, "i").test(entry)) return `must have a port between 1 and 65535, ${not}`;
+  if (/^[a-z]+:\/\//i.test(entry)) return `must be a domain without a scheme and path, ${not}`;
+  return `must be a domain such as \`example.com\` or \`*.example.com\`, a domain with a port such as \`db.example.com:5432\`, or a preset such as \`preset:npm\`, ${not}`;
+}
+
+const AllowEntry = z
+  .string()
+  .superRefine((entry, context) => {
+    const problem = allowEntryProblem(entry);
+    if (problem) context.addIssue({ code: "custom", message: problem });
+  })
+  .meta({ pattern: allowEntry.source, maxLength: 253 });
 
 export const Network = z
   .strictObject({
     mode: z.enum(["open", "allowlist", "none"]),
     allow: z
-      .array(Domain)
+      .array(AllowEntry)
       .max(500)
       .optional()
-      .meta({ description: "The domains that runs can reach. Only for mode `allowlist`." }),
+      .meta({
+        description: `What runs can reach, for mode \`allowlist\`. A domain such as \`example.com\` or \`*.example.com\` (ports 22, 80 and 443), a domain with one port such as \`db.example.com:5432\`, or a preset for what the worker's own tools use: ${presetList}.`,
+      }),
   })
   .superRefine(({ mode, allow }, context) => {
     if (mode !== "allowlist" && allow?.length) {
@@ -176,7 +205,7 @@ export const EnvironmentRequest = z
         name: "api",
         repos: [{ owner: "acme", repo: "api", ref: "main" }],
         setup_commands: ["npm ci"],
-        network: { mode: "allowlist", allow: ["*.example.com"] },
+        network: { mode: "allowlist", allow: ["preset:npm", "*.example.com"] },
       },
     ],
   });

@@ -281,7 +281,14 @@ export const RunReceipt = z
         }),
       )
       .optional(),
-    network: z.object({ mode: z.enum(["open", "allowlist", "none"]), allow: z.array(z.string()).optional() }),
+    network: z.object({
+      mode: z.enum(["open", "allowlist", "none"]),
+      allow: z.array(z.string()).optional(),
+      presets: z
+        .array(z.object({ preset: z.string(), hosts: z.array(z.string()) }))
+        .optional()
+        .meta({ description: "The hosts that the presets in `allow` stood for on the worker." }),
+    }),
     resources: z.record(z.string(), EnforcedLimit).optional().meta({
       description: "The limits of the sandbox, and whether they were enforced. Absent without a sandbox.",
     }),

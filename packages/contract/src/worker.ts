@@ -129,6 +129,7 @@ export const AssignedEnvironment = z.object({
     .optional()
     .meta({ description: "Environment variables for setup commands." }),
   network: Network,
+  git_host: z.string().optional().meta({ description: "Set if the network allows `preset:git`." }),
   resources: Resources.optional(),
   git_author: GitAuthor.optional(),
   checks: z.array(EnvironmentCheck).optional(),

@@ -6,8 +6,8 @@ import { ActiveWork } from "./active-work.ts";
 import { type BuildContext, runBuild } from "./builds/build.ts";
 import { BuildBases } from "./builds/build-bases.ts";
 import { createEgressSessions } from "./egress/egress-session.ts";
-import { parseExceptions } from "./egress/exceptions.ts";
 import { startHostProxy } from "./egress/host-proxy.ts";
+import { type NetworkSettings, openWorkerNetwork } from "./egress/worker-network.ts";
 import { runOnBehalfOf } from "./event-loop-watchdog/current-work.ts";
 import { FreeSpace } from "./free-space.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -24,7 +24,7 @@ import { collectStats, ErrorCounts } from "./stats.ts";
 const CACHE_BYTES = 20 * 2 ** 30;
 const MIN_FREE_BYTES = 256 * 2 ** 20;
 
-export interface WorkerOptions {
+export interface WorkerOptions extends NetworkSettings {
   url: string;
   key: string;
   /** A PEM file with a certificate to trust in addition to the default authorities. */
@@ -38,8 +38,6 @@ export interface WorkerOptions {
   mounts?: Mount[];
   /** How long a draining worker lets its runs continue before it returns them to the server. */
   drainMs: number;
-  /** Private addresses that sandboxes, git and MCP calls may reach, for example `10.0.0.0/8, git.internal:22`. */
-  allowedAddresses?: string;
   /** Folders on this machine from which repositories may be cloned. */
   repositoryPaths?: string[];
   /** Disk space limit for prepared environments and, separately, for repository mirrors. */
@@ -90,7 +88,8 @@ export async function openWorkerRuntime(
   { reportsStats }: { reportsStats: boolean },
 ): Promise<WorkerRuntime> {
   const { url, key, name, version, slots, folder, mounts = [], drainMs, supervisor } = options;
-  const { allowedAddresses = "", repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
+  const { repositoryPaths = [], cacheBytes = CACHE_BYTES } = options;
+  const { exceptions, upstream, certificates } = openWorkerNetwork(options);
   const errorCounts = new ErrorCounts();
   const log = errorCounts.countLines(options.log);
   const freeSpace = new FreeSpace({ folder, minFreeBytes: options.minFreeBytes ?? MIN_FREE_BYTES, log });
@@ -102,18 +101,22 @@ export async function openWorkerRuntime(
     onRetry: () => errorCounts.add("server_retry"),
   });
   const onOpenFailed = () => errorCounts.add("sandbox");
-  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, onOpenFailed, log });
+  const provider = await openLocalProvider({
+    root: join(folder, "sandboxes"),
+    mounts: [...mounts, ...(certificates?.mounts ?? [])],
+    ...{ onOpenFailed, log },
+  });
   await provider.check();
   const removed = await provider.reap(() => false);
   if (removed.length > 0) log.info({ count: removed.length }, "removed sandboxes of an earlier worker");
 
-  const exceptions = parseExceptions(allowedAddresses);
-  const proxy = await startHostProxy({ exceptions, log });
+  const proxy = await startHostProxy({ exceptions, upstream, log });
   const repositories = openRepositories({
     folder: join(folder, "repositories"),
     proxyUrl: proxy.url,
     sshProxyCommand: `${process.execPath} ${fileURLToPath(new URL("egress/ssh-proxy-command.ts", import.meta.url))} %h %p`,
     ...(provider.group === undefined ? {} : { readerGroup: provider.group }),
+    ...(certificates ? { caFile: certificates.bundleFile } : {}),
     allowedPaths: repositoryPaths,
     log,
   });
@@ -121,7 +124,11 @@ export async function openWorkerRuntime(
     server,
     provider,
     repositories,
-    egressSessions: createEgressSessions({ exceptions, log }),
+    egressSessions: createEgressSessions({
+      ...{ exceptions, upstream, log },
+      ...(certificates ? { environment: certificates.environment } : {}),
+    }),
+    networkFolder: join(folder, "tool-config"),
     maxMirrorBytes: cacheBytes,
     bases: new BuildBases({ provider, server, folder, maxBytes: cacheBytes, log }),
   };
@@ -167,6 +174,7 @@ export async function openWorkerRuntime(
         provider,
         builds: buildContext,
         exceptions,
+        upstream,
         warmSandboxes,
         worker,
         folder,

@@ -1,6 +1,9 @@
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { type LogFormat, logFormats } from "@outrider/server/logging/log-output";
+import { readExtraCertificates, trustCertificates } from "@outrider/worker/egress/extra-ca";
+import { parseUpstreamProxy } from "@outrider/worker/egress/upstream-proxy";
+import type { NetworkSettings } from "@outrider/worker/egress/worker-network";
 import { Supervisor } from "@outrider/worker/supervisor/supervisor";
 import { Command } from "commander";
 import { version } from "../version.ts";
@@ -14,6 +17,7 @@ interface WorkerFlags {
   dataDir: string;
   drainSeconds: string;
   allowAddresses: string;
+  extraCa?: string;
   repositoryPaths: string;
   cacheGb: string;
   minFreeMb: string;
@@ -21,9 +25,14 @@ interface WorkerFlags {
   logFormat: string;
 }
 
-/** The key comes from the environment, because other users of the machine can see arguments. */
+/**
+ * The key and the upstream proxy, which may contain a password, come from the environment, because other users of the
+ * machine can see arguments.
+ */
 export const workerCommand = new Command("worker")
-  .description("Start a worker. It reads its key from OUTRIDER_WORKER_KEY.")
+  .description(
+    "Start a worker. It reads its key from OUTRIDER_WORKER_KEY, and the proxy of a company network from OUTRIDER_UPSTREAM_PROXY and OUTRIDER_NO_PROXY.",
+  )
   .option(
     "--server <url>",
     "URL of the server (OUTRIDER_SERVER)",
@@ -54,6 +63,11 @@ export const workerCommand = new Command("worker")
     "--allow-addresses <list>",
     "private addresses that sandboxes, git and MCP calls can reach, such as 10.0.0.0/8, git.internal:22 (OUTRIDER_ALLOW_ADDRESSES)",
     process.env.OUTRIDER_ALLOW_ADDRESSES ?? "",
+  )
+  .option(
+    "--extra-ca <file>",
+    "PEM file with CA certificates that the worker, git and sandboxes trust in addition (OUTRIDER_EXTRA_CA)",
+    process.env.OUTRIDER_EXTRA_CA,
   )
   .option(
     "--repository-paths <list>",
@@ -87,6 +101,7 @@ export const workerCommand = new Command("worker")
       throw new Error(
         "OUTRIDER_WORKER_KEY is not set. Ask an admin to create a key with `outrider key create --type worker`.",
       );
+    const network = networkSettings(flags);
     const format = logFormat(flags.logFormat);
     const log = openWorkerLog({ name, format });
     const supervisor = new Supervisor({
@@ -101,6 +116,7 @@ export const workerCommand = new Command("worker")
         folder: resolve(dataDir),
         drainMs: positiveInteger("--drain-seconds", drainSeconds) * 1_000,
         allowedAddresses: flags.allowAddresses,
+        ...network,
         repositoryPaths: flags.repositoryPaths.split(":").filter(Boolean),
         cacheBytes: positiveInteger("--cache-gb", flags.cacheGb) * 2 ** 30,
         minFreeBytes: nonNegative("--min-free-mb", flags.minFreeMb, "megabytes") * 2 ** 20,
@@ -118,6 +134,18 @@ export const workerCommand = new Command("worker")
     // After a failure, an open stdin would keep this process running.
     process.exit(await supervisor.run().finally(() => isAttached && process.stdin.destroy()));
   });
+
+/** Checks the settings here, because the supervisor's own calls to the server need the certificates too. */
+function networkSettings({ extraCa }: WorkerFlags): NetworkSettings {
+  const { OUTRIDER_UPSTREAM_PROXY: upstreamProxy, OUTRIDER_NO_PROXY: noProxy } = process.env;
+  parseUpstreamProxy({ url: upstreamProxy, noProxy });
+  if (extraCa) trustCertificates(readExtraCertificates(extraCa));
+  return {
+    ...(extraCa ? { extraCa: resolve(extraCa) } : {}),
+    ...(upstreamProxy ? { upstreamProxy } : {}),
+    ...(noProxy ? { noProxy } : {}),
+  };
+}
 
 function positiveInteger(flag: string, text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) === 0)

@@ -388,7 +388,7 @@ export interface EnvironmentCheck {
 
 export interface EnvironmentNetwork {
   mode: "open" | "allowlist" | "none";
-  /** The domains that runs can reach. Only for mode `allowlist`. */
+  /** What runs can reach, for mode `allowlist`. A domain such as `example.com` or `*.example.com` (ports 22, 80 and 443), a domain with one port such as `db.example.com:5432`, or a preset for what the worker's own tools use: `preset:npm`, `preset:pypi`, `preset:go`, `preset:crates`, `preset:maven`, `preset:debian`, `preset:git`. */
   allow?: string[];
 }
 
@@ -1231,6 +1231,11 @@ export interface RunReceipt {
   network: {
     mode: "open" | "allowlist" | "none";
     allow?: string[];
+    /** The hosts that the presets in `allow` stood for on the worker. */
+    presets?: {
+      preset: string;
+      hosts: string[];
+    }[];
   };
   /** The limits of the sandbox, and whether they were enforced. Absent without a sandbox. */
   resources?: {

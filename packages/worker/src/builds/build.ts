@@ -26,6 +26,7 @@ import type { FoundSkill } from "@outrider/contract/skill";
 import type { AssignedEnvironment, BuildOutcome } from "@outrider/contract/worker";
 import type { EgressSessions } from "../egress/egress-session.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
+import { networkMounts, writeHomeFiles } from "../egress/sandbox-files.ts";
 import { quote } from "../quote.ts";
 import { Redactor } from "../redaction/redact.ts";
 import { checkoutScript } from "../repositories/checkout.ts";
@@ -97,6 +98,8 @@ export interface BuildContext {
   provider: SandboxProvider;
   bases: BuildBases;
   egressSessions: EgressSessions;
+  /** The folder for files that sandboxes mount for their network. */
+  networkFolder: string;
   /** Disk space limit for repository mirrors. */
   maxMirrorBytes: number;
 }
@@ -113,11 +116,11 @@ interface MakeBuildOptions {
 }
 
 async function makeBuild(context: BuildContext, options: MakeBuildOptions): Promise<BuildOutcome> {
-  const { provider, bases, egressSessions } = context;
+  const { provider, bases, egressSessions, networkFolder } = context;
   const { build_id, environment, repositories, log, redactor, onStep } = options;
-  const { network, resources, setup_commands, variables, build_secrets = {} } = environment;
+  const { network, git_host, resources, setup_commands, variables, build_secrets = {} } = environment;
   const refusals = new RefusalSummary();
-  const egress = egressSessions.open(network, (notice) => {
+  const egress = await egressSessions.open({ ...network, git_host }, (notice) => {
     refusals.add(notice);
     log.write({ type: "notice", data: { message: notice.message } });
   });
@@ -131,12 +134,16 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
       id: `build-${build_id}`,
       deadline: log.deadline,
       label: { build_id },
-      mounts: mirrorMounts(fetched),
+      mounts: [...mirrorMounts(fetched), ...networkMounts(egress.inside, networkFolder)],
       ...(resources ? { limits: resources } : {}),
       ...egress.option,
     });
     options.onOpened(sandbox);
-    const runner = new StepRunner({ sandbox, log, redactor, onStep });
+    await writeHomeFiles(sandbox, egress.inside);
+    const runner = new StepRunner({
+      ...{ sandbox, log, redactor, onStep },
+      env: egress.inside.environment,
+    });
     for (const [index, repository] of fetched.entries()) {
       const { url, commit } = repository;
       const script = checkoutScript(checkoutOptions(repository, index));

@@ -14,6 +14,8 @@ interface StepRunnerOptions {
   sandbox: Sandbox;
   log: BuildLog;
   redactor: Redactor;
+  /** Variables of all steps, in addition to those of every command. */
+  env: Record<string, string>;
   onStep: OnStep;
 }
 
@@ -40,7 +42,7 @@ export class StepRunner {
     const { exitCode, timedOut, durationMs } = await sandbox.exec(command, {
       signal: log.signal,
       timeoutMs: STEP_TIMEOUT_MS,
-      env: { ...commandEnvironment, ...env },
+      env: { ...commandEnvironment, ...this.#options.env, ...env },
       mergeOutput: true,
       onOutput: ({ data }) => writeOutput(redacted.push(data)),
     });

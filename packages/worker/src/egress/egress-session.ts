@@ -1,26 +1,47 @@
 import type { Server } from "node:net";
+import type { Duplex } from "node:stream";
 import type { AssignedEnvironment } from "@outrider/contract/worker";
 import type { Log } from "../log.ts";
 import { createDial, type Dial } from "./dial.ts";
 import type { Exceptions } from "./exceptions.ts";
 import { createFairLookup } from "./fair-lookup.ts";
+import { Presets, type ResolvedAllowlist } from "./presets/presets.ts";
 import { type Egress, serveEgress } from "./proxy.ts";
 import { type EgressRefusal, RefusalReporter } from "./refusal-reporter.ts";
+import { listTcpForwards, type TcpForward } from "./tcp-forwards.ts";
+import type { UpstreamProxy } from "./upstream-proxy.ts";
 
 const CONNECT_MS = 10_000;
 
 /** The code of notices about refused connections. */
 export const REFUSED = "network_refused";
+/** The code of notices about what presets stand for. */
+const PRESETS = "network_presets";
 
 export interface Notice {
   code: string;
   message: string;
 }
 
+/** The network of an environment, and the git host that `preset:git` stands for. */
+export type SessionNetwork = AssignedEnvironment["network"] & Pick<AssignedEnvironment, "git_host">;
+
+/** What a sandbox needs inside for its network, apart from connections. It contains no secrets. */
+export interface SandboxNetworkFiles
+  extends Pick<ResolvedAllowlist, "environment" | "files" | "homeFiles" | "distribution"> {
+  /** Hosts that programs without a proxy can reach at an address inside. */
+  forwards: TcpForward[];
+}
+
 /** One sandbox's outbound network access. */
 export interface EgressSession {
   /** Options to pass to the sandbox provider's `open`. Empty if the environment has no network. */
   option: { network?: (listener: Server) => void };
+  readonly inside: SandboxNetworkFiles;
+  /** The hosts of the environment's presets, for the receipt. */
+  readonly presets: ResolvedAllowlist["presets"];
+  /** Connects a connection that was accepted inside for a forward to its host. */
+  relay(client: Duplex, forward: TcpForward): void;
   /**
    * Called once for each host that is refused. The next turn of a warm sandbox replaces this callback, which then
    * receives all refusals again.
@@ -30,12 +51,10 @@ export interface EgressSession {
 }
 
 export interface EgressSessions {
-  open(network: AssignedEnvironment["network"], onRefused: (notice: Notice) => void): EgressSession;
+  /** `onNotice` also receives what the presets stand for. */
+  open(network: SessionNetwork, onNotice: (notice: Notice) => void): Promise<EgressSession>;
   /** Returns a function that connects the worker itself to what a sandbox with this network could reach. */
-  openDial(
-    network: AssignedEnvironment["network"],
-    options: { onRefused(notice: Notice): void; signal: AbortSignal },
-  ): Dial;
+  openDial(network: SessionNetwork, options: { onRefused(notice: Notice): void; signal: AbortSignal }): Dial;
 }
 
 /**
@@ -44,16 +63,51 @@ export interface EgressSessions {
  */
 export function createEgressSessions({
   exceptions,
+  upstream,
+  environment = {},
+  presets = new Presets(),
   log,
 }: {
   exceptions: Exceptions;
+  /** The company's proxy. */
+  upstream?: UpstreamProxy | undefined;
+  /** Variables that commands of every sandbox get. */
+  environment?: Record<string, string>;
+  presets?: Presets;
   log: Log;
 }): EgressSessions {
+  const resolve = ({ allow = [], git_host }: SessionNetwork) =>
+    presets.resolveAllowlist(allow, { gitHost: git_host, exceptions });
   return {
-    open({ mode, allow = [] }, onRefused) {
-      if (mode === "none") return { option: {}, onRefused, close: async () => {} };
+    async open(network, onNotice) {
+      const { mode } = network;
+      const resolved = await resolve(network);
+      const { allow, files, homeFiles, distribution } = resolved;
+      const inside: SandboxNetworkFiles = {
+        environment: { ...environment, ...resolved.environment },
+        ...{ files, homeFiles, ...(distribution ? { distribution } : {}) },
+        // Hosts of presets are reached through the proxy.
+        forwards: listTcpForwards({ mode, allow: network.allow ?? [] }),
+      };
+      for (const message of presetNotices(resolved)) onNotice({ code: PRESETS, message });
+      let report = onNotice;
+      if (mode === "none") {
+        const close = async () => {};
+        const relay = (client: Duplex) => void client.destroy();
+        return { option: {}, inside, presets: [], relay, onRefused: onNotice, close };
+      }
       let proxy: Egress | undefined;
-      let report = onRefused;
+      const serve = (listener?: Server) => {
+        proxy ??= serveEgress({
+          ...(listener ? { listener } : {}),
+          policy: { mode, allow },
+          exceptions: resolved.exceptions,
+          upstream,
+          log,
+          onRefused: (refusal) => report(toNotice(refusal)),
+        });
+        return proxy;
+      };
       return {
         get onRefused() {
           return report;
@@ -62,34 +116,42 @@ export function createEgressSessions({
           report = callback;
           proxy?.forgetRefusals();
         },
-        option: {
-          network(listener) {
-            proxy = serveEgress({
-              listener,
-              policy: { mode, allow },
-              exceptions,
-              log,
-              onRefused: (refusal) => report(toNotice(refusal)),
-            });
-          },
-        },
+        inside,
+        presets: resolved.presets,
+        option: { network: (listener) => void serve(listener) },
+        relay: (client, target) => void serve().relay(client, target),
         close: async () => proxy?.close(),
       };
     },
-    openDial({ mode, allow = [] }, { onRefused, signal }) {
+    openDial(network, { onRefused, signal }) {
       const reporter = new RefusalReporter({ log, onRefused: (refusal) => onRefused(toNotice(refusal)) });
       const lookup = createFairLookup();
-      const policy = { mode, allow };
-      const dial = createDial({ policy, exceptions, lookup, timeoutMs: CONNECT_MS, signal });
-      return (target) =>
-        dial(target).catch((error: unknown) => {
+      let dial: Promise<Dial> | undefined;
+      const open = async () => {
+        const { allow, exceptions } = await resolve(network);
+        const policy = { mode: network.mode, allow };
+        return createDial({ policy, exceptions, lookup, upstream, timeoutMs: CONNECT_MS, signal });
+      };
+      return async (target) => {
+        dial ??= open();
+        try {
+          return await (await dial)(target);
+        } catch (error) {
           reporter.report(target, error);
           throw error;
-        });
+        }
+      };
     },
   };
 }
 
 function toNotice({ host, port, reason, remedy }: EgressRefusal): Notice {
   return { code: REFUSED, message: `${host}:${port} was refused: ${reason}. ${remedy}.` };
+}
+
+function presetNotices({ presets, notices }: ResolvedAllowlist): string[] {
+  const allowed = presets
+    .filter(({ hosts }) => hosts.length > 0)
+    .map(({ preset, hosts }) => `${preset} allows ${hosts.join(", ")}.`);
+  return [...(allowed.length > 0 ? [allowed.join(" ")] : []), ...notices];
 }

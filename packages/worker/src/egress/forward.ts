@@ -5,6 +5,7 @@ import { UnreachableError } from "./egress-errors.ts";
 import { endToEndHeaders } from "./headers.ts";
 import { formatAuthority, parseTarget, type Target } from "./host.ts";
 import { connectErrorResponse, respond } from "./respond.ts";
+import { explainStatus, type UpstreamProxy } from "./upstream-proxy.ts";
 
 export const maxHeaderBytes = 32 * 1024;
 
@@ -22,20 +23,24 @@ export interface ForwardOptions {
   path: string;
   /** A connection to the target. It is used for this request only. */
   socket: Socket;
+  /** Set if the connection leads to the upstream proxy instead. */
+  via?: UpstreamProxy | undefined;
   idleMs: number;
 }
 
 /** Forwards a request as a new one and streams the response back. Node's parser alone decides where messages end. */
-export function forward({ request, response, target, path, socket, idleMs }: ForwardOptions): void {
+export function forward({ request, response, target, path, socket, via, idleMs }: ForwardOptions): void {
+  const host = target.port === 80 ? formatAuthority(target).replace(/:80$/, "") : formatAuthority(target);
   const outgoing = httpRequest({
     createConnection: () => socket,
     method: request.method,
-    path,
+    path: via ? `http://${host}${path}` : path,
     headers: [
-      ...["host", target.port === 80 ? formatAuthority(target).replace(/:80$/, "") : formatAuthority(target)],
+      ...["host", host],
       ...endToEndHeaders(request.rawHeaders, ["host"]),
       ...framingHeaders(request),
       ...["connection", "close"],
+      ...(via?.authorization ? ["proxy-authorization", via.authorization] : []),
     ],
     setHost: false,
     insecureHTTPParser: false,
@@ -54,6 +59,11 @@ export function forward({ request, response, target, path, socket, idleMs }: For
     fail(new UnreachableError(502, "it switched to another protocol"));
   });
   outgoing.on("response", (incoming) => {
+    // The sandbox must not be asked for the upstream proxy's credential.
+    if (via && incoming.statusCode === 407) {
+      outgoing.destroy(new UnreachableError(502, explainStatus(via.name, 407)));
+      return;
+    }
     try {
       // The server responded early, so the rest of the request body is still on the connection.
       if (!request.complete) response.shouldKeepAlive = false;

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import type { Log } from "../log.ts";
 import type { Exceptions } from "./exceptions.ts";
 import { serveEgress } from "./proxy.ts";
+import type { UpstreamProxy } from "./upstream-proxy.ts";
 
 export interface HostProxy {
   /** Includes the credential. */
@@ -17,9 +18,11 @@ export interface HostProxy {
  */
 export async function startHostProxy({
   exceptions,
+  upstream,
   log,
 }: {
   exceptions: Exceptions;
+  upstream?: UpstreamProxy | undefined;
   log: Log;
 }): Promise<HostProxy> {
   const secret = randomBytes(24).toString("base64url");
@@ -29,6 +32,7 @@ export async function startHostProxy({
     listener,
     policy: { mode: "open", allow: [] },
     exceptions,
+    upstream,
     log,
     // The program reports the refusal itself.
     onRefused: () => {},

@@ -5,6 +5,7 @@ import { compileHostPattern } from "./host-pattern.ts";
 /** An environment's network policy. */
 export interface EgressPolicy {
   mode: "open" | "allowlist" | "none";
+  /** Hosts such as `example.com`, `*.example.com` and `db.example.com:5432`. */
   allow: string[];
 }
 
@@ -14,7 +15,7 @@ export interface RefusalReason {
   remedy: string;
 }
 
-/** The ports that an allowlist permits: SSH, HTTP and HTTPS. */
+/** The ports that an entry without a port permits: SSH, HTTP and HTTPS. */
 const allowlistPorts = [22, 80, 443];
 
 /**
@@ -25,19 +26,31 @@ export function createPolicyCheck(
   { mode, allow }: EgressPolicy,
   exceptions: Exceptions,
 ): (target: Target) => RefusalReason | undefined {
-  const matchers = allow.map((pattern) => {
-    const matcher = compileHostPattern(pattern);
-    if (!matcher)
-      throw new Error(`${JSON.stringify(pattern)} is not a domain like example.com or *.example.com`);
-    return matcher;
-  });
+  const entries = allow.map(compileEntry);
   if (mode === "open") return () => undefined;
   if (mode === "none") return () => noNetwork;
   return (target) => {
-    if (!matchers.some((matches) => matches(target.host))) return notListed(target);
-    if (!allowlistPorts.includes(target.port) && !exceptions.names(target)) return wrongPort(target);
-    return undefined;
+    const matching = entries.filter(({ matches }) => matches(target.host));
+    if (matching.length === 0) return notListed(target);
+    const isPermitted = matching.some(({ ports }) => ports.includes(target.port)) || exceptions.names(target);
+    return isPermitted
+      ? undefined
+      : wrongPort(
+          target,
+          matching.flatMap(({ ports }) => ports),
+        );
   };
+}
+
+/** An entry with a port permits exactly that port. */
+function compileEntry(entry: string): { matches(host: string): boolean; ports: readonly number[] } {
+  const [, pattern = entry, port] = /^(\[[^\]]+\]|[^:]*):(\d{1,5})$/.exec(entry) ?? [];
+  const matches = compileHostPattern(pattern);
+  if (!matches)
+    throw new Error(
+      `${JSON.stringify(entry)} is not a domain like example.com, *.example.com or db.example.com:5432`,
+    );
+  return { matches, ports: port === undefined ? allowlistPorts : [Number(port)] };
 }
 
 const noNetwork: RefusalReason = {
@@ -52,9 +65,10 @@ function notListed({ host }: Target): RefusalReason {
   };
 }
 
-function wrongPort(target: Target): RefusalReason {
+function wrongPort(target: Target, ports: number[]): RefusalReason {
+  const permitted = [...new Set(ports)].sort((a, b) => a - b);
   return {
-    reason: `an allowlist permits only the ports ${allowlistPorts.join(", ")}`,
-    remedy: `The environment's owner can set \`network.mode\` to \`open\`, or the operator can add an exception for \`${formatAuthority(target)}\``,
+    reason: `the environment's allowlist permits only ${permitted.length === 1 ? "port" : "the ports"} ${permitted.join(", ")} of this host`,
+    remedy: `The environment's owner can add \`${formatAuthority(target)}\` to \`network.allow\``,
   };
 }

@@ -18,13 +18,14 @@
  *   never crashes the worker.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { Server, Socket } from "node:net";
+import { type Server, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Log } from "../log.ts";
-import { createDial } from "./dial.ts";
+import { createDialer } from "./dial.ts";
 import type { Exceptions } from "./exceptions.ts";
 import { createFairLookup, type Lookup } from "./fair-lookup.ts";
 import { forward, maxHeaderBytes, parseDestination } from "./forward.ts";
-import { parseTarget } from "./host.ts";
+import { parseTarget, type Target } from "./host.ts";
 import type { EgressPolicy } from "./policy.ts";
 import { type EgressRefusal, RefusalReporter } from "./refusal-reporter.ts";
 import {
@@ -34,14 +35,17 @@ import {
   respond,
   respondOnSocket,
 } from "./respond.ts";
-import { joinSockets } from "./tunnel.ts";
+import { joinStreams } from "./tunnel.ts";
+import type { UpstreamProxy } from "./upstream-proxy.ts";
 import { Upstreams } from "./upstreams.ts";
 
 export interface EgressOptions {
-  /** Accepts the sandbox's connections. Closing the proxy also closes the listener. */
-  listener: Server;
+  /** Accepts the clients' connections, in addition to `accept`. Closing the proxy also closes the listener. */
+  listener?: Server;
   policy: EgressPolicy;
   exceptions: Exceptions;
+  /** The company's proxy, through which connections are opened. */
+  upstream?: UpstreamProxy | undefined;
   /** Called once for each host, port and reason. */
   onRefused(refusal: EgressRefusal): void;
   log: Log;
@@ -53,6 +57,10 @@ export interface EgressOptions {
 }
 
 export interface Egress {
+  /** Serves one connection of a client. */
+  accept(client: Duplex): void;
+  /** Connects a client to a target without any protocol of the proxy. A refused client is closed. */
+  relay(client: Duplex, target: Target): Promise<void>;
   /** Returns the total bytes of all connections so far, from the sandbox's point of view. */
   bytes(): { sent: number; received: number };
   /** Makes refusals be reported again that have been reported before. */
@@ -83,16 +91,18 @@ const credentialRequired: PlainResponse = {
   headers: { "proxy-authenticate": 'Basic realm="outrider"' },
 };
 
-/** Serves the proxy on a listener. */
+/** Serves the proxy to the connections of a listener and to those that are passed to `accept`. */
 export function serveEgress(options: EgressOptions): Egress {
-  const { listener, policy, exceptions, log, authorize = () => true, lookup = createFairLookup() } = options;
+  const { listener, policy, exceptions, upstream, log, authorize = () => true } = options;
+  const { lookup = createFairLookup() } = options;
   const { connections, connectMs, idleMs } = { ...defaults, ...options.limits };
   const closing = new AbortController();
-  const clients = new Set<Socket>();
-  const pendingRequests = new WeakMap<Socket, number>();
+  const clients = new Set<Duplex>();
+  const pendingRequests = new WeakMap<Duplex, number>();
   const refusals = new RefusalReporter({ onRefused: options.onRefused, log });
-  const dial = createDial({ policy, exceptions, lookup, timeoutMs: connectMs, signal: closing.signal });
-  const upstreams = new Upstreams({ dial, max: connections });
+  const { signal } = closing;
+  const dialer = createDialer({ policy, exceptions, lookup, upstream, timeoutMs: connectMs, signal });
+  const upstreams = new Upstreams({ dialer, max: connections });
 
   const server = createServer({
     insecureHTTPParser: false,
@@ -119,16 +129,16 @@ export function serveEgress(options: EgressOptions): Egress {
     if (encoding !== "chunked") return respond(response, { status: 501, text: badEncoding });
     if (upstreams.isFull) return respond(response, tooManyConnections);
     try {
-      const socket = await upstreams.open(destination.target);
-      if (response.destroyed) socket.destroy();
-      else forward({ ...destination, request, response, socket, idleMs });
+      const connection = await upstreams.openForHttp(destination.target);
+      if (response.destroyed) connection.socket.destroy();
+      else forward({ ...destination, ...connection, request, response, idleMs });
     } catch (error) {
       refusals.report(destination.target, error);
       respond(response, connectErrorResponse(destination.target, error));
     }
   }
 
-  async function onConnect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
+  async function onConnect(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     // A pending response would be written into the tunnel.
     if (pendingRequests.get(client)) return void client.destroy();
     if (!authorize(request)) return respondOnSocket(client, credentialRequired);
@@ -140,52 +150,77 @@ export function serveEgress(options: EgressOptions): Egress {
       if (client.destroyed) return void upstream.destroy();
       client.write("HTTP/1.1 200 Connection established\r\n\r\n");
       if (head.length > 0) upstream.write(head);
-      joinSockets({ client, upstream, idleMs });
+      joinStreams({ client, upstream, idleMs });
     } catch (error) {
       refusals.report(target, error);
       respondOnSocket(client, connectErrorResponse(target, error));
     }
   }
 
+  async function relay(client: Duplex, target: Target): Promise<void> {
+    if (!track(client) || upstreams.isFull) return void client.destroy();
+    try {
+      const upstream = await upstreams.open(target);
+      if (client.destroyed) upstream.destroy();
+      else joinStreams({ client, upstream, idleMs });
+    } catch (error) {
+      refusals.report(target, error);
+      client.destroy();
+    }
+  }
+
   /** Handles bugs in the proxy. They must close one connection and not crash the worker. */
-  const closeOnError = (client: Socket) => (error: unknown) => {
+  const closeOnError = (client: Duplex) => (error: unknown) => {
     log.warn({ error }, "egress proxy connection failed");
     client.destroy();
   };
   server.on("request", (request, response) => {
     onRequest(request, response).catch(closeOnError(request.socket));
   });
-  server.on("connect", (request, client: Socket, head) => {
+  server.on("connect", (request, client: Duplex, head) => {
     onConnect(request, client, head).catch(closeOnError(client));
   });
-  server.on("clientError", ({ code }: NodeJS.ErrnoException, client: Socket) => {
+  server.on("clientError", ({ code }: NodeJS.ErrnoException, client: Duplex) => {
     // The bytes after a parse error cause further errors, which need no response.
     if (client.writableEnded) return;
     if (pendingRequests.get(client) || !client.writable) client.destroy();
     else respondOnSocket(client, parseErrorResponse(code));
   });
 
-  function accept(client: Socket): void {
+  /** Remembers an open client. Returns whether there are few enough. */
+  function track(client: Duplex): boolean {
     client.on("error", () => {});
     clients.add(client);
     client.once("close", () => clients.delete(client));
-    // A tunnel's client may close its sending side first. The listener was created without this option.
-    client.allowHalfOpen = true;
-    if (clients.size > connections) respondOnSocket(client, tooManyConnections);
-    else server.emit("connection", client);
+    return clients.size <= connections;
   }
-  listener.maxConnections = connections + maxRejectedConnections;
-  listener.on("connection", accept);
+
+  function accept(client: Duplex): void {
+    if (closing.signal.aborted || clients.size >= connections + maxRejectedConnections)
+      return void client.destroy();
+    // A tunnel's client may close its sending side first. The listener was created without this option.
+    if (client instanceof Socket) client.allowHalfOpen = true;
+    if (track(client)) server.emit("connection", client);
+    else respondOnSocket(client, tooManyConnections);
+  }
+  if (listener) {
+    listener.maxConnections = connections + maxRejectedConnections;
+    listener.on("connection", accept);
+  }
 
   return {
+    accept,
+    relay,
     bytes: () => upstreams.bytes(),
     forgetRefusals: () => refusals.forget(),
     async close() {
       closing.abort();
-      const closed = new Promise((resolve) => listener.close(resolve));
+      const closed = new Promise<unknown>((resolve) =>
+        listener ? listener.close(resolve) : resolve(undefined),
+      );
       for (const client of clients) client.destroy();
       await Promise.all([closed, upstreams.close()]);
-      listener.off("connection", accept);
+      listener?.off("connection", accept);
       server.close();
     },
   };

@@ -1,5 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { RefusedError, UnreachableError } from "./egress-errors.ts";
 import { formatAuthority, type Target } from "./host.ts";
 
@@ -49,7 +49,7 @@ export function respond(response: ServerResponse, { status, text, headers }: Pla
 }
 
 /** Does the same as `respond`, on a raw socket. */
-export function respondOnSocket(socket: Socket, { status, text, headers }: PlainResponse): void {
+export function respondOnSocket(socket: Duplex, { status, text, headers }: PlainResponse): void {
   const fields = Object.entries({ ...contentHeaders(text), connection: "close", ...headers }).map(
     ([name, value]) => `${name}: ${value}`,
   );
@@ -61,7 +61,7 @@ export function respondOnSocket(socket: Socket, { status, text, headers }: Plain
  * Closes the connection after reading the rest of the request. Closing with unread data would reset the connection and
  * lose the response.
  */
-function closeAfterResponse(socket: Socket): void {
+function closeAfterResponse(socket: Duplex): void {
   socket.end();
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), lingerMs);

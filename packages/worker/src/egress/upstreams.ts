@@ -1,19 +1,19 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import type { Dial } from "./dial.ts";
+import type { Dialer, HttpConnection } from "./dial.ts";
 import type { Target } from "./host.ts";
 
 /** Limits a proxy's outbound connections, counts their bytes and closes them. */
 export class Upstreams {
-  readonly #dial: Dial;
+  readonly #dialer: Dialer;
   readonly #max: number;
   readonly #sockets = new Set<Socket>();
   #dialing = 0;
   #sent = 0;
   #received = 0;
 
-  constructor({ dial, max }: { dial: Dial; max: number }) {
-    this.#dial = dial;
+  constructor({ dialer, max }: { dialer: Dialer; max: number }) {
+    this.#dialer = dialer;
     this.#max = max;
   }
 
@@ -22,9 +22,19 @@ export class Upstreams {
   }
 
   async open(target: Target): Promise<Socket> {
+    const { socket } = await this.#track(async () => ({ socket: await this.#dialer.dial(target) }));
+    return socket;
+  }
+
+  openForHttp(target: Target): Promise<HttpConnection> {
+    return this.#track(() => this.#dialer.dialForHttp(target));
+  }
+
+  async #track(dial: () => Promise<HttpConnection>): Promise<HttpConnection> {
     this.#dialing++;
     try {
-      const socket = await this.#dial(target);
+      const connection = await dial();
+      const { socket } = connection;
       this.#sockets.add(socket);
       socket.on("error", () => {});
       socket.once("close", () => {
@@ -32,7 +42,7 @@ export class Upstreams {
         this.#sent += socket.bytesWritten;
         this.#received += socket.bytesRead;
       });
-      return socket;
+      return connection;
     } finally {
       this.#dialing--;
     }

@@ -114,8 +114,8 @@ async function addSkillFiles(
 
 /** Opens the client of `fetch_url`, which reaches what the run's sandbox reaches. */
 function openPages({ assignment, builds, exceptions, emitNotice, signal }: HarnessOptions): PageFetcher {
-  const network = assignment.environment?.network ?? { mode: "none" };
-  const dial = builds.egressSessions.openDial(network, { onRefused: emitNotice, signal });
+  const { network = { mode: "none" }, git_host } = assignment.environment ?? {};
+  const dial = builds.egressSessions.openDial({ ...network, git_host }, { onRefused: emitNotice, signal });
   return openPageFetcher({ dial, exceptions });
 }
 

@@ -10,6 +10,7 @@ import type { Exceptions } from "../egress/exceptions.ts";
 import { createFairLookup } from "../egress/fair-lookup.ts";
 import { normalizeHost, parseTarget, type Target } from "../egress/host.ts";
 import { connectErrorResponse } from "../egress/respond.ts";
+import { isTunnel, type UpstreamProxy } from "../egress/upstream-proxy.ts";
 
 const CONNECT_MS = 10_000;
 
@@ -21,6 +22,8 @@ export interface Remote {
 
 interface RemoteOptions {
   exceptions: Exceptions;
+  /** The company's proxy. Not used with `dial`. */
+  upstream?: UpstreamProxy | undefined;
   /** Default: reaches all public addresses. */
   dial?: Dial;
   /** For requests without secrets. */
@@ -33,13 +36,14 @@ interface RemoteOptions {
  * operator allows. Plain HTTP can be read and changed in transit, so it is restricted to the addresses that the
  * operator allows.
  */
-export function openRemote({ exceptions, dial, allowsPlainHttp = false }: RemoteOptions): Remote {
+export function openRemote({ exceptions, upstream, dial, allowsPlainHttp = false }: RemoteOptions): Remote {
   const closing = new AbortController();
   const connect =
     dial ??
     createDial({
       policy: { mode: "open", allow: [] },
       exceptions,
+      upstream,
       lookup: createFairLookup(),
       timeoutMs: CONNECT_MS,
       signal: closing.signal,
@@ -131,7 +135,8 @@ class PlainAgent extends HttpAgent {
 
   async #open(target: Target): Promise<Socket> {
     const socket = await dialWithErrorHandler(this.#dial, target);
-    const address = normalizeHost(socket.remoteAddress ?? "") ?? "";
+    // A tunnel's remote address is that of the upstream proxy, which says nothing about the target.
+    const address = isTunnel(socket) ? "" : (normalizeHost(socket.remoteAddress ?? "") ?? "");
     if (this.#exceptions.covers({ ...target, address })) return socket;
     socket.destroy();
     throw new RefusedError({

@@ -9,6 +9,7 @@ import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
 import type { Notice } from "../egress/egress-session.ts";
 import type { Exceptions } from "../egress/exceptions.ts";
+import type { UpstreamProxy } from "../egress/upstream-proxy.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { executionLabel } from "../run/execution-label.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -29,6 +30,7 @@ export interface McpOptions {
     listServiceChanges(): Promise<FileChange[]>;
   };
   exceptions: Exceptions;
+  upstream?: UpstreamProxy | undefined;
   redactor: Redactor;
   emitNotice(notice: Notice): void;
   /** Aborts when the execution is abandoned, which kills everything that was started. */
@@ -59,10 +61,10 @@ const RESERVED_HEADERS = [
  * Starts all of a run's MCP servers in parallel. Rejects with a Failure that names the first server that did not start.
  */
 export async function openMcpServers(options: McpOptions): Promise<McpServers> {
-  const { assignment, workspace, exceptions, emitNotice, signal } = options;
+  const { assignment, workspace, exceptions, upstream, emitNotice, signal } = options;
   const closed = new AbortController();
   const lifetime = AbortSignal.any([signal, closed.signal]);
-  const remote = openRemote({ exceptions });
+  const remote = openRemote({ exceptions, upstream });
   const configured = Object.entries(assignment.agent_config.mcp_servers ?? {});
   const servers = configured.map(([name, config]) =>
     createServer(name, config, { ...options, remote, lifetime }),

@@ -19,6 +19,8 @@ export interface AccessOptions {
    * ssh's ProxyCommand, which reads the proxy's URL from OUTRIDER_PROXY. ssh replaces %h and %p with the host and port.
    */
   sshProxyCommand?: string | undefined;
+  /** A PEM file with the authorities that git trusts. Default: those of this machine. */
+  caFile?: string | undefined;
   /** The known_hosts file to which new hosts are added. */
   seenHosts: string;
   /** The operator's known_hosts file. If set, it is used instead and nothing is added to it. */
@@ -41,13 +43,17 @@ const tokenHelper =
   '!f() { [ "$1" = get ] && printf "username=%s\\npassword=%s\\n" "$OUTRIDER_GIT_USER" "$OUTRIDER_GIT_TOKEN"; }; f';
 
 export function openAccess(options: AccessOptions): Access {
-  const { address, proxyUrl } = options;
+  const { address, proxyUrl, caFile } = options;
   const credential = options.credential?.trim();
   const proxySecret = proxyUrl ? decodeURIComponent(new URL(proxyUrl).password) : "";
   const access: Access = {
     env: { GIT_ALLOW_PROTOCOL: address.kind },
     // An empty value clears git's list of credential helpers.
-    settings: { "credential.helper": "", ...(proxyUrl ? proxySettings(proxyUrl) : {}) },
+    settings: {
+      "credential.helper": "",
+      ...(proxyUrl ? proxySettings(proxyUrl) : {}),
+      ...(caFile ? { "http.sslCAInfo": caFile } : {}),
+    },
     keyFile: undefined,
     secrets: [proxySecret, credential ?? ""].filter((secret) => secret !== ""),
     [Symbol.dispose]() {

@@ -49,6 +49,8 @@ export interface RepositoriesOptions {
   proxyUrl?: string;
   /** The ProxyCommand that routes ssh through the proxy. Without it, a worker with a proxy rejects ssh URLs. */
   sshProxyCommand?: string;
+  /** A PEM file with the authorities that git trusts. Default: those of this machine. */
+  caFile?: string;
   /** The operator's known_hosts file. Without it, each host's first key is trusted and stored. */
   knownHosts?: string;
   insecureHosts?: string[];

@@ -35,6 +35,7 @@ import type { BuildContext } from "../builds/build.ts";
 import type { Notice } from "../egress/egress-session.ts";
 import type { Exceptions } from "../egress/exceptions.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
+import type { UpstreamProxy } from "../egress/upstream-proxy.ts";
 import type { FreeSpace } from "../free-space.ts";
 import { type Harness, openHarness } from "../harnesses/builtin.ts";
 import { Redactor } from "../redaction/redact.ts";
@@ -68,6 +69,7 @@ export interface ExecutionOptions {
   provider: SandboxProvider;
   builds: BuildContext;
   exceptions: Exceptions;
+  upstream?: UpstreamProxy | undefined;
   warmSandboxes: WarmSandboxes;
   worker: WorkerInfo;
   folder: string;
@@ -135,6 +137,7 @@ export class Execution {
       deadline: () => lease.deadline,
       emit: (event) => this.#reporter.emit(event),
       egressSessions: options.builds.egressSessions,
+      networkFolder: options.builds.networkFolder,
       emitNotice: (data) => this.#emitNotice(data),
       onOpened: (enforced) => {
         this.#enforced = enforced;
@@ -279,6 +282,7 @@ export class Execution {
       this.#harness = await openHarness({
         ...{ assignment, workspace, signal, builds: options.builds, redactor: this.#redactor },
         exceptions: options.exceptions,
+        upstream: options.upstream,
         emitNotice: (data) => this.#emitNotice(data),
         onReceiptChanged: () => this.#updateReceipt(),
       });
@@ -297,8 +301,10 @@ export class Execution {
     const harness = this.#harness;
     const enforced = this.#enforced;
     const { worker } = this.#options;
-    const { prepared } = this.#workspace;
-    this.#reporter.setReceipt(buildReceipt({ assignment, worker, prepared, harness, enforced }));
+    const { prepared, networkPresets } = this.#workspace;
+    this.#reporter.setReceipt(
+      buildReceipt({ assignment, worker, prepared, harness, enforced, networkPresets }),
+    );
   }
 
   /** Ends a turn. Returns false if the run continues with follow-ups that arrived in the meantime. */

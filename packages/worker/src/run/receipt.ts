@@ -11,6 +11,7 @@ interface ReceiptSources {
   prepared: PreparedRun | undefined;
   harness: Harness | undefined;
   enforced: Enforced | undefined;
+  networkPresets: NonNullable<RunReceipt["network"]["presets"]>;
 }
 
 /**
@@ -23,6 +24,7 @@ export function buildReceipt({
   prepared,
   harness,
   enforced,
+  networkPresets,
 }: ReceiptSources): RunReceipt {
   const { environment } = assignment;
   const { reasoning_effort } = assignment.agent_config;
@@ -49,7 +51,10 @@ export function buildReceipt({
     // Until the skill has been read again, the receipt repeats the earlier one, because another attempt must find the
     // same commit.
     ...(harness?.receipt ?? earlierSkills(assignment.receipt)),
-    network: environment?.network ?? { mode: "none" },
+    network: {
+      ...(environment?.network ?? { mode: "none" }),
+      ...(networkPresets.length > 0 ? { presets: networkPresets } : {}),
+    },
     ...(enforced ? { resources: enforced } : {}),
   };
 }

@@ -4,6 +4,7 @@ import type { ErrorCode } from "@outrider/contract/errors/error";
 import type { Assignment } from "@outrider/contract/worker";
 import { checkoutOptions, type FetchedRepository, mirrorMounts } from "../builds/repository-contents.ts";
 import type { EgressSession } from "../egress/egress-session.ts";
+import { networkMounts, writeHomeFiles } from "../egress/sandbox-files.ts";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
 import { updateScript } from "../repositories/update-checkout.ts";
 import { executionLabel } from "../run/execution-label.ts";
@@ -27,6 +28,7 @@ interface OpenRunSandboxOptions {
   setups: readonly SandboxSetup[];
   redactor: Redactor;
   workingFolder: string;
+  networkFolder: string;
   deadline(): bigint;
   /** Called when the sandbox is open, before its files are restored. */
   onOpened(sandbox: Sandbox): void;
@@ -51,7 +53,7 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
       workingFolder: options.workingFolder,
       gitAuthor: gitAuthorOf(assignment),
       ...(environment?.resources ? { limits: environment.resources } : {}),
-      mounts: mirrorMounts(moved),
+      mounts: [...mirrorMounts(moved), ...networkMounts(egress.inside, options.networkFolder)],
       ...egress.option,
     });
     onOpened(sandbox);
@@ -59,6 +61,7 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
     else
       for (const [index, repository] of moved.entries())
         await updateRepository(sandbox, repository, { index, redactor, signal });
+    await writeHomeFiles(sandbox, egress.inside);
     for (const setup of setups) await setup(sandbox);
     return sandbox;
   } catch (error) {

@@ -53,6 +53,7 @@ interface WorkspaceOptions {
   folder: string;
   deadline(): bigint;
   egressSessions: EgressSessions;
+  networkFolder: string;
   /** Reports sandbox events that the agent did not cause directly. */
   emitNotice(notice: Notice): void;
   /** Reports the start commands. */
@@ -107,6 +108,11 @@ export class RunWorkspace implements Workspace {
   get workingFolder(): string {
     const { receipt } = this.#options.assignment;
     return chooseWorkingFolder(this.prepared?.repositories ?? [], receipt);
+  }
+
+  /** What the presets of the environment's network stand for, once the sandbox is open. */
+  get networkPresets(): EgressSession["presets"] {
+    return this.#egress?.presets ?? [];
   }
 
   get isOpen(): boolean {
@@ -246,7 +252,7 @@ export class RunWorkspace implements Workspace {
     const { run_id, execution_id, variables, secrets } = this.#options.assignment;
     const label = executionLabel(execution_id);
     const ids = { OUTRIDER_RUN_ID: run_id, OUTRIDER_EXECUTION: label };
-    return { ...commandEnvironment, ...ids, ...variables, ...secrets };
+    return { ...commandEnvironment, ...this.#egress?.inside.environment, ...ids, ...variables, ...secrets };
   }
 
   get #recorderOptions(): CommandRecorderOptions {
@@ -261,7 +267,8 @@ export class RunWorkspace implements Workspace {
     const sandbox = await this.open();
     this.#isChanged = true;
     if (this.#fileChanges) this.#fileChanges.isBehind = true;
-    return await sandbox.spawn(command, { ...options, env: { ...serviceEnvironment, ...options.env } });
+    const env = { ...serviceEnvironment, ...this.#egress?.inside.environment, ...options.env };
+    return await sandbox.spawn(command, { ...options, env });
   }
 
   async listServiceChanges(): Promise<FileChange[]> {
@@ -372,11 +379,13 @@ export class RunWorkspace implements Workspace {
       this.#options;
     const { prepared } = this;
     const setups = this.#setups;
-    const egress = egressSessions.open(assignment.environment?.network ?? { mode: "none" }, emitNotice);
+    const { network = { mode: "none" }, git_host } = assignment.environment ?? {};
+    const egress = await egressSessions.open({ ...network, git_host }, emitNotice);
     this.#egress = egress;
     const sandbox = await openRunSandbox({
       ...{ provider, server, assignment, egress, prepared, setups, redactor, deadline, signal },
       workingFolder: this.workingFolder,
+      networkFolder: this.#options.networkFolder,
       onOpened: (opened) => {
         this.#openedSandbox = opened;
         // The lease may have been renewed while the sandbox was being opened.

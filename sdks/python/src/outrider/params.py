@@ -163,7 +163,11 @@ class EnvironmentCheckParam(TypedDict):
 class EnvironmentNetworkParam(TypedDict):
     mode: Literal["open", "allowlist", "none"]
     allow: NotRequired[Sequence[str]]
-    """The domains that runs can reach. Only for mode `allowlist`."""
+    """What runs can reach, for mode `allowlist`. A domain such as `example.com` or `*.example.com`
+    (ports 22, 80 and 443), a domain with one port such as `db.example.com:5432`, or a preset for
+    what the worker's own tools use: `preset:npm`, `preset:pypi`, `preset:go`, `preset:crates`,
+    `preset:maven`, `preset:debian`, `preset:git`.
+    """
 
 
 class EnvironmentRepositoryParam(TypedDict):

@@ -142,6 +142,7 @@ __all__ = [
     "RunReceiptEnvironment",
     "RunReceiptMcpServer",
     "RunReceiptNetwork",
+    "RunReceiptNetworkPreset",
     "RunReceiptResourcesValue",
     "RunReceiptSkill",
     "RunReceiptSkillsUsed",
@@ -621,7 +622,11 @@ class EnvironmentCheck(BaseModel):
 class EnvironmentNetwork(BaseModel):
     mode: OpenEnum[Literal["open", "allowlist", "none"]]
     allow: list[str] | None = None
-    """The domains that runs can reach. Only for mode `allowlist`."""
+    """What runs can reach, for mode `allowlist`. A domain such as `example.com` or `*.example.com`
+    (ports 22, 80 and 443), a domain with one port such as `db.example.com:5432`, or a preset for
+    what the worker's own tools use: `preset:npm`, `preset:pypi`, `preset:go`, `preset:crates`,
+    `preset:maven`, `preset:debian`, `preset:git`.
+    """
 
 
 class EnvironmentRepository(BaseModel):
@@ -1563,9 +1568,16 @@ class RunReceiptMcpServer(BaseModel):
     tools: list[str]
 
 
+class RunReceiptNetworkPreset(BaseModel):
+    preset: str
+    hosts: list[str]
+
+
 class RunReceiptNetwork(BaseModel):
     mode: OpenEnum[Literal["open", "allowlist", "none"]]
     allow: list[str] | None = None
+    presets: list[RunReceiptNetworkPreset] | None = None
+    """The hosts that the presets in `allow` stood for on the worker."""
 
 
 class RunReceiptResourcesValue(BaseModel):

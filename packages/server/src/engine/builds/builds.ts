@@ -220,6 +220,7 @@ export async function environmentWork(
     start_commands,
     variables,
     network,
+    ...(network.allow?.includes("preset:git") ? { git_host: gitHost } : {}),
     ...(resources ? { resources } : {}),
     ...(git_author ? { git_author } : {}),
     ...(checks ? { checks } : {}),

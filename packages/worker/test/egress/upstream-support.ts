@@ -1,0 +1,44 @@
+import { createServer, request } from "node:http";
+import { connect } from "node:net";
+import { serve } from "./egress-support.ts";
+
+/** A company's proxy. It records what it is asked for and reaches every name on loopback. */
+export async function startUpstream({ login }: { login?: string } = {}) {
+  const seen: string[] = [];
+  const headers: string[] = [];
+  const isAllowed = (authorization: string | undefined) =>
+    login === undefined || authorization === `Basic ${Buffer.from(login).toString("base64")}`;
+  const server = createServer((incoming, response) => {
+    seen.push(`${incoming.method} ${incoming.url}`);
+    headers.push(JSON.stringify(incoming.headers));
+    if (!isAllowed(incoming.headers["proxy-authorization"]))
+      return response.writeHead(407, { "proxy-authenticate": 'Basic realm="company"' }).end("log in");
+    const { port, pathname } = new URL(incoming.url ?? "");
+    const outgoing = request({
+      host: "127.0.0.1",
+      port: port || 80,
+      path: pathname,
+      method: incoming.method,
+    });
+    outgoing.on("error", () => response.writeHead(502).end("the company's error page"));
+    outgoing.on("response", (answer) => answer.pipe(response.writeHead(answer.statusCode ?? 0)));
+    incoming.pipe(outgoing);
+  });
+  server.on("connect", (incoming, client, head) => {
+    seen.push(`CONNECT ${incoming.url}`);
+    headers.push(JSON.stringify(incoming.headers));
+    client.on("error", () => {});
+    if (!isAllowed(incoming.headers["proxy-authorization"]))
+      return client.end("HTTP/1.1 407 Log in\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n");
+    const port = Number(/:(\d+)$/.exec(incoming.url ?? "")?.[1]);
+    const target = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    target.on("error", () => client.end("HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n"));
+    target.on("connect", () => {
+      client.write("HTTP/1.1 200 OK\r\n\r\n");
+      target.write(head);
+      target.pipe(client).pipe(target);
+    });
+  });
+  const port = await serve(server);
+  return { port, seen, headers, url: `http://${login ? `${login}@` : ""}127.0.0.1:${port}` };
+}
