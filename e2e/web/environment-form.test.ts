@@ -29,7 +29,9 @@ describe("environment form", () => {
     await page.getByRole("button", { name: "Save changes" }).click();
     await page.getByRole("alert").getByText("3 fields need attention").waitFor();
     await page.getByText("Memory must be at least 64.", { exact: true }).waitFor();
-    await page.getByText("Domain 1 must be a domain such as example.com or *.example.com.").waitFor();
+    await page
+      .getByText('Domain 1 must be a domain without a scheme and path, not "https://example.com/".')
+      .waitFor();
     for (const label of ["Repository 1", "Domain 1", "Memory (MB)"]) {
       expect(await page.getByLabel(label, { exact: true }).getAttribute("aria-invalid")).toBe("true");
     }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { toolEnvironment } from "./tool-environment.ts";
 
 const RESTART_DELAY_MS = 1_000;
 const STOP_TIMEOUT_MS = 30_000;
@@ -80,13 +81,14 @@ export function startLocalWorkers({
 }
 
 /**
- * The environment variables that workers inherit: their own settings, common variables such as PATH, and those with which
- * package managers are configured, because presets stand for the registries of the worker's tools.
+ * The environment variables that workers inherit: their own settings, and common variables such as PATH. They also inherit
+ * the configuration of package managers (tool-environment.ts).
  */
 const inheritedVariables =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|(NPM_CONFIG|PIP|CARGO)_\w+|GO(PROXY|SUMDB|PRIVATE|NOPROXY|NOSUMDB|INSECURE|ENV)|APT_CONFIG|M2_HOME|MAVEN_HOME|JAVA_HOME|RUSTUP_HOME|PYENV_ROOT|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|EXTRA_CA|UPSTREAM_PROXY|NO_PROXY|REPOSITORY_PATHS|CACHE_GB|MIN_FREE_MB|STALL_SECONDS))$/i;
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|ALLOW_ADDRESSES|EXTRA_CA|UPSTREAM_PROXY|NO_PROXY|REPOSITORY_PATHS|CACHE_GB|MIN_FREE_MB|STALL_SECONDS))$/i;
 
 /** Hides the master key, the database URL and model keys from workers. Each run includes the secrets that it needs. */
 function workerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => inheritedVariables.test(name)));
+  const inherited = Object.entries(environment).filter(([name]) => inheritedVariables.test(name));
+  return { ...toolEnvironment(environment), ...Object.fromEntries(inherited) };
 }

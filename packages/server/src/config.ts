@@ -24,6 +24,8 @@ export interface Config extends Exposure {
   logFormat: LogFormat;
   /** The Git host for repositories that are specified as `owner/name`. */
   gitHost: string;
+  /** A PEM file with certificates that the server and its own workers trust in addition to the public authorities. */
+  extraCa?: string;
   /** The number of worker processes that the server starts. */
   workers: number;
   /** Reads the model settings on demand, so that commands that need no models work with a broken models file. */
@@ -53,6 +55,7 @@ export type Flags = Partial<
     | "logLevel"
     | "logFormat"
     | "gitHost"
+    | "extraCa"
     | "workers"
     | "models"
     | "defaultModel",
@@ -116,6 +119,7 @@ const schema = z.object({
     })
     .transform((url) => url.replace(/\/+$/, ""))
     .default("https://github.com"),
+  extraCa: file,
   workers: z.coerce
     .number("must be a whole number")
     .int("must be a whole number")
@@ -176,6 +180,7 @@ const variables = {
   logLevel: "OUTRIDER_LOG_LEVEL",
   logFormat: "OUTRIDER_LOG_FORMAT",
   gitHost: "OUTRIDER_GIT_HOST",
+  extraCa: "OUTRIDER_EXTRA_CA",
   workers: "OUTRIDER_WORKERS",
 } as const;
 

@@ -7,6 +7,7 @@ import { type BuildContext, runBuild } from "./builds/build.ts";
 import { BuildBases } from "./builds/build-bases.ts";
 import { createEgressSessions } from "./egress/egress-session.ts";
 import { startHostProxy } from "./egress/host-proxy.ts";
+import { Presets } from "./egress/presets/presets.ts";
 import { type NetworkSettings, openWorkerNetwork } from "./egress/worker-network.ts";
 import { runOnBehalfOf } from "./event-loop-watchdog/current-work.ts";
 import { FreeSpace } from "./free-space.ts";
@@ -126,6 +127,7 @@ export async function openWorkerRuntime(
     repositories,
     egressSessions: createEgressSessions({
       ...{ exceptions, upstream, log },
+      presets: new Presets({ environment: options.toolEnvironment ?? {} }),
       ...(certificates ? { environment: certificates.environment } : {}),
     }),
     networkFolder: join(folder, "tool-config"),

@@ -7,6 +7,7 @@ import { diskFindings } from "../doctor/disk.ts";
 import { type Finding, fail } from "../doctor/finding.ts";
 import { machineFindings } from "../doctor/machine.ts";
 import { modelFindings } from "../doctor/models.ts";
+import { networkFindings } from "../doctor/network.ts";
 import { serverFindings } from "../doctor/server.ts";
 import { sanitizeLine } from "../terminal/sanitize.ts";
 
@@ -30,11 +31,13 @@ export const doctorCommand = new Command("doctor")
     ).choices(["server", "worker"]),
   )
   .action(async ({ json, reach, for: part }: DoctorFlags) => {
+    const network = part === "server" ? [] : await networkFindings(process.env);
     const findings = [
       ...(part === "worker"
         ? []
         : await checkServer({ reach: reach ?? false, isRequested: part === "server" })),
       ...(part === "server" ? [] : [...(await serverFindings(process.env)), ...(await machineFindings())]),
+      ...network,
     ];
     if (json) console.log(JSON.stringify({ findings }));
     else for (const finding of findings) print(finding);

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { type Flags, readConfig } from "@outrider/server/config";
 import { resolveLogFormat } from "@outrider/server/logging/log-output";
 import { startServer } from "@outrider/server/main";
+import { readExtraCertificates, trustCertificates } from "@outrider/worker/egress/extra-ca";
 import { Command } from "commander";
 import { startLocalWorkers } from "../local-workers.ts";
 
@@ -43,8 +44,13 @@ export const serveCommand = new Command("serve")
     "--git-host <url>",
     "host for repositories given as owner/name (OUTRIDER_GIT_HOST, default https://github.com)",
   )
+  .option(
+    "--extra-ca <file>",
+    "PEM file with CA certificates that the server and its workers trust in addition (OUTRIDER_EXTRA_CA)",
+  )
   .action(async (flags: Flags) => {
     const config = readConfig(flags);
+    if (config.extraCa) trustCertificates(readExtraCertificates(config.extraCa));
     // Stderr can be a file on a full disk. The server must continue without these messages.
     process.stderr.on("error", () => {});
     const print = (line: string) => process.stderr.write(`${line}\n`);
@@ -86,10 +92,13 @@ export const serveCommand = new Command("serve")
     }
     print(`  models     ${server.models}`);
     print(`  reference  ${server.origin}/docs`);
-    const { workers: count, dataDir, logFormat } = config;
+    const { workers: count, dataDir, logFormat, extraCa } = config;
     print(`  workers    ${count === 0 ? "none on this machine" : `${count} on this machine`}`);
     const { localOrigin: origin } = server;
     if (count > 0)
-      workers = startLocalWorkers({ count, origin, key: await server.localWorkerKey(), dataDir, logFormat });
+      workers = startLocalWorkers({
+        ...{ count, origin, key: await server.localWorkerKey(), dataDir, logFormat },
+        ...(extraCa ? { environment: { OUTRIDER_EXTRA_CA: extraCa } } : {}),
+      });
     server.showLog();
   });

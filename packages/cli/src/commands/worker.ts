@@ -6,6 +6,7 @@ import { parseUpstreamProxy } from "@outrider/worker/egress/upstream-proxy";
 import type { NetworkSettings } from "@outrider/worker/egress/worker-network";
 import { Supervisor } from "@outrider/worker/supervisor/supervisor";
 import { Command } from "commander";
+import { toolEnvironment } from "../tool-environment.ts";
 import { version } from "../version.ts";
 import { openWorkerLog } from "../worker-log.ts";
 
@@ -144,6 +145,7 @@ function networkSettings({ extraCa }: WorkerFlags): NetworkSettings {
     ...(extraCa ? { extraCa: resolve(extraCa) } : {}),
     ...(upstreamProxy ? { upstreamProxy } : {}),
     ...(noProxy ? { noProxy } : {}),
+    toolEnvironment: toolEnvironment(process.env),
   };
 }
 

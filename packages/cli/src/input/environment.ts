@@ -68,7 +68,11 @@ export function addEnvironmentOptions(command: Command): Command {
     .addOption(
       new Option("--network <mode>", "network access of runs").choices(["open", "allowlist", "none"]),
     )
-    .option("--allow <domain>", "allowed domain, with --network allowlist; repeatable", collect)
+    .option(
+      "--allow <host>",
+      "allowed domain, domain:port or preset such as preset:npm, with --network allowlist; repeatable",
+      collect,
+    )
     .option("--cpus <number>", "CPU limit of a sandbox", numberParser("--cpus"))
     .option("--memory-mb <number>", "memory limit of a sandbox", numberParser("--memory-mb"))
     .option("--pids <number>", "process limit of a sandbox", numberParser("--pids"))

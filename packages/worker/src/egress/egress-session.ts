@@ -65,7 +65,7 @@ export function createEgressSessions({
   exceptions,
   upstream,
   environment = {},
-  presets = new Presets(),
+  presets = new Presets({ environment: {} }),
   log,
 }: {
   exceptions: Exceptions;
@@ -73,6 +73,7 @@ export function createEgressSessions({
   upstream?: UpstreamProxy | undefined;
   /** Variables that commands of every sandbox get. */
   environment?: Record<string, string>;
+  /** Default: presets allow nothing. */
   presets?: Presets;
   log: Log;
 }): EgressSessions {

@@ -20,6 +20,8 @@ export interface NetworkSettings {
   upstreamProxy?: string;
   /** Hosts that are reached without the company's proxy. */
   noProxy?: string;
+  /** Variables such as PATH and HOME, with which the worker's package managers find their configuration. */
+  toolEnvironment?: Record<string, string>;
 }
 
 export interface WorkerNetwork {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { run as spawnOutrider } from "../../../../e2e/process.ts";
+import { startStubModel } from "../../../agent/test/stub-model/server.ts";
 import { startTestInstallation, type TestInstallation } from "../installation.ts";
 import { makeFolder, Origin, serveHttp } from "../repositories/git-server.ts";
 import { closeAll, closeLater, serve } from "./egress-support.ts";
@@ -26,18 +27,22 @@ let echoPort: number;
 beforeAll(async () => {
   temporary = makeFolder();
   const { folder } = temporary;
-  const names = ["git.company.test", "registry.company.test", "web.company.test"];
+  const names = ["git", "registry", "web", "models"].map((name) => `${name}.company.test`);
   const { caFile, tls } = makePrivateCa(folder, names);
   const site = new Origin(folder, "site");
   site.push("main", { "README.md": "hello\n" });
   const repositories = await serveHttp(folder);
   closeLater(() => repositories.stop());
+  const model = await startStubModel({ apiKey: "sk-of-the-stub-0123456789" });
+  closeLater(() => model.close());
+  const modelUrl = new URL(model.baseUrl("anthropic"));
   port = await serve(
     createServer(tls, async (request, response) => {
       const path = request.url ?? "";
       if (path === "/hello") return response.end(`hello over TLS for ${request.headers.host}\n`);
       if (/^\/tiny(-pkg)?\/?$|^\/simple|\.tgz$/.test(path)) return response.end(registryAnswer(path, port));
-      const inner = await fetch(`http://${repositories.host}${path}`, {
+      const isModel = path.startsWith(modelUrl.pathname);
+      const inner = await fetch(`${isModel ? modelUrl.origin : `http://${repositories.host}`}${path}`, {
         method: request.method ?? "GET",
         headers: request.headers as Record<string, string>,
         ...(request.method === "POST" ? { body: request, duplex: "half" } : {}),
@@ -48,7 +53,14 @@ beforeAll(async () => {
   );
   echoPort = await serve(createTcpServer((socket) => socket.end("a database\n")));
   upstream = await startUpstream({ login: `acme:${password}` });
-  installation = await startTestInstallation({ OUTRIDER_GIT_HOST: `https://git.company.test:${port}` });
+  const models = join(folder, "models.json");
+  const base_url = `https://models.company.test:${port}${modelUrl.pathname}`;
+  const anthropic = { base_url, api_key: "sk-of-the-stub-0123456789", models: { stub: {} } };
+  writeFileSync(models, JSON.stringify({ providers: { anthropic } }));
+  installation = await startTestInstallation({
+    OUTRIDER_GIT_HOST: `https://git.company.test:${port}`,
+    OUTRIDER_MODELS: models,
+  });
   const home = join(folder, "home");
   mkdirSync(home);
   writeFileSync(join(home, ".npmrc"), `registry=https://registry.company.test:${port}/\n`);
@@ -130,7 +142,8 @@ test("git, presets, programs and TCP work behind a private CA and an upstream pr
     "RUN: cat README.md; ls ~/tiny/node_modules; env; cat /proc/*/environ /etc/outrider/* 2> /dev/null | wc -c",
     `RUN: curl -sS https://web.company.test:1/ || true`,
   ];
-  const run = await installation.create(script, { config: { environment_id: reply.body.environment_id } });
+  const config = { environment_id: reply.body.environment_id, model_id: "scripted" };
+  const run = await installation.create(script, { config });
   const item = await installation.until(run, "SUCCEEDED");
   const events = await installation.events(run);
   const output = events
@@ -163,6 +176,13 @@ test("git, presets, programs and TCP work behind a private CA and an upstream pr
   const stored = JSON.stringify([item, events]);
   for (const secret of [password, Buffer.from(`acme:${password}`).toString("base64")])
     expect(stored).not.toContain(secret);
+});
+
+test("models are called through the proxy with the private CA", async () => {
+  const config = { model_id: "anthropic/stub" };
+  const run = await installation.create(["SAY: hello from the model"], { config });
+  await installation.until(run, "SUCCEEDED");
+  expect(upstream.seen).toContain(`CONNECT models.company.test:${port}`);
 });
 
 test("a bad setting stops a worker with a sentence that names it", async () => {

@@ -182,7 +182,31 @@ const environments: [name: string, members: object, expected: Expected][] = [
     { network: { mode: "allowlist", allow: ["https://a.com"] } },
     {
       pointer: "/network/allow/0",
-      says: "must be a domain",
+      says: 'must be a domain without a scheme and path, not "https://a.com"',
+    },
+  ],
+  [
+    "an unknown preset",
+    { network: { mode: "allowlist", allow: ["a.com", "preset:gem"] } },
+    {
+      pointer: "/network/allow/1",
+      says: '`preset:git`, not "preset:gem"',
+    },
+  ],
+  [
+    "a port that does not exist",
+    { network: { mode: "allowlist", allow: ["db.internal:70000"] } },
+    {
+      pointer: "/network/allow/0",
+      says: 'must have a port between 1 and 65535, not "db.internal:70000"',
+    },
+  ],
+  [
+    "an entry that is no host",
+    { network: { mode: "allowlist", allow: ["a b"] } },
+    {
+      pointer: "/network/allow/0",
+      says: "must be a domain such as",
     },
   ],
   ["no memory", { resources: { memory_mb: 0 } }, { pointer: "/resources/memory_mb" }],

@@ -11,7 +11,8 @@ export const networkModes: { mode: Network["mode"]; label: string; meaning: stri
   {
     mode: "allowlist",
     label: "Only these domains",
-    meaning: "example.com matches only that name, *.example.com all its subdomains. Ports 80, 443 and 22.",
+    meaning:
+      "example.com matches only that name, *.example.com all its subdomains, on ports 80, 443 and 22. db.example.com:5432 matches one port. preset:npm stands for the registry that the worker's own npm uses.",
   },
   {
     mode: "open",

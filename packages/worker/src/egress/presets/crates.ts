@@ -114,10 +114,11 @@ async function findDownloadUrl({ clean, isSparse }: Registry, notices: string[])
     const response = await fetch(url, { signal: AbortSignal.timeout(fetchMs), redirect: "error" });
     const { dl } = JSON.parse((await response.text()).slice(0, 65_536)) as { dl?: unknown };
     const download = cleanUrl(String(dl).replaceAll(/\{[a-z0-9-]+\}/g, "x"));
-    return download ? [download] : [];
+    if (!response.ok || !download) throw new Error("no host");
+    return [download];
   } catch {
     notices.push(
-      `preset:crates: ${host} does not answer on the worker, so the host of its packages is not known and not allowed.`,
+      `preset:crates: ${host} does not say on the worker where its packages are, so their host is not allowed.`,
     );
     return [];
   }

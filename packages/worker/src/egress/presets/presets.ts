@@ -27,6 +27,8 @@ const resolvers: Record<NetworkPreset, ResolvePreset> = {
   git: resolveGit,
 };
 
+export const presetNames = Object.keys(resolvers) as NetworkPreset[];
+
 const prefix = "preset:";
 /** A changed configuration of a tool takes effect after this time. */
 const cacheMs = 10 * 60_000;
@@ -44,7 +46,8 @@ export class Presets {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #cache = new Map<string, { at: number; resolved: Promise<ResolvedPreset> }>();
 
-  constructor({ environment = process.env }: { environment?: NodeJS.ProcessEnv } = {}) {
+  /** The worker's tools find their configuration through these variables, such as PATH and HOME. */
+  constructor({ environment }: { environment: NodeJS.ProcessEnv }) {
     this.#environment = environment;
   }
 

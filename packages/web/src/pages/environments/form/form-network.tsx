@@ -1,3 +1,4 @@
+import { networkPresets } from "@outrider/contract/environment";
 import { useFieldArray } from "react-hook-form";
 import { TextField } from "../../../ui/form/fields.tsx";
 import { Rows } from "../../../ui/form/rows.tsx";
@@ -35,17 +36,24 @@ export function FormNetwork({ form }: FormSectionProps) {
         ))}
       </div>
       {mode.value === "allowlist" && (
-        <Rows noun="domain" rows={rows} onAdd={add} unordered>
-          {(index) => (
-            <TextField
-              compact
-              label={`Domain ${index + 1}`}
-              {...form.field(`network.allow.${index}.text`)}
-              placeholder="registry.example.com or *.example.com"
-              spellCheck={false}
-            />
-          )}
-        </Rows>
+        <>
+          <p className="text-xs text-muted">
+            Presets: {networkPresets.map((name) => `preset:${name}`).join(", ")}. Each allows what the
+            worker's own tools are configured to use, including internal mirrors, and passes the same
+            configuration to the sandbox.
+          </p>
+          <Rows noun="domain" rows={rows} onAdd={add} unordered>
+            {(index) => (
+              <TextField
+                compact
+                label={`Domain ${index + 1}`}
+                {...form.field(`network.allow.${index}.text`)}
+                placeholder="preset:npm, *.example.com or db.example.com:5432"
+                spellCheck={false}
+              />
+            )}
+          </Rows>
+        </>
       )}
     </FormSection>
   );

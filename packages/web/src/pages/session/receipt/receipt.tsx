@@ -50,6 +50,11 @@ export function Receipt({ run }: { run: RunItem }) {
           <Fact name="Network">
             {networkLabels[network.mode]}
             {network.allow && network.allow.length > 0 && <Code> {network.allow.join(", ")}</Code>}
+            {network.presets?.map(({ preset, hosts }) => (
+              <span key={preset} className="block text-xs text-muted">
+                {preset}: {hosts.length > 0 ? hosts.join(", ") : "nothing"}
+              </span>
+            ))}
           </Fact>
           <Fact name="Skill">
             {skill ? (

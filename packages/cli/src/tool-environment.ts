@@ -1,0 +1,13 @@
+const toolVariables =
+  /^(PATH|HOME|XDG_\w+|(NPM_CONFIG|PIP|CARGO)_\w+|GO(PROXY|SUMDB|PRIVATE|NOPROXY|NOSUMDB|INSECURE|ENV)|APT_CONFIG|M2_HOME|MAVEN_HOME|JAVA_HOME|RUSTUP_HOME|PYENV_ROOT|VIRTUAL_ENV)$/i;
+
+/**
+ * Returns the variables with which package managers find their configuration. Presets such as `preset:npm` stand for what
+ * the worker's own tools are configured to use.
+ */
+export function toolEnvironment(environment: NodeJS.ProcessEnv): Record<string, string> {
+  const entries = Object.entries(environment).flatMap(([name, value]) =>
+    value !== undefined && toolVariables.test(name) ? [[name, value]] : [],
+  );
+  return Object.fromEntries(entries);
+}
