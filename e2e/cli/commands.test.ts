@@ -290,14 +290,14 @@ describe("resources", () => {
     await runCommand(["secret", "set", "TOKEN"], { input: "not to be seen\n" });
     const made = await runCommand([
       ...["env", "create", "site", "--setup", "echo building", "--variable", "A=1", "--secret", "TOKEN"],
-      ...["--build-secret", "TOKEN", "--start", "echo starting"],
+      ...["--build-secret", "TOKEN", "--start", "seq 12; echo starting"],
       ...["--network", "allowlist", "--allow", "example.com", "--cpus", "1", "--memory-mb", "256", "--json"],
       ...["--git-author", "Build Bot <bot@example.com>"],
     ]);
     const { environment_id } = made.json;
     expect(made.json).toMatchObject({
       ...{ setup_commands: ["echo building"], variables: { A: "1" }, secrets: ["TOKEN"] },
-      ...{ build_secrets: ["TOKEN"], start_commands: ["echo starting"] },
+      ...{ build_secrets: ["TOKEN"], start_commands: ["seq 12; echo starting"] },
       ...{ network: { mode: "allowlist", allow: ["example.com"] }, resources: { cpus: 1, memory_mb: 256 } },
       git_author: { name: "Build Bot", email: "bot@example.com" },
     });
@@ -317,6 +317,11 @@ describe("resources", () => {
     expect((await runCommand(["env", "log", "site"])).stdout).toContain("building");
     expect((await runCommand(["env", "log", "site", "--json"])).json.build_id).toBe(build);
     expect((await runCommand(["skill", "list", "--json"])).json).toEqual({ skills: [] });
+    const { run_id } = (await runCommand(["run", "RUN: true", "--env", "site", "--wait", "--json"])).json;
+    const started = (await runCommand(["runs", "logs", run_id])).stdout;
+    expect(started).toContain("✓ seq 12; echo starting\n  … 5 earlier lines (use --full to show all)\n  6\n");
+    expect(started).toContain("  12\n  starting\n");
+    expect((await runCommand(["runs", "logs", run_id, "--full"])).stdout).toContain("starting\n  1\n  2\n");
     await runCommand(["env", "delete", "site", "--yes"]);
     expect((await runCommand(["secret", "list"])).stdout).toMatch(/^TOKEN\t/);
     await runCommand(["secret", "delete", "TOKEN", "-y"]);
