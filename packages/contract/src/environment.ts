@@ -39,6 +39,10 @@ const Repository = z
       description:
         "Whether submodules are checked out, recursively. Default: true. The repository's secret is used for submodules on the same host. For others, add a repository with the submodule's URL and a secret.",
     }),
+    lfs: z.boolean().optional().meta({
+      description:
+        "Whether Git LFS files are downloaded, also those of submodules. Otherwise, they remain pointers. Default: true.",
+    }),
   })
   .superRefine(({ url, owner, repo }, context) => {
     const byUrl = url !== undefined && owner === undefined && repo === undefined;

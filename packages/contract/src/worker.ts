@@ -120,6 +120,7 @@ export const AssignedEnvironment = z.object({
       path: z.string(),
       secret: z.string().optional(),
       submodules: z.boolean().optional(),
+      lfs: z.boolean().optional(),
     }),
   ),
   setup_commands: z.array(z.string()),

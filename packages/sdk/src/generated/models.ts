@@ -403,6 +403,8 @@ export type EnvironmentRepository = {
   secret?: string;
   /** Whether submodules are checked out, recursively. Default: true. The repository's secret is used for submodules on the same host. For others, add a repository with the submodule's URL and a secret. */
   submodules?: boolean;
+  /** Whether Git LFS files are downloaded, also those of submodules. Otherwise, they remain pointers. Default: true. */
+  lfs?: boolean;
 } & ({
   url: string;
   owner?: never;

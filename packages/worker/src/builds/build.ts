@@ -10,7 +10,7 @@
  * sent even if there are no events. If a report is rejected, the lease is lost: the build stops with the outcome
  * "abandoned". The sandbox's deadline follows the lease, as it does for runs.
  *
- * 1. Resolve each repository to a commit and fetch it, with its submodules, into this worker's mirrors.
+ * 1. Resolve each repository to a commit and fetch it, with its submodules and Git LFS files, into this worker's mirrors.
  * 2. Open a sandbox. The mirrors are mounted read-only.
  * 3. Check out the repositories and run the setup commands, with the variables and the build secrets in their
  *    environment. The first command that fails ends the build.
@@ -80,7 +80,7 @@ export function buildKey(
   repositories: CheckedOutRepository[],
 ): string {
   const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
-  const checkouts = repos.map(({ submodules = true }) => ({ submodules }));
+  const checkouts = repos.map(({ submodules = true, lfs = true }) => ({ submodules, lfs }));
   // The server stores variables as JSON, which does not preserve their order.
   const sortedVariables = Object.entries(variables).sort(([a], [b]) => (a < b ? -1 : 1));
   const secretNames = Object.keys(build_secrets).sort();

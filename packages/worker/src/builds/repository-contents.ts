@@ -16,6 +16,7 @@ export interface ResolvedRepository extends CheckedOutRepository, Resolved {
 /** A repository whose mirrors contain all that a checkout needs. */
 export interface FetchedRepository extends ResolvedRepository {
   submodules: Submodule[];
+  usesLfs: boolean;
 }
 
 /** Returns how the worker fetches one of the environment's repositories. */
@@ -48,11 +49,12 @@ export async function fetchRepositoryContents(
     resolved.map(async (repository) => {
       const { url, path } = repository;
       const repo = repos.find((each) => each.url === url && each.path === path) as EnvironmentRepository;
-      const { submodules, notices } = await repositories
+      const { notices, ...contents } = await repositories
         .fetchContents(repositoryOf(repo, credentials), repository, {
           lenders,
           signal,
           ...(repo.submodules === undefined ? {} : { submodules: repo.submodules }),
+          ...(repo.lfs === undefined ? {} : { lfs: repo.lfs }),
         })
         .catch((error) => {
           throw error instanceof RepositoryError
@@ -60,7 +62,7 @@ export async function fetchRepositoryContents(
             : error;
         });
       for (const message of notices) emitNotice(`${url}: ${message}`);
-      return { ...repository, submodules };
+      return { ...repository, ...contents };
     }),
   );
 }
@@ -81,9 +83,9 @@ export function mirrorMounts(repositories: FetchedRepository[]): Mount[] {
 
 /** Returns the options for the checkout of the repository at this index of those whose mirrors are mounted. */
 export function checkoutOptions(repository: FetchedRepository, index: number): CheckoutOptions {
-  const { commit, path, url, ref } = repository;
+  const { commit, path, url, ref, usesLfs } = repository;
   return {
-    ...{ mirrorPath: mirrorPath(index), commit, path, url },
+    ...{ mirrorPath: mirrorPath(index), commit, path, url, usesLfs },
     submodules: repository.submodules.map(({ mirror, ...submodule }, position) => ({
       ...submodule,
       mirrorPath: submodulePath(index, position),

@@ -1,3 +1,6 @@
+import { quote } from "../quote.ts";
+import { lfsFilter } from "./lfs/lfs-filter.ts";
+
 /**
  * Bash functions that check out repositories inside a sandbox, from mirrors that are mounted read-only. They need
  * neither a network nor a credential, and run no hook or program of the repository.
@@ -61,9 +64,22 @@ update() {
   rm -f -- "$(git rev-parse --absolute-git-dir)/FETCH_HEAD"
 }
 
-# submodule PARENT PATH NAME COMMIT URL MIRROR: checks out a submodule, or updates it if it exists.
+# use_lfs MIRROR: lets git replace pointers with Git LFS files from the mirror, in the current clone.
+use_lfs() {
+  local own
+  own=$(git rev-parse --absolute-git-dir)
+  export OUTRIDER_LFS_SOURCE=$1/lfs/objects
+  mkdir -p -- "$own/lfs"
+  printf '%s' ${quote(lfsFilter)} > "$own/lfs/outrider-filter"
+  for direction in clean smudge; do
+    git config "filter.lfs.$direction" 'sh "$(git rev-parse --git-common-dir)/lfs/outrider-filter" '"$direction %f"
+  done
+  git config filter.lfs.required true
+}
+
+# submodule PARENT PATH NAME COMMIT URL MIRROR LFS: checks out a submodule, or updates it if it exists.
 submodule() {
-  local parent=$1 path=$2 name=$3 commit=$4 url=$5 mirror=$6 git_dir
+  local parent=$1 path=$2 name=$3 commit=$4 url=$5 mirror=$6 lfs=$7 git_dir
   cd -- "$parent"
   git_dir=$(git rev-parse --absolute-git-dir)/modules/$name
   git config "submodule.$name.url" "$url"
@@ -73,6 +89,7 @@ submodule() {
     link_submodule
     cd -- "$path"
     git remote set-url origin "$url"
+    if [ -n "$lfs" ]; then use_lfs "$mirror"; fi
     update "$mirror" "$commit"
     return
   fi
@@ -82,6 +99,7 @@ submodule() {
   fi
   clone "$mirror" "$commit" "$path" "$url" "$git_dir"
   link_submodule
+  if [ -n "$lfs" ]; then use_lfs "$mirror"; fi
   git update-ref --no-deref HEAD "$commit"
   write_files
 }

@@ -11,6 +11,8 @@ export interface SubmoduleCheckout {
   url: string;
   commit: string;
   mirrorPath: string;
+  /** Whether the mirror contains Git LFS files of the commit. */
+  usesLfs: boolean;
 }
 
 export interface CheckoutOptions {
@@ -25,6 +27,8 @@ export interface CheckoutOptions {
   url: string;
   /** Parents precede their children. */
   submodules?: SubmoduleCheckout[];
+  /** Whether the mirror contains Git LFS files of the commit. */
+  usesLfs?: boolean;
 }
 
 /**
@@ -35,7 +39,7 @@ export interface CheckoutOptions {
  * cloned in the same way, and as `git submodule update --init` would leave them.
  */
 export function checkoutScript(options: CheckoutOptions): string {
-  const { mirrorPath, commit, ref, url, submodules = [] } = options;
+  const { mirrorPath, commit, ref, url, submodules = [], usesLfs = false } = options;
   const path = workspacePath(options.path);
   const branch = ref?.startsWith("refs/heads/") ? ref : undefined;
   const remoteBranch = branch?.replace("refs/heads/", "refs/remotes/origin/");
@@ -46,6 +50,7 @@ if [ -n "$(ls -A -- "$path" 2>/dev/null)" ]; then
   exit 1
 fi
 clone ${quote(mirrorPath)} "$commit" "$path" ${quote(url)} "$path/.git"
+${usesLfs ? `use_lfs ${quote(mirrorPath)}` : ""}
 ${
   branch && remoteBranch
     ? `git update-ref ${quote(remoteBranch)} "$commit"
@@ -60,10 +65,18 @@ ${submodules.map((submodule) => submoduleCall(path, submodule)).join("\n")}
 
 /** Returns the command that checks out or updates one submodule. */
 export function submoduleCall(root: string, submodule: SubmoduleCheckout): string {
-  const { path, parent, name, commit, url, mirrorPath } = submodule;
+  const { path, parent, name, commit, url, mirrorPath, usesLfs } = submodule;
   const folder = posix.join(root, requireInside(path));
   const parentFolder = posix.join(root, requireInside(parent));
-  const args = [parentFolder, folder, requireInside(name), commitId(commit), url, mirrorPath];
+  const args = [
+    parentFolder,
+    folder,
+    requireInside(name),
+    commitId(commit),
+    url,
+    mirrorPath,
+    usesLfs ? "lfs" : "",
+  ];
   return `submodule ${args.map(quote).join(" ")}`;
 }
 

@@ -115,7 +115,8 @@ function readHeaders(output: Buffer): (Header | "missing" | "outside")[] {
   return headers;
 }
 
-function readContents(output: Buffer): Map<string, Buffer> {
+/** Parses the output of `cat-file --batch`. Returns the contents by id. */
+export function readContents(output: Buffer): Map<string, Buffer> {
   const contents = new Map<string, Buffer>();
   for (let at = 0; at < output.length; ) {
     const end = output.indexOf("\n", at);

@@ -1,4 +1,5 @@
 import type { Address, AddressRules } from "./address.ts";
+import { mapConcurrently } from "./map-concurrently.ts";
 import type {
   Contents,
   ContentsOptions,
@@ -17,8 +18,6 @@ import {
   tooManySubmodules,
 } from "./submodules.ts";
 
-const CONCURRENT_FETCHES = 4;
-
 interface FetchOptions {
   repositories: Repositories;
   repository: Repository;
@@ -26,6 +25,7 @@ interface FetchOptions {
   request: ContentsOptions;
   addressOf(repository: Repository): Address;
   rules: AddressRules;
+  fetchLfs(repository: Repository, resolved: Resolved): Promise<void>;
 }
 
 interface Parent {
@@ -35,13 +35,15 @@ interface Parent {
   resolved: Resolved;
 }
 
-/** Fetches a commit's submodules level by level, so that parents precede their children. */
+/** Fetches a commit's Git LFS files, and its submodules level by level, so that parents precede their children. */
 export async function fetchContents(options: FetchOptions): Promise<Contents> {
   const { repository, resolved, request, addressOf } = options;
   const { url } = repository;
   const submodules: Submodule[] = [];
   const notices: string[] = [];
-  if (request.submodules === false) return { submodules, notices };
+  const usesLfs = request.lfs !== false && resolved.tree.usesLfs;
+  if (usesLfs) await options.fetchLfs(repository, resolved);
+  if (request.submodules === false) return { submodules, usesLfs, notices };
   let parents: Parent[] = [{ path: "", repository, resolved }];
   for (let depth = 0; parents.some((parent) => parent.resolved.tree.submodules.length > 0); depth++) {
     const found: { parent: Parent; source: SubmoduleSource }[] = [];
@@ -65,40 +67,22 @@ export async function fetchContents(options: FetchOptions): Promise<Contents> {
     notices.push(...level.flatMap((each) => each.resolved.notices));
     parents = level.map((each) => ({ path: each.submodule.path, ...each }));
   }
-  return { submodules, notices };
+  return { submodules, usesLfs, notices };
 }
 
 async function fetchSubmodule(
-  { repositories, request: { signal } }: FetchOptions,
+  { repositories, fetchLfs, request: { signal, lfs } }: FetchOptions,
   { parent, source }: { parent: Parent; source: SubmoduleSource },
 ) {
   const { name, url, commit, repository } = source;
   const path = parent.path ? `${parent.path}/${source.path}` : source.path;
-  const resolved = await repositories.resolve(repository, { signal }).catch((error) => {
+  try {
+    const resolved = await repositories.resolve(repository, { signal });
+    const usesLfs = lfs !== false && resolved.tree.usesLfs;
+    if (usesLfs) await fetchLfs(repository, resolved);
+    const submodule = { path, parent: parent.path, name, url, commit, mirror: resolved.mirror, usesLfs };
+    return { submodule, repository, resolved };
+  } catch (error) {
     throw error instanceof RepositoryError ? explainSubmodule(error, { path, url }) : error;
-  });
-  const submodule = { path, parent: parent.path, name, url, commit, mirror: resolved.mirror };
-  return { submodule, repository, resolved };
-}
-
-/**
- * Calls a function for all items, a few at a time, and returns the results in order. After an error, it starts no more
- * calls, and rejects when the others have ended.
- */
-export async function mapConcurrently<T, R>(items: T[], call: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  const errors: unknown[] = [];
-  const queue = items.entries();
-  const work = async () => {
-    for (const [index, item] of queue) {
-      if (errors.length > 0) return;
-      results[index] = await call(item);
-    }
-  };
-  const workers = Array.from({ length: CONCURRENT_FETCHES }, () =>
-    work().catch((error) => errors.push(error)),
-  );
-  await Promise.all(workers);
-  if (errors.length > 0) throw errors[0];
-  return results;
+  }
 }

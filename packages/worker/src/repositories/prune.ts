@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Log } from "../log.ts";
 import { removeFolder } from "../sandboxes/local/files/folders.ts";
 import type { CacheFolders } from "./cache-folders.ts";
+import { LfsStore } from "./lfs/lfs-store.ts";
 import { tryLock } from "./lock.ts";
 import { Mirror, packBytes } from "./mirror.ts";
 
@@ -31,10 +32,10 @@ export async function prune(options: PruneOptions): Promise<string[]> {
     );
   }
   const removed: string[] = [];
-  let total = mirrors.reduce((sum, { folder }) => sum + packBytes(folder), 0);
+  let total = mirrors.reduce((sum, { folder }) => sum + sizeOf(folder), 0);
   for (const { folder, lockFile, mustKeep } of mirrors) {
     if (total <= maxBytes) break;
-    const size = packBytes(folder);
+    const size = sizeOf(folder);
     if (mustKeep || !(await remove({ ...options, folder, lockFile }))) continue;
     total -= size;
     removed.push(folder);
@@ -43,7 +44,11 @@ export async function prune(options: PruneOptions): Promise<string[]> {
 }
 
 export function mirrorBytes(mirrors: string): number {
-  return readdirSync(mirrors).reduce((sum, name) => sum + packBytes(join(mirrors, name)), 0);
+  return readdirSync(mirrors).reduce((sum, name) => sum + sizeOf(join(mirrors, name)), 0);
+}
+
+function sizeOf(folder: string): number {
+  return packBytes(folder) + new LfsStore(folder).bytes();
 }
 
 /** Returns the mirrors, least recently used first. */
@@ -70,6 +75,7 @@ async function expire({
   using lock = tryLock(lockFile);
   if (!lock || !existsSync(folder)) return;
   await Mirror.openExisting({ folder, scratch: folders.scratch, lock, signal }).expire(keepDays);
+  new LfsStore(folder).expire(keepDays);
 }
 
 /** Removes a mirror. Returns false if it is in use. */

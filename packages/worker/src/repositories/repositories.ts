@@ -26,6 +26,7 @@ import { type CacheFolders, type MirrorPaths, makeCacheFolders, mirrorPaths } fr
 import { fetchContents } from "./contents.ts";
 import { git } from "./git.ts";
 import { corruptRemote, explainGitError } from "./git-error.ts";
+import { fetchLfs } from "./lfs/fetch-lfs.ts";
 import { acquireLock, recordUse, tryLock } from "./lock.ts";
 import { BrokenMirrorError, type Limits, Mirror } from "./mirror.ts";
 import { mirrorBytes, prune } from "./prune.ts";
@@ -64,6 +65,29 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
     ...{ listMs: 2 * 60_000, fetchMs: 30 * 60_000, maxBytes: 20 * 2 ** 30, maxRefs: 250_000, keepDays: 30 },
     ...options.limits,
   };
+  const rules = { allowedPaths, insecureHosts: options.insecureHosts ?? [] };
+  async function fetchLfsFiles(repository: Repository, resolved: Resolved, signal: AbortSignal) {
+    const address = addressOf(repository, options);
+    const format = formatOfId(resolved.commit);
+    const paths = mirrorPaths(folders, { ...repository, url: address.url, format });
+    const { credential } = repository;
+    using access = openAccess({ ...options, address, credential, seenHosts: folders.seenHosts });
+    using lock = await acquireLock(paths.lockFile, signal);
+    recordUse(lock);
+    const { scratch } = folders;
+    const mirror = Mirror.openExisting({ ...paths, scratch, lock, signal });
+    await fetchLfs({
+      mirror,
+      resolved,
+      address,
+      access,
+      rules,
+      limits,
+      scratch,
+      proxyUrl: options.proxyUrl,
+      signal,
+    });
+  }
   const repositories: Repositories = {
     async resolve(repository, { signal, onProgress }) {
       const address = addressOf(repository, options);
@@ -89,7 +113,8 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
       fetchContents({
         ...{ repositories, repository, resolved, request },
         addressOf: (each) => addressOf(each, options),
-        rules: { allowedPaths, insecureHosts: options.insecureHosts ?? [] },
+        rules,
+        fetchLfs: (each, commit) => fetchLfsFiles(each, commit, request.signal),
       }),
     async find(repository, commit, { signal }) {
       const { url } = addressOf(repository, options);

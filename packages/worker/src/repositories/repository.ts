@@ -38,18 +38,23 @@ export interface Submodule {
   url: string;
   commit: string;
   mirror: string;
+  usesLfs: boolean;
 }
 
 /** What a checkout of a commit needs besides the mirror. */
 export interface Contents {
   /** Parents precede their children. */
   submodules: Submodule[];
+  /** Whether the mirror contains Git LFS files of the commit. */
+  usesLfs: boolean;
   notices: string[];
 }
 
 export interface ContentsOptions {
   /** Whether to fetch submodules. Default: true. */
   submodules?: boolean;
+  /** Whether to download Git LFS files, also those of submodules. Default: true. */
+  lfs?: boolean;
   /** The environment's repositories. They lend their credentials to submodules with the same URL. */
   lenders: Repository[];
   signal: AbortSignal;
@@ -62,8 +67,8 @@ export interface Repositories {
     options: { signal: AbortSignal; onProgress?: (text: string) => void },
   ): Promise<Resolved>;
   /**
-   * Fetches the submodules of a resolved commit. This is separate from `resolve`, because a run that starts from a
-   * build does not need them. Rejects with a RepositoryError.
+   * Fetches the submodules and the Git LFS files of a resolved commit. This is separate from `resolve`, because a run
+   * that starts from a build does not need them. Rejects with a RepositoryError.
    */
   fetchContents(repository: Repository, resolved: Resolved, options: ContentsOptions): Promise<Contents>;
   /**

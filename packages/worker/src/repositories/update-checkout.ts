@@ -8,12 +8,13 @@ import { shellFunctions } from "./checkout-functions.ts";
  * same files. The folder of a submodule that the newer commit does not have is left in place, as git does.
  */
 export function updateScript(options: Omit<CheckoutOptions, "url">): string {
-  const { mirrorPath, commit, ref, submodules = [] } = options;
+  const { mirrorPath, commit, ref, submodules = [], usesLfs = false } = options;
   const path = workspacePath(options.path);
   const branch = ref?.startsWith("refs/heads/") ? ref : undefined;
   const remoteBranch = branch?.replace("refs/heads/", "refs/remotes/origin/");
   return `${shellFunctions}
 cd -- ${quote(path)}
+${usesLfs ? `use_lfs ${quote(mirrorPath)}` : ""}
 update ${quote(mirrorPath)} ${commit}
 ${
   // Full names, because `git checkout` rejects branches whose name looks like an option.

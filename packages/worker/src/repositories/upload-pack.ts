@@ -18,7 +18,14 @@ const readCapabilities = [
  */
 export function uploadPackArgs({ kind }: Address, allowedPaths: string[]): string[] {
   if (kind !== "file") return [];
-  const bwrap = [
+  return [
+    `--upload-pack=${confinedReaderArgs(allowedPaths).map(quote).join(" ")} git -c safe.directory=* upload-pack`,
+  ];
+}
+
+/** Returns the command that runs a program which reads repositories on this host. */
+export function confinedReaderArgs(allowedPaths: string[]): string[] {
+  return [
     ...["bwrap", "--unshare-net", "--unshare-pid", "--unshare-ipc", "--die-with-parent"],
     ...["--cap-drop", "ALL", ...readCapabilityArgs()],
     ...programFolderArgs(),
@@ -26,7 +33,6 @@ export function uploadPackArgs({ kind }: Address, allowedPaths: string[]): strin
     ...allowedPaths.flatMap((path) => realPath(path) ?? []).flatMap((path) => ["--ro-bind", path, path]),
     ...["--chdir", "/", "--"],
   ];
-  return [`--upload-pack=${bwrap.map(quote).join(" ")} git -c safe.directory=* upload-pack`];
 }
 
 function readCapabilityArgs(): string[] {

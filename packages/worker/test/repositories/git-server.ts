@@ -181,7 +181,7 @@ export interface SshServer {
   stop(): Promise<void>;
 }
 
-/** Starts an sshd that accepts one key, for the user who runs the test. */
+/** Starts an sshd that accepts one key, for the user who runs the test. Its sessions find programs in the folder. */
 export async function serveSsh(folder: string): Promise<SshServer> {
   if (!existsSync(sshd)) throw new Error("The tests of git over ssh require sshd: install openssh-server.");
   chmodSync(folder, 0o755);
@@ -198,6 +198,7 @@ export async function serveSsh(folder: string): Promise<SshServer> {
     `HostKey=${makeKey("host")}`,
     `AuthorizedKeysFile=${login}.pub`,
     "PidFile=none",
+    `SetEnv=PATH=${folder}:/usr/local/bin:/usr/bin:/bin`,
     "StrictModes=no",
     "UsePAM=no",
     "PasswordAuthentication=no",

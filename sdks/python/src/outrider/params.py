@@ -186,6 +186,10 @@ class EnvironmentRepositoryParam(TypedDict):
     for submodules on the same host. For others, add a repository with the submodule's URL and a
     secret.
     """
+    lfs: NotRequired[bool]
+    """Whether Git LFS files are downloaded, also those of submodules. Otherwise, they remain pointers.
+    Default: true.
+    """
 
 
 class EnvironmentResourcesParam(TypedDict):

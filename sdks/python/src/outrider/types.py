@@ -645,6 +645,10 @@ class EnvironmentRepository(BaseModel):
     for submodules on the same host. For others, add a repository with the submodule's URL and a
     secret.
     """
+    lfs: bool | None = None
+    """Whether Git LFS files are downloaded, also those of submodules. Otherwise, they remain pointers.
+    Default: true.
+    """
 
 
 class EnvironmentResources(BaseModel):

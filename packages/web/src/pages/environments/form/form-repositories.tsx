@@ -64,6 +64,15 @@ export function FormRepositories({ form, secrets }: FormSectionProps & { secrets
               <option value="">Check out</option>
               <option value="skip">Skip</option>
             </SelectField>
+            <SelectField
+              compact
+              label="Git LFS files"
+              {...form.select(`repos.${index}.lfs`)}
+              fieldClassName="sm:col-span-2"
+            >
+              <option value="">Download</option>
+              <option value="skip">Keep pointers</option>
+            </SelectField>
           </div>
         )}
       </Rows>

@@ -31,6 +31,8 @@ export interface RepositoryValues extends Record<string, Text> {
   secret: Text;
   /** "skip" or empty. */
   submodules: Text;
+  /** "skip" or empty. */
+  lfs: Text;
 }
 
 type Resource = keyof NonNullable<CloudEnvironment["resources"]>;
@@ -41,6 +43,7 @@ export const blankRepository: RepositoryValues = {
   path: undefined,
   secret: undefined,
   submodules: undefined,
+  lfs: undefined,
 };
 export const blankText = { text: undefined };
 export const blankVariable = { name: undefined, value: undefined };
@@ -68,12 +71,13 @@ export function valuesOf(environment: CloudEnvironment): Values {
   return {
     name,
     description,
-    repos: repos.map(({ url, owner, repo, ref, path, secret, submodules }) => ({
+    repos: repos.map(({ url, owner, repo, ref, path, secret, submodules, lfs }) => ({
       address: url ?? `${owner}/${repo}`,
       ref,
       path,
       secret,
       submodules: submodules === false ? "skip" : undefined,
+      lfs: lfs === false ? "skip" : undefined,
     })),
     setup_commands: textRows(setup_commands),
     start_commands: textRows(environment.start_commands),
@@ -98,8 +102,13 @@ function addressOf(address: string) {
   return owner && repo && rest.length === 0 && !/[\s:]/.test(address) ? { owner, repo } : { url: address };
 }
 
-function repositoryOf({ address, submodules, ...rest }: RepositoryValues) {
-  return { ...addressOf(address ?? ""), ...rest, ...(submodules ? { submodules: false } : {}) };
+function repositoryOf({ address, submodules, lfs, ...rest }: RepositoryValues) {
+  return {
+    ...addressOf(address ?? ""),
+    ...rest,
+    ...(submodules ? { submodules: false } : {}),
+    ...(lfs ? { lfs: false } : {}),
+  };
 }
 
 export function requestOf(values: Values) {
