@@ -66,6 +66,37 @@ describe("worker faults", () => {
     await waitUntilGone(mark);
   });
 
+  test("the start commands of a killed worker end with it and run again in the sandbox of the next one", async () => {
+    installation = await startTestInstallation();
+    const first = await installation.workerProcess("first");
+    const { command, mark } = longSleep();
+    const { body } = await installation.call("POST", "/agent/environments", {
+      body: { name: "services", start_commands: ["echo one", command] },
+    });
+    const isStarted = (attempt: number) => (event: Event) =>
+      event.type === "environment.step" && event.attempt === attempt && event.data.name === command;
+    const run = await installation.create(["RUN: ls"], { config: { environment_id: body.environment_id } });
+    await waitForSleep(mark);
+    await installation.event(run, isStarted(1));
+    await first.end("SIGKILL");
+    await waitUntilGone(mark);
+    await installation.expireLease(run);
+
+    await installation.worker();
+    await waitForSleep(mark);
+    await installation.event(run, isStarted(2));
+    const steps = (await installation.events(run)).filter(({ type }) => type === "environment.step");
+    expect(steps.map(({ attempt, data }) => `${attempt} ${data.name} ${data.state}`)).toEqual(
+      [1, 2].flatMap((attempt) => [
+        `${attempt} echo one started`,
+        `${attempt} echo one finished`,
+        `${attempt} ${command} started`,
+      ]),
+    );
+    await installation.call("POST", `/agent/runs/${run}/cancel`);
+    await waitUntilGone(mark);
+  });
+
   test("a worker killed while it opens a sandbox leaves no processes", async () => {
     installation = await startTestInstallation();
     for (let round = 0; round < 5; round++) {
