@@ -97,7 +97,7 @@ describe("the instructions", () => {
           { url: "https://host/acme/site", path: "site", commit: "a".repeat(40), ref: "refs/heads/main" },
           { url: "https://host/acme/lib", path: "lib", commit: "b".repeat(40), ref: "refs/tags/v1" },
         ],
-        network: { mode: "allowlist", allow: ["example.com"] },
+        network: { mode: "allowlist", allow: ["example.com", "preset:npm", "db.example.com:5432"] },
         variables: ["MODE"],
         secrets: ["TOKEN"],
         limits: { max_steps: 7, max_cost_usd: 2, timeout_minutes: 1 },
@@ -108,7 +108,9 @@ describe("the instructions", () => {
     expect(text).toContain(
       "/workspace/lib: https://host/acme/lib, not on a branch (tag v1), at commit bbbbbbbbbbbb",
     );
-    expect(text).toContain("only these hosts, through the proxy in the environment variables: example.com.");
+    expect(text).toContain(
+      "only these hosts, through the proxy in the environment variables: example.com, npm's registries, db.example.com:5432. For TCP that is not HTTP, `/etc/outrider-connect HOST PORT`",
+    );
     expect(text).toContain("set for you: MODE.");
     expect(text).toContain("never show their values: TOKEN.");
     expect(text).toContain("7 model calls, 2 US dollars, 1 minute.");

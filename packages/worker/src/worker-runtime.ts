@@ -102,11 +102,7 @@ export async function openWorkerRuntime(
     onRetry: () => errorCounts.add("server_retry"),
   });
   const onOpenFailed = () => errorCounts.add("sandbox");
-  const provider = await openLocalProvider({
-    root: join(folder, "sandboxes"),
-    mounts: [...mounts, ...(certificates?.mounts ?? [])],
-    ...{ onOpenFailed, log },
-  });
+  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, onOpenFailed, log });
   await provider.check();
   const removed = await provider.reap(() => false);
   if (removed.length > 0) log.info({ count: removed.length }, "removed sandboxes of an earlier worker");
@@ -128,7 +124,7 @@ export async function openWorkerRuntime(
     egressSessions: createEgressSessions({
       ...{ exceptions, upstream, log },
       presets: new Presets({ environment: options.toolEnvironment ?? {} }),
-      ...(certificates ? { environment: certificates.environment } : {}),
+      certificates,
     }),
     networkFolder: join(folder, "tool-config"),
     maxMirrorBytes: cacheBytes,

@@ -62,11 +62,27 @@ function repositoryText(workspace: string, { url, path, commit, ref }: CheckedOu
   return `${workspace}/${path}: ${url}, ${position}, at commit ${commit.slice(0, 12)}`.replace("/.:", ":");
 }
 
+/** The tools in the sandbox are configured to use what these stand for. */
+const presetTexts: Record<string, string> = {
+  "preset:npm": "npm's registries",
+  "preset:pypi": "pip's indexes",
+  "preset:go": "Go's module proxies",
+  "preset:crates": "cargo's registries",
+  "preset:maven": "Maven's repositories",
+  "preset:debian": "apt's repositories",
+  "preset:git": "the git host",
+};
+
 function networkText({ network }: EnvironmentFacts): string {
   if (network.mode === "none") return "none. You cannot reach anything outside the sandbox.";
   if (network.mode === "open")
     return "open, through the proxy in the environment variables; private addresses are blocked.";
-  return `only these hosts, through the proxy in the environment variables: ${(network.allow ?? []).join(", ") || "none"}.`;
+  const allow = network.allow ?? [];
+  const hosts = allow.map((entry) => presetTexts[entry] ?? entry);
+  const tcp = allow.some((entry) => /:\d+$/.test(entry))
+    ? " For TCP that is not HTTP, `/etc/outrider-connect HOST PORT` connects its stdin and stdout to the host."
+    : "";
+  return `only these hosts, through the proxy in the environment variables: ${hosts.join(", ") || "none"}.${tcp}`;
 }
 
 function namesText(label: string, names: readonly string[]): string[] {

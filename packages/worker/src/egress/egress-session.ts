@@ -4,6 +4,7 @@ import type { AssignedEnvironment } from "@outrider/contract/worker";
 import type { Log } from "../log.ts";
 import { createDial, type Dial } from "./dial.ts";
 import type { Exceptions } from "./exceptions.ts";
+import type { SandboxCertificates } from "./extra-ca.ts";
 import { createFairLookup } from "./fair-lookup.ts";
 import { Presets, type ResolvedAllowlist } from "./presets/presets.ts";
 import { type Egress, serveEgress } from "./proxy.ts";
@@ -64,15 +65,15 @@ export interface EgressSessions {
 export function createEgressSessions({
   exceptions,
   upstream,
-  environment = {},
+  certificates,
   presets = new Presets({ environment: {} }),
   log,
 }: {
   exceptions: Exceptions;
   /** The company's proxy. */
   upstream?: UpstreamProxy | undefined;
-  /** Variables that commands of every sandbox get. */
-  environment?: Record<string, string>;
+  /** Every sandbox gets these, also one without a network. */
+  certificates?: Pick<SandboxCertificates, "files" | "environment"> | undefined;
   /** Default: presets allow nothing. */
   presets?: Presets;
   log: Log;
@@ -83,10 +84,11 @@ export function createEgressSessions({
     async open(network, onNotice) {
       const { mode } = network;
       const resolved = await resolve(network);
-      const { allow, files, homeFiles, distribution } = resolved;
+      const { allow, homeFiles, distribution } = resolved;
       const inside: SandboxNetworkFiles = {
-        environment: { ...environment, ...resolved.environment },
-        ...{ files, homeFiles, ...(distribution ? { distribution } : {}) },
+        environment: { ...certificates?.environment, ...resolved.environment },
+        files: { ...certificates?.files, ...resolved.files },
+        ...{ homeFiles, ...(distribution ? { distribution } : {}) },
         // Hosts of presets are reached through the proxy.
         forwards: listTcpForwards({ mode, allow: network.allow ?? [] }),
       };

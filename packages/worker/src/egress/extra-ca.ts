@@ -3,10 +3,9 @@
  * TLS. The worker trusts them in all its connections, git trusts them, and every sandbox receives them.
  */
 import { X509Certificate } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getCACertificates, rootCertificates, setDefaultCACertificates } from "node:tls";
-import type { Mount } from "../sandboxes/sandbox.ts";
 
 const maxBytes = 10 * 2 ** 20;
 const pemBlock = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]*-----END (?:TRUSTED )?CERTIFICATE-----/g;
@@ -47,39 +46,30 @@ export function trustCertificates(certificates: string[]): void {
   setDefaultCACertificates([...new Set([...getCACertificates("default"), ...certificates])]);
 }
 
-/** What a sandbox needs in order to trust the certificates. */
+/** What git and sandboxes need in order to trust the certificates. */
 export interface SandboxCertificates {
   /** Host file: the machine's authorities and the extra certificates. */
   bundleFile: string;
-  /** Makes the certificates visible in every sandbox. */
-  mounts: Mount[];
-  /** Tells programs in a sandbox where they are. */
+  /** The same and the extra certificates alone, by their path in a sandbox. An image's own trust store is not changed. */
+  files: Record<string, string>;
+  /** Tells programs in a sandbox where the files are. */
   environment: Record<string, string>;
 }
 
-/** The paths of the certificates in a sandbox. An image's own trust store is not changed. */
-const sandboxPaths = {
-  extra: "/etc/outrider/extra-ca.pem",
-  bundle: "/etc/outrider/ca-bundle.pem",
-};
+const extra = "/etc/outrider/extra-ca.pem";
+const bundle = "/etc/outrider/ca-bundle.pem";
 
-/** Stores the certificates in a folder of the worker, from which sandboxes mount them. */
-export function storeCertificates(folder: string, certificates: string[]): SandboxCertificates {
+/** Combines the certificates with those of this machine, and stores the result in a folder of the worker for git. */
+export function combineCertificates(folder: string, certificates: string[]): SandboxCertificates {
   mkdirSync(folder, { recursive: true });
-  // The Unix accounts of sandboxes must be able to read the files.
-  chmodSync(folder, 0o755);
-  const extraFile = writeReadable(join(folder, "extra-ca.pem"), joinPem(certificates));
-  const bundleFile = writeReadable(
-    join(folder, "ca-bundle.pem"),
-    joinPem([readSystemBundle(), ...certificates]),
-  );
-  const { extra, bundle } = sandboxPaths;
+  const bundleFile = join(folder, "ca-bundle.pem");
+  const all = joinPem([readSystemBundle(), ...certificates]);
+  // Replaces the file atomically, because git may be reading it.
+  writeFileSync(`${bundleFile}.${process.pid}`, all, { encoding: "latin1", mode: 0o644 });
+  renameSync(`${bundleFile}.${process.pid}`, bundleFile);
   return {
     bundleFile,
-    mounts: [
-      { source: extraFile, target: extra },
-      { source: bundleFile, target: bundle },
-    ],
+    files: { [extra]: joinPem(certificates), [bundle]: all },
     environment: {
       // Node adds these to its own authorities. Parsing the whole bundle would slow every start.
       NODE_EXTRA_CA_CERTS: extra,
@@ -102,12 +92,4 @@ function readSystemBundle(): string {
 
 function joinPem(certificates: string[]): string {
   return `${certificates.map((certificate) => certificate.trim()).join("\n")}\n`;
-}
-
-/** Replaces the file atomically, because sandboxes of an earlier process may be reading it. */
-function writeReadable(path: string, content: string): string {
-  const temporary = `${path}.${process.pid}`;
-  writeFileSync(temporary, content, { encoding: "latin1", mode: 0o644 });
-  renameSync(temporary, path);
-  return path;
 }

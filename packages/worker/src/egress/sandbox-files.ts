@@ -1,26 +1,39 @@
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, posix } from "node:path";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
 import { type Mount, type Sandbox, SandboxFileError } from "../sandboxes/sandbox.ts";
 import type { SandboxNetworkFiles } from "./egress-session.ts";
 
 /**
  * Stores the read-only files that a sandbox needs for its network below `folder`, and returns the mounts that show them
- * inside. Sandboxes with the same configuration share the files.
+ * inside. Sandboxes with the same configuration share the files. Mounts are of folders, because the source of a mounted
+ * file would be visible inside.
  */
 export function networkMounts({ files }: SandboxNetworkFiles, folder: string): Mount[] {
-  return Object.entries(files).map(([target, content]) => {
-    const source = join(folder, createHash("sha256").update(content).digest("hex").slice(0, 32));
-    if (!existsSync(source)) {
-      mkdirSync(folder, { recursive: true });
-      // The Unix accounts of sandboxes must be able to read the files.
-      chmodSync(folder, 0o755);
-      writeFileSync(`${source}.${process.pid}`, content, { mode: 0o644 });
-      renameSync(`${source}.${process.pid}`, source);
-    }
-    return { source, target };
-  });
+  const byFolder = Map.groupBy(Object.entries(files), ([path]) => posix.dirname(path));
+  return [...byFolder].map(([target, entries]) => ({ source: storeFolder(folder, entries), target }));
+}
+
+/** Stores files under the hash of their names and contents. */
+function storeFolder(parent: string, files: [path: string, content: string][]): string {
+  const hash = createHash("sha256").update(JSON.stringify(files)).digest("hex").slice(0, 32);
+  const folder = join(parent, hash);
+  if (existsSync(folder)) return folder;
+  mkdirSync(parent, { recursive: true });
+  const temporary = mkdtempSync(join(parent, "new-"));
+  for (const [path, content] of files)
+    writeFileSync(join(temporary, posix.basename(path)), content, { mode: 0o644 });
+  // The Unix accounts of sandboxes must be able to read the files.
+  for (const path of [parent, temporary]) chmodSync(path, 0o755);
+  try {
+    renameSync(temporary, folder);
+  } catch (error) {
+    // Another process of this worker was faster.
+    rmSync(temporary, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+  return folder;
 }
 
 /** Writes the files of the home that do not exist yet. A setup command may have written its own. */

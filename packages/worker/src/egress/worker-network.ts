@@ -3,9 +3,9 @@ import { setGlobalDispatcher } from "undici";
 import { createUpstreamDispatcher } from "./dispatcher.ts";
 import { type Exceptions, parseExceptions } from "./exceptions.ts";
 import {
+  combineCertificates,
   readExtraCertificates,
   type SandboxCertificates,
-  storeCertificates,
   trustCertificates,
 } from "./extra-ca.ts";
 import { parseUpstreamProxy, type UpstreamProxy } from "./upstream-proxy.ts";
@@ -43,5 +43,5 @@ export function openWorkerNetwork(settings: NetworkSettings & { folder: string }
   if (!extraCa) return { exceptions, upstream, certificates: undefined };
   const extra = readExtraCertificates(extraCa);
   trustCertificates(extra);
-  return { exceptions, upstream, certificates: storeCertificates(join(folder, "certificates"), extra) };
+  return { exceptions, upstream, certificates: combineCertificates(join(folder, "certificates"), extra) };
 }

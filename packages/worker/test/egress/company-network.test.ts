@@ -40,7 +40,7 @@ beforeAll(async () => {
     createServer(tls, async (request, response) => {
       const path = request.url ?? "";
       if (path === "/hello") return response.end(`hello over TLS for ${request.headers.host}\n`);
-      if (/^\/tiny(-pkg)?\/?$|^\/simple|\.tgz$/.test(path)) return response.end(registryAnswer(path, port));
+      if (/^\/tiny-pkg$|\.tgz$/.test(path)) return response.end(registryAnswer(path, port));
       const isModel = path.startsWith(modelUrl.pathname);
       const inner = await fetch(`${isModel ? modelUrl.origin : `http://${repositories.host}`}${path}`, {
         method: request.method ?? "GET",
@@ -64,6 +64,11 @@ beforeAll(async () => {
   const home = join(folder, "home");
   mkdirSync(home);
   writeFileSync(join(home, ".npmrc"), `registry=https://registry.company.test:${port}/\n`);
+  mkdirSync(join(home, ".cargo"));
+  writeFileSync(
+    join(home, ".cargo/config.toml"),
+    '[source.crates-io]\nreplace-with = "mirror"\n[source.mirror]\nregistry = "https://crates.company.test/index"\n',
+  );
   const worker = spawnOutrider(
     [
       ...["worker", "--server", installation.origin, "--name", "company"],
@@ -122,7 +127,13 @@ test("git, presets, programs and TCP work behind a private CA and an upstream pr
       setup_commands: hasNpm ? ["npm install --no-audit --no-fund --prefix ~/tiny tiny-pkg"] : [],
       network: {
         mode: "allowlist",
-        allow: ["preset:npm", "preset:git", `web.company.test:${port}`, `db.company.test:${echoPort}`],
+        allow: [
+          "preset:npm",
+          "preset:git",
+          "preset:crates",
+          `web.company.test:${port}`,
+          `db.company.test:${echoPort}`,
+        ],
       },
     },
   });
@@ -140,7 +151,7 @@ test("git, presets, programs and TCP work behind a private CA and an upstream pr
     `RUN: git ls-remote https://git.company.test:${port}/site.git main | cut -f2`,
     `RUN: /etc/outrider-connect db.company.test ${echoPort} < /dev/null`,
     "RUN: cat README.md; ls ~/tiny/node_modules; env; cat /proc/*/environ /etc/outrider/* 2> /dev/null | wc -c",
-    `RUN: curl -sS https://web.company.test:1/ || true`,
+    "RUN: cat /proc/self/mountinfo; head -1 /.cargo/config.toml",
   ];
   const config = { environment_id: reply.body.environment_id, model_id: "scripted" };
   const run = await installation.create(script, { config });
@@ -155,6 +166,7 @@ test("git, presets, programs and TCP work behind a private CA and an upstream pr
   expect(output).toContain("a database\n");
   expect(output).toContain("hello\n");
   if (hasNpm) expect(output).toContain("tiny-pkg\n");
+  expect(output).toContain("[source.crates-io]\n");
   expect(output).toContain(`NPM_CONFIG_REGISTRY=https://registry.company.test:${port}/\n`);
 
   const registry = `registry.company.test:${port}`;
@@ -162,9 +174,12 @@ test("git, presets, programs and TCP work behind a private CA and an upstream pr
   expect(item.receipt.network.presets).toEqual([
     { preset: "preset:npm", hosts: [registry] },
     { preset: "preset:git", hosts: gitHosts },
+    { preset: "preset:crates", hosts: ["crates.company.test:443"] },
   ]);
   const notices = events.filter(({ type }) => type === "notice").map(({ data }) => data.message);
-  expect(notices).toContain(`preset:npm allows ${registry}. preset:git allows ${gitHosts.join(", ")}.`);
+  expect(notices).toContain(
+    `preset:npm allows ${registry}. preset:git allows ${gitHosts.join(", ")}. preset:crates allows crates.company.test:443.`,
+  );
   expect(upstream.seen).toEqual(
     expect.arrayContaining([
       `CONNECT git.company.test:${port}`,
@@ -174,7 +189,11 @@ test("git, presets, programs and TCP work behind a private CA and an upstream pr
     ]),
   );
   const stored = JSON.stringify([item, events]);
-  for (const secret of [password, Buffer.from(`acme:${password}`).toString("base64")])
+  for (const secret of [
+    installation.workersFolder,
+    password,
+    Buffer.from(`acme:${password}`).toString("base64"),
+  ])
     expect(stored).not.toContain(secret);
 });
 

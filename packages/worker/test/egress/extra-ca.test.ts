@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readExtraCertificates, storeCertificates } from "../../src/egress/extra-ca.ts";
+import { combineCertificates, readExtraCertificates } from "../../src/egress/extra-ca.ts";
 import { makePrivateCa } from "./private-ca.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "outrider-ca-"));
@@ -41,12 +41,12 @@ describe("OUTRIDER_EXTRA_CA", () => {
 
   test("is added to the machine's authorities for sandboxes", () => {
     const extra = readExtraCertificates(caFile);
-    const stored = storeCertificates(join(folder, "stored"), extra);
+    const stored = combineCertificates(join(folder, "stored"), extra);
     const bundle = readFileSync(stored.bundleFile, "latin1");
     const certificates = bundle.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
     expect(certificates.length).toBeGreaterThan(10);
     expect(new X509Certificate(certificates.at(-1) as string).subject).toBe("CN=Company CA");
-    const targets = stored.mounts.map(({ target }) => target);
-    for (const path of Object.values(stored.environment)) expect(targets).toContain(path);
+    const paths = Object.keys(stored.files);
+    for (const path of Object.values(stored.environment)) expect(paths).toContain(path);
   });
 });
