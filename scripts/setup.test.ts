@@ -67,6 +67,7 @@ const fakes = {
   xxd: "",
   hexdump: "",
   sshd: "",
+  "docker-registry": "",
 };
 
 /** Creates a checkout on a simulated machine that has only the fake commands above. */

@@ -3,7 +3,7 @@ import { ByteBuffer } from "../byte-buffer.ts";
 import { MAX_MESSAGE_BYTES } from "./messages/message.ts";
 
 export interface HttpRequest {
-  method: "GET" | "POST" | "DELETE";
+  method: "GET" | "HEAD" | "POST" | "DELETE";
   url: URL;
   headers: Record<string, string>;
   body?: string;

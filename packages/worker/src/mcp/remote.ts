@@ -62,7 +62,7 @@ export function openRemote({ exceptions, upstream, dial, allowsPlainHttp = false
         return await sendRequest((options) => startRequest(request.url, { ...options, agent }), request);
       } catch (error) {
         request.signal.throwIfAborted();
-        throw new Error(explainError(target, error));
+        throw new Error(explainError(target, error), { cause: error });
       }
     },
     close() {

@@ -23,12 +23,15 @@ export async function acquireLock(path: string, signal: AbortSignal): Promise<Lo
   }
 }
 
-/** Returns undefined if another task or process is holding the lock. */
-export function tryLock(path: string): Lock | undefined {
-  const file = openSync(path, "a", 0o600);
+/**
+ * Returns undefined if another task or process is holding the lock. Any number of tasks can hold a shared lock at the
+ * same time, but not while another one holds it exclusively.
+ */
+export function tryLock(path: string, { shared = false } = {}): Lock | undefined {
+  const file = openSync(path, "a+", 0o600);
   const lock: Lock = { file, [Symbol.dispose]: () => closeSync(file) };
   try {
-    if (tryLockFile(file)) return lock;
+    if (tryLockFile(file, 0, 0, { shared })) return lock;
   } catch (error) {
     lock[Symbol.dispose]();
     throw error;
