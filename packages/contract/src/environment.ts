@@ -43,6 +43,22 @@ const Repository = z
       description:
         "Whether Git LFS files are downloaded, also those of submodules. Otherwise, they remain pointers. Default: true.",
     }),
+    sparse_paths: z
+      .array(
+        pattern(
+          /^(?![-#!/])(?!(.*\/)?(\.|\.\.|\.git)?(\/|$))[^\p{Cc}*?[\]\\"]{1,250}$/u,
+          "must be a folder in the repository, such as `packages/api`, without wildcards",
+        ),
+      )
+      .min(1)
+      .max(100)
+      .refine((paths) => new Set(paths).size === paths.length, "must not contain duplicates")
+      .optional()
+      .meta({
+        uniqueItems: true,
+        description:
+          "Folders to check out, for very large repositories. Files in the root folder and directly in parents of these folders are checked out too. The worker downloads only the files that the checkout needs, so that other folders and older versions of files are not available.",
+      }),
   })
   .superRefine(({ url, owner, repo }, context) => {
     const byUrl = url !== undefined && owner === undefined && repo === undefined;

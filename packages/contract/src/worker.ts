@@ -121,6 +121,7 @@ export const AssignedEnvironment = z.object({
       secret: z.string().optional(),
       submodules: z.boolean().optional(),
       lfs: z.boolean().optional(),
+      sparse_paths: z.array(z.string()).optional(),
     }),
   ),
   setup_commands: z.array(z.string()),

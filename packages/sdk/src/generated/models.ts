@@ -405,6 +405,8 @@ export type EnvironmentRepository = {
   submodules?: boolean;
   /** Whether Git LFS files are downloaded, also those of submodules. Otherwise, they remain pointers. Default: true. */
   lfs?: boolean;
+  /** Folders to check out, for very large repositories. Files in the root folder and directly in parents of these folders are checked out too. The worker downloads only the files that the checkout needs, so that other folders and older versions of files are not available. */
+  sparse_paths?: string[];
 } & ({
   url: string;
   owner?: never;

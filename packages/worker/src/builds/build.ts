@@ -80,7 +80,11 @@ export function buildKey(
   repositories: CheckedOutRepository[],
 ): string {
   const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
-  const checkouts = repos.map(({ submodules = true, lfs = true }) => ({ submodules, lfs }));
+  const checkouts = repos.map(({ submodules = true, lfs = true, sparse_paths }) => ({
+    submodules,
+    lfs,
+    sparse_paths,
+  }));
   // The server stores variables as JSON, which does not preserve their order.
   const sortedVariables = Object.entries(variables).sort(([a], [b]) => (a < b ? -1 : 1));
   const secretNames = Object.keys(build_secrets).sort();

@@ -17,11 +17,12 @@ export interface ResolvedRepository extends CheckedOutRepository, Resolved {
 export interface FetchedRepository extends ResolvedRepository {
   submodules: Submodule[];
   usesLfs: boolean;
+  sparsePaths?: string[];
 }
 
 /** Returns how the worker fetches one of the environment's repositories. */
 export function repositoryOf(
-  { url, ref, secret }: EnvironmentRepository,
+  { url, ref, secret, sparse_paths }: EnvironmentRepository,
   credentials: AssignedEnvironment["credentials"],
 ): Repository {
   const credential = secret === undefined ? undefined : credentials[secret];
@@ -31,6 +32,7 @@ export function repositoryOf(
     // Environments that use the same secret share a mirror. The secret's name identifies the mirror, so that it
     // survives a change of the secret's value.
     ...(credential ? { credential, sharedBy: secret as string } : {}),
+    ...(sparse_paths ? { sparsePaths: sparse_paths } : {}),
   };
 }
 
@@ -62,7 +64,11 @@ export async function fetchRepositoryContents(
             : error;
         });
       for (const message of notices) emitNotice(`${url}: ${message}`);
-      return { ...repository, ...contents };
+      return {
+        ...repository,
+        ...contents,
+        ...(repo.sparse_paths ? { sparsePaths: repo.sparse_paths } : {}),
+      };
     }),
   );
 }
@@ -83,7 +89,7 @@ export function mirrorMounts(repositories: FetchedRepository[]): Mount[] {
 
 /** Returns the options for the checkout of the repository at this index of those whose mirrors are mounted. */
 export function checkoutOptions(repository: FetchedRepository, index: number): CheckoutOptions {
-  const { commit, path, url, ref, usesLfs } = repository;
+  const { commit, path, url, ref, usesLfs, sparsePaths } = repository;
   return {
     ...{ mirrorPath: mirrorPath(index), commit, path, url, usesLfs },
     submodules: repository.submodules.map(({ mirror, ...submodule }, position) => ({
@@ -91,5 +97,6 @@ export function checkoutOptions(repository: FetchedRepository, index: number): C
       mirrorPath: submodulePath(index, position),
     })),
     ...(ref ? { ref } : {}),
+    ...(sparsePaths ? { sparsePaths } : {}),
   };
 }

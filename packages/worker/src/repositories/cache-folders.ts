@@ -46,15 +46,23 @@ export function makeCacheFolders(root: string, readerGroup: number | undefined):
 }
 
 /**
- * Returns a mirror's paths. Its name depends on the URL, the object format, and the `sharedBy` name or the credential.
+ * Returns a mirror's paths. Its name depends on the URL, the object format, whether it is partial, and the `sharedBy`
+ * name or the credential.
  */
 export function mirrorPaths(
   folders: CacheFolders,
-  options: { url: string; credential?: string; sharedBy?: string; format: { name: string } },
+  options: {
+    url: string;
+    credential?: string;
+    sharedBy?: string;
+    sparsePaths?: string[];
+    format: { name: string };
+  },
 ): MirrorPaths {
   const { url, credential, sharedBy, format } = options;
   const owner = sharedBy === undefined ? ["credential", credential ?? ""] : ["name", sharedBy];
-  const key = JSON.stringify([url, format.name, ...owner]);
+  const kind = options.sparsePaths ? ["partial"] : [];
+  const key = JSON.stringify([url, format.name, ...owner, ...kind]);
   const name = createHmac("sha256", folders.salt).update(key).digest("hex").slice(0, 40);
   const objectFormat = format.name;
   return { folder: join(folders.mirrors, `${name}.git`), lockFile: join(folders.locks, name), objectFormat };

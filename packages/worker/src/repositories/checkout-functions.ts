@@ -11,6 +11,7 @@ export GIT_ALLOW_PROTOCOL=file GIT_NO_LAZY_FETCH=1
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_TEMPLATE_DIR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF
 git() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c safe.directory='*' -c gc.auto=0 "$@"; }
 reader='git -c safe.directory=* upload-pack'
+partial=
 
 # clone MIRROR COMMIT PATH URL GIT_DIR: clones a mirror without its files, and enters the clone.
 clone() {
@@ -18,7 +19,10 @@ clone() {
   mkdir -p -- "$path" "$(dirname -- "$git_dir")"
   local separate=()
   if [ "$git_dir" != "$path/.git" ]; then separate=(--separate-git-dir="$git_dir"); fi
-  copy_packs 2>/dev/null || fetch_packs
+  if [ -n "$partial" ]; then
+    # A partial mirror cannot serve a fetch. Another attempt helps if the mirror was being repacked.
+    copy_packs 2>/dev/null || copy_packs 2>/dev/null || copy_packs
+  else copy_packs 2>/dev/null || fetch_packs; fi
   cd -- "$path"
   git remote set-url origin "$url"
   # git clone tracks the mirror's default branch. This removes it, so that the clone has only the requested branch.
@@ -58,10 +62,42 @@ write_files() {
 # update MIRROR COMMIT: updates the clone in the current folder. Untracked files are preserved. Changes to tracked files
 # are preserved too, unless the new commit changes the same files.
 update() {
-  git fetch --quiet --no-auto-maintenance --no-recurse-submodules --upload-pack="$reader" -- "$1" \\
-    '+refs/heads/*:refs/remotes/origin/*' '+refs/tags/*:refs/tags/*' "$2"
+  if [ -n "$partial" ]; then add_packs "$1"
+  else
+    git fetch --quiet --no-auto-maintenance --no-recurse-submodules --upload-pack="$reader" -- "$1" \\
+      '+refs/heads/*:refs/remotes/origin/*' '+refs/tags/*:refs/tags/*' "$2"
+  fi
   git checkout --quiet --detach "$2" 2> /dev/null || git checkout --quiet --force --detach "$2"
   rm -f -- "$(git rev-parse --absolute-git-dir)/FETCH_HEAD"
+}
+
+# add_packs MIRROR: copies the packs and refs that the clone in the current folder does not have.
+add_packs() {
+  local own pack name type
+  own=$(git rev-parse --absolute-git-dir)/objects/pack
+  for pack in "$1"/objects/pack/*.pack; do
+    name=$(basename -- "$pack" .pack)
+    if [ -e "$own/$name.idx" ]; then continue; fi
+    # git finds a pack by its index, which is copied last.
+    for type in promisor pack idx; do
+      if [ -e "$1/objects/pack/$name.$type" ]; then cp -- "$1/objects/pack/$name.$type" "$own/"; fi
+    done
+  done
+  git --git-dir="$1" for-each-ref --format='update refs/remotes/origin/%(refname:lstrip=2) %(objectname)' refs/heads |
+    git update-ref --stdin
+  git --git-dir="$1" for-each-ref --format='update %(refname) %(objectname)' refs/tags | git update-ref --stdin
+}
+
+# use_sparse PATH...: limits the clone in the current folder to these folders. It has only the files that they need, so
+# git gets a remote for missing files that explains why they are missing.
+use_sparse() {
+  git config core.repositoryformatversion 1
+  git config extensions.partialClone sparse-checkout
+  git config remote.sparse-checkout.promisor true
+  git config remote.sparse-checkout.skipFetchAll true
+  git config remote.sparse-checkout.url file:///dev/null
+  git config remote.sparse-checkout.uploadpack 'echo "This checkout is sparse: it has only files of its folders at the checked-out commit. Other folders and older versions of files are not available." >&2; exit 1 #'
+  git sparse-checkout set --cone --skip-checks "$@"
 }
 
 # use_lfs MIRROR: lets git replace pointers with Git LFS files from the mirror, in the current clone.

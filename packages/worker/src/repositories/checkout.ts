@@ -29,6 +29,8 @@ export interface CheckoutOptions {
   submodules?: SubmoduleCheckout[];
   /** Whether the mirror contains Git LFS files of the commit. */
   usesLfs?: boolean;
+  /** The folders to check out. The mirror is then partial. */
+  sparsePaths?: string[];
 }
 
 /**
@@ -39,17 +41,19 @@ export interface CheckoutOptions {
  * cloned in the same way, and as `git submodule update --init` would leave them.
  */
 export function checkoutScript(options: CheckoutOptions): string {
-  const { mirrorPath, commit, ref, url, submodules = [], usesLfs = false } = options;
+  const { mirrorPath, commit, ref, url, submodules = [], usesLfs = false, sparsePaths } = options;
   const path = workspacePath(options.path);
   const branch = ref?.startsWith("refs/heads/") ? ref : undefined;
   const remoteBranch = branch?.replace("refs/heads/", "refs/remotes/origin/");
   return `${shellFunctions}
+partial=${sparsePaths ? "yes" : ""}
 path=${quote(path)} commit=${commitId(commit)}
 if [ -n "$(ls -A -- "$path" 2>/dev/null)" ]; then
   echo "$path is not empty. Choose an empty folder for the repository." >&2
   exit 1
 fi
 clone ${quote(mirrorPath)} "$commit" "$path" ${quote(url)} "$path/.git"
+${sparsePaths ? `use_sparse ${sparsePaths.map(quote).join(" ")}` : ""}
 ${usesLfs ? `use_lfs ${quote(mirrorPath)}` : ""}
 ${
   branch && remoteBranch
@@ -59,6 +63,7 @@ git symbolic-ref HEAD ${quote(branch)}`
     : `git update-ref --no-deref HEAD "$commit"`
 }
 write_files
+partial=
 ${submodules.map((submodule) => submoduleCall(path, submodule)).join("\n")}
 `;
 }

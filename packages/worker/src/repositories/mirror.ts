@@ -15,7 +15,7 @@
  * - A mirror is only a cache. Damage raises a BrokenMirrorError; the caller removes the mirror and fetches it again.
  */
 import { randomUUID } from "node:crypto";
-import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder } from "../sandboxes/local/files/folders.ts";
 import type { Access } from "./access.ts";
@@ -30,6 +30,12 @@ const LOCAL_TIMEOUT_MS = 10 * 60_000;
 const MAX_PACKS = 20;
 const DAY_MS = 24 * 3_600_000;
 const keepRefPrefix = "refs/outrider/keep";
+/**
+ * The name of the remote from which git fetches into a partial mirror. Only the commands that must accept missing objects
+ * know it. Otherwise, git would try to fetch a missing object whenever a command asks for one.
+ */
+const partialRemote = "mirror";
+const partialArgs = ["-c", `remote.${partialRemote}.promisor=true`];
 
 /** Matches git errors about objects in the mirror rather than in the remote. */
 const corruption =
@@ -109,25 +115,35 @@ export class Mirror {
     limits: Limits;
     /** A ref other than a branch or tag, or a commit that no branch or tag contains. */
     extra?: { source: string; commit: string } | undefined;
+    /** Whether to fetch no file contents, if the server supports that. */
+    partial?: boolean;
+    /** Fetches only these objects, into a partial mirror. */
+    objects?: string[];
     onProgress?: ((text: string) => void) | undefined;
   }): Promise<void> {
-    const { address, limits, extra } = options;
+    const { address, limits, extra, partial, objects } = options;
     const { lock, signal } = this.#options;
     const flags = ["--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--progress"];
     const allRefs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
     const refspecs = extra ? [`+${extra.source}:${keepRef(extra.commit)}`] : allRefs;
-    if (!extra) flags.push("--prune");
+    if (!extra && !objects) flags.push("--prune");
+    if (partial) flags.push("--filter=blob:none");
+    if (objects) flags.push("--stdin");
     const result = await git({
       args: [
         "--git-dir",
         this.folder,
+        ...(partial ? [...partialArgs, "-c", `remote.${partialRemote}.url=${address.url}`] : []),
+        // Without this, git would send the ids of the commits that the mirror has, which say nothing about files.
+        ...(objects ? ["-c", "fetch.negotiationAlgorithm=noop"] : []),
         "fetch",
         ...flags,
         ...uploadPackArgs(address, options.allowedPaths),
         "--",
-        address.url,
-        ...refspecs,
+        partial ? partialRemote : address.url,
+        ...(objects ? [] : refspecs),
       ],
+      ...(objects ? { stdin: objects.map((id) => `${id}\n`).join("") } : {}),
       access: options.access,
       lock: lock.file,
       signal,
@@ -137,6 +153,7 @@ export class Mirror {
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
     });
     removeLeftovers(this.folder);
+    if (partial) await this.#tryRun(["config", "--remove-section", `remote.${partialRemote}`]);
     if (corruption.test(result.stderr)) {
       // The damage may be in the mirror or in what the remote sent.
       const cause = result.ok ? undefined : explainGitError(address, result);
@@ -144,6 +161,7 @@ export class Mirror {
     }
     if (!result.ok) throw explainGitError(address, result);
     await this.#repackIfNeeded();
+    shareMarkers(this.folder);
   }
 
   /** Returns the complete commits whose id starts with the prefix. */
@@ -158,6 +176,14 @@ export class Mirror {
       .slice(0, 5);
     const complete = await Promise.all(commits.map((commit) => this.#isComplete(commit)));
     return commits.filter((_, index) => complete[index]);
+  }
+
+  /** Returns which of the objects a partial mirror does not have. */
+  async findMissing(objects: string[]): Promise<string[]> {
+    const lines = await this.run(["cat-file", "--batch-check=%(objectname)"], {
+      stdin: objects.map((id) => `${id}\n`).join(""),
+    });
+    return lines.split("\n").flatMap((line) => /^([0-9a-f]+) missing$/.exec(line)?.[1] ?? []);
   }
 
   async hasCommit(commit: string): Promise<boolean> {
@@ -185,7 +211,8 @@ export class Mirror {
     const expired = names.filter((name) => name !== "" && (name.split("/")[3] ?? "") < before);
     if (expired.length === 0) return;
     await this.run(["update-ref", "--stdin"], { stdin: expired.map((name) => `delete ${name}\n`).join("") });
-    await this.run(["gc", "--quiet", "--prune=now"]);
+    await this.run([...this.#maintenanceArgs(), "gc", "--quiet", "--prune=now"]);
+    shareMarkers(this.folder);
   }
 
   async run(
@@ -220,7 +247,15 @@ export class Mirror {
    */
   async #repackIfNeeded(): Promise<void> {
     const packs = readdirSync(join(this.folder, "objects/pack")).filter((name) => name.endsWith(".pack"));
-    if (packs.length > MAX_PACKS) await this.run(["repack", "-d", "-q", "--geometric=2"]);
+    if (packs.length <= MAX_PACKS) return;
+    const args = this.#maintenanceArgs();
+    await this.run([...args, "repack", "-d", "-q", args.length > 0 ? "-a" : "--geometric=2"]);
+  }
+
+  /** In a partial mirror, every pack has a file that says so. */
+  #maintenanceArgs(): string[] {
+    const names = readdirSync(join(this.folder, "objects/pack"));
+    return names.some((name) => name.endsWith(".promisor")) ? partialArgs : [];
   }
 }
 
@@ -245,6 +280,12 @@ function removeLeftovers(folder: string): void {
     name.endsWith(".lock"),
   );
   for (const name of locks) rmSync(join(folder, name), { force: true });
+}
+
+/** Sandboxes copy the files that mark the packs of a partial mirror. Git makes them readable only for the worker. */
+function shareMarkers(folder: string): void {
+  const packs = join(folder, "objects/pack");
+  for (const name of readdirSync(packs)) if (name.endsWith(".promisor")) chmodSync(join(packs, name), 0o644);
 }
 
 function mirrorError(problem: string, { endReason, stderr }: GitResult, cause?: Error): Error {

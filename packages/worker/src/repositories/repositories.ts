@@ -33,6 +33,7 @@ import { mirrorBytes, prune } from "./prune.ts";
 import { type RefListing, RefListingParser, type Selection, selectRef, unknownRef } from "./ref-listing.ts";
 import type { Repositories, Repository, Resolved } from "./repository.ts";
 import { RepositoryError, setupFailed } from "./repository-error.ts";
+import { isInCone, listCone } from "./sparse.ts";
 import { inspectTree } from "./tree-contents.ts";
 import { uploadPackArgs } from "./upload-pack.ts";
 
@@ -70,7 +71,7 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
     const address = addressOf(repository, options);
     const format = formatOfId(resolved.commit);
     const paths = mirrorPaths(folders, { ...repository, url: address.url, format });
-    const { credential } = repository;
+    const { credential, sparsePaths } = repository;
     using access = openAccess({ ...options, address, credential, seenHosts: folders.seenHosts });
     using lock = await acquireLock(paths.lockFile, signal);
     recordUse(lock);
@@ -79,6 +80,7 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
     await fetchLfs({
       mirror,
       resolved,
+      sparsePaths,
       address,
       access,
       rules,
@@ -99,9 +101,10 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
           ? { commitPrefix: repository.commit }
           : selectRef(listing, repository.ref, address.url);
         const paths = mirrorPaths(folders, { ...repository, url: address.url, format: formatOf(listing) });
+        const { sparsePaths } = repository;
         const task = {
           ...{ address, access, allowedPaths, listing, selection, paths, folders, limits, log, signal },
-          onProgress,
+          ...{ onProgress, sparsePaths, partial: sparsePaths !== undefined },
         };
         const resolved = await updateMirror(task);
         if (resolved) return resolved;
@@ -145,6 +148,9 @@ interface ResolveTask {
   log: Log;
   signal: AbortSignal;
   onProgress: ((text: string) => void) | undefined;
+  sparsePaths: string[] | undefined;
+  /** Whether the mirror has only the files that are needed. */
+  partial: boolean;
 }
 
 /**
@@ -188,12 +194,33 @@ async function resolveInMirror(mirror: Mirror, task: ResolveTask): Promise<Resol
       : await findByPrefix(mirror, task, selection.commitPrefix);
   if (!commit) return undefined;
   await mirror.keep(commit, listing.head);
+  const sparsePaths = task.sparsePaths ?? [];
+  const unknownPaths = task.partial ? await fetchCone(mirror, task, commit) : [];
   const tree = await inspectTree((args, options) => mirror.run(args, options), commit);
-  const notices = tree.isComplete
-    ? []
-    : [`${address.url} has too many files to be searched for submodules and Git LFS files.`];
+  if (task.partial) tree.submodules = tree.submodules.filter(({ path }) => isInCone(path, sparsePaths));
+  const notices = unknownPaths.map(
+    (path) => `The commit has no folder "${path}", which \`sparse_paths\` names.`,
+  );
+  if (!tree.isComplete) {
+    notices.push(`${address.url} has too many files to be searched for submodules and Git LFS files.`);
+  }
   const ref = "commit" in selection && selection.ref ? { ref: selection.ref } : {};
   return { commit, ...ref, mirror: mirror.folder, tree, notices };
+}
+
+/** Fetches the files that a sparse checkout needs. Returns the sparse paths that do not exist. */
+async function fetchCone(mirror: Mirror, task: ResolveTask, commit: string): Promise<string[]> {
+  const { blobs, unknownPaths } = await listCone(mirror, commit, task.sparsePaths ?? []);
+  const missing = await mirror.findMissing(blobs);
+  if (missing.length === 0) return unknownPaths;
+  await mirror.fetch({ ...task, objects: missing }).catch((error) => {
+    if (!/not our ref|unadvertised|does not allow request/i.test(error.message)) throw error;
+    throw setupFailed(
+      `The server of ${task.address.url} does not send single files, which \`sparse_paths\` requires.`,
+      "Use the repository's https URL, or remove `sparse_paths`.",
+    );
+  });
+  return unknownPaths;
 }
 
 async function lockMirror(paths: MirrorPaths, signal: AbortSignal, onProgress: ResolveTask["onProgress"]) {

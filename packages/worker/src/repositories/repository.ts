@@ -14,6 +14,11 @@ export interface Repository {
    * the same credential share one, so that no caller sees refs that only another credential can read.
    */
   sharedBy?: string;
+  /**
+   * The folders to check out. The mirror is then partial: it has all commits and folders, but only the files that a
+   * checkout of these folders needs.
+   */
+  sparsePaths?: string[];
 }
 
 export interface Resolved {

@@ -8,14 +8,16 @@ import { shellFunctions } from "./checkout-functions.ts";
  * same files. The folder of a submodule that the newer commit does not have is left in place, as git does.
  */
 export function updateScript(options: Omit<CheckoutOptions, "url">): string {
-  const { mirrorPath, commit, ref, submodules = [], usesLfs = false } = options;
+  const { mirrorPath, commit, ref, submodules = [], usesLfs = false, sparsePaths } = options;
   const path = workspacePath(options.path);
   const branch = ref?.startsWith("refs/heads/") ? ref : undefined;
   const remoteBranch = branch?.replace("refs/heads/", "refs/remotes/origin/");
   return `${shellFunctions}
 cd -- ${quote(path)}
 ${usesLfs ? `use_lfs ${quote(mirrorPath)}` : ""}
+partial=${sparsePaths ? "yes" : ""}
 update ${quote(mirrorPath)} ${commit}
+partial=
 ${
   // Full names, because `git checkout` rejects branches whose name looks like an option.
   branch && remoteBranch

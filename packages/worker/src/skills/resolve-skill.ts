@@ -79,9 +79,12 @@ export function accessOf(
   { url, path }: CheckedOutRepository,
 ): Partial<Repository> {
   const { repos = [], credentials = {} } = environment ?? {};
-  const secret = repos.find((repo) => repo.url === url && repo.path === path)?.secret;
+  const { secret, sparse_paths } = repos.find((repo) => repo.url === url && repo.path === path) ?? {};
   const credential = secret === undefined ? undefined : credentials[secret];
-  return secret !== undefined && credential !== undefined ? { credential, sharedBy: secret } : {};
+  return {
+    ...(secret !== undefined && credential !== undefined ? { credential, sharedBy: secret } : {}),
+    ...(sparse_paths ? { sparsePaths: sparse_paths } : {}),
+  };
 }
 
 function unreadable({ text, owner, repo }: SkillSpec, error: RepositoryError, isOwn: boolean): Failure {

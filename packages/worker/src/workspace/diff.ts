@@ -68,7 +68,10 @@ enter() {
   mkdir "$GIT_OBJECT_DIRECTORY" || return
   # The stat cache in the copied index saves reading every file again.
   cp "$own/index" "$GIT_INDEX_FILE" 2> /dev/null || git read-tree "\${commits[$1]}" || return
-  git add -A .
+  local sparse=()
+  # Without this, git refuses files outside the folders of a sparse checkout.
+  if [[ $(git config --bool core.sparseCheckout) == true ]]; then sparse=(--sparse); fi
+  git add -A "\${sparse[@]}" .
 }
 print_patch() {
   if [[ ! $1 ]]; then diff --binary "$2"

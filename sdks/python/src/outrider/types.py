@@ -649,6 +649,11 @@ class EnvironmentRepository(BaseModel):
     """Whether Git LFS files are downloaded, also those of submodules. Otherwise, they remain pointers.
     Default: true.
     """
+    sparse_paths: list[str] | None = None
+    """Folders to check out, for very large repositories. Files in the root folder and directly in
+    parents of these folders are checked out too. The worker downloads only the files that the
+    checkout needs, so that other folders and older versions of files are not available.
+    """
 
 
 class EnvironmentResources(BaseModel):

@@ -19,6 +19,7 @@ import { mapConcurrently } from "../map-concurrently.ts";
 import { BrokenMirrorError, type Limits, type Mirror } from "../mirror.ts";
 import type { Resolved } from "../repository.ts";
 import { RepositoryError, setupFailed, unreachable } from "../repository-error.ts";
+import { isInCone } from "../sparse.ts";
 import { confinedReaderArgs } from "../upload-pack.ts";
 import { type LfsAction, LfsClient } from "./lfs-client.ts";
 import { findEndpoint } from "./lfs-endpoint.ts";
@@ -35,6 +36,7 @@ const turnOff = "or set `lfs` of the repository to false.";
 interface FetchOptions {
   mirror: Mirror;
   resolved: Resolved;
+  sparsePaths: string[] | undefined;
   address: Address;
   access: Access;
   rules: AddressRules;
@@ -80,10 +82,17 @@ export async function fetchLfs(options: FetchOptions): Promise<void> {
   }
 }
 
-async function findFiles({ mirror, resolved, scratch, address }: FetchOptions): Promise<LfsFile[]> {
+async function findFiles({
+  mirror,
+  resolved,
+  scratch,
+  address,
+  sparsePaths,
+}: FetchOptions): Promise<LfsFile[]> {
   const { commit, tree } = resolved;
   const run: Mirror["run"] = (args, options) => mirror.run(args, options);
-  const options = { commit, attributeFiles: tree.attributeFiles, scratch, url: address.url };
+  const isIncluded = (path: string) => sparsePaths === undefined || isInCone(path, sparsePaths);
+  const options = { commit, attributeFiles: tree.attributeFiles, scratch, url: address.url, isIncluded };
   return await findLfsFiles(run, options).catch((error) => {
     if (!(error instanceof BrokenMirrorError)) throw error;
     throw setupFailed(

@@ -27,6 +27,8 @@ interface FindOptions {
   /** A folder for a temporary index. */
   scratch: string;
   url: string;
+  /** Whether a path is part of the checkout. */
+  isIncluded(path: string): boolean;
 }
 
 /** Finds the files of a commit that Git LFS replaces: those that are pointers and have the attribute `filter=lfs`. */
@@ -34,6 +36,7 @@ export async function findLfsFiles(run: RunGit, options: FindOptions): Promise<L
   const candidates: TreeEntry[] = [];
   await listTree(run, { commit: options.commit, withSizes: true }, ({ mode, size, path, id }) => {
     if (!mode.startsWith("100") || !(size >= MIN_POINTER_BYTES && size <= MAX_POINTER_BYTES)) return;
+    if (!options.isIncluded(path)) return;
     if (candidates.length <= MAX_CANDIDATES) candidates.push({ path, id });
   });
   if (candidates.length > MAX_CANDIDATES) throw tooManyFiles(options.url);

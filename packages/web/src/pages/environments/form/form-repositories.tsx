@@ -73,6 +73,14 @@ export function FormRepositories({ form, secrets }: FormSectionProps & { secrets
               <option value="">Download</option>
               <option value="skip">Keep pointers</option>
             </SelectField>
+            <TextField
+              compact
+              label="Only these folders"
+              {...form.field(`repos.${index}.sparse_paths`)}
+              placeholder="All, or packages/api, docs"
+              spellCheck={false}
+              fieldClassName="sm:col-span-2"
+            />
           </div>
         )}
       </Rows>

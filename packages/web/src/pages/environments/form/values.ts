@@ -33,6 +33,8 @@ export interface RepositoryValues extends Record<string, Text> {
   submodules: Text;
   /** "skip" or empty. */
   lfs: Text;
+  /** Folders, separated by commas. */
+  sparse_paths: Text;
 }
 
 type Resource = keyof NonNullable<CloudEnvironment["resources"]>;
@@ -44,6 +46,7 @@ export const blankRepository: RepositoryValues = {
   secret: undefined,
   submodules: undefined,
   lfs: undefined,
+  sparse_paths: undefined,
 };
 export const blankText = { text: undefined };
 export const blankVariable = { name: undefined, value: undefined };
@@ -71,13 +74,14 @@ export function valuesOf(environment: CloudEnvironment): Values {
   return {
     name,
     description,
-    repos: repos.map(({ url, owner, repo, ref, path, secret, submodules, lfs }) => ({
+    repos: repos.map(({ url, owner, repo, ref, path, secret, submodules, lfs, sparse_paths }) => ({
       address: url ?? `${owner}/${repo}`,
       ref,
       path,
       secret,
       submodules: submodules === false ? "skip" : undefined,
       lfs: lfs === false ? "skip" : undefined,
+      sparse_paths: sparse_paths?.join(", "),
     })),
     setup_commands: textRows(setup_commands),
     start_commands: textRows(environment.start_commands),
@@ -102,12 +106,15 @@ function addressOf(address: string) {
   return owner && repo && rest.length === 0 && !/[\s:]/.test(address) ? { owner, repo } : { url: address };
 }
 
-function repositoryOf({ address, submodules, lfs, ...rest }: RepositoryValues) {
+function repositoryOf({ address, submodules, lfs, sparse_paths, ...rest }: RepositoryValues) {
+  const folders = (sparse_paths ?? "").split(",").map((path) => path.trim().replace(/\/+$/, ""));
+  const sparsePaths = folders.filter((path) => path !== "");
   return {
     ...addressOf(address ?? ""),
     ...rest,
     ...(submodules ? { submodules: false } : {}),
     ...(lfs ? { lfs: false } : {}),
+    ...(sparsePaths.length > 0 ? { sparse_paths: sparsePaths } : {}),
   };
 }
 
