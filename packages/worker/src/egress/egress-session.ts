@@ -32,6 +32,8 @@ export interface SandboxNetworkFiles
   extends Pick<ResolvedAllowlist, "environment" | "files" | "homeFiles" | "distribution"> {
   /** Hosts that programs without a proxy can reach at an address inside. */
   forwards: TcpForward[];
+  /** Files to add to the root of an image, by path. */
+  imageFiles: Record<string, string>;
 }
 
 /** One sandbox's outbound network access. */
@@ -73,7 +75,7 @@ export function createEgressSessions({
   /** The company's proxy. */
   upstream?: UpstreamProxy | undefined;
   /** Every sandbox gets these, also one without a network. */
-  certificates?: Pick<SandboxCertificates, "files" | "environment"> | undefined;
+  certificates?: Omit<SandboxCertificates, "bundleFile"> | undefined;
   /** Default: presets allow nothing. */
   presets?: Presets;
   log: Log;
@@ -88,6 +90,7 @@ export function createEgressSessions({
       const inside: SandboxNetworkFiles = {
         environment: { ...certificates?.environment, ...resolved.environment },
         files: { ...certificates?.files, ...resolved.files },
+        imageFiles: certificates?.imageFiles ?? {},
         ...{ homeFiles, ...(distribution ? { distribution } : {}) },
         // Hosts of presets are reached through the proxy.
         forwards: listTcpForwards({ mode, allow: network.allow ?? [] }),

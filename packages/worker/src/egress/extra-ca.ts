@@ -54,10 +54,17 @@ export interface SandboxCertificates {
   files: Record<string, string>;
   /** Tells programs in a sandbox where the files are. */
   environment: Record<string, string>;
+  /** Where the distributions of images look for authorities to add, when they update their trust store. */
+  imageFiles: Record<string, string>;
 }
 
 const extra = "/etc/outrider/extra-ca.pem";
 const bundle = "/etc/outrider/ca-bundle.pem";
+/** For `update-ca-certificates` of Debian and Alpine, and `update-ca-trust` of Fedora. */
+const imageAnchors = [
+  "/usr/local/share/ca-certificates/outrider-extra-ca.crt",
+  "/etc/pki/ca-trust/source/anchors/outrider-extra-ca.pem",
+];
 
 /** Combines the certificates with those of this machine, and stores the result in a folder of the worker for git. */
 export function combineCertificates(folder: string, certificates: string[]): SandboxCertificates {
@@ -70,6 +77,7 @@ export function combineCertificates(folder: string, certificates: string[]): San
   return {
     bundleFile,
     files: { [extra]: joinPem(certificates), [bundle]: all },
+    imageFiles: Object.fromEntries(imageAnchors.map((path) => [path, joinPem(certificates)])),
     environment: {
       // Node adds these to its own authorities. Parsing the whole bundle would slow every start.
       NODE_EXTRA_CA_CERTS: extra,

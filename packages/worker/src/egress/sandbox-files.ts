@@ -36,6 +36,21 @@ function storeFolder(parent: string, files: [path: string, content: string][]): 
   return folder;
 }
 
+/**
+ * Returns what a sandbox with an image needs. apt uses the worker's sources if the image is a release of the same
+ * distribution, which its `/etc/os-release` says; other releases keep their own sources.
+ */
+export function withImage(inside: SandboxNetworkFiles, osRelease: string): SandboxNetworkFiles {
+  const { distribution } = inside;
+  const codename = /^VERSION_CODENAME="?([\w.-]+)"?$/m.exec(osRelease)?.[1];
+  if (!distribution || codename !== distribution.codename) return inside;
+  return {
+    ...inside,
+    environment: { ...inside.environment, ...distribution.environment },
+    files: { ...inside.files, ...distribution.files },
+  };
+}
+
 /** Writes the files of the home that do not exist yet. A setup command may have written its own. */
 export async function writeHomeFiles(sandbox: Sandbox, { homeFiles }: SandboxNetworkFiles): Promise<void> {
   for (const [name, content] of Object.entries(homeFiles)) {

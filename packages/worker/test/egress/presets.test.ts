@@ -7,6 +7,7 @@ import type { NetworkPreset } from "@outrider/contract/environment";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { Presets } from "../../src/egress/presets/presets.ts";
+import { withImage } from "../../src/egress/sandbox-files.ts";
 import { closeAll, closeLater, serve } from "./egress-support.ts";
 
 afterEach(closeAll);
@@ -205,6 +206,14 @@ describe.skipIf(!isInstalled("apt-get"))("preset:debian", () => {
       expect(preset.distribution.files["/etc/outrider/sources.list"]).toContain(
         "deb http://mirror.internal:3142/debian bookworm main contrib\n",
       );
+    const inside = { ...preset, forwards: [], imageFiles: {} };
+    expect(withImage(inside, "ID=fedora\n")).toBe(inside);
+    if (preset.distribution) {
+      const { codename } = preset.distribution;
+      const image = withImage(inside, `ID=debian\nVERSION_CODENAME=${codename}\n`);
+      expect(image.environment).toEqual({ APT_CONFIG: "/etc/outrider/apt.conf" });
+      expect(Object.keys(image.files)).toEqual(["/etc/outrider/apt.conf", "/etc/outrider/sources.list"]);
+    }
     expect(JSON.stringify(preset)).not.toContain("hidden");
   });
 });

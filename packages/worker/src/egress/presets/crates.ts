@@ -15,6 +15,7 @@ import { parseTomlTables, type TomlTables } from "./toml-tables.ts";
 /** cargo reads this file for every project, in addition to the project's own and the user's configuration. */
 const configPath = "/.cargo/config.toml";
 const fetchMs = 10_000;
+const maxConfigBytes = 64 * 1024;
 
 interface Registry {
   /** How cargo refers to the registry: the name of its table. */
@@ -112,7 +113,7 @@ async function findDownloadUrl({ clean, isSparse }: Registry, notices: string[])
   try {
     const url = new URL("config.json", clean.url.replace(/\/*$/, "/"));
     const response = await fetch(url, { signal: AbortSignal.timeout(fetchMs), redirect: "error" });
-    const { dl } = JSON.parse((await response.text()).slice(0, 65_536)) as { dl?: unknown };
+    const { dl } = JSON.parse(await readBeginning(response)) as { dl?: unknown };
     const download = cleanUrl(String(dl).replaceAll(/\{[a-z0-9-]+\}/g, "x"));
     if (!response.ok || !download) throw new Error("no host");
     return [download];
@@ -122,4 +123,13 @@ async function findDownloadUrl({ clean, isSparse }: Registry, notices: string[])
     );
     return [];
   }
+}
+
+async function readBeginning({ body }: Response): Promise<string> {
+  let text = "";
+  for await (const chunk of body ?? []) {
+    text += Buffer.from(chunk).toString("latin1");
+    if (text.length > maxConfigBytes) throw new Error("too large");
+  }
+  return text;
 }
