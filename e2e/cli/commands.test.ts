@@ -322,6 +322,13 @@ describe("resources", () => {
     expect(started).toContain("✓ seq 12; echo starting\n  … 5 earlier lines (use --full to show all)\n  6\n");
     expect(started).toContain("  12\n  starting\n");
     expect((await runCommand(["runs", "logs", run_id, "--full"])).stdout).toContain("starting\n  1\n  2\n");
+    const checkout = { sparse_paths: ["docs", "src"], submodules: false, lfs: false };
+    const repos = [{ owner: "acme", repo: "api", ref: "main", ...checkout }];
+    const input = JSON.stringify({ repos });
+    expect((await runCommand(["env", "update", "site", "--input", "-"], { input })).stdout).toContain(
+      "acme/api#main (only docs, src; no submodules; no Git LFS files)",
+    );
+    expect((await runCommand(["env", "get", "site", "--json"])).json).toMatchObject({ repos });
     await runCommand(["env", "delete", "site", "--yes"]);
     expect((await runCommand(["secret", "list"])).stdout).toMatch(/^TOKEN\t/);
     await runCommand(["secret", "delete", "TOKEN", "-y"]);

@@ -137,7 +137,7 @@ function buildNetwork(
   return { mode: mode ?? "none", ...(allow ? { allow } : {}) };
 }
 
-/** Parses a --repo flag. A repository's path and secret can be set only with --input. */
+/** Parses a --repo flag. A repository's other fields can be set only with --input. */
 function parseRepository(text: string): EnvironmentRepository {
   const [, location = "", ref] = /^([^#]+)(?:#(.+))?$/.exec(text) ?? [];
   const refField = ref === undefined ? {} : { ref };

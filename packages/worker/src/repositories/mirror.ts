@@ -4,7 +4,10 @@
  *
  * Layout: `refs/heads/*` and `refs/tags/*` match the remote's as of the last fetch. Every resolved commit has a ref
  * `refs/outrider/keep/DAY/COMMIT`. It protects the commit from garbage collection for several days, because a build may
- * still need it after its branch has moved.
+ * still need it after its branch has moved. `lfs/` contains Git LFS files (lfs/lfs-store.ts).
+ *
+ * A partial mirror has only some of the remote's files, if the remote supports that. Its packs are marked by `.promisor`
+ * files.
  *
  * Invariants:
  * - Every method runs under the mirror's lock (lock.ts). git inherits the lock, so a git process that outlives its

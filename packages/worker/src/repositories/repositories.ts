@@ -10,6 +10,9 @@
  *    callers wait for the lock and then find that the first one has fetched for all.
  * 5. Protect the commit from garbage collection and return the mirror's folder for a read-only mount.
  *
+ * With `sparsePaths`, the mirror is partial: it has no files until step 5, which fetches those that the checkout needs
+ * (sparse.ts). `fetchContents` then fetches submodules (submodules.ts) and Git LFS files (lfs/) by the same rules.
+ *
  * Steps 2 to 4 are repeated if the branch moved between listing and fetch, or if the mirror was damaged and removed.
  *
  * Invariants:

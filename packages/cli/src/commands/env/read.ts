@@ -71,6 +71,13 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
   });
 }
 
-function repositoryText({ url, owner, repo, ref, path }: EnvironmentRepository): string {
-  return `${url ?? `${owner}/${repo}`}${ref ? `#${ref}` : ""}${path ? ` in ${path}` : ""}`;
+function repositoryText({ url, owner, repo, ref, path, ...checkout }: EnvironmentRepository): string {
+  const { submodules, lfs, sparse_paths } = checkout;
+  const options = [
+    ...(sparse_paths ? [`only ${sparse_paths.join(", ")}`] : []),
+    ...(submodules === false ? ["no submodules"] : []),
+    ...(lfs === false ? ["no Git LFS files"] : []),
+  ];
+  const location = `${url ?? `${owner}/${repo}`}${ref ? `#${ref}` : ""}${path ? ` in ${path}` : ""}`;
+  return options.length > 0 ? `${location} (${options.join("; ")})` : location;
 }

@@ -2,7 +2,7 @@ import type { CloudEnvironment } from "@outrider/sdk";
 import type { ReactNode } from "react";
 import { amounts } from "./form/form-limits.tsx";
 import { networkModes } from "./network.ts";
-import { repositoryName } from "./repository.ts";
+import { repositoryDetails } from "./repository.ts";
 
 /** Shows the environment to members, who cannot edit it. */
 export function EnvironmentDetails({ environment }: { environment: CloudEnvironment }) {
@@ -24,7 +24,7 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
       </p>
       <dl className="divide-y divide-line rounded-xl border border-line bg-surface">
         <Fact name="Repositories">
-          <Lines of={repos.map((each) => `${repositoryName(each)}${each.path ? ` in ${each.path}` : ""}`)} />
+          <Lines of={repos.map(repositoryDetails)} />
         </Fact>
         <Fact name="Setup commands">
           <Lines of={setup_commands} />
