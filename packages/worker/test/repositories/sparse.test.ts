@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openCommit } from "../../src/repositories/commit-reader.ts";
 import { openRepositories, type RepositoriesOptions } from "../../src/repositories/repositories.ts";
 import type { Repositories } from "../../src/repositories/repository.ts";
@@ -10,7 +10,7 @@ import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
 import type { SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 import { makeRoot, silent } from "../sandboxes/sandbox-support.ts";
 import { checkOut, fetchAll, type Repos } from "./checkout-support.ts";
-import { git, type HttpServer, makeFolder, Origin, serveHttp } from "./git-server.ts";
+import { git, type HttpServer, makeFolder, Origin, serveHttp, serveSsh } from "./git-server.ts";
 
 /** Sparse checkouts from partial mirrors, for very large repositories. */
 
@@ -131,6 +131,23 @@ describe("a sparse checkout", () => {
     expect(await bash("cd top && ls && git status --porcelain && git log --format=%s | wc -l")).toBe(
       "README.md\npackages\n2",
     );
+  });
+
+  test("names the problem of a server that sends no single files", async () => {
+    const { name } = makeOrigin();
+    const keys = makeFolder();
+    // This server does not accept the variable with which git asks for version 2 of its protocol.
+    const ssh = await serveSsh(keys.folder);
+    onTestFinished(async () => {
+      await ssh.stop();
+      keys.remove();
+    });
+    const url = `ssh://${ssh.user}@127.0.0.1:${ssh.port}${origins.folder}/${name}.git`;
+    const resolved = open().resolve({ url, credential: ssh.key, sparsePaths: ["packages/api"] }, { signal });
+    await expect(resolved).rejects.toMatchObject({
+      code: "environment_setup_failed",
+      message: expect.stringContaining("does not send single files"),
+    });
   });
 
   test("leaves out submodules and Git LFS files of other folders, and names unknown folders", async () => {

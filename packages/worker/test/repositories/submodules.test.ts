@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openRepositories } from "../../src/repositories/repositories.ts";
 import type { Repositories } from "../../src/repositories/repository.ts";
-import { resolveUrl } from "../../src/repositories/submodules.ts";
+import { findSubmodules, resolveUrl } from "../../src/repositories/submodules.ts";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
 import type { SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 import { makeRoot, silent } from "../sandboxes/sandbox-support.ts";
@@ -219,6 +219,40 @@ describe("the credential of a repository", () => {
     const { fetched } = await fetchAll(fixture(), { ...environment, credentials: { KEY: ssh.key } });
     expect(fetched[0]?.submodules).toMatchObject([{ url: `${base}/${part.name}.git` }]);
   });
+});
+
+test("a token opens submodules with an ssh URL of the same host over https", async () => {
+  const { origin } = makeOrigin();
+  const links = [
+    "git@git.example.com:a/part.git",
+    "ssh://git@git.example.com/a/part",
+    "git@other.example.com:a/part",
+  ];
+  const id = head(origin);
+  const commit = pushLinks(
+    origin,
+    links.map((url, index) => ({ path: `part-${index}`, url, commit: id })),
+  );
+  const url = "https://git.example.com/a/top.git";
+  const sources = await findSubmodules({
+    parent: {
+      repository: { url, credential: "token", sharedBy: "TOKEN" },
+      address: { kind: "https", url, host: "git.example.com" },
+      ...{ mirror: origin.bare, commit },
+    },
+    gitlinks: links.map((_, index) => ({ path: `part-${index}`, id })),
+    lenders: [],
+    rules: { allowedPaths: [], insecureHosts: [] },
+    signal: new AbortController().signal,
+    emitNotice: () => {},
+  });
+  const secret = { credential: "token", sharedBy: "TOKEN", commit: id };
+  expect(sources.map((source) => source.repository)).toEqual([
+    { url: "https://git.example.com/a/part.git", ...secret },
+    { url: "https://git.example.com/a/part", ...secret },
+    { url: "git@other.example.com:a/part", commit: id },
+  ]);
+  expect(sources.map((source) => source.url)).toEqual(links);
 });
 
 describe("hostile submodules", () => {
