@@ -204,7 +204,7 @@ test("models are called through the proxy with the private CA", async () => {
   expect(upstream.seen).toContain(`CONNECT models.company.test:${port}`);
 });
 
-test("a bad setting stops a worker with a sentence that names it", async () => {
+test("a bad setting stops a worker or server with a sentence that names it", async () => {
   const start = (environment: Record<string, string>, ...args: string[]) =>
     spawnOutrider(["worker", "--server", installation.origin, ...args], {
       OUTRIDER_WORKER_KEY: installation.workerKey,
@@ -212,8 +212,12 @@ test("a bad setting stops a worker with a sentence that names it", async () => {
     });
   const noFile = start({ OUTRIDER_EXTRA_CA: "/nonexistent/ca.pem" });
   const badUrl = start({ OUTRIDER_UPSTREAM_PROXY: `socks5://u:${password}@proxy.test` });
-  for (const { ended } of [noFile, badUrl]) expect((await ended).code).not.toBe(0);
-  expect(noFile.stderr()).toContain("OUTRIDER_EXTRA_CA: /nonexistent/ca.pem cannot be read (ENOENT)");
+  const server = spawnOutrider(["serve", "--data-dir", join(temporary.folder, "server")], {
+    OUTRIDER_EXTRA_CA: "/nonexistent/ca.pem",
+  });
+  for (const { ended } of [noFile, badUrl, server]) expect((await ended).code).not.toBe(0);
+  for (const { stderr } of [noFile, server])
+    expect(stderr()).toContain("OUTRIDER_EXTRA_CA: /nonexistent/ca.pem cannot be read (ENOENT)");
   expect(badUrl.stderr()).toContain("OUTRIDER_UPSTREAM_PROXY must start with http://");
   expect(badUrl.stderr()).not.toContain(password);
 });
