@@ -39,6 +39,9 @@ function resolve(name: NetworkPreset, environment: Record<string, string>, gitHo
   return new Presets({ environment: { ...variables, ...environment } }).resolve(name, gitHost);
 }
 
+/** Otherwise Go starts a process that writes to the home after the test has removed it. */
+const noTelemetry = { ".config/go/telemetry/mode": "off\n" };
+
 const hosts = ({ targets }: { targets: { host: string; port: number }[] }) =>
   targets.map(({ host, port }) => `${host}:${port}`);
 
@@ -105,7 +108,7 @@ describe.skipIf(!isInstalled("pip3"))("preset:pypi", () => {
 describe.skipIf(!isInstalled("go"))("preset:go", () => {
   test("is Go's proxies and its checksum database", async () => {
     const preset = await resolve("go", {
-      HOME: makeHome(),
+      HOME: makeHome(noTelemetry),
       GOPROXY: "https://u:hidden@go.internal|http://second.internal:3000,direct",
       GOSUMDB: "sum.internal+abc https://sums.internal/db",
       GOPRIVATE: "*.corp.internal",
@@ -116,7 +119,7 @@ describe.skipIf(!isInstalled("go"))("preset:go", () => {
       GOPRIVATE: "*.corp.internal",
     });
     expect(JSON.stringify(preset)).not.toContain("hidden");
-    const standard = await resolve("go", { HOME: makeHome() });
+    const standard = await resolve("go", { HOME: makeHome(noTelemetry) });
     expect(hosts(standard)).toHaveLength(2);
   });
 });
