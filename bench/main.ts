@@ -8,6 +8,7 @@ import { benchMemory } from "./runs/memory.ts";
 import { benchThroughput } from "./runs/throughput.ts";
 import { benchSearch } from "./search/search.ts";
 import { benchCli } from "./startup/cli.ts";
+import { benchCommand } from "./startup/command.ts";
 import { benchSandbox } from "./startup/sandbox.ts";
 import { benchResume } from "./steps/resume.ts";
 import { benchSteps } from "./steps/steps.ts";
@@ -19,6 +20,7 @@ import { type BenchResult, passes, printResults } from "./support/compare.ts";
 const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   // The sandbox comes first, because it has the thinnest margin and needs a quiet machine.
   sandbox: benchSandbox,
+  command: benchCommand,
   calls: benchCalls,
   claim: benchClaimLatency,
   runs: benchThroughput,

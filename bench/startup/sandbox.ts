@@ -2,13 +2,12 @@ import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import type { Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { parseExceptions } from "../../packages/worker/src/egress/exceptions.ts";
-import { type Egress, serveEgress } from "../../packages/worker/src/egress/proxy.ts";
+import { serveEgress } from "../../packages/worker/src/egress/proxy.ts";
 import { openLocalProvider } from "../../packages/worker/src/sandboxes/local/local-provider.ts";
 import type { OpenOptions, Sandbox, SandboxProvider } from "../../packages/worker/src/sandboxes/sandbox.ts";
 import { type BenchResult, compare, median, type Sample } from "../support/compare.ts";
@@ -63,9 +62,8 @@ export async function benchSandbox(): Promise<BenchResult[]> {
 }
 
 const exceptions = parseExceptions("");
-const serve = (listener: Server) =>
+const serve = () =>
   serveEgress({
-    listener,
     policy: { mode: "allowlist", allow: ["example.com"] },
     exceptions,
     onRefused: () => {},
@@ -94,18 +92,15 @@ async function execute(sandbox: Sandbox, command: string): Promise<string> {
 /** Returns the milliseconds until git has finished, without closing the sandbox. */
 async function useSandbox(provider: SandboxProvider): Promise<number> {
   const startedAt = performance.now();
-  let egress: Egress | undefined;
-  const network = (listener: Server) => {
-    egress = serve(listener);
-  };
-  const sandbox = await open(provider, { base: "base", network });
+  const egress = serve();
+  const sandbox = await open(provider, { base: "base", network: egress.accept });
   const file = await sandbox.read(TRACKED, 1000);
   const head = await execute(sandbox, "git rev-parse HEAD");
   const took = performance.now() - startedAt;
   if (file.toString() !== "7\n" || !/^[0-9a-f]{40}\n$/.test(head))
     throw new Error(`Unexpected output: ${file} ${head}`);
   await sandbox.close();
-  await egress?.close();
+  await egress.close();
   return took;
 }
 

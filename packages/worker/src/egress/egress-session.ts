@@ -1,13 +1,13 @@
-import type { Server } from "node:net";
 import type { Duplex } from "node:stream";
 import type { AssignedEnvironment } from "@outrider/contract/worker";
 import type { Log } from "../log.ts";
+import type { OpenOptions } from "../sandboxes/sandbox.ts";
 import { createDial, type Dial } from "./dial.ts";
 import type { Exceptions } from "./exceptions.ts";
 import type { SandboxCertificates } from "./extra-ca.ts";
 import { createFairLookup } from "./fair-lookup.ts";
 import { Presets, type ResolvedAllowlist } from "./presets/presets.ts";
-import { type Egress, serveEgress } from "./proxy.ts";
+import { serveEgress } from "./proxy.ts";
 import { type EgressRefusal, RefusalReporter } from "./refusal-reporter.ts";
 import { listTcpForwards, type TcpForward } from "./tcp-forwards.ts";
 import type { UpstreamProxy } from "./upstream-proxy.ts";
@@ -39,7 +39,7 @@ export interface SandboxNetworkFiles
 /** One sandbox's outbound network access. */
 export interface EgressSession {
   /** Options to pass to the sandbox provider's `open`. Empty if the environment has no network. */
-  option: { network?: (listener: Server) => void };
+  option: Pick<OpenOptions, "network">;
   readonly inside: SandboxNetworkFiles;
   /** The hosts of the environment's presets, for the receipt. */
   readonly presets: ResolvedAllowlist["presets"];
@@ -102,31 +102,26 @@ export function createEgressSessions({
         const relay = (client: Duplex) => void client.destroy();
         return { option: {}, inside, presets: [], relay, onRefused: onNotice, close };
       }
-      let proxy: Egress | undefined;
-      const serve = (listener?: Server) => {
-        proxy ??= serveEgress({
-          ...(listener ? { listener } : {}),
-          policy: { mode, allow },
-          exceptions: resolved.exceptions,
-          upstream,
-          log,
-          onRefused: (refusal) => report(toNotice(refusal)),
-        });
-        return proxy;
-      };
+      const proxy = serveEgress({
+        policy: { mode, allow },
+        exceptions: resolved.exceptions,
+        upstream,
+        log,
+        onRefused: (refusal) => report(toNotice(refusal)),
+      });
       return {
         get onRefused() {
           return report;
         },
         set onRefused(callback) {
           report = callback;
-          proxy?.forgetRefusals();
+          proxy.forgetRefusals();
         },
         inside,
         presets: resolved.presets,
-        option: { network: (listener) => void serve(listener) },
-        relay: (client, target) => void serve().relay(client, target),
-        close: async () => proxy?.close(),
+        option: { network: proxy.accept },
+        relay: (client, target) => void proxy.relay(client, target),
+        close: () => proxy.close(),
       };
     },
     openDial(network, { onRefused, signal }) {

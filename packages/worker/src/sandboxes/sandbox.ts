@@ -1,5 +1,4 @@
-import type { Server } from "node:net";
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { Capabilities, Enforced, Limits } from "./limits.ts";
 
 /**
@@ -13,14 +12,14 @@ export interface Sandbox {
   readonly enforced: Enforced;
 
   /**
-   * Runs `bash -c command` in the working folder with an empty stdin. Resolves when every process of the command has
-   * exited and all output has been delivered. Rejects if the command never ran: the deadline has passed, the signal was
-   * already aborted, or the sandbox is closed or cannot be started. Commands share files and localhost, but they do not
-   * see each other's processes.
+   * Runs `bash -c command` in the working folder with an empty stdin. Resolves when the shell has exited and its output
+   * has been delivered. Rejects if the command never ran: the deadline has passed, the signal was already aborted, or the
+   * sandbox is closed or cannot be started. Commands share files, localhost and processes. A process that outlives its
+   * command runs until the sandbox is killed or closed; its later output is discarded.
    */
   exec(command: string, options: ExecOptions): Promise<ExecResult>;
 
-  /** Like `exec`, for a process that runs alongside other commands until it exits or is killed. */
+  /** Like `exec`, for a process whose streams the caller uses while it runs. */
   spawn(command: string, options: SpawnOptions): Promise<Spawned>;
 
   /**
@@ -78,7 +77,7 @@ export interface Sandbox {
 }
 
 export interface ExecOptions {
-  /** Aborting kills every process; the result then has the signal SIGKILL. */
+  /** Aborting kills the command with all its descendants; the result then has the signal SIGKILL. */
   signal: AbortSignal;
   timeoutMs: number;
   /** Added to PATH, HOME, USER, LOGNAME, SHELL, LANG and TERM. */
@@ -100,12 +99,19 @@ export interface LimitEvents {
 }
 
 export interface SpawnOptions {
-  /** Aborting kills every process of the command. */
+  /** Aborting kills the command with all its descendants. */
   signal: AbortSignal;
   /** Same as in `ExecOptions`. */
   env?: Record<string, string>;
   /** Same as in `ExecOptions`. */
   mergeOutput?: boolean;
+  /** Makes all three streams a terminal of this size. All output is then stdout. */
+  terminal?: TerminalSize;
+}
+
+export interface TerminalSize {
+  rows: number;
+  columns: number;
 }
 
 export interface Spawned {
@@ -113,9 +119,11 @@ export interface Spawned {
   /** Read or destroy both output streams: a command blocks until its output is read. */
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Resolves when every process of the command has exited. */
+  /** Resolves when the command has exited or, if it was killed, when all its descendants have. */
   readonly ended: Promise<{ exitCode: number | null; signal?: string }>;
   kill(): Promise<void>;
+  /** Changes the size of the terminal. */
+  resize(size: TerminalSize): void;
 }
 
 export interface OutputChunk {
@@ -142,8 +150,13 @@ export interface OpenOptions {
   base?: string;
   /** If a requested limit cannot be enforced, `open` rejects with a LimitNotEnforceableError. */
   limits?: Limits;
-  /** Serves the proxy that commands find at 127.0.0.1:3128 and in their environment. Without it there is no network. */
-  network?: (listener: Server) => void;
+  /**
+   * Receives the connections of commands to the proxy, which they find at 127.0.0.1:3128 and in their environment. Without
+   * it there is no network.
+   */
+  network?: (connection: Duplex) => void;
+  /** More ports of loopback addresses in the sandbox, whose connections the caller receives. */
+  forwards?: Forward[];
   /**
    * The folder below /workspace in which commands start and to which paths are relative. While it does not exist, that is
    * /workspace itself, as it is by default.
@@ -153,6 +166,14 @@ export interface OpenOptions {
   gitAuthor?: GitAuthor;
   /** Host files or folders, by absolute path. If the worker is root, every user must be able to access them. */
   mounts?: Mount[];
+}
+
+export interface Forward {
+  /** An IPv4 loopback address. */
+  address: string;
+  port: number;
+  /** Receives each connection. If it is destroyed with an error, the program in the sandbox sees an error too. */
+  accept(connection: Duplex): void;
 }
 
 export interface GitAuthor {

@@ -17,8 +17,8 @@ const provider = await openLocalProvider({ root: join(folder, "root"), log: sile
 
 const links = "/proc/[0-9]*/fd/* /proc/[0-9]*/exe /proc/[0-9]*/cwd /proc/[0-9]*/root";
 const command = `
-cat /proc/[0-9]*/mountinfo > /dev/shm/mounts
-echo ===; cat /proc/[0-9]*/mountstats /proc/mounts; cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' '\\n'
+cat /proc/[0-9]*/mountinfo > /dev/shm/mounts 2> /dev/null
+echo ===; { cat /proc/[0-9]*/mountstats /proc/mounts; cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' '\\n'; } 2> /dev/null
 echo ===; cat /dev/shm/mounts
 echo ===; readlink ${links}
 echo ===; cat /mounted/file; echo kept > /workspace/kept; cat /workspace/kept; echo t > /tmp/t; cat /tmp/t

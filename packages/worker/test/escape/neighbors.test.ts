@@ -69,7 +69,7 @@ testAttempts(
       command: `pgrep -f ${marker.replace(".", "[.]")} || echo none; pkill -9 -x sleep || echo none`,
       expected: /^none\nnone\n$/,
     },
-    { name: "killing all processes", command: "kill -9 -1; echo sent", expected: /sent\n$/ },
+    { name: "killing all processes", command: "echo sent; kill -9 -1", expected: /^sent\n$/ },
     {
       name: "the victim's shared memory",
       command: syscall("shmget", 0x4f55, 4096, 0),

@@ -151,12 +151,11 @@ describe("with network, through the proxy", () => {
       lookups.push(name);
       return names[name] ?? Promise.reject(new Error("no such name"));
     };
-    const network = (listener: Server) =>
-      void serveEgress({
-        ...{ listener, policy, lookup, log: silent, onRefused: () => {} },
-        exceptions: parseExceptions(exceptions),
-      });
-    return { sandbox: await fixture.open({ network }), lookups };
+    const egress = serveEgress({
+      ...{ policy, lookup, log: silent, onRefused: () => {} },
+      exceptions: parseExceptions(exceptions),
+    });
+    return { sandbox: await fixture.open({ network: egress.accept }), lookups };
   }
   const open: EgressPolicy = { mode: "open", allow: [] };
   const list: EgressPolicy = { mode: "allowlist", allow: ["allowed.test", "*.wild.test"] };

@@ -165,7 +165,8 @@ describe("a run in an environment", () => {
     const log = `/agent/environments/${environment_id}/builds/${steps[0]?.data.build_id}/events`;
     const { text } = await installation.call("GET", log, { accept: "text/event-stream" });
     expect(text).toContain("making\\n");
-    expect(text).toContain("making\\nto stderr\\n");
+    const printed = [...text.matchAll(/"text":"([^"]*)"/g)].map(([, part]) => part);
+    expect(printed.join("")).toBe("making\\nto stderr\\n");
     expect(text).toContain('"exit_code":0');
   });
 

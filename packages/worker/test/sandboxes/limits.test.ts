@@ -115,6 +115,18 @@ describe("limits", () => {
     await sandbox.close();
   });
 
+  test("reject a command with a clear error when earlier ones have used up the processes, and stop those", async () => {
+    const sandbox = await openWith({ pids: 20 });
+    if (!sandbox) return;
+    const fill = `perl -e 'for (1..30) { my $pid = fork; if (defined $pid && !$pid) { exec "sleep", "1000" } }'`;
+    await run(sandbox, `exec ${fill}`);
+    await expect(run(sandbox, "echo on")).rejects.toThrow(
+      "reached its process limit, so all processes that earlier commands left running were stopped. Run",
+    );
+    expect((await run(sandbox, "echo on")).stdout).toBe("on\n");
+    await sandbox.close();
+  });
+
   test("throttle CPU use", async () => {
     const sandbox = await openWith({ cpus: 0.2 });
     if (!sandbox) return;

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer } from "node:net";
+import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
 import type { OpenOptions, Sandbox, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
@@ -28,7 +29,7 @@ describe("a sandbox with network", () => {
     const host = createServer((socket) => socket.end("the host")).listen(0, "127.0.0.1");
     await until(() => host.listening);
     const { port } = host.address() as { port: number };
-    const sandbox = await open({ network: (listener) => greet(listener, "hello from outside\n") });
+    const sandbox = await open({ network: (connection) => void connection.end("hello from outside\n") });
     expect((await run(sandbox, readAll)).stdout).toBe("hello from outside\n");
     expect((await run(sandbox, "tail -n +3 /proc/net/dev | cut -d: -f1")).stdout.trim()).toBe("lo");
     for (const address of [`127.0.0.1/${port}`, "1.1.1.1/80", "169.254.169.254/80"]) {
@@ -41,11 +42,24 @@ describe("a sandbox with network", () => {
 
   test("has its own listener, separate from other sandboxes", async () => {
     const sandboxes = await Promise.all(
-      ["one", "two", "three"].map((name) => open({ network: (listener) => greet(listener, name) })),
+      ["one", "two", "three"].map((name) => open({ network: (connection) => void connection.end(name) })),
     );
     const answers = await Promise.all(sandboxes.map((sandbox) => run(sandbox, readAll)));
     expect(answers.map(({ stdout }) => stdout)).toEqual(["one", "two", "three"]);
     await Promise.all(sandboxes.map((sandbox) => sandbox.close()));
+  });
+
+  test("has listeners at other loopback addresses", async () => {
+    const forward = (address: string, port: number) => ({
+      ...{ address, port },
+      accept: (connection: Duplex) => void connection.end(`${address} ${port}`),
+    });
+    const sandbox = await open({ forwards: [forward("127.0.0.2", 5432), forward("127.0.0.3", 5432)] });
+    const read = (address: string) => run(sandbox, `cat < /dev/tcp/${address}/5432`);
+    expect((await read("127.0.0.2")).stdout).toBe("127.0.0.2 5432");
+    expect((await read("127.0.0.3")).stdout).toBe("127.0.0.3 5432");
+    expect((await read("127.0.0.1")).stderr).toContain("refused");
+    await sandbox.close();
   });
 
   test("has the proxy in its environment, unlike a sandbox without network", async () => {
@@ -68,24 +82,22 @@ describe("a sandbox with network", () => {
 
   test("tunnels ssh through the proxy and prints why a connection was refused", async () => {
     const heads: string[] = [];
-    const network = (listener: Server) =>
-      listener.on("connection", (socket) => {
-        const head: Buffer[] = [];
-        socket.on("error", () => {});
-        socket.on("data", function whole(chunk: Buffer) {
-          head.push(chunk);
-          const text = Buffer.concat(head).toString();
-          if (!text.includes("\r\n\r\n")) return;
-          socket.off("data", whole);
-          heads.push(text);
-          if (text.includes("refused.example")) {
-            socket.end("HTTP/1.1 403 Forbidden\r\n\r\nnot on the list\n");
-          } else {
-            socket.write("HTTP/1.1 200 OK\r\n\r\nserver speaks first\n");
-            socket.once("data", (data) => socket.end(`you said ${data}`));
-          }
-        });
+    const network = (socket: Duplex) => {
+      const head: Buffer[] = [];
+      socket.on("data", function whole(chunk: Buffer) {
+        head.push(chunk);
+        const text = Buffer.concat(head).toString();
+        if (!text.includes("\r\n\r\n")) return;
+        socket.off("data", whole);
+        heads.push(text);
+        if (text.includes("refused.example")) {
+          socket.end("HTTP/1.1 403 Forbidden\r\n\r\nnot on the list\n");
+        } else {
+          socket.write("HTTP/1.1 200 OK\r\n\r\nserver speaks first\n");
+          socket.once("data", (data) => socket.end(`you said ${data}`));
+        }
       });
+    };
     const sandbox = await open({ network });
     const { stdout } = await run(sandbox, "/etc/outrider-connect git.example 22 < <(echo hi; sleep 60)");
     expect(stdout).toBe("server speaks first\nyou said hi\n");
@@ -154,10 +166,6 @@ test("a mounted folder of the host is read-only by default", async () => {
   expect((await run(sandbox, "touch /opt/given/x")).stderr).toContain("Read-only");
   await sandbox.close();
 });
-
-function greet(listener: Server, greeting: string): void {
-  listener.on("connection", (socket: Socket) => socket.on("error", () => {}).end(greeting));
-}
 
 function collect(stream: NodeJS.ReadableStream): () => string {
   const chunks: Buffer[] = [];

@@ -49,9 +49,12 @@ export function sleepersOf(marker: string): number[] {
   return processesWith(marker).filter((pid) => commandLine(pid).startsWith("sleep "));
 }
 
-/** Returns the init scripts that wait at their gate. */
-export function waitersOf(marker: string): number[] {
-  return processesWith(marker).filter((pid) => commandLine(pid).startsWith("/bin/bash "));
+/** Returns the first processes of the sandboxes of the worker with this tag, as pids of the host. */
+export function initsOf(tag: string): number[] {
+  return processesWith(tag).filter((pid) => {
+    const parent = readProcess(pid)?.parent ?? 0;
+    return commandLine(pid).includes("outrider-init ") && commandLine(parent).includes("bwrap ");
+  });
 }
 
 function commandLine(pid: number): string {

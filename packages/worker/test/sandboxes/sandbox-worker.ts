@@ -2,6 +2,7 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
+import { processTag } from "../../src/sandboxes/local/process/process-tag.ts";
 import { inMs, silent, watchdogsOf } from "./sandbox-support.ts";
 
 const [root = "", deadlineMs = "", extensionMs = "", command = ""] = process.argv.slice(2);
@@ -15,7 +16,7 @@ mkdirSync(shown);
 chmodSync(shown, 0o777);
 const mounts = [{ source: shown, target: "/shown", writable: true }];
 const sandbox = await provider.open({ id: "sandbox", deadline, label: {}, mounts });
-report({ deadline: String(deadline), watchdog: watchdogsOf(process.pid)[0] });
+report({ deadline: String(deadline), watchdog: watchdogsOf(process.pid)[0], tag: processTag });
 
 if (Number(extensionMs) > 0) {
   setInterval(() => {

@@ -7,8 +7,19 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { explainBwrapError } from "../../src/sandboxes/local/bubblewrap.ts";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
+import { processTag } from "../../src/sandboxes/local/process/process-tag.ts";
 import type { Sandbox, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
-import { inMs, isRoot, makeRoot, processesWith, run, silent, sleepersOf, until } from "./sandbox-support.ts";
+import {
+  initsOf,
+  inMs,
+  isRoot,
+  makeRoot,
+  processesWith,
+  run,
+  silent,
+  sleepersOf,
+  until,
+} from "./sandbox-support.ts";
 
 const { root, remove } = makeRoot();
 let provider: SandboxProvider;
@@ -67,7 +78,7 @@ describe("a command", () => {
   });
 
   test("gets the given and the default environment, but nothing from the worker", async () => {
-    const env = { GIVEN: "with = and\nnewline", __entry: "x", BASH_ENV: "" };
+    const env = { GIVEN: "with = and\nnewline", BASH_ENV: "" };
     const { stdout } = await run(sandbox, "env -0", { env });
     const seen = Object.fromEntries(stdout.split("\0").flatMap((line) => [line.split(/=(.*)/s).slice(0, 2)]));
     const { PATH, PWD, SHLVL, _, "": _end, ...rest } = seen;
@@ -140,40 +151,6 @@ describe("a command", () => {
   });
 });
 
-/**
- * Makes process 1, which is bubblewrap's, call prctl(PR_SET_PDEATHSIG, 0), so that it no longer dies with its parent.
- * Process 1 waits in a system call, so the syscall instruction is two bytes before its instruction pointer.
- */
-const disableParentDeathSignal = `
-import ctypes, os
-libc = ctypes.CDLL(None, use_errno=True)
-libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-registers = (ctypes.c_ulonglong * 27)()
-RSI, RDI, RAX, ORIG_RAX, RIP = 13, 14, 10, 15, 16
-def ptrace(request, data=0):
-    assert libc.ptrace(request, 1, 0, data) == 0, os.strerror(ctypes.get_errno())
-def call(values):
-    registers[:] = values
-    registers[ORIG_RAX] = 2**64 - 1
-    registers[RIP] = values[RIP] - 2
-    ptrace(13, ctypes.addressof(registers))
-ptrace(0x4206)
-ptrace(0x4207)
-os.waitpid(1, 0x40000000)
-ptrace(12, ctypes.addressof(registers))
-before = list(registers)
-prctl = list(before)
-prctl[RAX], prctl[RDI], prctl[RSI] = 157, 1, 0
-call(prctl)
-ptrace(9)
-os.waitpid(1, 0x40000000)
-ptrace(12, ctypes.addressof(registers))
-print(registers[RAX])
-before[RAX] = 61
-call(before)
-ptrace(17)
-`;
-
 describe("background processes of a command", () => {
   /** Starts children in every way that outlives a parent. All have the marker in their command line. */
   const stubborn = (marker: string) => `
@@ -186,12 +163,34 @@ describe("background processes of a command", () => {
   let count = 0;
   const makeMarker = () => `5000.${Date.now()}${++count}`;
 
-  test("are killed when the command ends", async () => {
+  test("run on, reachable by the next command, until the sandbox is killed", async () => {
     const marker = makeMarker();
+    const own = await open();
     const waitForAll = `until [ $(pgrep -c -x sleep) = 3 ]; do sleep 0.02; done; echo up`;
-    const { stdout, exitCode } = await run(sandbox, `${stubborn(marker)}\n ${waitForAll}`);
+    const { stdout, exitCode } = await run(own, `${stubborn(marker)}\n ${waitForAll}`);
     expect({ stdout, exitCode }).toEqual({ stdout: "up\n", exitCode: 0 });
+    await run(
+      own,
+      "python3 -m http.server 8000 --bind 127.0.0.1 > /dev/null 2>&1 & echo served > index.html",
+    );
+    const get =
+      "exec 3<> /dev/tcp/127.0.0.1/8000 && printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3 && tail -n 1 <&3";
+    await until(async () => (await run(own, get)).stdout === "served\n");
+    expect((await run(own, "pgrep -c -x sleep; pgrep -c python3")).stdout).toBe("3\n1\n");
+    await own.kill();
     expect(processesWith(marker)).toEqual([]);
+    expect((await run(own, "pgrep -c -x sleep; cat index.html")).stdout).toBe("0\nserved\n");
+    await own.close();
+  });
+
+  test("can print after their command, without blocking and unseen", async () => {
+    const own = await open();
+    const late =
+      "(until [ -e go ]; do sleep 0.02; done; head -c 1000000 /dev/zero; touch finished) & echo up";
+    expect((await run(own, late)).stdout).toBe("up\n");
+    await own.write("go", Buffer.from(""));
+    await until(async () => (await run(own, "ls finished")).exitCode === 0);
+    await own.close();
   });
 
   test("are killed after a timeout", async () => {
@@ -219,21 +218,6 @@ describe("background processes of a command", () => {
     }
   });
 
-  test.skipIf(process.arch !== "x64")(
-    "are killed even if process 1 no longer dies with its parent",
-    async () => {
-      const marker = makeMarker();
-      await sandbox.write("free.py", Buffer.from(disableParentDeathSignal));
-      const { stdout, stderr } = await run(
-        sandbox,
-        `python3 free.py; setsid sleep ${marker} > /dev/null 2>&1 &
-       until tr "\\0" " " 2> /dev/null < /proc/$!/cmdline | grep -q "^sleep"; do :; done`,
-      );
-      expect({ stdout, stderr }).toEqual({ stdout: "0\n", stderr: "" });
-      expect(processesWith(marker)).toEqual([]);
-    },
-  );
-
   test("are killed by kill, which affects only this sandbox and keeps its files", async () => {
     const other = await open();
     const [marker, otherMarker] = [makeMarker(), makeMarker()];
@@ -249,6 +233,106 @@ describe("background processes of a command", () => {
     expect(await running2).toMatchObject({ signal: "SIGKILL" });
     expect(processesWith(otherMarker)).toEqual([]);
     await expect(run(other, "true")).rejects.toThrow("closed");
+  });
+});
+
+describe("a hostile command", () => {
+  let own: Sandbox;
+  beforeAll(async () => {
+    own = await open();
+  });
+  afterAll(() => own?.close());
+  const expectWorking = async () => expect((await run(own, "echo on")).stdout).toBe("on\n");
+
+  test("ends itself when it kills all processes, with its descendants, and the next command runs", async () => {
+    const marker = `4100.${Date.now()}`;
+    const other = run(own, `sleep ${marker}`);
+    await until(() => sleepersOf(marker).length === 1);
+    const all = await run(own, `setsid sleep ${marker} & kill -9 -1; while :; do :; done`);
+    expect(all).toMatchObject({ exitCode: 137, timedOut: false });
+    expect(await other).toMatchObject({ exitCode: 137 });
+    expect(processesWith(marker)).toEqual([]);
+    await expectWorking();
+  });
+
+  test("loses the processes that it left behind when it kills their supervisor", async () => {
+    const marker = `4200.${Date.now()}`;
+    await run(own, `setsid sleep ${marker} > /dev/null 2>&1 &`);
+    await until(() => sleepersOf(marker).length === 1);
+    await run(own, `kill -9 $(ps -o ppid= -C sleep)`);
+    await until(() => processesWith(marker).length === 0);
+    await expectWorking();
+  });
+
+  test("cannot stop its supervisor or init", async () => {
+    expect((await run(own, "kill -STOP -1; kill -STOP 1; kill -9 1; exit 5")).exitCode).toBe(5);
+    await expectWorking();
+  });
+
+  test("cannot attach to init or to its supervisor", async () => {
+    const { stdout } = await run(
+      own,
+      "for p in 1 $PPID; do perl -e 'print syscall(101, 16, $ARGV[0] + 0, 0, 0) < 0 ? $! : 0' $p; ls /proc/$p/fd; cat /proc/$p/environ; done 2>&1",
+    );
+    expect(stdout).toMatch(process.arch === "x64" ? /^Operation not permitted/ : /denied/);
+    expect(stdout.match(/denied/g)).toHaveLength(4);
+  });
+
+  test("that forks without end is killed with all its descendants", async () => {
+    const marker = `4300.${Date.now()}`;
+    const forks = `perl -e 'for (1..50) { next if fork; setpgrp; while (1) { fork and exit; select undef, undef, undef, 0.001 } } exec "sleep", "${marker}"'`;
+    expect(await run(own, forks, { timeoutMs: 1000 })).toMatchObject({ timedOut: true, signal: "SIGKILL" });
+    expect((await run(own, "pgrep -c perl")).stdout).toBe("0\n");
+    expect(processesWith(marker)).toEqual([]);
+  });
+
+  test("ends when init is killed, and the next command gets a new one", async () => {
+    const marker = `4400.${Date.now()}`;
+    const before = initsOf(processTag);
+    const fresh = await open();
+    const running = run(fresh, `sleep ${marker}`);
+    await until(() => sleepersOf(marker).length === 1);
+    const [init = 0] = initsOf(processTag).filter((pid) => !before.includes(pid));
+    process.kill(init, "SIGKILL");
+    expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL", timedOut: false });
+    expect(processesWith(marker)).toEqual([]);
+    expect((await run(fresh, "echo on")).stdout).toBe("on\n");
+    await fresh.close();
+  });
+});
+
+describe("a terminal", () => {
+  test("has the given size, can be resized and ends with its command", async () => {
+    const { signal } = new AbortController();
+    const script = "stty size; trap 'stty size; exit 4' WINCH; while :; do sleep 0.01; done";
+    const spawned = await sandbox.spawn(script, { signal, terminal: { rows: 24, columns: 80 } });
+    let output = "";
+    spawned.stdout.on("data", (data) => {
+      output += data;
+    });
+    await until(() => output === "24 80\r\n");
+    spawned.resize({ rows: 50, columns: 132 });
+    expect(await spawned.ended).toEqual({ exitCode: 4 });
+    await until(() => spawned.stdout.readableEnded);
+    expect(output).toBe("24 80\r\n50 132\r\n");
+  });
+
+  test("passes input on and sends signals", async () => {
+    const { signal } = new AbortController();
+    const spawned = await sandbox.spawn("tty; cat; echo next; cat", {
+      signal,
+      terminal: { rows: 1, columns: 9 },
+    });
+    let output = "";
+    spawned.stdout.on("data", (data) => {
+      output += data;
+    });
+    await until(() => output === "/dev/pts/0\r\n");
+    spawned.stdin.write("typed\n\x04");
+    await until(() => output.includes("next\r\n"));
+    expect(output).toBe("/dev/pts/0\r\ntyped\r\ntyped\r\nnext\r\n");
+    spawned.stdin.write("\x03");
+    expect(await spawned.ended).toEqual({ exitCode: 130 });
   });
 });
 
@@ -359,10 +443,12 @@ describe("a sandbox", () => {
 
   test("sees only its own processes and none of the worker's files or variables", async () => {
     const { stdout } = await run(sandbox, "cat /proc/[0-9]*/comm; cat /proc/*/environ | tr '\\0' '\\n'");
-    expect(stdout.split("\n").filter((line) => !line.includes("="))).toEqual(["bwrap", "bash", ""]);
+    expect(stdout.split("\n").filter((line) => !line.includes("="))).toEqual([
+      ...["outrider-init", "outrider-sup", "bash", ""],
+    ]);
     expect(stdout).not.toContain("VITEST");
     const files = await run(sandbox, "for p in /proc/[0-9]*; do ls $p/fd 2>/dev/null | tr '\\n' ' '; done");
-    expect(files.stdout).toMatch(/^0 1 2 \d 0 1 2 (\d+ )*$/);
+    expect(files.stdout).toMatch(/^0 1 2 (\d+ )*$/);
   });
 
   test("cannot see another sandbox", async () => {

@@ -7,8 +7,10 @@ import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openCgroups } from "../../src/sandboxes/local/cgroups/cgroups.ts";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
+import { processTag } from "../../src/sandboxes/local/process/process-tag.ts";
 import { DeadlinePassedError, type SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 import {
+  initsOf,
   inMs,
   makeRoot,
   processesWith,
@@ -16,7 +18,6 @@ import {
   silent,
   sleepersOf,
   until,
-  waitersOf,
   watchdogsOf,
 } from "./sandbox-support.ts";
 
@@ -41,6 +42,7 @@ interface TestWorker {
   /** The last reported values. */
   deadline: bigint;
   watchdog: number;
+  tag: string;
   output?: string;
 }
 
@@ -60,7 +62,7 @@ async function startTestWorker(options: {
   // Started by a shell that leaks an open file, as careless service managers do.
   const shell = ["-c", 'exec 77</etc/passwd; exec "$@"', "bash", process.execPath, ...args];
   const child = spawn("bash", shell, { stdio: ["pipe", "pipe", "inherit"] });
-  const worker: TestWorker = { process: child, root: own, marker, deadline: 0n, watchdog: 0 };
+  const worker: TestWorker = { process: child, root: own, marker, deadline: 0n, watchdog: 0, tag: "" };
   workers.push(worker);
   createInterface({ input: child.stdout }).on("line", (line) => {
     const { deadline, ...fact } = JSON.parse(line);
@@ -124,9 +126,9 @@ describe("when the worker", () => {
     process.kill(worker.watchdog, "SIGSTOP");
     try {
       startCommand(worker);
-      await until(() => waitersOf(worker.marker).length > 0);
+      await until(() => initsOf(worker.tag).length > 0);
       worker.process.kill("SIGKILL");
-      await until(() => isGone(worker));
+      await until(() => isGone(worker) && initsOf(worker.tag).length === 0);
       expect(ticks(worker)).toBe(0);
     } finally {
       process.kill(worker.watchdog, "SIGCONT");
@@ -211,7 +213,7 @@ describe("when the watchdog", () => {
     const marker = `8000.${Date.now()}`;
     try {
       const running = run(sandbox, `touch ran; sleep ${marker}`, { signal: controller.signal });
-      await until(() => waitersOf(marker).length > 0);
+      await until(() => initsOf(processTag).length > 0);
       controller.abort();
       expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL" });
       expect(processesWith(marker)).toEqual([]);

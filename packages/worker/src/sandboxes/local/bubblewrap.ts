@@ -8,7 +8,8 @@ const sandboxFolderNames = Object.keys(sandboxPaths) as (keyof typeof sandboxPat
 /** The paths of the same folders on the host, in the sandbox's mount namespace. */
 export type SandboxFolders = Record<keyof typeof sandboxPaths, string>;
 
-const baseEnvironment: Record<string, string> = {
+/** The environment of every command. */
+export const baseEnvironment: Record<string, string> = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   HOME: sandboxPaths.home,
   USER: "sandbox",
@@ -23,24 +24,19 @@ const programFolders = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/l
 export interface BwrapOptions {
   folders: SandboxFolders;
   etcArgs: string[];
-  env: Record<string, string>;
   mounts: Mount[];
 }
 
 /**
- * Returns the isolation options for bubblewrap 0.8.0 or newer. Every command runs in its own bubblewrap process. When
- * the command ends, its pid namespace ends too, together with all processes that it left behind, and an idle sandbox
- * has no processes. The options do not create a network namespace: bubblewrap starts in the sandbox's network
- * namespace, which all its commands share.
+ * Returns the isolation options for bubblewrap 0.8.0 or newer. The network namespace has only localhost.
  */
-export function bwrapArgs({ folders, etcArgs, env, mounts }: BwrapOptions): string[] {
+export function bwrapArgs({ folders, etcArgs, mounts }: BwrapOptions): string[] {
   return [
     // Without --disable-userns, a command could become root in a new user namespace. That would expose much more kernel
     // code to attack.
     ...["--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--unshare-pid", "--unshare-ipc"],
-    ...["--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session"],
+    ...["--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session"],
     ...["--hostname", "sandbox", "--uid", "1000", "--gid", "1000", "--clearenv"],
-    ...Object.entries({ ...baseEnvironment, ...env }).flatMap(([name, value]) => ["--setenv", name, value]),
     ...programFolderArgs(),
     ...etcArgs,
     // /proc is read-only, so that a process cannot lower its OOM score.
@@ -50,7 +46,7 @@ export function bwrapArgs({ folders, etcArgs, env, mounts }: BwrapOptions): stri
     ...["--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
     ...sandboxFolderNames.flatMap((name) => ["--bind", folders[name], sandboxPaths[name]]),
     ...mounts.flatMap(({ source, target, writable }) => [writable ? "--bind" : "--ro-bind", source, target]),
-    // The init script changes to the workspace, because an earlier command may have removed access to it.
+    // init changes to the workspace for each command, because an earlier command may have removed access to it.
     ...["--remount-ro", "/", "--chdir", "/"],
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * The sandbox provider for this host. A sandbox is a folder below `root` plus a control group and namespaces; each
- * command in it runs in its own bubblewrap process.
+ * The sandbox provider for this host. A sandbox is a folder below `root` plus a control group and namespaces; its
+ * commands run below the init process of a bubblewrap process, which starts with the first command.
  *
  * Opening a provider creates the shared resources (pools, control groups, the watchdog) and then runs a trivial command
  * in a sandbox. If this host cannot isolate processes, opening fails with one sentence that names the fix. The provider
@@ -171,8 +171,6 @@ class LocalProvider implements SandboxProvider {
   async stop(): Promise<void> {
     await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.killAndRelease()));
     await this.#shared.watchdog.stop();
-    await this.#shared.networks.close();
     await this.#shared.rootfsPool.close();
-    this.#shared.fifos.close();
   }
 }

@@ -1,18 +1,22 @@
 /**
- * One sandbox on this host. It owns a folder, a control group, a network namespace and, with a base or a disk limit, a
- * mount namespace. It has no process of its own: every command is a separate bubblewrap process (see
- * process/command.ts) that enters these namespaces and ends together with all of its children.
+ * One sandbox on this host. It owns a folder, a control group and, with a base or a disk limit, a mount namespace. Its
+ * processes run in up to two bubblewrap processes (see process/sandbox-process.ts), which start on first use:
+ *
+ * - `commands` contains everything that the agent starts. Commands share their processes, network and files. A process
+ *   that outlives its command runs until the sandbox is killed or closed.
+ * - `scripts` contains the worker's own scripts. They see the same files, but commands do not see their processes.
  *
  * Lifecycle: open → (frozen ⇄ open) → closed.
- * - Open: `exec`, `spawn`, `inspect`, `read`, `write`, `snapshot` and `restore` each launch one command.
- * - Frozen: existing processes are paused and launches are rejected. `kill` thaws first, because a process in a frozen
- *   v1 control group does not respond even to SIGKILL.
- * - Closed: launches are rejected. `close` kills all commands, releases the shared resources and removes the folder. A
+ * - Open: `exec`, `spawn`, `inspect`, `read`, `write`, `snapshot` and `restore` each start one command or script. If one of
+ *   the two processes ends for any reason, all its commands end as killed, and the next command starts a new one.
+ * - Frozen: existing processes are paused and starts are rejected. `kill` thaws first, because a process in a frozen v1
+ *   control group does not respond even to SIGKILL.
+ * - Closed: starts are rejected. `close` kills all processes, releases the shared resources and removes the folder. A
  *   failed `close` can be repeated. `killAndRelease` does the same but keeps the folder for a later worker to reap.
  *
  * Invariants:
- * - A launch is rejected after the watchdog's deadline. The watchdog registers a command before the command starts.
- * - Namespaces, pipes and the control group are released only after all processes of all commands have exited.
+ * - A start is rejected after the deadline. At the deadline the watchdog kills both processes; init ends itself then too.
+ * - Namespaces and the control group are released only after all processes have exited.
  * - Files are read, written, packed and unpacked by scripts inside the sandbox, so that hostile paths cannot lead
  *   outside.
  */
@@ -20,32 +24,35 @@ import { chmodSync, closeSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import type { Log } from "../../log.ts";
+import type { InitCommand, InitConnection, StartOptions } from "../init/init-connection.ts";
+import { ProcessLimitError } from "../init/start-failure.ts";
 import type { Enforced } from "../limits.ts";
 import {
   DeadlinePassedError,
   type ExecOptions,
   type ExecResult,
+  type Forward,
   type LimitEvents,
   type Sandbox,
   type Spawned,
   type SpawnOptions,
 } from "../sandbox.ts";
-import { type BwrapOptions, bwrapArgs } from "./bubblewrap.ts";
+import { type BwrapOptions, baseEnvironment, bwrapArgs, sandboxPaths } from "./bubblewrap.ts";
 import type { Cgroup } from "./cgroups/cgroup.ts";
 import { pack, unpack } from "./files/archive.ts";
 import { layerPaths, scriptStatePath } from "./files/difference.ts";
 import { removeFolder, scriptStateFolder } from "./files/folders.ts";
 import { copyFilesOut, type Layers } from "./files/layers.ts";
 import { type RunScript, readFileInside, removeFileInside, writeFileInside } from "./files/read-write.ts";
-import type { Network } from "./network/networks.ts";
-import { Command, type CommandOptions } from "./process/command.ts";
-import type { Pipes } from "./process/pipes.ts";
+import { SandboxProcess } from "./process/sandbox-process.ts";
 import type { UnixAccount } from "./unix-account.ts";
 import type { Watchdog } from "./watchdog/watchdog.ts";
 
 const maxTimerMs = 2 ** 31 - 1;
 /** Linux's MAX_ARG_STRLEN. */
 const maxArgumentBytes = 128 * 2 ** 10;
+/** The maximum number of processes of a sandbox user if no control group limits it. */
+const maxProcesses = 4096;
 
 export interface LocalSandboxOptions {
   id: string;
@@ -53,69 +60,71 @@ export interface LocalSandboxOptions {
   workingFolder: string | undefined;
   enforced: Enforced;
   bwrap: BwrapOptions;
+  /** The environment of every command, to which `ExecOptions.env` is added. */
+  env: Record<string, string>;
   account: UnixAccount | undefined;
   cgroup: Cgroup;
   /** The name of the base that the sandbox starts from. */
   base: string | undefined;
   layers: Layers | undefined;
-  /** Returns the network that all commands share. The first call creates it. */
-  network(): Promise<Network>;
-  /** Opens the seccomp filter for one command. */
+  /** The ports on which init listens for connections of commands. */
+  forwards: Forward[];
+  /** Opens the seccomp filter for one bubblewrap process. */
   openSeccompFilter(): number | undefined;
-  /** Opens the files of /etc for one command. */
+  /** Opens the files of /etc for one bubblewrap process. */
   openEtc(): number[];
   watchdog: Watchdog;
-  pipes: Pipes;
   log: Log;
   /** Releases everything except the folder. Called after every process has exited. */
   releaseResources(): Promise<void>;
   onClosed(): void;
 }
 
-type Mounts = BwrapOptions["mounts"];
-type LaunchOptions = Pick<
-  CommandOptions,
-  "script" | "args" | "env" | "stdin" | "mergeOutput" | "workingFolder"
-> & {
-  bwrapArgs?: string[];
+type ProcessKind = "commands" | "scripts";
+type CommandOptions = Pick<StartOptions, "argv" | "stdin" | "mergeOutput" | "terminal"> & {
+  env?: Record<string, string>;
+  workingFolder?: string | undefined;
 };
-
-function bashArgs(command: string): string[] {
-  if (Buffer.byteLength(command) < maxArgumentBytes) return ["/bin/bash", "--norc", "-c", command];
-  throw new Error("The command is longer than 128 KiB, the maximum on Linux. Run it from a file.");
-}
 
 export class LocalSandbox implements Sandbox {
   readonly id: string;
-  readonly #options: LocalSandboxOptions;
-  readonly #bwrapArgs: string[];
   readonly enforced: Enforced;
-  readonly #commands = new Set<Command>();
-  #isClosed = false;
+  readonly #options: LocalSandboxOptions;
+  readonly #processes = new Map<ProcessKind, SandboxProcess>();
+  /** Processes that were replaced or killed but have not exited yet. */
+  readonly #ending = new Set<SandboxProcess>();
+  readonly #connections = new Set<InitConnection>();
+  /** The number of running commands and scripts. */
+  readonly #running = { commands: 0, scripts: 0 };
   #isFrozen = false;
+  #isClosed = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: LocalSandboxOptions) {
     this.id = options.id;
-    this.#options = options;
     this.enforced = options.enforced;
-    this.#bwrapArgs = bwrapArgs(options.bwrap);
+    this.#options = options;
   }
 
   async exec(command: string, options: ExecOptions): Promise<ExecResult> {
     const { signal, timeoutMs, onOutput, env = {}, mergeOutput = false } = options;
     signal.throwIfAborted();
     const { workingFolder } = this.#options;
-    const args = bashArgs(command);
-    const running = await this.#launch({ args, env, stdin: "ignore", mergeOutput, workingFolder });
+    const argv = bashArgs(command);
+    const running = await this.#start(
+      "commands",
+      { argv, env, stdin: false, mergeOutput, workingFolder },
+      signal,
+    );
+    if (!running) return { exitCode: null, signal: "SIGKILL", timedOut: false, durationMs: 0 };
+    const startedAt = performance.now();
     const kill = () => running.kill();
     let timedOut = false;
     let timer: NodeJS.Timeout | undefined;
     signal.addEventListener("abort", kill, { once: true });
     if (signal.aborted) kill();
     try {
-      if (!(await running.started)) return { ...(await running.ended), timedOut, durationMs: 0 };
-      const startedAt = performance.now();
+      if (!(await this.#hasStarted(running))) return { ...(await running.ended), timedOut, durationMs: 0 };
       const onTimeout = () => {
         timedOut = true;
         kill();
@@ -128,7 +137,8 @@ export class LocalSandbox implements Sandbox {
       return { ...ending, timedOut, durationMs: performance.now() - startedAt };
     } catch (error) {
       kill();
-      running.discardOutput();
+      running.stdout.destroy();
+      running.stderr.destroy();
       await running.ended;
       throw error;
     } finally {
@@ -137,39 +147,33 @@ export class LocalSandbox implements Sandbox {
     }
   }
 
-  async spawn(command: string, { signal, env = {}, mergeOutput = false }: SpawnOptions): Promise<Spawned> {
+  async spawn(command: string, { signal, ...spawnOptions }: SpawnOptions): Promise<Spawned> {
     const { workingFolder } = this.#options;
-    const args = bashArgs(command);
-    return await this.#spawnCommand({ args, env, stdin: "pipe", mergeOutput, workingFolder }, signal);
+    const options = { argv: bashArgs(command), stdin: true, workingFolder, ...spawnOptions };
+    return await this.#spawn("commands", options, signal);
   }
 
   async inspect(script: string, { signal }: { signal: AbortSignal }): Promise<Spawned> {
-    const state = {
-      source: scriptStateFolder(this.#options.bwrap.folders),
-      target: scriptStatePath,
-      writable: true,
-    };
-    const args = this.#bwrapArgsWithMounts([...this.#layerMounts(), state]);
-    return await this.#spawnCommand({ script, args: [], env: {}, stdin: "pipe", bwrapArgs: args }, signal);
+    return await this.#spawn("scripts", { argv: bashArgs(script), stdin: true }, signal);
   }
 
-  async #spawnCommand(options: LaunchOptions, signal: AbortSignal): Promise<Spawned> {
+  async #spawn(kind: ProcessKind, options: CommandOptions, signal: AbortSignal): Promise<Spawned> {
     signal.throwIfAborted();
-    const running = await this.#launch(options);
-    const abort = () => running.kill();
+    const running = await this.#start(kind, options, signal);
+    const abort = () => running?.kill();
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
-    void running.ended.then(() => signal.removeEventListener("abort", abort));
-    if (!(await running.started)) {
+    void running?.ended.then(() => signal.removeEventListener("abort", abort));
+    if (!running || !(await this.#hasStarted(running))) {
       signal.throwIfAborted();
       throw new Error("The sandbox was killed.");
     }
-    const { stdin, stdout, stderr, ended } = running;
+    const { stdin, stdout, stderr, ended, resize } = running;
     const kill = async () => {
       running.kill();
       await ended;
     };
-    return { stdin, stdout, stderr, ended, kill };
+    return { stdin, stdout, stderr, ended, kill, resize };
   }
 
   async read(path: string, limit: number): Promise<Buffer> {
@@ -185,27 +189,8 @@ export class LocalSandbox implements Sandbox {
   }
 
   snapshot(): Readable {
-    const { base, log } = this.#options;
-    const mounts = this.#layerMounts();
-    if (mounts.length === 0) return pack({ run: this.#runScript, log, base: undefined });
-    const args = this.#bwrapArgsWithMounts(mounts);
-    const run: RunScript = (...script) => this.#runScriptWith(script, { bwrapArgs: args });
-    return pack({ run, log, base });
-  }
-
-  #layerMounts(): Mounts {
-    const { overlay } = this.#options.layers ?? {};
-    if (!overlay) return [];
-    const { upper, lower } = overlay;
-    return [
-      { source: upper, target: layerPaths.upper },
-      { source: lower, target: layerPaths.lower },
-    ];
-  }
-
-  #bwrapArgsWithMounts(mounts: Mounts): string[] {
-    const { bwrap } = this.#options;
-    return bwrapArgs({ ...bwrap, mounts: [...bwrap.mounts, ...mounts] });
+    const { log, layers } = this.#options;
+    return pack({ run: this.#runScript, log, base: layers?.overlay && this.#options.base });
   }
 
   async restore(snapshot: Readable): Promise<void> {
@@ -215,7 +200,7 @@ export class LocalSandbox implements Sandbox {
   async freeze(): Promise<void> {
     const { freeze } = this.enforced;
     if (!freeze.enforced) throw new Error(freeze.reason);
-    this.#isFrozen = true; // set first, because a command launched into a frozen group would never start
+    this.#isFrozen = true; // set first, because a process that starts in a frozen group would never answer
     await this.#options.cgroup.freeze();
   }
 
@@ -231,17 +216,30 @@ export class LocalSandbox implements Sandbox {
   extendDeadline(at: bigint): void {
     if (this.#isClosed || at <= this.#options.watchdog.deadlineOf(this.id)) return;
     this.#options.watchdog.setDeadline(this.id, at);
+    for (const connection of this.#connections) connection.setDeadline(this.#remainingMs());
   }
 
-  /** Kills all commands without waiting for them to exit. Called when the watchdog has exited. */
+  /** Kills all processes without waiting for them to exit. Called when the watchdog has exited. */
   killNow(): void {
-    for (const command of this.#commands) command.kill();
+    for (const kind of [...this.#processes.keys()]) this.#killProcess(kind);
   }
 
+  /** An idle process for scripts stays, because nothing runs in it and the next script would have to start another one. */
   async kill(): Promise<void> {
-    this.killNow();
+    this.#killProcess("commands");
+    if (this.#running.scripts > 0) this.#killProcess("scripts");
+    await this.#waitForKilled();
+  }
+
+  #killProcess(kind: ProcessKind): void {
+    this.#processes.get(kind)?.kill();
+    this.#processes.delete(kind);
+  }
+
+  async #waitForKilled(): Promise<void> {
     if (this.#isFrozen) await this.thaw(); // frozen processes in a v1 group do not respond to SIGKILL
-    await Promise.all([...this.#commands].map(({ ended }) => ended));
+    const running = [...this.#processes.values()];
+    await Promise.all([...this.#ending].filter((each) => !running.includes(each)).map(({ ended }) => ended));
   }
 
   /**
@@ -250,7 +248,7 @@ export class LocalSandbox implements Sandbox {
    */
   async moveFilesTo(target: string): Promise<void> {
     this.#isClosed = true;
-    await this.kill();
+    await this.#killAll();
     const { layers, bwrap } = this.#options;
     if (layers && !layers.ownFolders) return await copyFilesOut(layers, target);
     const folders = layers?.ownFolders ?? bwrap.folders;
@@ -260,10 +258,15 @@ export class LocalSandbox implements Sandbox {
     }
   }
 
+  async #killAll(): Promise<void> {
+    this.killNow();
+    await this.#waitForKilled();
+  }
+
   /** Kills every process and releases everything except the files. Called when the worker stops. */
   async killAndRelease(): Promise<void> {
     this.#isClosed = true;
-    await this.kill();
+    await this.#killAll();
     await this.#options.releaseResources();
   }
 
@@ -284,56 +287,160 @@ export class LocalSandbox implements Sandbox {
     this.#options.onClosed();
   }
 
-  readonly #runScript: RunScript = (...script) => this.#runScriptWith(script, {});
+  readonly #runScript: RunScript = (...script) => this.#runScriptIn(undefined, ...script);
 
   /** For scripts whose arguments are paths that the agent gives. */
   readonly #runFileScript: RunScript = (...script) =>
-    this.#runScriptWith(script, { workingFolder: this.#options.workingFolder });
+    this.#runScriptIn(this.#options.workingFolder, ...script);
 
-  async #runScriptWith(
-    [script, args, stdin]: Parameters<RunScript>,
-    options: Pick<LaunchOptions, "bwrapArgs" | "workingFolder">,
-  ): Promise<Command> {
-    const command = await this.#launch({ script, args, env: {}, stdin, ...options });
-    if (await command.started) return command;
+  async #runScriptIn(
+    workingFolder: string | undefined,
+    ...[script, args, stdin]: Parameters<RunScript>
+  ): Promise<InitCommand> {
+    const argv = [...bashArgs(script), "bash", ...args];
+    const command = await this.#start("scripts", { argv, stdin: stdin === "pipe", workingFolder });
+    if (command && (await command.started)) return command;
     throw new Error("The sandbox was killed.");
   }
 
-  async #launch(options: LaunchOptions): Promise<Command> {
-    const { pipes, account, layers, id, cgroup, watchdog } = this.#options;
-    this.#assertMayLaunch();
-    for (const [name, value] of Object.entries(options.env)) {
+  /** Starts a command. Returns undefined if the signal aborts first or the sandbox is killed first. */
+  async #start(
+    kind: ProcessKind,
+    { env = {}, workingFolder, ...options }: CommandOptions,
+    signal?: AbortSignal,
+  ): Promise<InitCommand | undefined> {
+    this.#assertMayStart();
+    for (const [name, value] of Object.entries(env)) {
       if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
         throw new Error(`"${name}" is not a valid name for an environment variable.`);
       if (value.includes("\0"))
         throw new Error(`The environment variable ${name} must not contain a NUL character.`);
     }
-    const [{ net, user }, fifos] = await Promise.all([this.#options.network(), pipes.reserve()]);
-    let etc: number[] = [];
-    let seccomp: number | undefined;
-    try {
-      this.#assertMayLaunch();
-      etc = this.#options.openEtc();
-      seccomp = this.#options.openSeccompFilter();
-    } catch (error) {
-      for (const file of etc) closeSync(file);
-      pipes.giveBack(fifos);
-      throw error;
-    }
-    const context = { net, user, mnt: layers?.mnt, seccomp, account, etc };
-    const command = new Command({
-      ...{ sandbox: id, bwrapArgs: this.#bwrapArgs, ...options },
-      ...{ context, procsFiles: cgroup.procsFiles, watchdog, pipes, fifos },
+    const connection = await this.#connect(kind, signal);
+    if (!connection) return undefined;
+    this.#assertMayStart();
+    const command = connection.start({
+      ...options,
+      env: { ...(kind === "commands" ? this.#options.env : baseEnvironment), ...env },
+      folders: [...(workingFolder === undefined ? [] : [workingFolder]), sandboxPaths.workspace],
     });
-    this.#commands.add(command);
-    void command.ended.finally(() => this.#commands.delete(command));
+    this.#running[kind] += 1;
+    void command.ended.then(() => {
+      this.#running[kind] -= 1;
+    });
     return command;
   }
 
-  #assertMayLaunch(): void {
+  /**
+   * Waits for the start of a command. If processes that earlier commands left behind have used up the process limit, no
+   * command could end them, so they are killed.
+   */
+  async #hasStarted(command: InitCommand): Promise<boolean> {
+    try {
+      return await command.started;
+    } catch (error) {
+      await command.ended;
+      const isAlone = this.#running.commands === 0;
+      if (!(error instanceof ProcessLimitError) || !isAlone) throw error;
+      this.#killProcess("commands");
+      await this.#waitForKilled();
+      throw new Error(
+        "The sandbox had reached its process limit, so all processes that earlier commands left running were stopped. Run the command again.",
+      );
+    }
+  }
+
+  /** Returns the connection to a running process, or starts the process. */
+  async #connect(kind: ProcessKind, signal?: AbortSignal): Promise<InitConnection | undefined> {
+    const process = this.#processes.get(kind) ?? this.#launch(kind);
+    const connection = await this.#connectionOf(process, signal);
+    if (!connection?.isClosed) return connection;
+    // init has ended since the last command.
+    if (this.#processes.get(kind) === process) this.#processes.delete(kind);
+    this.#assertMayStart();
+    return await this.#connect(kind, signal);
+  }
+
+  async #connectionOf(process: SandboxProcess, signal?: AbortSignal): Promise<InitConnection | undefined> {
+    if (!signal) return await process.connection;
+    const aborted = Promise.withResolvers<undefined>();
+    const abort = () => aborted.resolve(undefined);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    try {
+      return await Promise.race([process.connection, aborted.promise]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #launch(kind: ProcessKind): SandboxProcess {
+    const { account, layers, cgroup, watchdog, bwrap } = this.#options;
+    const copied = this.#options.openEtc();
+    let seccomp: number | undefined;
+    try {
+      seccomp = this.#options.openSeccompFilter();
+    } catch (error) {
+      for (const file of copied) closeSync(file);
+      throw error;
+    }
+    const mounts = kind === "commands" ? bwrap.mounts : [...bwrap.mounts, ...this.#scriptMounts()];
+    const process = new SandboxProcess({
+      sandbox: this.id,
+      context: { user: layers?.user, mnt: layers?.mnt, seccomp, account, copied },
+      bwrapArgs: bwrapArgs({ ...bwrap, mounts }),
+      procsFiles: cgroup.procsFiles,
+      watchdog,
+      initOptions: () => ({
+        deadlineMs: this.#remainingMs(),
+        folders: Object.values(sandboxPaths),
+        // `ulimit -u` counts all of a user's processes. That works for the sandbox account, but an ordinary user has
+        // other processes.
+        maxProcesses: account !== undefined && cgroup.procsFiles.length === 0 ? maxProcesses : undefined,
+      }),
+      onConnected: (connection) => this.#onConnected(kind, connection),
+    });
+    this.#processes.set(kind, process);
+    this.#ending.add(process);
+    void process.ended.then(() => {
+      this.#ending.delete(process);
+      if (this.#processes.get(kind) === process) this.#processes.delete(kind);
+    });
+    return process;
+  }
+
+  /** Called before the first command starts, so that no command can take the port of the proxy first. */
+  async #onConnected(kind: ProcessKind, connection: InitConnection): Promise<void> {
+    this.#connections.add(connection);
+    void connection.closed.then((error) => {
+      this.#connections.delete(connection);
+      if (error) this.#options.log.warn({ error, sandbox: this.id }, "lost the connection to a sandbox");
+    });
+    if (kind !== "commands") return;
+    await Promise.all(this.#options.forwards.map((forward) => connection.listen(forward, forward.accept)));
+  }
+
+  #scriptMounts(): BwrapOptions["mounts"] {
+    const { layers, bwrap } = this.#options;
+    const state = { source: scriptStateFolder(bwrap.folders), target: scriptStatePath, writable: true };
+    if (!layers?.overlay) return [state];
+    const { upper, lower } = layers.overlay;
+    return [state, { source: upper, target: layerPaths.upper }, { source: lower, target: layerPaths.lower }];
+  }
+
+  #remainingMs(): number {
+    return Number(this.#options.watchdog.deadlineOf(this.id) - process.hrtime.bigint()) / 1e6;
+  }
+
+  #assertMayStart(): void {
     if (this.#isClosed) throw new Error(`The sandbox ${this.id} is closed.`);
     if (this.#isFrozen) throw new Error(`The sandbox ${this.id} is frozen.`);
-    if (this.#options.watchdog.deadlineOf(this.id) <= process.hrtime.bigint())
-      throw new DeadlinePassedError();
+    if (this.#remainingMs() <= 0) throw new DeadlinePassedError();
   }
+}
+
+/** --norc: bash must not run ~/.bashrc, which an earlier command could have written. */
+function bashArgs(command: string): string[] {
+  if (Buffer.byteLength(command) < maxArgumentBytes) return ["/bin/bash", "--norc", "-c", command];
+  throw new Error("The command is longer than 128 KiB, the maximum on Linux. Run it from a file.");
 }

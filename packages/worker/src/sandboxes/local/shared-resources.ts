@@ -9,9 +9,6 @@ import { type Etc, makeEtc } from "./files/etc.ts";
 import { checkOverlays } from "./files/overlays.ts";
 import { installPrograms } from "./files/programs.ts";
 import { makePoolFolder, RootfsPool } from "./files/rootfs.ts";
-import { type Network, type NetworkKind, openNetworks } from "./network/networks.ts";
-import type { Pool } from "./pool.ts";
-import { Fifos } from "./process/pipes.ts";
 import { SeccompFilterFile } from "./seccomp/filter-file.ts";
 import { loadUnixAccount, type UnixAccount } from "./unix-account.ts";
 import { Watchdog } from "./watchdog/watchdog.ts";
@@ -29,9 +26,7 @@ export interface SharedResources {
   seccompFilter: SeccompFilterFile;
   cgroups: Cgroups;
   bases: Bases;
-  networks: Pool<NetworkKind, Network>;
   rootfsPool: RootfsPool;
-  fifos: Fifos;
   watchdog: Watchdog;
   capabilities: Capabilities;
 }
@@ -58,8 +53,6 @@ export async function openSharedResources(options: {
     ...{ root, log, seccompFilter, account, cgroups, rootfsPool, canOverlay, programs },
     etc: makeEtc(join(root, ".etc")),
     bases: new Bases(root, account),
-    networks: openNetworks(),
-    fifos: new Fifos(),
     watchdog: new Watchdog({ log, onExit: options.onWatchdogExit }),
     capabilities: {
       ...cgroups.capabilities,

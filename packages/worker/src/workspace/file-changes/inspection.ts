@@ -3,16 +3,14 @@ import { firstBytes } from "../../sandboxes/first-bytes.ts";
 import { layerPaths, scriptStatePath } from "../../sandboxes/local/files/difference.ts";
 import type { Sandbox, Spawned } from "../../sandboxes/sandbox.ts";
 
-const tempFolder = "/dev/shm";
-
-/** Folders that the inspection script uses. */
+/** Folders that the inspection script uses. Relative ones are in the temporary folder of the script. */
 export const inspectionPaths = {
   workspace: "/workspace",
   upper: `${layerPaths.upper}/workspace`,
   base: `${layerPaths.lower}/workspace`,
   saved: `${scriptStatePath}/files`,
-  before: `${tempFolder}/a`,
-  after: `${tempFolder}/b`,
+  before: "a",
+  after: "b",
 } as const;
 
 /**
@@ -21,12 +19,15 @@ export const inspectionPaths = {
  * Protocol: a request is a line (input size, tool, arguments) followed by the input. Input and results are
  * NUL-terminated names. A result ends with an empty name.
  *
- * The workspace may be hostile. The script uses nothing from /tmp or from the agent's home, only a private /dev/shm.
- * Git is prevented from running programs that a repository configures.
+ * The workspace may be hostile. The script uses nothing from /tmp or from the agent's home, only a folder in the private
+ * /dev/shm of the worker's scripts. The folder of a script that was killed is removed by the next one. Git is prevented from running programs that a repository configures.
  */
 const script = `
-export LC_ALL=C HOME=${tempFolder} GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_OPTIONAL_LOCKS=0
-input=${tempFolder}/given
+for temp in /dev/shm/inspection-*; do [[ -d /proc/\${temp##*-} ]] || rm -rf "$temp"; done
+temp=/dev/shm/inspection-$$
+mkdir -p $temp
+export LC_ALL=C HOME=$temp GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_OPTIONAL_LOCKS=0
+input=$temp/given
 # A file that grows while it is copied must not fill the disk.
 ulimit -f 65536
 git() { command git -c core.fsmonitor=false -c core.quotePath=false -c safe.directory='*' "$@"; }
@@ -44,8 +45,8 @@ missing() {
     cd "$1" && xargs -0 -r -a $input sh -c '
       find "$@" -mindepth 1 -maxdepth 1 -name .git -o -type d -printf "d%p\\0" -o -printf "f%p\\0"' sh | sort -z
   }
-  comm -z -23 <(names ${inspectionPaths.base}) <(names ${inspectionPaths.workspace}) | cut -z -b 2- > ${tempFolder}/missing
-  cd ${inspectionPaths.base} && xargs -0 -r -a ${tempFolder}/missing sh -c '
+  comm -z -23 <(names ${inspectionPaths.base}) <(names ${inspectionPaths.workspace}) | cut -z -b 2- > $temp/missing
+  cd ${inspectionPaths.base} && xargs -0 -r -a $temp/missing sh -c '
     find "$@" -name .git -prune -o -type f,l -print0' sh | head -z -n "$1"
 }
 sizes() {
@@ -64,18 +65,19 @@ ignored() {
 }
 forget() { cd "$1" 2> /dev/null && xargs -0 -r -a $input rm -rf --; }
 copy() {
+  if [[ $2 != /* ]]; then set -- "$1" "$temp/$2"; fi
   [[ -d $2 ]] || mkdir -p "$2"
   tar -C "$1" --no-recursion --ignore-failed-read --null --verbatim-files-from -T $input -cf - | tar -C "$2" -xf -
   if ((PIPESTATUS[1])); then printf "failed\\0"; fi
 }
 diff() {
-  cd ${tempFolder} && mkdir -p a b
+  cd $temp && mkdir -p a b
   git diff --no-index --no-prefix --no-renames --no-color --no-ext-diff --no-textconv a b
   if (($? > 1)); then exit 3; fi
 }
 while read -r size tool first second; do
   head -c "$size" > $input
-  $tool "$first" "$second" < /dev/null 2> ${tempFolder}/stderr
+  $tool "$first" "$second" < /dev/null 2> $temp/stderr
   printf "\\0"
 done
 `;

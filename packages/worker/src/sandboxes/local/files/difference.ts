@@ -20,11 +20,14 @@ export const layerPaths = { upper: "/.outrider/upper", lower: "/.outrider/lower"
 /** The mount point of the script state folder inside the sandbox. */
 export const scriptStatePath = "/.outrider/state";
 
-// /dev/shm is private to this command and available even if the sandbox's disk is full.
+// /dev/shm is private to the worker's scripts and available even if the sandbox's disk is full. The folder of a script that
+// was killed is removed by the next one.
 export const packDifferenceScript = `
 set -o pipefail
-export LC_ALL=C TMPDIR=/dev/shm
-upper=${layerPaths.upper}/workspace lower=${layerPaths.lower}/workspace lists=/dev/shm
+for lists in /dev/shm/lists-*; do [[ -d /proc/\${lists##*-} ]] || rm -rf "$lists"; done
+upper=${layerPaths.upper}/workspace lower=${layerPaths.lower}/workspace lists=/dev/shm/lists-$$
+mkdir -p $lists && trap 'rm -rf $lists' EXIT
+export LC_ALL=C TMPDIR=$lists
 cd $upper && find . -type d -print0 > $lists/folders 2> /dev/null
 declare -A in_both
 while IFS= read -r -d "" folder; do

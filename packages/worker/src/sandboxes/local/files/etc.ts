@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connectScript } from "../network/proxy.ts";
-import { firstEtcFd } from "../process/launch.ts";
+import { firstCopiedFd } from "../process/launch.ts";
 
 export const npmConfigPath = "/etc/npmrc";
 
@@ -34,7 +34,7 @@ const hostFiles = [
 export interface Etc {
   /** The bubblewrap options that create it. */
   args: string[];
-  /** Opens the files that these options read, for one command. */
+  /** Opens the files that these options read, for one bubblewrap process. */
   open(): number[];
 }
 
@@ -50,7 +50,7 @@ export function makeEtc(folder: string): Etc {
   });
   const copies = Object.entries(files).flatMap(([name, content], index) => [
     ...["--perms", content.startsWith("#!") ? "0755" : "0644"],
-    ...["--file", String(firstEtcFd + index), `/etc/${name}`],
+    ...["--file", String(firstCopiedFd + index), `/etc/${name}`],
   ]);
   const binds = hostFiles.filter((path) => existsSync(path)).flatMap((path) => ["--ro-bind", path, path]);
   return { args: ["--perms", "0755", "--dir", "/etc", ...copies, ...binds], open: () => openAll(paths) };
@@ -60,7 +60,7 @@ export function makeEtc(folder: string): Etc {
 export function extendEtc(etc: Etc, folder: string, own: Record<string, string>): Etc {
   const names = Object.keys(own);
   for (const name of names) writeFileSync(join(folder, name), own[name] as string, { mode: 0o600 });
-  const first = firstEtcFd + Object.keys(files).length;
+  const first = firstCopiedFd + Object.keys(files).length;
   return {
     args: [
       ...etc.args,

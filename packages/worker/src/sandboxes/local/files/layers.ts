@@ -37,8 +37,6 @@ export interface LayersOptions {
   mounts: Mount[];
   /** Whether overlays hide the paths of mounts. */
   hidesMounts: boolean;
-  /** The sandbox's user namespace, if the worker runs as an ordinary user. */
-  user: number | undefined;
 }
 
 /**
@@ -51,8 +49,8 @@ export interface LayersOptions {
  * - Layers have neutral names, relative to the rootfs. Symbolic links lead from these names to the real folders.
  */
 export async function makeLayers(options: LayersOptions): Promise<Layers> {
-  const { root, rootfs, base, user, hidesMounts } = options;
-  const { mnt, folder } = rootfs;
+  const { root, rootfs, base, hidesMounts } = options;
+  const { mnt, user, folder } = rootfs;
   const hasDisk = rootfs.files === "disk";
   const hasOverlay = base !== undefined || !hasDisk;
   const files = join(folder, rootfs.files);

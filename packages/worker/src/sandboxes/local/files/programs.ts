@@ -1,26 +1,36 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 /** The folder of the programs that Outrider brings along, as seen inside a sandbox. */
 export const programsPath = "/opt/outrider/bin";
 export const ripgrepPath = `${programsPath}/rg`;
+/** The first process of every sandbox. Its source is in packages/worker/native. */
+export const initPath = `${programsPath}/outrider-init`;
+const builtInit = fileURLToPath(new URL("../../../../native/build/outrider-init", import.meta.url));
 
 /**
  * Copies the programs that every sandbox has to a folder below the root, and returns the folder. They are copies, so that
  * every user can reach them and an update of the worker's packages does not replace them while sandboxes use them.
  */
 export async function installPrograms(root: string): Promise<string> {
-  const source = await findRipgrep();
+  const ripgrep = await findRipgrep();
+  if (!existsSync(builtInit))
+    throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
   const folder = join(root, ".programs");
-  const target = join(folder, "rg");
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o755);
-  if (existsSync(target) && readFileSync(target).equals(readFileSync(source))) return folder;
-  const draft = join(folder, `.rg-${process.pid}`);
+  install(ripgrep, join(folder, "rg"));
+  install(builtInit, join(folder, "outrider-init"));
+  return folder;
+}
+
+function install(source: string, target: string): void {
+  if (existsSync(target) && readFileSync(target).equals(readFileSync(source))) return;
+  const draft = `${target}.${process.pid}`;
   copyFileSync(source, draft);
   chmodSync(draft, 0o755);
   renameSync(draft, target);
-  return folder;
 }
 
 /** The package throws while it is loaded if it has no program for this system. */

@@ -1,9 +1,9 @@
 import { firstBytes } from "../../first-bytes.ts";
+import type { InitCommand } from "../../init/init-connection.ts";
 import { SandboxFileError } from "../../sandbox.ts";
-import type { Command } from "../process/command.ts";
 
 /** Runs one of the worker's own bash scripts inside a sandbox. */
-export type RunScript = (script: string, args: string[], stdin: "ignore" | "pipe") => Promise<Command>;
+export type RunScript = (script: string, args: string[], stdin: "ignore" | "pipe") => Promise<InitCommand>;
 
 const timeoutMs = 60_000;
 const notFoundCode = 44;
@@ -52,7 +52,7 @@ export async function removeFileInside(run: RunScript, path: string): Promise<vo
   await finish(command, { path, limit: 0 });
 }
 
-async function finish(command: Command, options: { path: string; limit: number }): Promise<Buffer> {
+async function finish(command: InitCommand, options: { path: string; limit: number }): Promise<Buffer> {
   const timer = setTimeout(() => command.kill(), timeoutMs);
   try {
     const [data, stderr, { exitCode }] = await Promise.all([

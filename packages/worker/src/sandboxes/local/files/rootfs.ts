@@ -11,10 +11,10 @@
  *
  * Creating a rootfs takes several processes, so a pool keeps one per disk size ready in `.rootfs-pool`. `take` renames
  * the folder to its final path; mounts below a renamed folder move with it in every namespace. If the worker runs as an
- * ordinary user, the mount namespace belongs to the sandbox's user namespace, so the rootfs is created on demand.
+ * ordinary user, the mount namespace belongs to a user namespace, which processes enter first.
  *
  * Invariants:
- * - The mount namespace exists only as an open file. It disappears, with its mounts and loop device, when the worker
+ * - The namespaces exist only as open files. They disappear, with its mounts and loop device, when the worker
  *   exits for any reason.
  * - Mounts are invisible in the host's namespace.
  * - A folder in `.rootfs-pool` that is not in `inPreparation` belongs to an earlier worker, and `reap` removes it.
@@ -23,7 +23,7 @@ import { randomUUID } from "node:crypto";
 import { chmodSync, closeSync, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { Pool } from "../pool.ts";
-import { createNamespaces, firstPassedFd } from "../process/namespaces.ts";
+import { createNamespaces } from "../process/namespaces.ts";
 import { processTag } from "../process/process-tag.ts";
 import type { UnixAccount } from "../unix-account.ts";
 import { type DiskImages, mountCommand } from "./disk-images.ts";
@@ -33,17 +33,13 @@ import { overlayArgs } from "./overlays.ts";
 export interface Rootfs {
   /** The mount namespace, as an open file. */
   mnt: number;
+  /** The user namespace that owns it, as an open file, if the worker runs as an ordinary user. */
+  user: number | undefined;
   folder: string;
   /** The path of the skeleton folders, relative to `folder`. */
   files: "." | "disk";
   /** Where the programs that every sandbox has are mounted, if they are. */
   programs: string | undefined;
-}
-
-interface RootfsNeeds {
-  disk_mb: number | undefined;
-  /** The sandbox's user namespace, as an open file, if the worker runs as an ordinary user. */
-  user: number | undefined;
 }
 
 interface RootfsPoolOptions {
@@ -75,6 +71,12 @@ export function makePoolFolder(root: string): string {
   return folder;
 }
 
+/** Releases the namespaces. The folder remains. */
+export function closeRootfs({ mnt, user }: Pick<Rootfs, "mnt" | "user">): void {
+  closeSync(mnt);
+  if (user !== undefined) closeSync(user);
+}
+
 export class RootfsPool {
   readonly #options: RootfsPoolOptions;
   readonly #inPreparation = new Set<string>();
@@ -83,17 +85,17 @@ export class RootfsPool {
   constructor(options: RootfsPoolOptions) {
     this.#options = options;
     this.#pool = new Pool({
-      create: (disk_mb) => this.#create({ disk_mb, user: undefined }),
-      discard: async ({ mnt, folder }) => {
-        closeSync(mnt);
-        await removeFolder(folder);
+      create: (disk_mb) => this.#create(disk_mb),
+      discard: async (rootfs) => {
+        closeRootfs(rootfs);
+        await removeFolder(rootfs.folder);
       },
     });
   }
 
   /** Takes a rootfs from the pool, or creates one, and moves its folder to `path`. */
-  async take(path: string, needs: RootfsNeeds): Promise<Rootfs> {
-    const rootfs = await (needs.user === undefined ? this.#pool.take(needs.disk_mb) : this.#create(needs));
+  async take(path: string, disk_mb: number | undefined): Promise<Rootfs> {
+    const rootfs = await this.#pool.take(disk_mb);
     renameSync(rootfs.folder, path);
     this.#inPreparation.delete(rootfs.folder);
     const programs = rootfs.programs === undefined ? undefined : join(path, programsTarget);
@@ -112,11 +114,11 @@ export class RootfsPool {
     }
   }
 
-  async #create(needs: RootfsNeeds): Promise<Rootfs> {
+  async #create(disk_mb: number | undefined): Promise<Rootfs> {
     const folder = join(this.#options.folder, randomUUID());
     this.#inPreparation.add(folder);
     try {
-      return { folder, ...(await this.#populate(folder, needs)) };
+      return { folder, ...(await this.#populate(folder, disk_mb)) };
     } catch (error) {
       await removeFolder(folder);
       this.#inPreparation.delete(folder);
@@ -124,8 +126,9 @@ export class RootfsPool {
     }
   }
 
-  async #populate(folder: string, { disk_mb, user }: RootfsNeeds): Promise<Omit<Rootfs, "folder">> {
+  async #populate(folder: string, disk_mb: number | undefined): Promise<Omit<Rootfs, "folder">> {
     const { account, diskImages } = this.#options;
+    const isRoot = account !== undefined;
     const [image, disk] = [join(folder, "disk.ext4"), join(folder, "disk")];
     const programs = join(folder, programsTarget);
     for (const path of [folder, join(folder, "merged"), join(folder, "empty"), disk, programs]) {
@@ -134,27 +137,22 @@ export class RootfsPool {
     }
     if (disk_mb === undefined) makeSkeleton(folder, account);
     else await diskImages.create(image, disk_mb);
-    const enterUserNamespace =
-      user === undefined
-        ? []
-        : ["nsenter", `--user=/proc/self/fd/${firstPassedFd}`, "--preserve-credentials"];
     const overlay = this.#options.programs
-      ? [folder, ...overlayArgs({ lower: `${programsSource}:empty`, target: programs }, user !== undefined)]
+      ? [folder, ...overlayArgs({ lower: `${programsSource}:empty`, target: programs }, !isRoot)]
       : ["", "", ""];
     if (this.#options.programs) symlinkSync(this.#options.programs, join(folder, programsSource));
     // Uses slave mounts, not private ones: otherwise this copy would keep a mount busy after the host unmounts it.
-    const unshare = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", holderScript, processTag];
-    const { files } = await createNamespaces({
+    const [mnt, user] = await createNamespaces({
       argv: [
-        ...[...enterUserNamespace, ...unshare, ...overlay],
+        ...["unshare", ...(isRoot ? [] : ["--user", "--map-root-user"]), "--mount", "--propagation", "slave"],
+        ...["sh", "-c", holderScript, processTag, ...overlay],
         ...(disk_mb === undefined ? [] : mountCommand(image, disk)),
       ],
       cwd: "/",
-      passFds: user === undefined ? [] : [user],
-      namespaces: ["mnt"],
+      namespaces: isRoot ? ["mnt"] : ["mnt", "user"],
     });
     return {
-      mnt: files[0] as number,
+      ...{ mnt: mnt as number, user },
       files: disk_mb === undefined ? "." : "disk",
       programs: this.#options.programs === undefined ? undefined : programs,
     };

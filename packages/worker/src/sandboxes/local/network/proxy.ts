@@ -1,4 +1,5 @@
-import { proxyPort } from "./networks.ts";
+/** The port of the egress proxy on the localhost of a sandbox. */
+export const proxyPort = 3128;
 
 const proxyUrl = `http://127.0.0.1:${proxyPort}`;
 

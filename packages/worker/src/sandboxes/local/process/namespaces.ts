@@ -1,15 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import type { Server } from "node:net";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { firstBytes } from "../../first-bytes.ts";
 import { explainBwrapError } from "../bubblewrap.ts";
 
 const timeoutMs = 60_000;
-/** The holder process's file descriptor for the first passed file. */
-export const firstPassedFd = 4;
 
 export interface NamespaceOptions {
   /**
@@ -18,11 +15,7 @@ export interface NamespaceOptions {
    */
   argv: string[];
   cwd: string;
-  /** Open files that the holder inherits, starting at `firstPassedFd`. */
-  passFds: number[];
-  namespaces: ("net" | "user" | "mnt")[];
-  /** Whether the holder also sends a listening socket, before its pid. */
-  sendsListener?: boolean;
+  namespaces: ("user" | "mnt")[];
 }
 
 /**
@@ -30,12 +23,10 @@ export interface NamespaceOptions {
  * is open. The holder process that created the namespaces can therefore exit at once, and the namespaces disappear when
  * this worker exits for any reason.
  */
-export async function createNamespaces(
-  options: NamespaceOptions,
-): Promise<{ files: number[]; listener?: Server }> {
+export async function createNamespaces(options: NamespaceOptions): Promise<number[]> {
   const [program = "", ...args] = options.argv;
   const child = spawn(program, args, {
-    stdio: ["pipe", "pipe", "pipe", options.sendsListener ? "ipc" : "ignore", ...options.passFds],
+    stdio: ["pipe", "pipe", "pipe"],
     detached: true,
     cwd: options.cwd,
     env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" },
@@ -45,19 +36,18 @@ export async function createNamespaces(
   const stderr = child.stderr ? firstBytes(child.stderr as Readable, 4096) : Promise.resolve("");
   child.stdin?.on("error", () => {});
   try {
-    const [pid, listener] = await Promise.race([
-      Promise.all([readFirstLine(child), options.sendsListener ? receiveListener(child) : undefined]),
+    const pid = await Promise.race([
+      readFirstLine(child),
       exit.then(async ([error]) => {
         throw new Error(explainBwrapError(error instanceof Error ? error.message : String(await stderr)));
       }),
     ]);
-    return { files: openNamespaceFiles(pid, options.namespaces), ...(listener ? { listener } : {}) };
+    return openNamespaceFiles(pid, options.namespaces);
   } catch (error) {
     child.kill("SIGKILL");
     throw error;
   } finally {
     (child.stdin as Writable | null)?.end();
-    if (child.connected) child.disconnect();
     void exit.then(() => clearTimeout(timer));
   }
 }
@@ -65,12 +55,6 @@ export async function createNamespaces(
 async function readFirstLine(child: ChildProcess): Promise<string> {
   const [line] = await once(createInterface({ input: child.stdout as Readable }), "line");
   return line;
-}
-
-async function receiveListener(child: ChildProcess): Promise<Server> {
-  const { promise, resolve } = Promise.withResolvers<Server>();
-  child.once("message", (_, handle) => resolve(handle as Server));
-  return await promise;
 }
 
 function openNamespaceFiles(pid: string, namespaces: string[]): number[] {
