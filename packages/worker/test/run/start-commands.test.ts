@@ -125,6 +125,22 @@ describe("start commands", () => {
     await installation.event(run, again);
   });
 
+  test("start a service that answers the agent's commands, and that is started again for a follow-up", async () => {
+    const { command, mark } = longSleep();
+    const service = `
+      rm -f /tmp/ask /tmp/answer; mkfifo /tmp/ask /tmp/answer
+      while read -r question < /tmp/ask; do echo "answer to $question" > /tmp/answer; done > /tmp/log 2>&1 &
+      ${command} &`;
+    const ask = (question: string) => `RUN: echo ${question} > /tmp/ask; cat /tmp/answer`;
+    const run = await start([service], [ask("one"), ask("two")]);
+    await installation.until(run, "SUCCEEDED");
+    expect(await outputOf(run)).toEqual(["answer to one\n", "answer to two\n"]);
+    // Nothing outlives the turn.
+    await vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
+    await installation.followUp(run, [ask("three")]);
+    await vi.waitUntil(async () => (await outputOf(run)).includes("answer to three\n"), waitOptions);
+  });
+
   test("end with a cancelled run", async () => {
     const { command, mark } = longSleep();
     const run = await start([command], ["RUN: echo never"]);
