@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ResolvedImage } from "./image.ts";
 import { CheckedOutRepository, PageInfo, RunStatusMessage } from "./run.ts";
 import { Timestamp, Uuid } from "./text.ts";
 
@@ -25,6 +26,7 @@ export const Build = z
   .object({
     ...summary,
     environment_id: Uuid,
+    image: ResolvedImage.optional().meta({ description: "Absent until the image is resolved." }),
     repositories: z
       .array(CheckedOutRepository)
       .optional()

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { BuildSummary } from "./build.ts";
 import { eitherFields } from "./conditions.ts";
+import { ImageReference, ImageUser } from "./image.ts";
 import { limits } from "./limits.ts";
 import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
 
@@ -163,6 +164,18 @@ const SecretNames = z
 const members = {
   name: text({ max: limits.nameCharacters }),
   description: text({ min: 0, max: 2_000 }).optional(),
+  docker_image: ImageReference.optional().meta({
+    description:
+      "OCI image that provides the system. A tag is resolved for each new build. Default: the system of the worker, read-only.",
+  }),
+  docker_image_secret: VariableName.optional().meta({
+    description:
+      "Name of the secret with the registry's credentials: `user:password`, or the content of Docker's `config.json`. It never enters a sandbox.",
+  }),
+  user: ImageUser.optional().meta({
+    description:
+      "The user of the image that runs commands. Default: the user that the image names, otherwise root. Setup commands always run as root.",
+  }),
   repos: z.array(Repository).max(20).optional(),
   setup_commands: Commands.optional().meta({
     description: "Run once, in order, when the environment is built. Runs start from a copy of the result.",
@@ -205,7 +218,12 @@ const members = {
 
 export const EnvironmentRequest = z
   .strictObject(members)
-  .superRefine(({ variables = {}, secrets = [], build_secrets = [] }, context) => {
+  .superRefine(({ variables = {}, secrets = [], build_secrets = [], ...rest }, context) => {
+    for (const field of ["docker_image_secret", "user"] as const) {
+      if (rest[field] !== undefined && rest.docker_image === undefined) {
+        context.addIssue({ code: "custom", path: [field], message: "is only allowed with `docker_image`" });
+      }
+    }
     for (const [field, names] of Object.entries({ secrets, build_secrets })) {
       names.forEach((name, index) => {
         if (Object.hasOwn(variables, name)) {

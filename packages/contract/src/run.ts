@@ -3,6 +3,7 @@ import { AgentConfigInput, AmbientAgentConfig, ReasoningEffort } from "./agent-c
 import { ArtifactType } from "./artifact.ts";
 import { conditionPart } from "./conditions.ts";
 import { ErrorCodeName } from "./errors/error.ts";
+import { ResolvedImage } from "./image.ts";
 import { limits } from "./limits.ts";
 import { metadataKeyPattern, runSources, runStates } from "./run-state.ts";
 import { Share } from "./shares/share.ts";
@@ -258,7 +259,12 @@ export const RunReceipt = z
     model_id: z.string(),
     reasoning_effort: ReasoningEffort.optional().meta({ description: "Absent if the provider decides." }),
     environment: z
-      .object({ environment_id: Uuid, version: z.int(), build_id: Uuid.optional() })
+      .object({
+        environment_id: Uuid,
+        version: z.int(),
+        build_id: Uuid.optional(),
+        image: ResolvedImage.optional(),
+      })
       .optional()
       .meta({ description: "Absent if the run started in an empty workspace." }),
     repositories: z.array(CheckedOutRepository).optional(),

@@ -6,6 +6,7 @@ import { EnvironmentCheck, GitAuthor, Network, Resources } from "./environment.t
 import { ErrorCodeName } from "./errors/error.ts";
 import { LoggedEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
+import { ResolvedImage } from "./image.ts";
 import { ModelPrices } from "./model.ts";
 import { CheckedOutRepository, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
 import { FoundSkill } from "./skill.ts";
@@ -124,6 +125,9 @@ export const AssignedEnvironment = z.object({
       sparse_paths: z.array(z.string()).optional(),
     }),
   ),
+  docker_image: z.string().optional(),
+  docker_image_secret: z.string().optional(),
+  user: z.string().optional(),
   setup_commands: z.array(z.string()),
   start_commands: z.array(z.string()).optional(),
   variables: z
@@ -136,7 +140,8 @@ export const AssignedEnvironment = z.object({
   git_author: GitAuthor.optional(),
   checks: z.array(EnvironmentCheck).optional(),
   credentials: z.record(z.string(), z.string()).meta({
-    description: "Values of the secrets that `repos` refer to. Used only for fetching and for redaction.",
+    description:
+      "Values of the secrets that `repos` and `docker_image_secret` refer to. Used only for fetching and for redaction.",
   }),
   build_secrets: z.record(z.string(), z.string()).optional().meta({
     description: "Secret values for setup commands, also used for redaction. Kept in memory only.",
@@ -148,6 +153,7 @@ export type AssignedEnvironment = z.infer<typeof AssignedEnvironment>;
 export const ReadyBuild = z.object({
   build_id: Uuid,
   sha256: Sha256,
+  image: ResolvedImage.optional(),
   repositories: z.array(CheckedOutRepository),
   skills: z
     .array(FoundSkill)
@@ -374,6 +380,7 @@ export const PrepareRequest = z.strictObject({
   worker_id: Uuid,
   key: Sha256,
   repositories: z.array(CheckedOutRepository).max(20),
+  image: ResolvedImage.optional(),
   waiting_for: Uuid.optional().meta({
     description: "The build from an earlier response. If it fails, this request fails too.",
   }),
@@ -402,6 +409,7 @@ export const BuildOutcome = z.discriminatedUnion("type", [
     key: Sha256,
     sha256: Sha256,
     size_bytes: z.int().min(0),
+    image: ResolvedImage.optional(),
     repositories: z.array(CheckedOutRepository).max(20),
     skills: z.array(FoundSkill).max(500).optional(),
   }),

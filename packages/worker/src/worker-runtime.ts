@@ -102,7 +102,10 @@ export async function openWorkerRuntime(
     onRetry: () => errorCounts.add("server_retry"),
   });
   const onOpenFailed = () => errorCounts.add("sandbox");
-  const provider = await openLocalProvider({ root: join(folder, "sandboxes"), mounts, onOpenFailed, log });
+  const provider = await openLocalProvider({
+    ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
+    root: join(folder, "sandboxes"),
+  });
   await provider.check();
   const removed = await provider.reap(() => false);
   if (removed.length > 0) log.info({ count: removed.length }, "removed sandboxes of an earlier worker");

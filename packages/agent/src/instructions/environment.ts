@@ -13,6 +13,8 @@ export interface EnvironmentFacts {
   home: string;
   /** The name of the operating system; Linux if unknown. */
   system?: string | undefined;
+  /** Whether the system comes from an image, so that it can be changed. */
+  hasImage?: boolean;
   /** Well-known programs that are installed. */
   programs?: readonly string[] | undefined;
   repositories: readonly CheckedOutRepository[];
@@ -33,6 +35,11 @@ export function environmentText(facts: EnvironmentFacts): string {
   const { workspace, working_folder, home, system = "Linux", programs = [], repositories, limits } = facts;
   const lines = [
     `System: ${system}. Your home folder is ${home}.`,
+    ...(facts.hasImage
+      ? [
+          "You can install packages and change the system, but if the sandbox is created anew, only the workspace is restored.",
+        ]
+      : []),
     `Commands start in ${working_folder}, and paths are relative to it. ${repositoriesText(facts)}`,
     ...repositories.map((repository) => `  - ${repositoryText(workspace, repository)}`),
     `Network: ${networkText(facts)}`,
@@ -80,7 +87,7 @@ function networkText({ network }: EnvironmentFacts): string {
   const allow = network.allow ?? [];
   const hosts = allow.map((entry) => presetTexts[entry] ?? entry);
   const tcp = allow.some((entry) => /:\d+$/.test(entry))
-    ? " For TCP that is not HTTP, `/etc/outrider-connect HOST PORT` connects its stdin and stdout to the host."
+    ? " Programs that know no proxy, such as database clients, can connect to hosts with a port by their name."
     : "";
   return `only these hosts, through the proxy in the environment variables: ${hosts.join(", ") || "none"}.${tcp}`;
 }

@@ -7,6 +7,9 @@ import { readObject } from "./text.ts";
 export interface EnvironmentFlags {
   name?: string;
   description?: string;
+  image?: string;
+  imageSecret?: string;
+  user?: string;
   repo?: string[];
   setup?: string[];
   start?: string[];
@@ -30,6 +33,9 @@ export const environmentFlags: readonly string[] = [
   ...[
     "name",
     "description",
+    "image",
+    "imageSecret",
+    "user",
     "repo",
     "setup",
     "start",
@@ -47,6 +53,9 @@ export const environmentFlags: readonly string[] = [
 export function addEnvironmentOptions(command: Command): Command {
   return command
     .option("--description <text>", "description of the environment")
+    .option("--image <reference>", "OCI image that provides the system, such as debian:12")
+    .option("--image-secret <name>", "secret with the registry's credentials")
+    .option("--user <user>", "user of the image that runs commands")
     .option(
       "--repo <repository>",
       "repository as owner/name or URL, with an optional #ref; repeatable",
@@ -106,6 +115,9 @@ export async function buildEnvironmentRequest(
     ...omitUndefined({
       name: flags.name,
       description: flags.description,
+      docker_image: flags.image,
+      docker_image_secret: flags.imageSecret,
+      user: flags.user,
       repos: flags.repo?.map(parseRepository),
       setup_commands: flags.setup,
       start_commands: flags.start,

@@ -94,6 +94,8 @@ export interface Build {
   /** What went wrong, for a FAILED build. */
   status_message?: RunStatusMessage;
   environment_id: string;
+  /** Absent until the image is resolved. */
+  image?: ResolvedImage;
   /** The checked-out repositories. Absent until they are resolved. */
   repositories?: CheckedOutRepository[];
 }
@@ -212,6 +214,12 @@ export interface CloudEnvironment {
   environment_id: string;
   name: string;
   description?: string;
+  /** OCI image that provides the system. A tag is resolved for each new build. Default: the system of the worker, read-only. */
+  docker_image?: string;
+  /** Name of the secret with the registry's credentials: `user:password`, or the content of Docker's `config.json`. It never enters a sandbox. */
+  docker_image_secret?: string;
+  /** The user of the image that runs commands. Default: the user that the image names, otherwise root. Setup commands always run as root. */
+  user?: string;
   repos: EnvironmentRepository[];
   setup_commands: string[];
   start_commands: string[];
@@ -240,6 +248,12 @@ export interface CloudEnvironment {
 export interface CloudEnvironmentRequest {
   name: string;
   description?: string;
+  /** OCI image that provides the system. A tag is resolved for each new build. Default: the system of the worker, read-only. */
+  docker_image?: string;
+  /** Name of the secret with the registry's credentials: `user:password`, or the content of Docker's `config.json`. It never enters a sandbox. */
+  docker_image_secret?: string;
+  /** The user of the image that runs commands. Default: the user that the image names, otherwise root. Setup commands always run as root. */
+  user?: string;
   repos?: EnvironmentRepository[];
   /** Run once, in order, when the environment is built. Runs start from a copy of the result. */
   setup_commands?: string[];
@@ -954,6 +968,11 @@ export interface ReasoningEvent {
   };
 }
 
+export interface ResolvedImage {
+  reference: string;
+  digest: string;
+}
+
 export interface RetentionBound {
   days?: number;
   gigabytes?: number;
@@ -1202,6 +1221,7 @@ export interface RunReceipt {
     environment_id: string;
     version: number;
     build_id?: string;
+    image?: ResolvedImage;
   };
   repositories?: CheckedOutRepository[];
   /** The folder in which commands started and to which paths are relative: the repository if there is only one, otherwise `/workspace`. */

@@ -1,5 +1,6 @@
 import type { Build, BuildEvent, BuildSummary, NewBuildEvent } from "@outrider/contract/build";
 import type { EnvironmentRequest } from "@outrider/contract/environment";
+import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository, RunStatusMessage } from "@outrider/contract/run";
 import type { BuildOutcome, ReadyBuild } from "@outrider/contract/worker";
 import type { Sql, Tx } from "./connection/db.ts";
@@ -10,7 +11,7 @@ import { omitNulls } from "./runs/runs.ts";
 const MAX_LISTED = 100;
 
 function columns(sql: Sql) {
-  return sql`build_id, environment_id, version, state, repositories, size_bytes::float, status_message,
+  return sql`build_id, environment_id, version, state, image, repositories, size_bytes::float, status_message,
     created_at, started_at, finished_at`;
 }
 
@@ -48,6 +49,7 @@ export interface NewBuild {
   version: number;
   config: Omit<EnvironmentRequest, "name">;
   key?: string;
+  image?: ResolvedImage;
   repositories?: CheckedOutRepository[];
   /** The user who requested the build. Absent if a run needs it. */
   requested_by?: string;
@@ -56,11 +58,11 @@ export interface NewBuild {
 /** Queues a build. Returns undefined if one with the same key is already queued or in progress. */
 export async function insertBuild(tx: Tx, build: NewBuild): Promise<Build | undefined> {
   const { build_id, environment_id, version, config } = build;
-  const { key = null, repositories = null, requested_by = null } = build;
+  const { key = null, image = null, repositories = null, requested_by = null } = build;
   const [row] = await tx<Build[]>`
-    insert into builds (build_id, environment_id, version, config, key, repositories, requested_by, state)
+    insert into builds (build_id, environment_id, version, config, key, image, repositories, requested_by, state)
     values (${build_id}, ${environment_id}, ${version}, ${json(tx, config)}, ${key},
-      ${json(tx, repositories)}::jsonb, ${requested_by}, 'QUEUED')
+      ${json(tx, image)}::jsonb, ${json(tx, repositories)}::jsonb, ${requested_by}, 'QUEUED')
     on conflict do nothing
     returning ${columns(tx)}`;
   return row && omitNulls(row);
@@ -101,10 +103,10 @@ export async function countRequested(sql: Sql, userUid: string): Promise<number>
 /** Returns the newest ready build with this key. */
 export async function findReady(sql: Sql, key: string): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
-    select build_id, sha256, repositories, coalesce(skills, '[]') as skills from builds
+    select build_id, sha256, image, repositories, coalesce(skills, '[]') as skills from builds
     where key = ${key} and state = 'READY'
     order by finished_at desc limit 1`;
-  return row;
+  return row && omitNulls(row);
 }
 
 /** Returns the newest ready build for a version of an environment, regardless of its commits. */
@@ -113,10 +115,10 @@ export async function findReadyOf(
   { environmentId, version }: { environmentId: string; version: number },
 ): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
-    select build_id, sha256, repositories, coalesce(skills, '[]') as skills from builds
+    select build_id, sha256, image, repositories, coalesce(skills, '[]') as skills from builds
     where environment_id = ${environmentId} and version = ${version} and state = 'READY'
     order by created_at desc limit 1`;
-  return row;
+  return row && omitNulls(row);
 }
 
 export interface UnfinishedBuild {
@@ -233,12 +235,12 @@ export async function completeBuild(
   buildId: string,
   outcome: Pick<
     Extract<BuildOutcome, { type: "ready" }>,
-    "key" | "sha256" | "size_bytes" | "repositories" | "skills"
+    "key" | "sha256" | "size_bytes" | "image" | "repositories" | "skills"
   >,
 ): Promise<void> {
   await tx`
     update builds set state = 'READY', key = ${outcome.key}, sha256 = ${outcome.sha256},
-      size_bytes = ${outcome.size_bytes}, repositories = ${json(tx, outcome.repositories)},
+      size_bytes = ${outcome.size_bytes}, image = ${json(tx, outcome.image ?? null)}::jsonb, repositories = ${json(tx, outcome.repositories)},
       skills = ${json(tx, outcome.skills ?? [])}, finished_at = outrider_now(), lease_expires_at = null
     where build_id = ${buildId}`;
 }
@@ -257,10 +259,10 @@ export async function pinBuild(tx: Tx, runId: string, buildId: string): Promise<
 
 export async function findBuildOfRun(sql: Sql, runId: string): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
-    select b.build_id, b.sha256, b.repositories, coalesce(b.skills, '[]') as skills
+    select b.build_id, b.sha256, b.image, b.repositories, coalesce(b.skills, '[]') as skills
     from runs r join builds b using (build_id)
     where r.run_id = ${runId} and b.state = 'READY'`;
-  return row;
+  return row && omitNulls(row);
 }
 
 /** Requeues a build that its worker gave up. This does not count as an attempt. */

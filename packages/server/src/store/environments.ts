@@ -99,6 +99,7 @@ export async function deleteEnvironment(sql: Sql, environmentId: string): Promis
 export async function environmentsUsingSecret(sql: Sql, name: string): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     select name from environments where deleted_at is null and (config -> 'secrets' ? ${name}
-      or config -> 'build_secrets' ? ${name} or config @> ${json(sql, { repos: [{ secret: name }] })}) order by name`;
+      or config -> 'build_secrets' ? ${name} or config ->> 'docker_image_secret' = ${name}
+      or config @> ${json(sql, { repos: [{ secret: name }] })}) order by name`;
   return rows.map((row) => row.name);
 }

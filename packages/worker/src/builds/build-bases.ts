@@ -1,24 +1,16 @@
-import { createReadStream, createWriteStream } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { ReadyBuild } from "@outrider/contract/worker";
 import { HashingStream } from "../hashing-stream.ts";
+import { decompress } from "../images/decompress.ts";
 import type { Log } from "../log.ts";
-import type { Sandbox, SandboxProvider, Spawned } from "../sandboxes/sandbox.ts";
+import type { Sandbox, SandboxImage, SandboxProvider, Spawned } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
+import { compress } from "./compress.ts";
 
 const FETCH_DEADLINE_NS = 60n * 60_000_000_000n;
-
-/** Both scripts run inside the sandbox, so hostile files can do no more harm than a command could. */
-const packScript = `
-set -o pipefail
-tar -C / --format=pax --pax-option=delete=atime,delete=ctime --sparse --sort=name --owner=0 --group=0 \\
-  --numeric-owner --ignore-failed-read -cf - workspace home/sandbox 2> /dev/null | gzip -1
-codes=("\${PIPESTATUS[@]}")
-((codes[0] < 2 && codes[1] == 0))
-`;
-const unpackScript = "exec tar -C / --no-same-owner --same-permissions -xzf -";
 
 /**
  * Waits for a transfer to or from a program, and for the program to exit. Rejects with the program's stderr if either
@@ -72,11 +64,11 @@ export class BuildBases {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     try {
       const hashing = new HashingStream();
-      const tar = await sandbox.spawn(packScript, { signal });
-      await transferWith(tar, () => pipeline(tar.stdout, hashing, createWriteStream(file, { mode: 0o600 })));
+      const tar = await provider.packBase(sandbox, { signal });
+      const output = createWriteStream(file, { mode: 0o600 });
+      await transferWith(tar, () => pipeline(tar.stdout, compress, hashing, output));
       const { sha256, size_bytes } = hashing.result();
-      await server.putBlob(file, sha256, signal);
-      await provider.saveBase(sandbox, buildId);
+      await Promise.all([server.putBlob(file, sha256, signal), provider.saveBase(sandbox, buildId)]);
       void this.#evict();
       return { sha256, size_bytes };
     } finally {
@@ -85,17 +77,17 @@ export class BuildBases {
   }
 
   /** Returns the name of the build's base. Fetches it from the server if it is not on this disk. */
-  async ensure(build: ReadyBuild, signal: AbortSignal): Promise<string> {
+  async ensure(build: ReadyBuild, image: SandboxImage | undefined, signal: AbortSignal): Promise<string> {
     const { build_id } = build;
     if (this.#isLocal(build_id)) return build_id;
     const fetching =
       this.#fetching.get(build_id) ??
-      this.#fetch(build, signal).finally(() => this.#fetching.delete(build_id));
+      this.#fetch(build, image, signal).finally(() => this.#fetching.delete(build_id));
     this.#fetching.set(build_id, fetching);
     await fetching.catch(() => {});
     signal.throwIfAborted();
     // The caller that started the fetch may have been cancelled.
-    if (!this.#isLocal(build_id)) await this.#fetch(build, signal);
+    if (!this.#isLocal(build_id)) await this.#fetch(build, image, signal);
     return build_id;
   }
 
@@ -103,20 +95,27 @@ export class BuildBases {
     return this.#options.provider.listBases().some((base) => base.name === name);
   }
 
-  async #fetch({ build_id, sha256 }: ReadyBuild, signal: AbortSignal): Promise<void> {
+  async #fetch(
+    { build_id, sha256 }: ReadyBuild,
+    image: SandboxImage | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { provider, server, folder } = this.#options;
     const file = join(folder, `${build_id}.fetched`);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const deadline = process.hrtime.bigint() + FETCH_DEADLINE_NS;
-    const sandbox = await provider.open({ id: `fetch-${build_id}`, deadline, label: { build_id } });
+    const sandbox = await provider.open({
+      ...{ id: `fetch-${build_id}`, deadline, label: { build_id } },
+      ...(image ? { image: { ...image, user: "root" } } : {}),
+    });
     try {
       const hashing = new HashingStream();
       const output = createWriteStream(file, { mode: 0o600 });
       await pipeline(await server.getBlob(sha256, signal), hashing, output, { signal });
       if (hashing.result().sha256 !== sha256)
         throw new Error("The build's files were corrupted in transfer.");
-      const tar = await sandbox.spawn(unpackScript, { signal });
-      await transferWith(tar, () => pipeline(createReadStream(file), tar.stdin));
+      const tar = await provider.unpackBase(sandbox, { signal });
+      await transferWith(tar, async () => pipeline(await decompress(file), tar.stdin));
       await provider.saveBase(sandbox, build_id);
       void this.#evict();
     } catch (error) {

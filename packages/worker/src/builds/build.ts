@@ -21,12 +21,13 @@
  */
 import { createHash } from "node:crypto";
 import { Failure } from "@outrider/agent/failure";
+import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository } from "@outrider/contract/run";
 import type { FoundSkill } from "@outrider/contract/skill";
 import type { AssignedEnvironment, BuildOutcome } from "@outrider/contract/worker";
-import type { EgressSessions } from "../egress/egress-session.ts";
+import type { EgressSession, EgressSessions } from "../egress/egress-session.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
-import { networkMounts, writeHomeFiles } from "../egress/sandbox-files.ts";
+import { networkMounts, writeHomeFiles, writeImageFiles } from "../egress/sandbox-files.ts";
 import { quote } from "../quote.ts";
 import { Redactor } from "../redaction/redact.ts";
 import { checkoutScript } from "../repositories/checkout.ts";
@@ -34,11 +35,12 @@ import type { Repositories, Resolved } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
 import { checkSecretSize, listEnvironmentSecrets } from "../run/run-secrets.ts";
 import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
-import type { Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
+import { type Sandbox, type SandboxProvider, SandboxUserError } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
 import { collectSkills } from "../skills/collect-skills.ts";
 import type { BuildBases } from "./build-bases.ts";
 import { type BuildLease, BuildLog } from "./build-log.ts";
+import { giveFilesToUser, pullImage, resolveImage } from "./images.ts";
 import { rejectLeftoverSecrets } from "./leftover-secrets.ts";
 import {
   checkoutOptions,
@@ -50,7 +52,7 @@ import {
 import { type OnStep, StepRunner } from "./step-runner.ts";
 
 /** Part of every key. Change it when the same commits and commands would produce different files. */
-const FORMAT = "outrider-local-2";
+const FORMAT = "outrider-image-2";
 
 /** Resolves an environment's repositories to their current commits. */
 export async function resolveRepositories(
@@ -76,8 +78,8 @@ export async function resolveRepositories(
  * not inputs: a renewed token does not change what it downloads.
  */
 export function buildKey(
-  { repos, setup_commands, variables = {}, build_secrets = {} }: AssignedEnvironment,
-  repositories: CheckedOutRepository[],
+  { repos, setup_commands, variables = {}, build_secrets = {}, user }: AssignedEnvironment,
+  { repositories, image }: { repositories: CheckedOutRepository[]; image: ResolvedImage | undefined },
 ): string {
   const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
   const checkouts = repos.map(({ submodules = true, lfs = true, sparse_paths }) => ({
@@ -89,7 +91,12 @@ export function buildKey(
   const sortedVariables = Object.entries(variables).sort(([a], [b]) => (a < b ? -1 : 1));
   const secretNames = Object.keys(build_secrets).sort();
   return createHash("sha256")
-    .update(JSON.stringify([FORMAT, commits, checkouts, setup_commands, sortedVariables, secretNames]))
+    .update(
+      JSON.stringify([
+        ...[FORMAT, image?.digest, user, commits, checkouts],
+        ...[setup_commands, sortedVariables, secretNames],
+      ]),
+    )
     .digest("hex");
 }
 
@@ -112,6 +119,7 @@ interface MakeBuildOptions {
   build_id: string;
   environment: AssignedEnvironment;
   repositories: ResolvedRepository[];
+  image: ResolvedImage | undefined;
   log: BuildLog;
   redactor: Redactor;
   /** Called with the opened sandbox. The caller must extend its deadline whenever the lease is extended. */
@@ -121,20 +129,23 @@ interface MakeBuildOptions {
 
 async function makeBuild(context: BuildContext, options: MakeBuildOptions): Promise<BuildOutcome> {
   const { provider, bases, egressSessions, networkFolder } = context;
-  const { build_id, environment, repositories, log, redactor, onStep } = options;
+  const { build_id, environment, repositories, image, log, redactor, onStep } = options;
   const { network, git_host, resources, setup_commands, variables, build_secrets = {} } = environment;
   const refusals = new RefusalSummary();
-  const egress = await egressSessions.open({ ...network, git_host }, (notice) => {
-    refusals.add(notice);
-    log.write({ type: "notice", data: { message: notice.message } });
-  });
   let sandbox: Sandbox | undefined;
+  let egress: EgressSession | undefined;
   try {
     const fetched = await fetchRepositoryContents(context.repositories, environment, {
       ...{ resolved: repositories, signal: log.signal },
       emitNotice: (message) => log.write({ type: "notice", data: { message } }),
     });
+    const pulled = image && (await pullImage(provider, { image, environment, log, onStep }));
+    egress = await egressSessions.open({ ...network, git_host, osRelease: pulled?.osRelease }, (notice) => {
+      refusals.add(notice);
+      log.write({ type: "notice", data: { message: notice.message } });
+    });
     sandbox = await provider.open({
+      ...(pulled ? { image: pulled } : {}),
       id: `build-${build_id}`,
       deadline: log.deadline,
       label: { build_id },
@@ -144,6 +155,7 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
     });
     options.onOpened(sandbox);
     await writeHomeFiles(sandbox, egress.inside);
+    if (pulled) await writeImageFiles(sandbox, egress.inside);
     const runner = new StepRunner({
       ...{ sandbox, log, redactor, onStep },
       env: egress.inside.environment,
@@ -151,15 +163,18 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
     for (const [index, repository] of fetched.entries()) {
       const { url, commit } = repository;
       const script = checkoutScript(checkoutOptions(repository, index));
-      await runner.run(`check out ${url} at ${commit.slice(0, 12)}`, script);
+      const name = `check out ${url} at ${commit.slice(0, 12)}`;
+      await runner.run(name, script, { withWorkerPrograms: true, asRoot: true });
     }
     const [only] = repositories.length === 1 ? repositories : [];
     const env = { ...variables, ...build_secrets };
+    const startFolder = only ? `/workspace/${only.path}` : pulled?.workingFolder;
     for (const command of setup_commands) {
-      const script = only ? `cd ${quote(`/workspace/${only.path}`)} && { ${command}\n}` : command;
-      await runner.run(command, script, env);
+      const script = startFolder ? `cd ${quote(startFolder)} && { ${command}\n}` : command;
+      await runner.run(command, script, { env, asRoot: true });
     }
     await sandbox.kill();
+    if (pulled) await giveFilesToUser(sandbox, log.signal);
     await rejectLeftoverSecrets(sandbox, build_secrets, log.signal);
     const skills = await listSkills(repositories, log);
     log.write({ type: "step", data: { name: "store", state: "started" } });
@@ -168,8 +183,9 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
     log.write({ type: "step", data: { name: "store", state: "finished" } });
     return {
       type: "ready",
-      key: buildKey(environment, repositories),
+      key: buildKey(environment, { repositories, image }),
       ...stored,
+      ...(image ? { image } : {}),
       repositories: withoutMirrors(repositories),
       skills,
     };
@@ -179,7 +195,7 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
     return { type: "failed", error_code, message: refusals.appendTo(message) };
   } finally {
     await sandbox?.close().catch(() => {});
-    await egress.close();
+    await egress?.close();
   }
 }
 
@@ -195,7 +211,8 @@ async function listSkills(repositories: ResolvedRepository[], log: BuildLog): Pr
 function failedOutcome(error: unknown): Extract<BuildOutcome, { type: "failed" }> {
   if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
-  const error_code = error instanceof LimitNotEnforceableError ? "environment_setup_failed" : "sandbox_lost";
+  const isConfiguration = error instanceof LimitNotEnforceableError || error instanceof SandboxUserError;
+  const error_code = isConfiguration ? "environment_setup_failed" : "sandbox_lost";
   return { type: "failed", error_code, message };
 }
 
@@ -204,6 +221,7 @@ interface RunBuildOptions {
   environment: AssignedEnvironment;
   /** Set if the caller has already resolved them. */
   repositories?: ResolvedRepository[];
+  image?: ResolvedImage | undefined;
   signal: AbortSignal;
   /** Reports steps to the run that is waiting for the build. */
   onStep?: OnStep;
@@ -230,10 +248,12 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
     const repositories =
       options.repositories ??
       (await resolveRepositories(allRepositories, environment, { signal: log.signal, emitNotice }));
+    const image = options.image ?? (await resolveImage(context.provider, environment, log.signal));
     const outcome = await makeBuild(context, {
       build_id: lease.build_id,
       environment,
       repositories,
+      image,
       log,
       redactor,
       onOpened: (opened) => {

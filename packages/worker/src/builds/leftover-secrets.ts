@@ -12,8 +12,9 @@ const MIN_PATTERN_CHARACTERS = 8;
 /** `base64` breaks lines after 76 characters, and grep matches within lines. */
 const BASE64_CHARACTERS = 60;
 
-/** What a build stores. */
-const folders = [sandboxPaths.workspace, sandboxPaths.home];
+/** What a build stores. With an image, that is the upper layer, which contains the workspace and the home too. */
+const folders = [`${sandboxPaths.workspace}/`, `${sandboxPaths.home}/`];
+const upper = "/.outrider/upper";
 
 /**
  * Reads the patterns from stdin, one group per secret, each terminated by NUL, so that they appear on no command line.
@@ -22,9 +23,11 @@ const folders = [sandboxPaths.workspace, sandboxPaths.home];
  */
 const searchScript = `
 export LC_ALL=C
+folders=(${folders.join(" ")})
+[[ ! -d ${upper} ]] || folders=(${upper})
 groups=()
 while IFS= read -r -d '' group; do groups+=("$group"); done
-exec 3< <(exec grep -rlZF -D skip -f <(printf '%s\\n' "\${groups[@]}") -- ${folders.join(" ")})
+exec 3< <(exec grep -rlZF -D skip -f <(printf '%s\\n' "\${groups[@]}") -- "\${folders[@]}")
 search=$!
 if IFS= read -r -d '' file <&3; then
   for index in "\${!groups[@]}"; do
@@ -105,6 +108,7 @@ function base64At(position: number, bytes: Buffer): string {
 
 function shortPath(path: string): string {
   const { workspace, home } = sandboxPaths;
+  if (path.startsWith(`${upper}/`)) return shortPath(path.slice(upper.length));
   if (path.startsWith(`${workspace}/`)) return path.slice(workspace.length + 1);
   return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }

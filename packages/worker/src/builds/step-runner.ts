@@ -1,7 +1,6 @@
 import { Failure } from "@outrider/agent/failure";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
-import { commandEnvironment } from "../sandboxes/local/command-environment.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { ExecOptions, Sandbox } from "../sandboxes/sandbox.ts";
 import type { BuildLog } from "./build-log.ts";
 
 const STEP_TIMEOUT_MS = 60 * 60_000;
@@ -19,6 +18,8 @@ interface StepRunnerOptions {
   onStep: OnStep;
 }
 
+type StepOptions = Pick<ExecOptions, "env" | "asRoot" | "withWorkerPrograms">;
+
 /** Runs a build's steps in its sandbox and writes their output to the build log. */
 export class StepRunner {
   readonly #options: StepRunnerOptions;
@@ -28,7 +29,7 @@ export class StepRunner {
   }
 
   /** Runs one step. If the step fails, rejects with a Failure that contains the last lines of its output. */
-  async run(name: string, command: string, env: Record<string, string> = {}): Promise<void> {
+  async run(name: string, command: string, { env, ...options }: StepOptions = {}): Promise<void> {
     const { sandbox, log, redactor, onStep } = this.#options;
     log.write({ type: "step", data: { name, state: "started" } });
     onStep(name, "started");
@@ -42,7 +43,8 @@ export class StepRunner {
     const { exitCode, timedOut, durationMs } = await sandbox.exec(command, {
       signal: log.signal,
       timeoutMs: STEP_TIMEOUT_MS,
-      env: { ...commandEnvironment, ...this.#options.env, ...env },
+      env: options.withWorkerPrograms ? {} : { ...sandbox.commandEnvironment, ...this.#options.env, ...env },
+      ...options,
       mergeOutput: true,
       onOutput: ({ data }) => writeOutput(redacted.push(data)),
     });

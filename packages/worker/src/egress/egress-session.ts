@@ -9,7 +9,8 @@ import { createFairLookup } from "./fair-lookup.ts";
 import { Presets, type ResolvedAllowlist } from "./presets/presets.ts";
 import { serveEgress } from "./proxy.ts";
 import { type EgressRefusal, RefusalReporter } from "./refusal-reporter.ts";
-import { listTcpForwards, type TcpForward } from "./tcp-forwards.ts";
+import { type SandboxNetworkFiles, withImage } from "./sandbox-files.ts";
+import { hostsLines, listTcpForwards, type TcpForward } from "./tcp-forwards.ts";
 import type { UpstreamProxy } from "./upstream-proxy.ts";
 
 const CONNECT_MS = 10_000;
@@ -25,21 +26,16 @@ export interface Notice {
 }
 
 /** The network of an environment, and the git host that `preset:git` stands for. */
-export type SessionNetwork = AssignedEnvironment["network"] & Pick<AssignedEnvironment, "git_host">;
-
-/** What a sandbox needs inside for its network, apart from connections. It contains no secrets. */
-export interface SandboxNetworkFiles
-  extends Pick<ResolvedAllowlist, "environment" | "files" | "homeFiles" | "distribution"> {
-  /** Hosts that programs without a proxy can reach at an address inside. */
-  forwards: TcpForward[];
-  /** Files to add to the root of an image, by path. */
-  imageFiles: Record<string, string>;
-}
+export type SessionNetwork = AssignedEnvironment["network"] &
+  Pick<AssignedEnvironment, "git_host"> & {
+    /** The content of the image's /etc/os-release, if the sandbox has an image. */
+    osRelease?: string | undefined;
+  };
 
 /** One sandbox's outbound network access. */
 export interface EgressSession {
   /** Options to pass to the sandbox provider's `open`. Empty if the environment has no network. */
-  option: Pick<OpenOptions, "network">;
+  option: Pick<OpenOptions, "network" | "forwards" | "hosts">;
   readonly inside: SandboxNetworkFiles;
   /** The hosts of the environment's presets, for the receipt. */
   readonly presets: ResolvedAllowlist["presets"];
@@ -87,7 +83,7 @@ export function createEgressSessions({
       const { mode } = network;
       const resolved = await resolve(network);
       const { allow, homeFiles, distribution } = resolved;
-      const inside: SandboxNetworkFiles = {
+      const forHost: SandboxNetworkFiles = {
         environment: { ...certificates?.environment, ...resolved.environment },
         files: { ...certificates?.files, ...resolved.files },
         imageFiles: certificates?.imageFiles ?? {},
@@ -95,6 +91,7 @@ export function createEgressSessions({
         // Hosts of presets are reached through the proxy.
         forwards: listTcpForwards({ mode, allow: network.allow ?? [] }),
       };
+      const inside = network.osRelease === undefined ? forHost : withImage(forHost, network.osRelease);
       for (const message of presetNotices(resolved)) onNotice({ code: PRESETS, message });
       let report = onNotice;
       if (mode === "none") {
@@ -109,6 +106,7 @@ export function createEgressSessions({
         log,
         onRefused: (refusal) => report(toNotice(refusal)),
       });
+      const relay = (client: Duplex, forward: TcpForward) => void proxy.relay(client, forward);
       return {
         get onRefused() {
           return report;
@@ -119,8 +117,15 @@ export function createEgressSessions({
         },
         inside,
         presets: resolved.presets,
-        option: { network: proxy.accept },
-        relay: (client, target) => void proxy.relay(client, target),
+        option: {
+          network: proxy.accept,
+          forwards: inside.forwards.map((forward) => ({
+            ...{ address: forward.address, port: forward.port },
+            accept: (client) => relay(client, forward),
+          })),
+          hosts: hostsLines(inside.forwards),
+        },
+        relay,
         close: () => proxy.close(),
       };
     },

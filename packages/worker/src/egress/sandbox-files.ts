@@ -3,7 +3,17 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writ
 import { join, posix } from "node:path";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
 import { type Mount, type Sandbox, SandboxFileError } from "../sandboxes/sandbox.ts";
-import type { SandboxNetworkFiles } from "./egress-session.ts";
+import type { ResolvedAllowlist } from "./presets/presets.ts";
+import type { TcpForward } from "./tcp-forwards.ts";
+
+/** What a sandbox needs inside for its network, apart from connections. It contains no secrets. */
+export interface SandboxNetworkFiles
+  extends Pick<ResolvedAllowlist, "environment" | "files" | "homeFiles" | "distribution"> {
+  /** Hosts that programs without a proxy can reach at an address inside. */
+  forwards: TcpForward[];
+  /** Files to add to the root of an image, by path. */
+  imageFiles: Record<string, string>;
+}
 
 /**
  * Stores the read-only files that a sandbox needs for its network below `folder`, and returns the mounts that show them
@@ -61,4 +71,10 @@ export async function writeHomeFiles(sandbox: Sandbox, { homeFiles }: SandboxNet
     );
     if (isMissing) await sandbox.write(path, Buffer.from(content));
   }
+}
+
+/** Adds the company's certificates to an image, so that packages which update its trust store include them. */
+export async function writeImageFiles(sandbox: Sandbox, { imageFiles }: SandboxNetworkFiles): Promise<void> {
+  for (const [path, content] of Object.entries(imageFiles))
+    await sandbox.write(path, Buffer.from(content), { asRoot: true });
 }

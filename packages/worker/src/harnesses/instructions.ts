@@ -6,7 +6,6 @@ import { quote } from "../quote.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { firstBytes } from "../sandboxes/first-bytes.ts";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
-import { commandEnvironment } from "../sandboxes/local/command-environment.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 
 /** Normally takes less than a second, but a busy machine must not lose the repositories' instructions. */
@@ -28,10 +27,18 @@ const programNames =
 const script = `
 export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0 GIT_NO_REPLACE_OBJECTS=1
 git() { command git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c safe.directory='*' "$@"; }
+# The files of an image, if there is one. Its programs are not executed here.
+root=/.outrider/root
+[[ -d $root ]] || root=
 print() { printf '%s\\0' "$@"; }
-( . /etc/os-release && print system "$PRETTY_NAME" "" "" ) 2> /dev/null
+system=$(sed -n 's/^PRETTY_NAME=//p' $root/etc/os-release 2> /dev/null | head -c 200 | tr -d '"\\0')
+print system "$system" "" ""
+IFS=: read -ra folders <<< "$path"
 for program in ${programNames}; do
-  if PATH=${quote(commandEnvironment.PATH as string)} command -v "$program" > /dev/null; then print program "$program" "" ""; fi
+  for folder in "\${folders[@]}"; do
+    # In an image, the target of a symbolic link cannot be checked.
+    if [[ -x $root$folder/$program || -L $root$folder/$program ]]; then print program "$program" "" ""; break; fi
+  done
 done
 while [[ $# -gt 0 ]]; do
   path=$1 commit=$2
@@ -67,7 +74,10 @@ export async function inspectSandbox(
   const { repositories, redactor, signal } = options;
   const args = repositories.flatMap(({ path, commit }) => [path, commit]).map(quote);
   const timeout = AbortSignal.any([signal, AbortSignal.timeout(INSPECT_MS)]);
-  const command = await sandbox.spawn(`set -- ${args.join(" ")}\n${script}`, { signal: timeout });
+  const path = sandbox.commandEnvironment.PATH as string;
+  const command = await sandbox.inspect(`path=${quote(path)}\nset -- ${args.join(" ")}\n${script}`, {
+    signal: timeout,
+  });
   command.stdin.end();
   const [output, stderr, { exitCode }] = await Promise.all([
     firstBytes(command.stdout, OUTPUT_BYTES),
@@ -148,6 +158,7 @@ export function environmentFacts(
     working_folder,
     home: sandboxPaths.home,
     system,
+    hasImage: environment?.docker_image !== undefined,
     programs,
     repositories,
     network: environment?.network ?? { mode: "none" },

@@ -11,6 +11,7 @@
 import { execFile } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -27,6 +28,7 @@ import { promisify } from "node:util";
 import type { Log } from "../log.ts";
 import { type Lock, tryLock } from "../repositories/lock.ts";
 import { removeFolder } from "../sandboxes/local/files/folders.ts";
+import { storeUid } from "../sandboxes/local/systems/uid-ranges.ts";
 import type { UnpackedLayer } from "./unpack-layer.ts";
 
 /** A layer that is in use. It stays on disk until it is released. */
@@ -34,7 +36,7 @@ export interface LayerRef extends UnpackedLayer {
   diffId: string;
   /** The name of the layer's folder in the store. */
   name: string;
-  /** The layer's folder. Its owners are those of the image (0 to 65535), if the worker runs as root. */
+  /** The layer's folder. If the worker runs as root, its owners are those of the image plus `storeUid`. */
   path: string;
   /** Does nothing if called again. */
   release(): void;
@@ -69,7 +71,13 @@ export class LayerStore {
     this.#maxBytes = maxBytes;
     this.#log = log;
     mkdirSync(join(folder, ".locks"), { recursive: true, mode: 0o700 });
+    this.#chown(folder);
     chmodSync(folder, 0o700);
+  }
+
+  /** Sandboxes see the folder in a mount that maps only these ids. */
+  #chown(path: string): void {
+    if (process.getuid?.() === 0) chownSync(path, storeUid, storeUid);
   }
 
   /** Returns a layer that is on this worker, or undefined. */
@@ -130,6 +138,7 @@ export class LayerStore {
     const blob = join(this.folder, `.blob-${name}`);
     try {
       mkdirSync(folder);
+      this.#chown(folder);
       chmodSync(folder, 0o755);
       const metadata: LayerMetadata = { diffId, ...(await create({ folder, blob })) };
       writeFileSync(this.#metadataPath(name), JSON.stringify(metadata), { mode: 0o600 });

@@ -40,6 +40,8 @@ export interface LayerStreamOptions {
   budget: Budget;
   /** Whether owners, setuid bits and file capabilities can be written. */
   keepsOwners: boolean;
+  /** Added to the ids of owners. */
+  idOffset: number;
 }
 
 const MAX_ID = 65_535;
@@ -240,7 +242,7 @@ export class LayerStream {
     this.counts.entries++;
     this.counts.diskBytes += entry.type === "5" ? DISK_BLOCK : 0;
     this.#options.budget.addEntry();
-    this.#push(writeHeader(entry));
+    this.#push(writeHeader(entry, this.#options.idOffset));
   }
 
   *#write(chunk: Buffer): Generator<Buffer> {

@@ -89,15 +89,15 @@ export interface TarEntry extends TarHeader {
   xattrs?: Record<string, Buffer>;
 }
 
-/** Writes an entry's header. Long names and attributes are written as entries of their own before it, as GNU tar does. */
-export function writeHeader(entry: TarEntry): Buffer {
+/** Writes an entry's header, with `idOffset` added to its owners. Long names and attributes are written as entries of their own before it, as GNU tar does. */
+export function writeHeader(entry: TarEntry, idOffset = 0): Buffer {
   const { name, linkName, xattrs = {} } = entry;
   const blocks: Buffer[] = [];
   const records = Object.entries(xattrs).map(([key, value]) => writeRecord(`SCHILY.xattr.${key}`, value));
   if (records.length > 0) blocks.push(...dataEntry("x", Buffer.concat(records)));
   if (name.length > 99) blocks.push(...dataEntry("L", Buffer.from(`${name}\0`, "latin1")));
   if (linkName.length > 99) blocks.push(...dataEntry("K", Buffer.from(`${linkName}\0`, "latin1")));
-  blocks.push(headerBlock(entry));
+  blocks.push(headerBlock({ ...entry, uid: entry.uid + idOffset, gid: entry.gid + idOffset }));
   return blocks.length === 1 ? (blocks[0] as Buffer) : Buffer.concat(blocks);
 }
 
@@ -110,8 +110,8 @@ function headerBlock({ type, name, linkName, mode, uid, gid, size, mtime }: TarH
   const block = Buffer.alloc(BLOCK);
   block.write(name.slice(0, 99), 0, "latin1");
   block.write(octal(mode, 7), 100, "latin1");
-  block.write(octal(uid, 7), 108, "latin1");
-  block.write(octal(gid, 7), 116, "latin1");
+  writeId(block, 108, uid);
+  writeId(block, 116, gid);
   if (size < 8 ** 11) block.write(octal(size, 11), 124, "latin1");
   else {
     block[124] = 0x80;
@@ -129,6 +129,13 @@ function headerBlock({ type, name, linkName, mode, uid, gid, size, mtime }: TarH
   for (const byte of block) checksum += byte;
   block.write(`${octal(checksum, 6)}\0 `, 148, "latin1");
   return block;
+}
+
+/** Ids of seven octal digits are written as text, higher ones in binary. */
+function writeId(block: Buffer, offset: number, id: number): void {
+  if (id < 8 ** 7) return void block.write(octal(id, 7), offset, "latin1");
+  block[offset] = 0x80;
+  block.writeUInt32BE(id, offset + 4);
 }
 
 /** The length of a record includes its own digits. */

@@ -8,18 +8,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createGunzip, createZstdDecompress } from "node:zlib";
 import { firstBytes } from "../sandboxes/first-bytes.ts";
 import { explainBwrapError, programFolderArgs } from "../sandboxes/local/bubblewrap.ts";
+import { storeUid } from "../sandboxes/local/systems/uid-ranges.ts";
 import type { Budget } from "./budget.ts";
+import { decompress } from "./decompress.ts";
 import { corrupt, ImageError } from "./image-error.ts";
 import { type LayerCounts, LayerStream, type OpaqueFolder } from "./layer-stream.ts";
 import { BLOCK, writeHeader } from "./tar-header.ts";
-import { cutFrames } from "./zstd-frames.ts";
 
 export interface UnpackOptions {
   /** The file with the layer: a tar archive, possibly compressed with gzip or zstd. */
@@ -39,14 +37,14 @@ export interface UnpackedLayer extends LayerCounts {
   isRootOpaque: boolean;
 }
 
-const CHUNK_BYTES = 256 * 1024;
 const brokenPipeCodes = ["EPIPE", "ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"];
 const isRoot = process.getuid?.() === 0;
-const opaqueAttribute = isRoot ? "trusted.overlay.opaque" : "user.overlay.opaque";
+const idOffset = isRoot ? storeUid : 0;
+const opaqueAttribute = "user.overlay.opaque";
 
 export async function unpackLayer(options: UnpackOptions): Promise<UnpackedLayer> {
   const { blob, folder, diffId, budget, signal } = options;
-  const layer = new LayerStream({ budget, keepsOwners: isRoot });
+  const layer = new LayerStream({ budget, keepsOwners: isRoot, idOffset });
   const hash = createHash("sha256");
   let archiveBytes = 0;
   const measure = async function* (input: AsyncIterable<Buffer>) {
@@ -74,29 +72,14 @@ export async function unpackLayer(options: UnpackOptions): Promise<UnpackedLayer
   return { ...layer.counts, archiveBytes, isRootOpaque: layer.isRootOpaque };
 }
 
-/** Detects the compression from the first bytes, because the media type is sometimes wrong. */
-async function decompress(blob: string): Promise<AsyncIterable<Buffer>> {
-  await using file = await open(blob);
-  const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
-  const input = createReadStream(blob, { highWaterMark: CHUNK_BYTES });
-  const magic = buffer.readUInt32LE();
-  if ((magic & 0xffff) === 0x8b1f) return compose(input, createGunzip({ chunkSize: CHUNK_BYTES }));
-  const isZstd = magic === 0xfd2fb528 || (magic & 0xfffffff0) >>> 0 === 0x184d2a50;
-  if (!isZstd) return input;
-  return compose(Readable.from(cutFrames(input)), createZstdDecompress({ chunkSize: CHUNK_BYTES }));
-}
-
-function compose(input: Readable, decoder: ReturnType<typeof createGunzip>): AsyncIterable<Buffer> {
-  // The reader of the decoder gets the error.
-  pipeline(input, decoder).catch(() => {});
-  return decoder;
-}
-
 /** Creates an archive that marks folders as opaque. It repeats their other attributes, which tar writes again. */
 function* opaqueArchive(folders: OpaqueFolder[]): Generator<Buffer> {
   const xattrs = { [opaqueAttribute]: Buffer.from("y") };
   for (const { path, mode, uid, gid, mtime } of folders)
-    yield writeHeader({ type: "5", name: path, linkName: "", mode, uid, gid, size: 0, mtime, xattrs });
+    yield writeHeader(
+      { type: "5", name: path, linkName: "", mode, uid, gid, size: 0, mtime, xattrs },
+      idOffset,
+    );
   yield Buffer.alloc(2 * BLOCK);
 }
 
@@ -106,7 +89,7 @@ async function extract(
   send: (stdin: Writable) => Promise<void>,
 ): Promise<void> {
   signal.throwIfAborted();
-  const args = [...isolationArgs(folder, attribute), "tar", ...tarArgs(attribute)];
+  const args = [...isolationArgs(folder), "tar", ...tarArgs(attribute)];
   const tar = spawn("bwrap", args, {
     stdio: ["pipe", "ignore", "pipe"],
     env: { PATH: "/usr/bin:/bin" },
@@ -143,12 +126,10 @@ async function waitForEnd(
   }
 }
 
-function isolationArgs(folder: string, attribute: string): string[] {
+function isolationArgs(folder: string): string[] {
   const capabilities = isRoot
     ? ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETFCAP"]
     : ["CAP_DAC_OVERRIDE", "CAP_FOWNER"];
-  // The kernel requires this capability for attributes whose name starts with `trusted.`.
-  if (attribute.startsWith("trusted.")) capabilities.push("CAP_SYS_ADMIN");
   return [
     ...(isRoot ? [] : ["--unshare-user", "--uid", "0", "--gid", "0"]),
     ...["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
 import type { NewEvent } from "@outrider/contract/event";
+import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository } from "@outrider/contract/run";
-import type { Assignment, PrepareResponse, ReadyBuild } from "@outrider/contract/worker";
+import type { AssignedEnvironment, Assignment, PrepareResponse, ReadyBuild } from "@outrider/contract/worker";
 import {
   type BuildContext,
   buildKey,
@@ -10,11 +11,13 @@ import {
   runBuild,
   withoutMirrors,
 } from "../builds/build.ts";
+import { ensureImage, resolveImage } from "../builds/images.ts";
 import {
   type FetchedRepository,
   fetchRepositoryContents,
   type ResolvedRepository,
 } from "../builds/repository-contents.ts";
+import type { SandboxImage } from "../sandboxes/sandbox.ts";
 
 const POLL_MS = 500;
 
@@ -22,6 +25,8 @@ const POLL_MS = 500;
 export interface PreparedRun {
   /** The name of the build's base on this worker's disk. */
   base: string;
+  /** The build's image on this worker. */
+  image?: SandboxImage | undefined;
   build: ReadyBuild;
   /** The starting commits of the run's repositories. Its diff is relative to them. */
   repositories: CheckedOutRepository[];
@@ -47,20 +52,23 @@ export async function prepareRun(
   { assignment, workerId, emit, signal }: PrepareOptions,
 ): Promise<PreparedRun | undefined> {
   const { environment, build, receipt, execution_id, run_id } = assignment;
-  if (!environment || (environment.repos.length === 0 && environment.setup_commands.length === 0))
-    return undefined;
+  if (!environment || !needsBuild(environment)) return undefined;
   if (build) {
-    const base = await context.bases.ensure(build, signal);
-    return { base, build, repositories: receipt?.repositories ?? build.repositories, moved: [] };
+    const files = await ensureFiles(context, { build, environment, signal });
+    return { ...files, build, repositories: receipt?.repositories ?? build.repositories, moved: [] };
   }
   // If a batch was rejected, the next awaited report ends the turn with that error.
   const emitNotice = (message: string) =>
     void emit({ type: "notice", data: { message, code: "repository" } }).catch(() => {});
-  const repositories = await resolveRepositories(context.repositories, environment, { signal, emitNotice });
+  const [repositories, image] = await Promise.all([
+    resolveRepositories(context.repositories, environment, { signal, emitNotice }),
+    resolveImage(context.provider, environment, signal),
+  ]);
   const body = {
     run_id,
     worker_id: workerId,
-    key: buildKey(environment, repositories),
+    key: buildKey(environment, { repositories, image }),
+    ...(image ? { image } : {}),
     repositories: withoutMirrors(repositories),
   };
 
@@ -72,15 +80,15 @@ export async function prepareRun(
       signal,
     );
     if (response.state === "ready") {
-      const base = await context.bases.ensure(response.build, signal);
+      const files = await ensureFiles(context, { build: response.build, environment, signal });
       const moved = await fetchRepositoryContents(context.repositories, environment, {
         ...{ resolved: findMoved(response.build, repositories), signal, emitNotice },
       });
-      return { base, build: response.build, repositories: body.repositories, moved };
+      return { ...files, build: response.build, repositories: body.repositories, moved };
     }
     if (response.state === "failed") throw buildFailure(response);
     if (response.state === "yours") {
-      await makeBuild(context, { response, assignment, repositories, emit, signal });
+      await makeBuild(context, { response, assignment, repositories, image, emit, signal });
       continue;
     }
     if (waiting_for !== response.build_id) {
@@ -90,6 +98,23 @@ export async function prepareRun(
     }
     await pause(POLL_MS, undefined, { signal });
   }
+}
+
+function needsBuild({ docker_image, repos, setup_commands }: AssignedEnvironment): boolean {
+  return docker_image !== undefined || repos.length > 0 || setup_commands.length > 0;
+}
+
+/** Makes the files of a build available on this worker. */
+async function ensureFiles(
+  { bases, provider }: BuildContext,
+  {
+    build,
+    environment,
+    signal,
+  }: { build: ReadyBuild; environment: AssignedEnvironment; signal: AbortSignal },
+): Promise<Pick<PreparedRun, "base" | "image">> {
+  const image = build.image && (await ensureImage(provider, build.image, { environment, signal }));
+  return { image, base: await bases.ensure(build, image, signal) };
 }
 
 function buildFailure({ status_message }: Extract<PrepareResponse, { state: "failed" }>): Failure {
@@ -102,12 +127,14 @@ async function makeBuild(
     response,
     assignment,
     repositories,
+    image,
     emit,
     signal,
   }: {
     response: Extract<PrepareResponse, { state: "yours" }>;
     assignment: Assignment;
     repositories: ResolvedRepository[];
+    image: ResolvedImage | undefined;
     emit(event: NewEvent): Promise<unknown>;
     signal: AbortSignal;
   },
@@ -117,6 +144,7 @@ async function makeBuild(
     lease: response,
     environment: assignment.environment as NonNullable<Assignment["environment"]>,
     repositories,
+    image,
     signal,
     onStep: (name, state) =>
       void emit({ type: "environment.step", data: { name, state, build_id } }).catch(() => {}),

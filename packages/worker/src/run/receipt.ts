@@ -39,6 +39,7 @@ export function buildReceipt({
             environment_id: environment.environment_id,
             version: environment.version,
             ...(prepared ? { build_id: prepared.build.build_id } : {}),
+            ...(prepared?.build.image ? { image: prepared.build.image } : {}),
           },
         }
       : {}),

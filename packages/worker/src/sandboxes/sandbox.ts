@@ -10,6 +10,10 @@ export interface Sandbox {
   readonly id: string;
   /** Describes how each control is enforced for this sandbox and at which limit, or why it is not enforced. */
   readonly enforced: Enforced;
+  /** Environment variables for the commands of agents and builds, so that they find what users install. */
+  readonly commandEnvironment: Record<string, string>;
+  /** The same for MCP servers, which have secrets that commands do not have. */
+  readonly serviceEnvironment: Record<string, string>;
 
   /**
    * Runs `bash -c command` in the working folder with an empty stdin. Resolves when the shell has exited and its output
@@ -38,7 +42,7 @@ export interface Sandbox {
   /**
    * Replaces a file atomically, creates its parent folders and preserves its mode. Resolves the path as `read` does.
    */
-  write(path: string, data: Buffer): Promise<void>;
+  write(path: string, data: Buffer, options?: { asRoot?: boolean }): Promise<void>;
 
   /** Removes a file or a link, but not a folder. Resolves the folder of the path as `read` does. */
   remove(path: string): Promise<void>;
@@ -87,6 +91,10 @@ export interface ExecOptions {
    * reported as stdout. With two pipes, the order between them is lost.
    */
   mergeOutput?: boolean;
+  /** Whether the command runs as root of the image. Without an image, there is only one user. */
+  asRoot?: boolean;
+  /** Whether it is one of the worker's own commands, which needs the worker's programs and the mounts of `OpenOptions`. */
+  withWorkerPrograms?: boolean;
   /** Receives output as it arrives. The sandbox does not buffer it. If the callback throws, the command is killed. */
   onOutput(chunk: OutputChunk): void;
 }
@@ -107,6 +115,8 @@ export interface SpawnOptions {
   mergeOutput?: boolean;
   /** Makes all three streams a terminal of this size. All output is then stdout. */
   terminal?: TerminalSize;
+  /** Same as in `ExecOptions`. */
+  withWorkerPrograms?: boolean;
 }
 
 export interface TerminalSize {
@@ -148,6 +158,8 @@ export interface OpenOptions {
   label: Label;
   /** The name of a saved base whose files the sandbox starts with. Without a base it starts empty. */
   base?: string;
+  /** The image that provides the system. Without it, that is the worker's own system, read-only. */
+  image?: SandboxImage;
   /** If a requested limit cannot be enforced, `open` rejects with a LimitNotEnforceableError. */
   limits?: Limits;
   /**
@@ -157,6 +169,8 @@ export interface OpenOptions {
   network?: (connection: Duplex) => void;
   /** More ports of loopback addresses in the sandbox, whose connections the caller receives. */
   forwards?: Forward[];
+  /** Lines to add to /etc/hosts. */
+  hosts?: string;
   /**
    * The folder below /workspace in which commands start and to which paths are relative. While it does not exist, that is
    * /workspace itself, as it is by default.
@@ -164,8 +178,43 @@ export interface OpenOptions {
   workingFolder?: string;
   /** The author of git commits, unless a repository configures another one. Default: Outrider. */
   gitAuthor?: GitAuthor;
-  /** Host files or folders, by absolute path. If the worker is root, every user must be able to access them. */
+  /**
+   * Host files or folders for the worker's own scripts, by absolute path. If the worker is root, every user must be able to
+   * access them.
+   */
   mounts?: Mount[];
+}
+
+/** An image on this worker, from `ImageSource.pull`. */
+export interface SandboxImage {
+  reference: string;
+  digest: string;
+  /** The ids of its layers, from bottom to top. */
+  layers: string[];
+  env: Record<string, string>;
+  /** The folder in which the image's commands start. */
+  workingFolder?: string | undefined;
+  /** The user that runs commands: a name, or `uid[:gid]`. */
+  user: string;
+  /** The content of its /etc/os-release, or an empty string. */
+  osRelease: string;
+}
+
+export interface PullOptions {
+  /** `user:password`, or the content of Docker's `config.json`. */
+  credentials?: string | undefined;
+  signal: AbortSignal;
+}
+
+/** Where a provider gets images from. Rejects with an ImageError, whose message is for the environment's owner. */
+export interface ImageSource {
+  /** Returns the digest that a reference points to now. */
+  resolve(reference: string, options: PullOptions): Promise<string>;
+  /** Makes an image available on this worker, with the digest. `onProgress` receives sentences for the build log. */
+  pull(
+    image: { reference: string; digest: string },
+    options: PullOptions & { onProgress?(message: string): void },
+  ): Promise<SandboxImage>;
 }
 
 export interface Forward {
@@ -193,11 +242,19 @@ export interface SandboxProvider {
   readonly group: number | undefined;
   /** Describes how this worker enforces each control, or why it cannot. */
   capabilities(): Capabilities;
+  /** Undefined if this worker cannot use images. */
+  readonly images: ImageSource | undefined;
   open(options: OpenOptions): Promise<Sandbox>;
   /** Returns the number of open sandboxes. */
   count(): number;
   /**
-   * Saves a sandbox's workspace and home as an immutable base and closes the sandbox. The base appears atomically. If a
+   * Packs what a base consists of, as a tar archive, or unpacks such an archive into a sandbox that has run no command. The
+   * archive is the stdout or stdin of a process inside the sandbox.
+   */
+  packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned>;
+  unpackBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned>;
+  /**
+   * Saves a sandbox's workspace and home, and with an image its other changes, as an immutable base and closes the sandbox. The base appears atomically. If a
    * base with this name already exists, it remains unchanged.
    */
   saveBase(sandbox: Sandbox, name: string): Promise<void>;
@@ -226,6 +283,11 @@ export class DeadlinePassedError extends Error {
   constructor() {
     super("The sandbox's deadline has passed. Extend the deadline before you start another command.");
   }
+}
+
+/** Thrown when an image does not have the user that should run commands. */
+export class SandboxUserError extends Error {
+  override name = "SandboxUserError";
 }
 
 export class SandboxFileError extends Error {

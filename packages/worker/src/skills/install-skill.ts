@@ -23,7 +23,7 @@ if [ -e ${target} ]; then chmod -R u+w ${target}; rm -rf ${target}; fi
 mkdir -p ${target}
 tar -C ${target} --no-same-owner -xf -
 chmod -R a-w ${target}`;
-  const tar = await sandbox.spawn(script, { signal });
+  const tar = await sandbox.spawn(script, { signal, withWorkerPrograms: true });
   const [stderr, , { exitCode }] = await Promise.all([
     firstBytes(tar.stderr, 1_000),
     firstBytes(tar.stdout, 0),

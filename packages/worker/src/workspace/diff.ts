@@ -114,7 +114,7 @@ async function writeDiff(out: PassThrough, sandbox: Sandbox, options: DiffOption
   const { repositories, redactor, signal, timeoutMs = DIFF_MS } = options;
   const args = repositories.flatMap(({ path, commit }) => [path, commit]).map(quote);
   const timeout = AbortSignal.timeout(timeoutMs);
-  const git = await sandbox.spawn(`set -- ${args.join(" ")}\n${script}`, {
+  const git = await sandbox.inspect(`set -- ${args.join(" ")}\n${script}`, {
     signal: AbortSignal.any([signal, timeout]),
   });
   git.stdin.end();

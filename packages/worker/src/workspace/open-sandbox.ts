@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
 import type { ErrorCode } from "@outrider/contract/errors/error";
 import type { Assignment } from "@outrider/contract/worker";
+import { giveFilesToUser } from "../builds/images.ts";
 import { checkoutOptions, type FetchedRepository, mirrorMounts } from "../builds/repository-contents.ts";
 import type { EgressSession } from "../egress/egress-session.ts";
 import { networkMounts, writeHomeFiles } from "../egress/sandbox-files.ts";
@@ -10,7 +11,12 @@ import { updateScript } from "../repositories/update-checkout.ts";
 import { executionLabel } from "../run/execution-label.ts";
 import type { PreparedRun } from "../run/prepare.ts";
 import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
-import type { GitAuthor, Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
+import {
+  type GitAuthor,
+  type Sandbox,
+  type SandboxProvider,
+  SandboxUserError,
+} from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
 
 const RESTORE_ATTEMPTS = 5;
@@ -42,7 +48,7 @@ interface OpenRunSandboxOptions {
 export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sandbox> {
   const { provider, assignment, deadline, signal, egress, prepared, setups, redactor, onOpened } = options;
   const { execution_id, run_id, snapshot, environment } = assignment;
-  const { base, moved = [] } = prepared ?? {};
+  const { base, image, moved = [] } = prepared ?? {};
   try {
     const sandbox = await provider.open({
       // Commands in the sandbox can see its ID, for example in the paths of mounts.
@@ -50,6 +56,7 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
       deadline: deadline(),
       label: { run_id },
       ...(base ? { base } : {}),
+      ...(image ? { image } : {}),
       workingFolder: options.workingFolder,
       gitAuthor: gitAuthorOf(assignment),
       ...(environment?.resources ? { limits: environment.resources } : {}),
@@ -61,6 +68,7 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
     else
       for (const [index, repository] of moved.entries())
         await updateRepository(sandbox, repository, { index, redactor, signal });
+    if (image && moved.length > 0) await giveFilesToUser(sandbox, signal);
     await writeHomeFiles(sandbox, egress.inside);
     for (const setup of setups) await setup(sandbox);
     return sandbox;
@@ -103,6 +111,7 @@ async function updateRepository(
   const { exitCode } = await sandbox.exec(script, {
     signal,
     timeoutMs: UPDATE_MS,
+    ...{ withWorkerPrograms: true, asRoot: true },
     onOutput: ({ data }) => addText(redacted.push(data)),
   });
   addText(redacted.end());
@@ -123,5 +132,7 @@ function gitAuthorOf({ environment, history }: Assignment): GitAuthor {
 }
 
 function errorCodeOf(error: unknown): ErrorCode {
-  return error instanceof LimitNotEnforceableError ? "environment_setup_failed" : "sandbox_lost";
+  return error instanceof LimitNotEnforceableError || error instanceof SandboxUserError
+    ? "environment_setup_failed"
+    : "sandbox_lost";
 }

@@ -19,7 +19,6 @@ import type { PreparedRun } from "../run/prepare.ts";
 import type { DetachedSandbox } from "../run/warm-sandboxes.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
-import { commandEnvironment, serviceEnvironment } from "../sandboxes/local/command-environment.ts";
 import { ripgrepPath } from "../sandboxes/local/files/programs.ts";
 import {
   DeadlinePassedError,
@@ -128,7 +127,7 @@ export class RunWorkspace implements Workspace {
         .exec(command, {
           signal: options.signal,
           timeoutMs: options.timeoutMs,
-          env: this.#env,
+          env: this.#envOf(sandbox),
           mergeOutput: true,
           onOutput: ({ data }) => recorder.push(data),
         })
@@ -157,7 +156,7 @@ export class RunWorkspace implements Workspace {
     const { abandon } = this.#options;
     const started = await startInBackground(command, {
       ...{ sandbox, recorder, signal, abandon },
-      env: this.#env,
+      env: this.#envOf(sandbox),
     }).catch((error) => this.#rethrow(error));
     this.#backgroundCommands += 1;
     const ended = started.ended.finally(() => {
@@ -248,7 +247,7 @@ export class RunWorkspace implements Workspace {
     throw error;
   }
 
-  get #env(): Record<string, string> {
+  #envOf({ commandEnvironment }: Sandbox): Record<string, string> {
     const { run_id, execution_id, variables, secrets } = this.#options.assignment;
     const label = executionLabel(execution_id);
     const ids = { OUTRIDER_RUN_ID: run_id, OUTRIDER_EXECUTION: label };
@@ -267,7 +266,7 @@ export class RunWorkspace implements Workspace {
     const sandbox = await this.open();
     this.#isChanged = true;
     if (this.#fileChanges) this.#fileChanges.isBehind = true;
-    const env = { ...serviceEnvironment, ...this.#egress?.inside.environment, ...options.env };
+    const env = { ...sandbox.serviceEnvironment, ...this.#egress?.inside.environment, ...options.env };
     return await sandbox.spawn(command, { ...options, env });
   }
 
@@ -361,7 +360,7 @@ export class RunWorkspace implements Workspace {
     if (commands.length === 0) return;
     await runStartCommands(sandbox, {
       ...{ commands, redactor, emit, abandon },
-      env: this.#env,
+      env: this.#envOf(sandbox),
       signal: AbortSignal.any([signal, drain]),
     }).catch((error) => {
       this.#hasFailedServices = true;
@@ -380,7 +379,10 @@ export class RunWorkspace implements Workspace {
     const { prepared } = this;
     const setups = this.#setups;
     const { network = { mode: "none" }, git_host } = assignment.environment ?? {};
-    const egress = await egressSessions.open({ ...network, git_host }, emitNotice);
+    const egress = await egressSessions.open(
+      { ...network, git_host, osRelease: prepared?.image?.osRelease },
+      emitNotice,
+    );
     this.#egress = egress;
     const sandbox = await openRunSandbox({
       ...{ provider, server, assignment, egress, prepared, setups, redactor, deadline, signal },

@@ -78,6 +78,7 @@ describe("programs that know no proxy", () => {
       notices.push(notice),
     );
     closeLater(() => session.close());
+    expect(session.option).toMatchObject({ forwards: [], hosts: "" });
     const open = (target: { host: string; port: number }) => {
       const [inside, outside] = duplexPair();
       session.relay(outside, { ...target, address: "127.0.0.2" });

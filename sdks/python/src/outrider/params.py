@@ -105,6 +105,18 @@ class CancelRunsRequestParam(TypedDict):
 class CloudEnvironmentRequestParam(TypedDict):
     name: str
     description: NotRequired[str]
+    docker_image: NotRequired[str]
+    """OCI image that provides the system. A tag is resolved for each new build. Default: the system of
+    the worker, read-only.
+    """
+    docker_image_secret: NotRequired[str]
+    """Name of the secret with the registry's credentials: `user:password`, or the content of Docker's
+    `config.json`. It never enters a sandbox.
+    """
+    user: NotRequired[str]
+    """The user of the image that runs commands. Default: the user that the image names, otherwise
+    root. Setup commands always run as root.
+    """
     repos: NotRequired[Sequence[EnvironmentRepositoryParam | types.EnvironmentRepository]]
     setup_commands: NotRequired[Sequence[str]]
     """Run once, in order, when the environment is built. Runs start from a copy of the result."""

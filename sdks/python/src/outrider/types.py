@@ -112,6 +112,7 @@ __all__ = [
     "ReasoningEffort",
     "ReasoningEvent",
     "ReasoningEventData",
+    "ResolvedImage",
     "RetentionBound",
     "Role",
     "RunAgentRequest",
@@ -290,6 +291,8 @@ class Build(BaseModel):
     status_message: RunStatusMessage | None = None
     """What went wrong, for a FAILED build."""
     environment_id: str
+    image: ResolvedImage | None = None
+    """Absent until the image is resolved."""
     repositories: list[CheckedOutRepository] | None = None
     """The checked-out repositories. Absent until they are resolved."""
 
@@ -417,6 +420,18 @@ class CloudEnvironment(BaseModel):
     environment_id: str
     name: str
     description: str | None = None
+    docker_image: str | None = None
+    """OCI image that provides the system. A tag is resolved for each new build. Default: the system of
+    the worker, read-only.
+    """
+    docker_image_secret: str | None = None
+    """Name of the secret with the registry's credentials: `user:password`, or the content of Docker's
+    `config.json`. It never enters a sandbox.
+    """
+    user: str | None = None
+    """The user of the image that runs commands. Default: the user that the image names, otherwise
+    root. Setup commands always run as root.
+    """
     repos: list[EnvironmentRepository]
     setup_commands: list[str]
     start_commands: list[str]
@@ -447,6 +462,18 @@ class CloudEnvironment(BaseModel):
 class CloudEnvironmentRequest(BaseModel):
     name: str
     description: str | None = None
+    docker_image: str | None = None
+    """OCI image that provides the system. A tag is resolved for each new build. Default: the system of
+    the worker, read-only.
+    """
+    docker_image_secret: str | None = None
+    """Name of the secret with the registry's credentials: `user:password`, or the content of Docker's
+    `config.json`. It never enters a sandbox.
+    """
+    user: str | None = None
+    """The user of the image that runs commands. Default: the user that the image names, otherwise
+    root. Setup commands always run as root.
+    """
     repos: list[EnvironmentRepository] | None = None
     setup_commands: list[str] | None = None
     """Run once, in order, when the environment is built. Runs start from a copy of the result."""
@@ -1283,6 +1310,11 @@ class ReasoningEvent(BaseModel):
     data: ReasoningEventData
 
 
+class ResolvedImage(BaseModel):
+    reference: str
+    digest: str
+
+
 class RetentionBound(BaseModel):
     days: float | None = None
     gigabytes: float | None = None
@@ -1547,6 +1579,7 @@ class RunReceiptEnvironment(BaseModel):
     environment_id: str
     version: int
     build_id: str | None = None
+    image: ResolvedImage | None = None
 
 
 class RunReceiptSkill(BaseModel):

@@ -17,11 +17,10 @@ import {
 import { lockSecrets } from "../../store/secrets.ts";
 import { created, type Handlers, noContent, ok } from "../pipeline/call.ts";
 
-async function requireSecretsExist(
-  sql: Sql,
-  { secrets = [], build_secrets = [], repos = [] }: EnvironmentRequest,
-) {
+async function requireSecretsExist(sql: Sql, environment: EnvironmentRequest) {
+  const { secrets = [], build_secrets = [], repos = [], docker_image_secret } = environment;
   const references = [
+    ...(docker_image_secret ? [{ name: docker_image_secret, pointer: "/docker_image_secret" }] : []),
     ...secrets.map((name, index) => ({ name, pointer: `/secrets/${index}` })),
     ...build_secrets.map((name, index) => ({ name, pointer: `/build_secrets/${index}` })),
     ...repos.flatMap(({ secret }, index) =>

@@ -66,10 +66,10 @@ export async function requestBuild(
   environment: CloudEnvironment,
 ): Promise<{ build: Build; isNew: boolean }> {
   const { environment_id, version } = environment;
-  if (environment.repos.length === 0 && environment.setup_commands.length === 0) {
+  if (!needsBuild(environment)) {
     throw new ApiError(
       "conflict",
-      "The environment has neither repositories nor setup commands to build from.",
+      "The environment has neither an image nor repositories nor setup commands to build from.",
     );
   }
   // Without these locks, concurrent requests could queue the same build twice or exceed the maximum.
@@ -92,8 +92,15 @@ export async function requestBuild(
   return { build: (await insertBuild(tx, build)) as Build, isNew: true };
 }
 
+function needsBuild({ docker_image, repos, setup_commands }: CloudEnvironment): boolean {
+  return docker_image !== undefined || repos.length > 0 || setup_commands.length > 0;
+}
+
 /** Returns the parts of an environment that a build depends on. */
 function contentOf({
+  docker_image,
+  docker_image_secret,
+  user,
   repos,
   setup_commands,
   variables,
@@ -102,6 +109,9 @@ function contentOf({
   resources,
 }: Omit<EnvironmentRequest, "name">): Omit<EnvironmentRequest, "name"> {
   return {
+    ...(docker_image ? { docker_image } : {}),
+    ...(docker_image_secret ? { docker_image_secret } : {}),
+    ...(user ? { user } : {}),
     ...(repos ? { repos } : {}),
     ...(setup_commands ? { setup_commands } : {}),
     ...(variables ? { variables } : {}),
@@ -117,7 +127,7 @@ export async function prepare(
   executionId: string,
   request: PrepareRequest,
 ): Promise<{ response: PrepareResponse; queued: boolean }> {
-  const { key, repositories, worker_id, waiting_for } = request;
+  const { key, image, repositories, worker_id, waiting_for } = request;
   const runId = await requireExecution(tx, executionId);
   const environment = await findEnvironmentOfRun(tx, runId);
   if (!environment) throw new ApiError("conflict", "The run has no environment.");
@@ -132,6 +142,7 @@ export async function prepare(
     version,
     config: contentOf(config),
     key,
+    ...(image ? { image } : {}),
     repositories,
   };
   if (build) {
@@ -202,8 +213,10 @@ export async function environmentWork(
 ): Promise<AssignedEnvironment> {
   const { repos = [], setup_commands = [], variables = {}, build_secrets = [] } = environment.config;
   const { start_commands = [], network = { mode: "none" }, resources, git_author } = environment.config;
-  const { checks } = environment.config;
-  const credentials = repos.flatMap(({ secret }) => secret ?? []);
+  const { checks, docker_image, docker_image_secret, user } = environment.config;
+  const credentials = [docker_image_secret, ...repos.map(({ secret }) => secret)].flatMap(
+    (name) => name ?? [],
+  );
   const names = [...new Set([...credentials, ...build_secrets])];
   const sealed = names.length > 0 ? await listSealedSecrets(sql, names) : [];
   const valuesOf = (listed: string[]) =>
@@ -215,6 +228,9 @@ export async function environmentWork(
   return {
     environment_id: environment.environment_id,
     version: environment.version,
+    ...(docker_image ? { docker_image } : {}),
+    ...(docker_image_secret ? { docker_image_secret } : {}),
+    ...(user ? { user } : {}),
     repos: repos.map((repo) => resolveRepo(repo, gitHost)),
     setup_commands,
     start_commands,

@@ -7,6 +7,8 @@ import { repositoryDetails } from "./repository.ts";
 /** Shows the environment to members, who cannot edit it. */
 export function EnvironmentDetails({ environment }: { environment: CloudEnvironment }) {
   const {
+    docker_image,
+    user,
     repos,
     setup_commands,
     start_commands,
@@ -23,6 +25,11 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
         Only admins can edit this environment. You can run, build and test it.
       </p>
       <dl className="divide-y divide-line rounded-xl border border-line bg-surface">
+        {docker_image && (
+          <Fact name="Image">
+            <Lines of={[docker_image, ...(user ? [`User: ${user}`] : [])]} />
+          </Fact>
+        )}
         <Fact name="Repositories">
           <Lines of={repos.map(repositoryDetails)} />
         </Fact>

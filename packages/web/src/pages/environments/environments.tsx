@@ -71,10 +71,19 @@ export function Environments() {
 }
 
 function EnvironmentRow({ environment }: { environment: CloudEnvironment }) {
-  const { environment_id, name, description, repos, setup_commands, network, build, updated_at } =
-    environment;
+  const {
+    environment_id,
+    name,
+    description,
+    docker_image,
+    repos,
+    setup_commands,
+    network,
+    build,
+    updated_at,
+  } = environment;
   const names = repos.map(repositoryName).join(", ");
-  const needsBuild = repos.length > 0 || setup_commands.length > 0;
+  const needsBuild = docker_image !== undefined || repos.length > 0 || setup_commands.length > 0;
   return (
     <tr className="relative hover:bg-raised">
       <Td className="max-w-56 sm:max-w-xs">

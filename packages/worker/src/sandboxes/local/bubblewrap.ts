@@ -39,17 +39,22 @@ export function bwrapArgs({ folders, etcArgs, mounts }: BwrapOptions): string[] 
     ...["--hostname", "sandbox", "--uid", "1000", "--gid", "1000", "--clearenv"],
     ...programFolderArgs(),
     ...etcArgs,
-    // /proc is read-only, so that a process cannot lower its OOM score.
-    ...["--proc", "/proc", "--remount-ro", "/proc"],
-    // In-memory file systems are small or read-only, because the disk limit does not cover them.
-    ...["--dev", "/dev", "--perms", "1777", "--size", String(64 * 2 ** 20)],
-    ...["--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
+    ...deviceArgs,
     ...sandboxFolderNames.flatMap((name) => ["--bind", folders[name], sandboxPaths[name]]),
     ...mounts.flatMap(({ source, target, writable }) => [writable ? "--bind" : "--ro-bind", source, target]),
     // init changes to the workspace for each command, because an earlier command may have removed access to it.
     ...["--remount-ro", "/", "--chdir", "/"],
   ];
 }
+
+/** The file systems of devices and processes. */
+export const deviceArgs = [
+  // /proc is read-only, so that a process cannot lower its OOM score.
+  ...["--proc", "/proc", "--remount-ro", "/proc"],
+  // In-memory file systems are small or read-only, because the disk limit does not cover them.
+  ...["--dev", "/dev", "--perms", "1777", "--size", String(64 * 2 ** 20)],
+  ...["--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
+];
 
 /** Returns the options that mount the host's programs and libraries read-only. */
 export function programFolderArgs(): string[] {

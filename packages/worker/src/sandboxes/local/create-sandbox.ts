@@ -1,47 +1,61 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeEnforcement, type Limits, resolveLimits } from "../limits.ts";
-import type { Mount, OpenOptions } from "../sandbox.ts";
-import { baseEnvironment } from "./bubblewrap.ts";
-import { extendEtc } from "./files/etc.ts";
+import { describeEnforcement, type Enforced, type Limits, resolveLimits } from "../limits.ts";
+import type { OpenOptions, SandboxImage } from "../sandbox.ts";
+import { filesScripts, imageScripts } from "./files/base-archive.ts";
+import { extendEtc, hostsFile } from "./files/etc.ts";
 import { makeFolder, makeSandboxFolders, makeScriptStateFolder, removeFolder } from "./files/folders.ts";
 import { gitConfig } from "./files/git-config.ts";
-import { type Layers, makeLayers } from "./files/layers.ts";
+import { makeImageFiles, makeLayers, saveFiles } from "./files/layers.ts";
 import { programsPath } from "./files/programs.ts";
-import { closeRootfs } from "./files/rootfs.ts";
-import { LocalSandbox } from "./local-sandbox.ts";
+import { closeRootfs, type Rootfs } from "./files/rootfs.ts";
+import { LocalSandbox, type SandboxFiles } from "./local-sandbox.ts";
 import { proxyEnvironment, proxyPort } from "./network/proxy.ts";
 import type { SharedResources } from "./shared-resources.ts";
+import { HostSystem, scriptMounts } from "./systems/host-system.ts";
+import { ImageSystem } from "./systems/image-system.ts";
+import { storeUid, takeUidRange } from "./systems/uid-ranges.ts";
+import type { UnixAccount } from "./unix-account.ts";
+
+const firstUnprivilegedPort = 1024;
+
+type CreateOptions = OpenOptions & { onClosed(): void };
+
+/** What a new sandbox has before its files are mounted. */
+interface Draft {
+  shared: SharedResources;
+  options: CreateOptions;
+  folder: string;
+  limits: Limits;
+  resources: AsyncDisposableStack;
+}
 
 /** Acquires everything that a sandbox needs. On failure, it releases what it has acquired so far. */
-export async function createSandbox(
-  shared: SharedResources,
-  options: OpenOptions & { onClosed(): void },
-): Promise<LocalSandbox> {
-  const { id, label, mounts = [], network, onClosed } = options;
-  const { root, account, seccompFilter, log } = shared;
+export async function createSandbox(shared: SharedResources, options: CreateOptions): Promise<LocalSandbox> {
+  const { id, label, network, onClosed, image } = options;
+  const { root, seccompFilter, log } = shared;
   const limits = resolveLimits(options.limits ?? {}, shared.capabilities);
-  const folder = makeFolder({ root, id, label, account });
   const resources = new AsyncDisposableStack();
+  const account = image ? await takeAccount(shared, resources) : shared.account;
+  const folder = makeFolder({ root, id, label, account });
   try {
-    const etc = extendEtc(shared.etc, folder, { gitconfig: gitConfig(options.gitAuthor) });
     const cgroup = resources.adopt(shared.cgroups.create(id, limits), (group) => group.remove());
-    const layers = await createLayers(shared, { ...options, mounts, folder, limits, resources });
-    const programs = { source: layers?.programs ?? shared.programs, target: programsPath };
-    const folders = layers?.folders ?? makeSandboxFolders(folder, account);
-    if (!layers) makeScriptStateFolder(folder, account);
+    const draft = { shared, options, folder, limits, resources };
+    const files = image && account ? await createImageFiles(draft, image, account) : await createFiles(draft);
     return new LocalSandbox({
-      ...{ id, folder, account, cgroup, layers, onClosed, log, watchdog: shared.watchdog },
+      ...{ id, folder, cgroup, files, onClosed, log, watchdog: shared.watchdog },
       forwards: [
         ...(network ? [{ address: "127.0.0.1", port: proxyPort, accept: network }] : []),
-        ...(options.forwards ?? []),
+        // Without an image, init has no capability to listen on these ports.
+        ...(options.forwards ?? []).filter(({ port }) => image || port >= firstUnprivilegedPort),
       ],
       base: options.base,
       workingFolder: options.workingFolder,
-      enforced: describeEnforcement(limits, shared.capabilities),
-      bwrap: { folders, etcArgs: etc.args, mounts: [programs, ...(layers?.mounts ?? mounts)] },
-      env: { ...baseEnvironment, ...(network ? proxyEnvironment : {}) },
+      enforced: {
+        ...describeEnforcement(limits, shared.capabilities),
+        ...(image ? { ids: shared.ids } : {}),
+      } as Enforced,
       openSeccompFilter: () => seccompFilter.open(),
-      openEtc: () => etc.open(),
       releaseResources: () => resources.disposeAsync(),
     });
   } catch (error) {
@@ -51,25 +65,114 @@ export async function createSandbox(
   }
 }
 
-async function createLayers(
-  shared: SharedResources,
-  options: {
-    folder: string;
-    base?: string;
-    mounts: Mount[];
-    limits: Limits;
-    resources: AsyncDisposableStack;
-  },
-): Promise<Layers | undefined> {
-  const { root } = shared;
-  const { folder, resources } = options;
-  const { disk_mb } = options.limits;
-  if (options.base === undefined && disk_mb === undefined && !shared.canOverlay) return undefined;
-  const base =
-    options.base === undefined
-      ? undefined
-      : resources.adopt(shared.bases.acquire(options.base), ({ release }) => release()).path;
-  const rootfs = await shared.rootfsPool.take(join(folder, "rootfs"), disk_mb);
+/** Creates the files of a sandbox on the worker's own system. */
+async function createFiles(draft: Draft): Promise<SandboxFiles> {
+  const { shared, options, folder } = draft;
+  const { root, account, canOverlay } = shared;
+  const { mounts = [], network } = options;
+  const etc = extendEtc(shared.etc, folder, {
+    gitconfig: gitConfig(options.gitAuthor),
+    ...(options.hosts ? { hosts: hostsFile(options.hosts) } : {}),
+  });
+  const base = acquireBase(draft);
+  const isPlain = base === undefined && draft.limits.disk_mb === undefined && !canOverlay;
+  const rootfs = isPlain ? undefined : await takeRootfs(draft);
+  const layers = rootfs && (await makeLayers({ root, rootfs, base, mounts, hidesMounts: canOverlay }));
+  const folders = layers?.folders ?? makeSandboxFolders(folder, account);
+  if (!layers) makeScriptStateFolder(folder, account);
+  const programs = { source: layers?.programs ?? shared.programs, target: programsPath };
+  return {
+    ...{ mnt: rootfs?.mnt, user: rootfs?.user },
+    system: new HostSystem({
+      account,
+      bwrap: { folders, etcArgs: etc.args, mounts: [programs, ...(layers?.mounts ?? mounts)] },
+      scriptMounts: scriptMounts(folders, layers?.overlay),
+      env: network ? proxyEnvironment : {},
+      openEtc: () => etc.open(),
+    }),
+    save: (target) => saveFiles({ layers, folders }, target),
+    ...filesScripts,
+  };
+}
+
+/** Creates the files of a sandbox with an image. */
+async function createImageFiles(
+  draft: Draft,
+  image: SandboxImage,
+  account: UnixAccount,
+): Promise<SandboxFiles> {
+  const { shared, options, folder, resources } = draft;
+  const { root, canOverlay, etcFolder } = shared;
+  const { mounts = [], network } = options;
+  const gitconfig = gitConfig(options.gitAuthor);
+  const etc = extendEtc(shared.etc, folder, { gitconfig });
+  // Git reads only one system file, so this one includes the image's own.
+  const imageGitconfig = join(folder, "image-gitconfig");
+  writeFileSync(imageGitconfig, `${gitconfig}[include]\n\tpath = /etc/gitconfig\n`, { mode: 0o600 });
+  const hosts = join(folder, "image-hosts");
+  writeFileSync(hosts, hostsFile(options.hosts), { mode: 0o600 });
+  const base = acquireBase(draft);
+  const rootfs = await takeRootfs(draft);
+  const files = await makeImageFiles({
+    ...{ root, rootfs, base, mounts, hidesMounts: canOverlay },
+    ...{ layers: acquireLayers(draft, image), uid: account.uid, layersFolder: shared.layers.folder },
+  });
+  resources.defer(files.release);
+  return {
+    mnt: rootfs.mnt,
+    user: undefined,
+    system: new ImageSystem({
+      ...{
+        account,
+        mounts: files.image,
+        user: image.user,
+        env: image.env,
+        hasNetwork: network !== undefined,
+      },
+      programs: { source: rootfs.programs ?? shared.programs, target: programsPath },
+      hostMounts: files.mounts,
+      readerGroup: shared.account?.gid ?? 0,
+      files: {
+        hosts,
+        connect: join(etcFolder, "outrider-connect"),
+        gitconfig: imageGitconfig,
+      },
+      etcArgs: etc.args,
+      openEtc: () => etc.open(),
+    }),
+    save: files.save,
+    ...imageScripts,
+  };
+}
+
+/** Returns the account whose ids the sandbox's root has outside. */
+async function takeAccount(
+  { ids, account }: SharedResources,
+  resources: AsyncDisposableStack,
+): Promise<UnixAccount> {
+  if (!account) throw new Error("Environments with an image require a worker that runs as root.");
+  if (!ids.enforced) return { uid: storeUid, gid: storeUid };
+  const { uid } = resources.adopt(await takeUidRange(), ({ release }) => release());
+  return { uid, gid: uid };
+}
+
+/** Returns the names of the image's layers. They stay on this worker until the sandbox is closed. */
+function acquireLayers({ shared, resources }: Draft, { layers, reference }: SandboxImage): string[] {
+  return layers.map((id) => {
+    const layer = shared.layers.acquire(id);
+    if (!layer) throw new Error(`The image ${reference} is no longer on this worker.`);
+    return resources.adopt(layer, ({ release }) => release()).name;
+  });
+}
+
+/** Returns the folder of the base, relative to the root. */
+function acquireBase({ shared, options, resources }: Draft): string | undefined {
+  if (options.base === undefined) return undefined;
+  return resources.adopt(shared.bases.acquire(options.base), ({ release }) => release()).path;
+}
+
+async function takeRootfs({ shared, folder, limits, resources }: Draft): Promise<Rootfs> {
+  const rootfs = await shared.rootfsPool.take(join(folder, "rootfs"), limits.disk_mb);
   resources.defer(() => closeRootfs(rootfs));
-  return await makeLayers({ root, rootfs, base, mounts: options.mounts, hidesMounts: shared.canOverlay });
+  return rootfs;
 }

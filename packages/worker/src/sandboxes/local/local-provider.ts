@@ -16,19 +16,38 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
+import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
+import type { UpstreamProxy } from "../../egress/upstream-proxy.ts";
 import type { Log } from "../../log.ts";
 import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
-import type { Base, Label, Mount, OpenOptions, Sandbox, SandboxProvider } from "../sandbox.ts";
+import type {
+  Base,
+  ImageSource,
+  Label,
+  Mount,
+  OpenOptions,
+  Sandbox,
+  SandboxProvider,
+  Spawned,
+} from "../sandbox.ts";
 import { explainBwrapError } from "./bubblewrap.ts";
 import { createSandbox } from "./create-sandbox.ts";
 import { listFolders, removeFolder } from "./files/folders.ts";
 import type { LocalSandbox } from "./local-sandbox.ts";
 import { openSharedResources, type SharedResources } from "./shared-resources.ts";
+import { LocalImages } from "./systems/local-images.ts";
+
+const defaultLayerBytes = 20 * 2 ** 30;
 
 export async function openLocalProvider(options: {
   root: string;
   /** Added to the mounts of every sandbox. */
   mounts?: Mount[];
+  /** The private addresses from which images can be pulled. */
+  exceptions?: Exceptions;
+  upstream?: UpstreamProxy | undefined;
+  /** Disk space limit for the layers of images. */
+  maxLayerBytes?: number;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
   log: Log;
@@ -41,13 +60,16 @@ export async function openLocalProvider(options: {
     for (const sandbox of sandboxes.values()) sandbox.killNow();
   };
   const root = realpathSync(options.root);
-  const shared = await openSharedResources({ root, log: options.log, onWatchdogExit }).catch(
+  const { maxLayerBytes = defaultLayerBytes, exceptions = parseExceptions("") } = options;
+  const shared = await openSharedResources({ root, log: options.log, maxLayerBytes, onWatchdogExit }).catch(
     (error: Error) => {
       throw new Error(explainBwrapError(error.message), { cause: error });
     },
   );
   const { mounts = [], onOpenFailed = () => {} } = options;
-  const provider = new LocalProvider({ shared, sandboxes, mounts, onOpenFailed });
+  const { account, layers: store } = shared;
+  const images = account && new LocalImages({ store, exceptions, upstream: options.upstream });
+  const provider = new LocalProvider({ shared, sandboxes, images, mounts, onOpenFailed });
   try {
     await provider.check();
     return provider;
@@ -62,10 +84,12 @@ class LocalProvider implements SandboxProvider {
   readonly #sandboxes: Map<string, LocalSandbox>;
   readonly #mounts: Mount[];
   readonly #onOpenFailed: () => void;
+  readonly images: ImageSource | undefined;
 
   constructor(options: {
     shared: SharedResources;
     sandboxes: Map<string, LocalSandbox>;
+    images: ImageSource | undefined;
     mounts: Mount[];
     onOpenFailed: () => void;
   }) {
@@ -73,6 +97,7 @@ class LocalProvider implements SandboxProvider {
     this.#sandboxes = options.sandboxes;
     this.#mounts = options.mounts;
     this.#onOpenFailed = options.onOpenFailed;
+    this.images = options.images;
   }
 
   get group(): number | undefined {
@@ -115,10 +140,23 @@ class LocalProvider implements SandboxProvider {
     return sandbox;
   }
 
-  async saveBase(sandbox: Sandbox, name: string): Promise<void> {
+  async packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
+    return await this.#own(sandbox).packBase(options);
+  }
+
+  async unpackBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
+    return await this.#own(sandbox).unpackBase(options);
+  }
+
+  #own(sandbox: Sandbox): LocalSandbox {
     const localSandbox = this.#sandboxes.get(sandbox.id);
-    if (localSandbox !== sandbox) throw new Error(`The sandbox ${sandbox.id} is not open in this provider.`);
-    await this.#shared.bases.save(name, (folder) => localSandbox.moveFilesTo(folder));
+    if (localSandbox === sandbox) return localSandbox;
+    throw new Error(`The sandbox ${sandbox.id} is not open in this provider.`);
+  }
+
+  async saveBase(sandbox: Sandbox, name: string): Promise<void> {
+    const localSandbox = this.#own(sandbox);
+    await this.#shared.bases.save(name, (folder) => localSandbox.saveFilesTo(folder));
     await localSandbox.close();
   }
 
@@ -131,7 +169,7 @@ class LocalProvider implements SandboxProvider {
   }
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
-    const { root, bases, cgroups, rootfsPool, log } = this.#shared;
+    const { root, bases, cgroups, rootfsPool, layers, log } = this.#shared;
     const removed: string[] = [];
     const foldersToKeep = listFolders(root).filter(({ label }) => keep(label));
     const groupsToKeep = [...this.#sandboxes.keys(), ...foldersToKeep.map(({ id }) => id)];
@@ -147,7 +185,7 @@ class LocalProvider implements SandboxProvider {
         log.warn({ id, error }, "failed to remove leftover sandbox");
       }
     }
-    await Promise.all([bases.reap(), rootfsPool.reap()]).catch((error) =>
+    await Promise.all([bases.reap(), rootfsPool.reap(), layers.reap()]).catch((error) =>
       log.warn({ error }, "failed to remove leftover bases or root file systems"),
     );
     return removed;

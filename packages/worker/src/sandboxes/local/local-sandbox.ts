@@ -20,8 +20,7 @@
  * - Files are read, written, packed and unpacked by scripts inside the sandbox, so that hostile paths cannot lead
  *   outside.
  */
-import { chmodSync, closeSync, renameSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync } from "node:fs";
 import type { Readable } from "node:stream";
 import type { Log } from "../../log.ts";
 import type { InitCommand, InitConnection, StartOptions } from "../init/init-connection.ts";
@@ -37,42 +36,52 @@ import {
   type Spawned,
   type SpawnOptions,
 } from "../sandbox.ts";
-import { type BwrapOptions, baseEnvironment, bwrapArgs, sandboxPaths } from "./bubblewrap.ts";
+import { sandboxPaths } from "./bubblewrap.ts";
 import type { Cgroup } from "./cgroups/cgroup.ts";
 import { pack, unpack } from "./files/archive.ts";
-import { layerPaths, scriptStatePath } from "./files/difference.ts";
-import { removeFolder, scriptStateFolder } from "./files/folders.ts";
-import { copyFilesOut, type Layers } from "./files/layers.ts";
-import { type RunScript, readFileInside, removeFileInside, writeFileInside } from "./files/read-write.ts";
+import { removeFolder } from "./files/folders.ts";
+import { sandboxFilesPath } from "./files/programs.ts";
+import {
+  type RunFileProgram,
+  type RunScript,
+  readFileInside,
+  removeFileInside,
+  writeFileInside,
+} from "./files/read-write.ts";
 import { SandboxProcess } from "./process/sandbox-process.ts";
-import type { UnixAccount } from "./unix-account.ts";
+import { type ProcessKind, type System, shellArgs, type UserOptions } from "./systems/system.ts";
 import type { Watchdog } from "./watchdog/watchdog.ts";
 
 const maxTimerMs = 2 ** 31 - 1;
-/** Linux's MAX_ARG_STRLEN. */
-const maxArgumentBytes = 128 * 2 ** 10;
 /** The maximum number of processes of a sandbox user if no control group limits it. */
 const maxProcesses = 4096;
+
+/** The files of a sandbox, and how its processes see them. */
+export interface SandboxFiles {
+  /** The namespaces in which the files are mounted, as open files. */
+  mnt: number | undefined;
+  user: number | undefined;
+  system: System;
+  /** Moves or copies what a base consists of into a folder. Nothing may be running in the sandbox. */
+  save(target: string): Promise<void>;
+  /** Scripts that pack and unpack the same as an archive. */
+  packScript: string;
+  unpackScript: string;
+}
 
 export interface LocalSandboxOptions {
   id: string;
   folder: string;
   workingFolder: string | undefined;
   enforced: Enforced;
-  bwrap: BwrapOptions;
-  /** The environment of every command, to which `ExecOptions.env` is added. */
-  env: Record<string, string>;
-  account: UnixAccount | undefined;
   cgroup: Cgroup;
   /** The name of the base that the sandbox starts from. */
   base: string | undefined;
-  layers: Layers | undefined;
+  files: SandboxFiles;
   /** The ports on which init listens for connections of commands. */
   forwards: Forward[];
   /** Opens the seccomp filter for one bubblewrap process. */
   openSeccompFilter(): number | undefined;
-  /** Opens the files of /etc for one bubblewrap process. */
-  openEtc(): number[];
   watchdog: Watchdog;
   log: Log;
   /** Releases everything except the folder. Called after every process has exited. */
@@ -80,11 +89,14 @@ export interface LocalSandboxOptions {
   onClosed(): void;
 }
 
-type ProcessKind = "commands" | "scripts";
-type CommandOptions = Pick<StartOptions, "argv" | "stdin" | "mergeOutput" | "terminal"> & {
+type CommandOptions = Pick<StartOptions, "stdin" | "mergeOutput" | "terminal"> & {
+  /** A command line for the shell, or a program with its arguments. */
+  command: string | string[];
+  /** The arguments of the command line. */
+  args?: string[];
   env?: Record<string, string>;
   workingFolder?: string | undefined;
-};
+} & UserOptions;
 
 export class LocalSandbox implements Sandbox {
   readonly id: string;
@@ -100,6 +112,14 @@ export class LocalSandbox implements Sandbox {
   #isClosed = false;
   #closing: Promise<void> | undefined;
 
+  get commandEnvironment(): Record<string, string> {
+    return this.#options.files.system.commandEnvironment;
+  }
+
+  get serviceEnvironment(): Record<string, string> {
+    return this.#options.files.system.serviceEnvironment;
+  }
+
   constructor(options: LocalSandboxOptions) {
     this.id = options.id;
     this.enforced = options.enforced;
@@ -107,13 +127,12 @@ export class LocalSandbox implements Sandbox {
   }
 
   async exec(command: string, options: ExecOptions): Promise<ExecResult> {
-    const { signal, timeoutMs, onOutput, env = {}, mergeOutput = false } = options;
+    const { signal, timeoutMs, onOutput, env = {}, mergeOutput = false, asRoot } = options;
     signal.throwIfAborted();
     const { workingFolder } = this.#options;
-    const argv = bashArgs(command);
     const running = await this.#start(
-      "commands",
-      { argv, env, stdin: false, mergeOutput, workingFolder },
+      options.withWorkerPrograms ? "scripts" : "commands",
+      { command, env, stdin: false, mergeOutput, workingFolder, asRoot },
       signal,
     );
     if (!running) return { exitCode: null, signal: "SIGKILL", timedOut: false, durationMs: 0 };
@@ -147,14 +166,17 @@ export class LocalSandbox implements Sandbox {
     }
   }
 
-  async spawn(command: string, { signal, ...spawnOptions }: SpawnOptions): Promise<Spawned> {
+  async spawn(
+    command: string,
+    { signal, withWorkerPrograms = false, ...spawnOptions }: SpawnOptions,
+  ): Promise<Spawned> {
     const { workingFolder } = this.#options;
-    const options = { argv: bashArgs(command), stdin: true, workingFolder, ...spawnOptions };
-    return await this.#spawn("commands", options, signal);
+    const options = { command, stdin: true, workingFolder, ...spawnOptions };
+    return await this.#spawn(withWorkerPrograms ? "scripts" : "commands", options, signal);
   }
 
   async inspect(script: string, { signal }: { signal: AbortSignal }): Promise<Spawned> {
-    return await this.#spawn("scripts", { argv: bashArgs(script), stdin: true }, signal);
+    return await this.#spawn("scripts", { command: script, stdin: true, asRoot: true }, signal);
   }
 
   async #spawn(kind: ProcessKind, options: CommandOptions, signal: AbortSignal): Promise<Spawned> {
@@ -177,20 +199,21 @@ export class LocalSandbox implements Sandbox {
   }
 
   async read(path: string, limit: number): Promise<Buffer> {
-    return await readFileInside(this.#runFileScript, path, limit);
+    return await readFileInside(this.#runFileProgram, path, limit);
   }
 
-  async write(path: string, data: Buffer): Promise<void> {
-    await writeFileInside(this.#runFileScript, path, data);
+  async write(path: string, data: Buffer, { asRoot = false } = {}): Promise<void> {
+    const run: RunFileProgram = (args, stdin) => this.#runFileProgram(args, stdin, { asRoot });
+    await writeFileInside(run, path, data);
   }
 
   async remove(path: string): Promise<void> {
-    await removeFileInside(this.#runFileScript, path);
+    await removeFileInside(this.#runFileProgram, path);
   }
 
   snapshot(): Readable {
-    const { log, layers } = this.#options;
-    return pack({ run: this.#runScript, log, base: layers?.overlay && this.#options.base });
+    const { log, base } = this.#options;
+    return pack({ run: this.#runScriptAsRoot, log, base });
   }
 
   async restore(snapshot: Readable): Promise<void> {
@@ -242,20 +265,22 @@ export class LocalSandbox implements Sandbox {
     await Promise.all([...this.#ending].filter((each) => !running.includes(each)).map(({ ended }) => ended));
   }
 
-  /**
-   * Moves the workspace and home into a folder that commands cannot reach. The caller must close the sandbox
-   * afterwards.
-   */
-  async moveFilesTo(target: string): Promise<void> {
+  /** Packs what a base consists of, as an archive. */
+  async packBase({ signal }: { signal: AbortSignal }): Promise<Spawned> {
+    const { packScript } = this.#options.files;
+    return await this.#spawn("scripts", { command: packScript, stdin: false, asRoot: true }, signal);
+  }
+
+  async unpackBase({ signal }: { signal: AbortSignal }): Promise<Spawned> {
+    const { unpackScript } = this.#options.files;
+    return await this.#spawn("scripts", { command: unpackScript, stdin: true, asRoot: true }, signal);
+  }
+
+  /** Saves the files as a base in a folder that commands cannot reach. The caller must close the sandbox afterwards. */
+  async saveFilesTo(target: string): Promise<void> {
     this.#isClosed = true;
     await this.#killAll();
-    const { layers, bwrap } = this.#options;
-    if (layers && !layers.ownFolders) return await copyFilesOut(layers, target);
-    const folders = layers?.ownFolders ?? bwrap.folders;
-    for (const name of ["workspace", "home"] as const) {
-      chmodSync(folders[name], 0o700);
-      renameSync(folders[name], join(target, name));
-    }
+    await this.#options.files.save(target);
   }
 
   async #killAll(): Promise<void> {
@@ -287,26 +312,30 @@ export class LocalSandbox implements Sandbox {
     this.#options.onClosed();
   }
 
-  readonly #runScript: RunScript = (...script) => this.#runScriptIn(undefined, ...script);
+  readonly #runScript: RunScript = (...script) => this.#runScriptAs({}, ...script);
+  /** In a sandbox with an image, other users of the image may own files of the workspace. */
+  readonly #runScriptAsRoot: RunScript = (...script) => this.#runScriptAs({ asRoot: true }, ...script);
 
-  /** For scripts whose arguments are paths that the agent gives. */
-  readonly #runFileScript: RunScript = (...script) =>
-    this.#runScriptIn(this.#options.workingFolder, ...script);
-
-  async #runScriptIn(
-    workingFolder: string | undefined,
-    ...[script, args, stdin]: Parameters<RunScript>
+  async #runScriptAs(
+    options: UserOptions,
+    ...[command, args, stdin]: Parameters<RunScript>
   ): Promise<InitCommand> {
-    const argv = [...bashArgs(script), "bash", ...args];
-    const command = await this.#start("scripts", { argv, stdin: stdin === "pipe", workingFolder });
-    if (command && (await command.started)) return command;
-    throw new Error("The sandbox was killed.");
+    const started = await this.#start("scripts", { command, args, stdin: stdin === "pipe", ...options });
+    return await this.#requireStarted(started);
   }
+
+  /** Runs the program that reads and writes files, where commands run. */
+  readonly #runFileProgram = async (args: string[], stdin: boolean, options: UserOptions = {}) => {
+    const { workingFolder } = this.#options;
+    const command = [sandboxFilesPath, ...args];
+    const started = await this.#start("commands", { command, stdin, workingFolder, ...options });
+    return await this.#requireStarted(started);
+  };
 
   /** Starts a command. Returns undefined if the signal aborts first or the sandbox is killed first. */
   async #start(
     kind: ProcessKind,
-    { env = {}, workingFolder, ...options }: CommandOptions,
+    { command, args = [], env = {}, workingFolder, asRoot, ...streams }: CommandOptions,
     signal?: AbortSignal,
   ): Promise<InitCommand | undefined> {
     this.#assertMayStart();
@@ -319,16 +348,23 @@ export class LocalSandbox implements Sandbox {
     const connection = await this.#connect(kind, signal);
     if (!connection) return undefined;
     this.#assertMayStart();
-    const command = connection.start({
-      ...options,
-      env: { ...(kind === "commands" ? this.#options.env : baseEnvironment), ...env },
+    const { shell, user, ...context } = this.#options.files.system.describeCommand(kind, { asRoot });
+    const started = connection.start({
+      ...{ user, ...streams },
+      argv: typeof command === "string" ? [...shellArgs(shell, command), shell, ...args] : command,
+      env: { ...context.env, ...env },
       folders: [...(workingFolder === undefined ? [] : [workingFolder]), sandboxPaths.workspace],
     });
     this.#running[kind] += 1;
-    void command.ended.then(() => {
+    void started.ended.then(() => {
       this.#running[kind] -= 1;
     });
-    return command;
+    return started;
+  }
+
+  async #requireStarted(command: InitCommand | undefined): Promise<InitCommand> {
+    if (command && (await this.#hasStarted(command))) return command;
+    throw new Error("The sandbox was killed.");
   }
 
   /**
@@ -352,6 +388,13 @@ export class LocalSandbox implements Sandbox {
 
   /** Returns the connection to a running process, or starts the process. */
   async #connect(kind: ProcessKind, signal?: AbortSignal): Promise<InitConnection | undefined> {
+    // The process for commands prepares the folders that scripts use.
+    if (
+      kind === "scripts" &&
+      this.#options.files.system.preparesFolders &&
+      !(await this.#connect("commands", signal))
+    )
+      return undefined;
     const process = this.#processes.get(kind) ?? this.#launch(kind);
     const connection = await this.#connectionOf(process, signal);
     if (!connection?.isClosed) return connection;
@@ -375,8 +418,10 @@ export class LocalSandbox implements Sandbox {
   }
 
   #launch(kind: ProcessKind): SandboxProcess {
-    const { account, layers, cgroup, watchdog, bwrap } = this.#options;
-    const copied = this.#options.openEtc();
+    const { cgroup, watchdog } = this.#options;
+    const { system, mnt, user } = this.#options.files;
+    const { account, userNamespace: bwrapUser } = system;
+    const { bwrapArgs, copied, image } = system.describeProcess(kind);
     let seccomp: number | undefined;
     try {
       seccomp = this.#options.openSeccompFilter();
@@ -384,11 +429,10 @@ export class LocalSandbox implements Sandbox {
       for (const file of copied) closeSync(file);
       throw error;
     }
-    const mounts = kind === "commands" ? bwrap.mounts : [...bwrap.mounts, ...this.#scriptMounts()];
     const process = new SandboxProcess({
       sandbox: this.id,
-      context: { user: layers?.user, mnt: layers?.mnt, seccomp, account, copied },
-      bwrapArgs: bwrapArgs({ ...bwrap, mounts }),
+      context: { user, mnt, bwrapUser, image, seccomp, account, copied },
+      bwrapArgs,
       procsFiles: cgroup.procsFiles,
       watchdog,
       initOptions: () => ({
@@ -417,15 +461,9 @@ export class LocalSandbox implements Sandbox {
       if (error) this.#options.log.warn({ error, sandbox: this.id }, "lost the connection to a sandbox");
     });
     if (kind !== "commands") return;
-    await Promise.all(this.#options.forwards.map((forward) => connection.listen(forward, forward.accept)));
-  }
-
-  #scriptMounts(): BwrapOptions["mounts"] {
-    const { layers, bwrap } = this.#options;
-    const state = { source: scriptStateFolder(bwrap.folders), target: scriptStatePath, writable: true };
-    if (!layers?.overlay) return [state];
-    const { upper, lower } = layers.overlay;
-    return [state, { source: upper, target: layerPaths.upper }, { source: lower, target: layerPaths.lower }];
+    const { forwards, files } = this.#options;
+    await Promise.all(forwards.map((forward) => connection.listen(forward, forward.accept)));
+    await files.system.onConnected(connection);
   }
 
   #remainingMs(): number {
@@ -437,10 +475,4 @@ export class LocalSandbox implements Sandbox {
     if (this.#isFrozen) throw new Error(`The sandbox ${this.id} is frozen.`);
     if (this.#remainingMs() <= 0) throw new DeadlinePassedError();
   }
-}
-
-/** --norc: bash must not run ~/.bashrc, which an earlier command could have written. */
-function bashArgs(command: string): string[] {
-  if (Buffer.byteLength(command) < maxArgumentBytes) return ["/bin/bash", "--norc", "-c", command];
-  throw new Error("The command is longer than 128 KiB, the maximum on Linux. Run it from a file.");
 }

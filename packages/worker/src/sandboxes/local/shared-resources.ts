@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { LayerStore } from "../../images/layer-store.ts";
 import type { Log } from "../../log.ts";
-import type { Capabilities } from "../limits.ts";
+import type { Capabilities, Capability } from "../limits.ts";
 import { type Cgroups, openCgroups } from "./cgroups/cgroups.ts";
 import { Bases } from "./files/bases.ts";
 import { openDiskImages } from "./files/disk-images.ts";
@@ -19,6 +20,12 @@ export interface SharedResources {
   log: Log;
   account: UnixAccount | undefined;
   etc: Etc;
+  /** The folder on the host with the files of every sandbox's /etc. */
+  etcFolder: string;
+  /** The unpacked layers of images. */
+  layers: LayerStore;
+  /** Whether sandboxes with an image have ids of their own. */
+  ids: Capability;
   /** Whether overlays can hide the paths of folders from sandboxes, even if a sandbox has no base. */
   canOverlay: boolean;
   /** The folder on the host with the programs that every sandbox has. */
@@ -34,6 +41,8 @@ export interface SharedResources {
 export async function openSharedResources(options: {
   root: string;
   log: Log;
+  /** Disk space limit for the layers of images. */
+  maxLayerBytes: number;
   onWatchdogExit(): void;
 }): Promise<SharedResources> {
   const { root, log } = options;
@@ -45,13 +54,16 @@ export async function openSharedResources(options: {
   const poolFolder = makePoolFolder(root);
   const canOverlay = await checkOverlays(join(poolFolder, randomUUID()), log);
   const programs = await installPrograms(root);
+  const etcFolder = join(root, ".etc");
   const rootfsPool = new RootfsPool({
     ...{ account, diskImages, folder: poolFolder },
     programs: canOverlay ? programs : undefined,
   });
   return {
     ...{ root, log, seccompFilter, account, cgroups, rootfsPool, canOverlay, programs },
-    etc: makeEtc(join(root, ".etc")),
+    ...{ etc: makeEtc(etcFolder), etcFolder },
+    layers: new LayerStore({ folder: join(root, ".layers"), maxBytes: options.maxLayerBytes, log }),
+    ids: { enforced: true, by: "id-mapped mounts" },
     bases: new Bases(root, account),
     watchdog: new Watchdog({ log, onExit: options.onWatchdogExit }),
     capabilities: {

@@ -21,7 +21,7 @@ interface BuildsProps {
 }
 
 export function Builds({ environment, chosen, isAdmin }: BuildsProps) {
-  const { environment_id, repos, setup_commands } = environment;
+  const { environment_id, docker_image, repos, setup_commands } = environment;
   const navigate = useNavigate();
   const { data, error, refetch } = useQuery({
     ...queries.builds(environment_id),
@@ -40,7 +40,7 @@ export function Builds({ environment, chosen, isAdmin }: BuildsProps) {
   });
   if (error) return <ErrorAlert error={error} onRetry={() => void refetch()} />;
   if (!data) return <SkeletonRows label="Loading builds" />;
-  const hasContent = repos.length > 0 || setup_commands.length > 0;
+  const hasContent = docker_image !== undefined || repos.length > 0 || setup_commands.length > 0;
   const shown = data.find(({ build_id }) => build_id === chosen) ?? data[0];
   const button = (
     <Button

@@ -8,6 +8,7 @@ import { TextAreaField, TextField } from "../../../ui/form/fields.tsx";
 import { FormErrors } from "../../../ui/form/form-errors.tsx";
 import { useRequestForm } from "../../../ui/form/use-request-form.ts";
 import { isMac, Kbd } from "../../../ui/kbd.tsx";
+import { FormImage } from "./form-image.tsx";
 import { FormLimits } from "./form-limits.tsx";
 import { FormNetwork } from "./form-network.tsx";
 import { FormRepositories } from "./form-repositories.tsx";
@@ -71,6 +72,7 @@ export function EnvironmentForm(props: EnvironmentFormProps) {
           placeholder="What it is for"
         />
       </FormSection>
+      <FormImage form={form} secrets={secrets} />
       <FormRepositories form={form} secrets={secrets} />
       <FormSetup form={form} />
       <FormVariables form={form} />

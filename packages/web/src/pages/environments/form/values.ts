@@ -7,6 +7,9 @@ type Text = string | undefined;
 export interface Values {
   name: Text;
   description: Text;
+  docker_image: Text;
+  docker_image_secret: Text;
+  user: Text;
   repos: RepositoryValues[];
   setup_commands: { text: Text }[];
   start_commands: { text: Text }[];
@@ -54,6 +57,9 @@ export const blankVariable = { name: undefined, value: undefined };
 export const blankValues: Values = {
   name: undefined,
   description: undefined,
+  docker_image: undefined,
+  docker_image_secret: undefined,
+  user: undefined,
   repos: [blankRepository],
   setup_commands: [blankText],
   start_commands: [],
@@ -74,6 +80,9 @@ export function valuesOf(environment: CloudEnvironment): Values {
   return {
     name,
     description,
+    docker_image: environment.docker_image,
+    docker_image_secret: environment.docker_image_secret,
+    user: environment.user,
     repos: repos.map(({ url, owner, repo, ref, path, secret, submodules, lfs, sparse_paths }) => ({
       address: url ?? `${owner}/${repo}`,
       ref,

@@ -5,11 +5,14 @@ import { firstCopiedFd } from "../process/launch.ts";
 
 export const npmConfigPath = "/etc/npmrc";
 
+/** Returns the content of /etc/hosts with additional lines. */
+export const hostsFile = (lines = "") => `127.0.0.1 localhost sandbox\n::1 localhost sandbox\n${lines}`;
+
 /** Replacements for the host's files, which would reveal the host's users, machines and networks. */
 const files: Record<string, string> = {
   passwd: "root:x:0:0:root:/root:/usr/sbin/nologin\nsandbox:x:1000:1000:sandbox:/home/sandbox:/bin/bash\n",
   group: "root:x:0:\nsandbox:x:1000:\n",
-  hosts: "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
+  hosts: hostsFile(),
   "resolv.conf": "",
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
   "outrider-connect": connectScript,
@@ -70,7 +73,7 @@ export function extendEtc(etc: Etc, folder: string, own: Record<string, string>)
   };
 }
 
-function openAll(paths: string[]): number[] {
+export function openAll(paths: string[]): number[] {
   const opened: number[] = [];
   try {
     for (const path of paths) opened.push(openSync(path, "r"));

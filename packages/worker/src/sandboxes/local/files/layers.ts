@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, statSync, symlinkSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, renameSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { firstBytes } from "../../first-bytes.ts";
 import type { Mount } from "../../sandbox.ts";
 import { explainBwrapError, type SandboxFolders } from "../bubblewrap.ts";
+import { type ImageMounts, mountImage } from "../systems/mount-image.ts";
 import { sandboxFoldersIn } from "./folders.ts";
 import { mountOverlaysScript, type OverlayMount, overlayArgs } from "./overlays.ts";
 import type { Rootfs } from "./rootfs.ts";
@@ -49,7 +50,7 @@ export interface LayersOptions {
  * - Layers have neutral names, relative to the rootfs. Symbolic links lead from these names to the real folders.
  */
 export async function makeLayers(options: LayersOptions): Promise<Layers> {
-  const { root, rootfs, base, hidesMounts } = options;
+  const { root, rootfs, base } = options;
   const { mnt, user, folder } = rootfs;
   const hasDisk = rootfs.files === "disk";
   const hasOverlay = base !== undefined || !hasDisk;
@@ -60,19 +61,10 @@ export async function makeLayers(options: LayersOptions): Promise<Layers> {
   if (hasOverlay) {
     overlays.push({ lower: base === undefined ? "empty" : "base", files: rootfs.files, target: merged });
   }
-  const mounts = options.mounts.map((mount, index): Mount => {
-    // An overlay cannot replace a file or a writable folder. Outrider itself mounts only read-only folders.
-    if (!hidesMounts || mount.writable || !statSync(mount.source).isDirectory()) return mount;
-    const [name, target] = [`source-${index}`, join(folder, `mount-${index}`)];
-    symlinkSync(mount.source, join(folder, name));
-    mkdirSync(target);
-    overlays.push({ lower: `${name}:empty`, target });
-    return { ...mount, source: target };
-  });
-  if (overlays.length > 0) {
-    const args = overlays.flatMap((overlay) => overlayArgs(overlay, user !== undefined));
-    await runIn({ mnt, user }, ["sh", "-c", mountOverlaysScript, "sh", folder, ...args]);
-  }
+  const hidden = hideMounts(options);
+  const { mounts } = hidden;
+  overlays.push(...hidden.overlays);
+  if (overlays.length > 0) await mountOverlays(rootfs, overlays);
   const folders = sandboxFoldersIn(hasOverlay ? merged : files);
   return {
     ...{ mnt, user, mounts, programs: rootfs.programs },
@@ -82,12 +74,75 @@ export async function makeLayers(options: LayersOptions): Promise<Layers> {
   };
 }
 
+/** Replaces the sources of mounts by overlays. */
+function hideMounts({ rootfs: { folder }, ...options }: LayersOptions) {
+  const overlays: OverlayMount[] = [];
+  const mounts = options.mounts.map((mount, index): Mount => {
+    // An overlay cannot replace a file or a writable folder. Outrider itself mounts only read-only folders.
+    if (!options.hidesMounts || mount.writable || !statSync(mount.source).isDirectory()) return mount;
+    const [name, target] = [`source-${index}`, join(folder, `mount-${index}`)];
+    symlinkSync(mount.source, join(folder, name));
+    mkdirSync(target);
+    overlays.push({ lower: `${name}:empty`, target });
+    return { ...mount, source: target };
+  });
+  return { overlays, mounts };
+}
+
+async function mountOverlays({ mnt, user, folder }: Rootfs, overlays: OverlayMount[]): Promise<void> {
+  const args = overlays.flatMap((overlay) => overlayArgs(overlay, user !== undefined));
+  await runIn({ mnt, user }, ["sh", "-c", mountOverlaysScript, "sh", folder, ...args]);
+}
+
+/**
+ * Mounts the files of a sandbox with an image, and the overlays that hide the paths of mounts. They can be released when
+ * every process of the sandbox has exited.
+ */
+export async function makeImageFiles({
+  layers,
+  layersFolder,
+  uid,
+  ...options
+}: LayersOptions & { layers: string[]; layersFolder: string; uid: number }): Promise<{
+  image: ImageMounts;
+  mounts: Mount[];
+  save(target: string): Promise<void>;
+  release(): void;
+}> {
+  const { root, rootfs, base } = options;
+  const { mnt, folder } = rootfs;
+  const { overlays, mounts } = hideMounts(options);
+  if (overlays.length > 0) await mountOverlays(rootfs, overlays);
+  const baseFolder = base === undefined ? undefined : join(root, base);
+  const image = await mountImage({ layersFolder, layers, baseFolder, rootfs, uid });
+  // The copy has the ids of the files on disk, not those of the sandbox.
+  const upper = join(folder, rootfs.files, "image/upper");
+  const save = (target: string) =>
+    runIn({ mnt, user: undefined }, copyCommand([upper], join(target, "root")), explainCopyError);
+  return { image, mounts, save, release: () => closeSync(image.user) };
+}
+
+/** Moves the workspace and the home into a folder, or copies them if they are in another file system. */
+export async function saveFiles(
+  { layers, folders }: { layers: Layers | undefined; folders: SandboxFolders },
+  target: string,
+): Promise<void> {
+  if (layers && !layers.ownFolders) return await copyFilesOut(layers, target);
+  for (const name of ["workspace", "home"] as const) {
+    const folder = (layers?.ownFolders ?? folders)[name];
+    chmodSync(folder, 0o700);
+    renameSync(folder, join(target, name));
+  }
+}
+
 /** Copies the workspace and home from the sandbox's mount namespace to a folder on the host. */
-export async function copyFilesOut({ folders, ...layers }: Layers, target: string): Promise<void> {
-  const paths = [folders.workspace, folders.home, target];
-  // The copy may take a long time and is useless without this worker, so it is killed when the worker dies.
-  const copy = ["setpriv", "--pdeathsig", "KILL", "cp", "-a", "--reflink=auto", "--", ...paths];
-  await runIn(layers, copy, explainCopyError);
+async function copyFilesOut({ folders, ...layers }: Layers, target: string): Promise<void> {
+  await runIn(layers, copyCommand([folders.workspace, folders.home], target), explainCopyError);
+}
+
+/** The copy may take a long time and is useless without this worker, so it is killed when the worker dies. */
+function copyCommand(sources: string[], target: string): string[] {
+  return ["setpriv", "--pdeathsig", "KILL", "cp", "-a", "--reflink=auto", "--", ...sources, target];
 }
 
 /** Quotes no path, because it would be a path of the host. */

@@ -7,7 +7,13 @@ export const programsPath = "/opt/outrider/bin";
 export const ripgrepPath = `${programsPath}/rg`;
 /** The first process of every sandbox. Its source is in packages/worker/native. */
 export const initPath = `${programsPath}/outrider-init`;
-const builtInit = fileURLToPath(new URL("../../../../native/build/outrider-init", import.meta.url));
+/** Reads and writes files inside a sandbox. Its source is there too. */
+export const sandboxFilesPath = `${programsPath}/sandbox-files`;
+/** The folder of the programs that scripts/setup builds. */
+const buildFolder = fileURLToPath(new URL("../../../../native/build", import.meta.url));
+
+/** Returns the path of one of the worker's own programs, for use on the host. */
+export const nativeProgram = (name: string) => join(buildFolder, name);
 
 /**
  * Copies the programs that every sandbox has to a folder below the root, and returns the folder. They are copies, so that
@@ -15,13 +21,13 @@ const builtInit = fileURLToPath(new URL("../../../../native/build/outrider-init"
  */
 export async function installPrograms(root: string): Promise<string> {
   const ripgrep = await findRipgrep();
-  if (!existsSync(builtInit))
+  if (!existsSync(nativeProgram("outrider-init")))
     throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
   const folder = join(root, ".programs");
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o755);
   install(ripgrep, join(folder, "rg"));
-  install(builtInit, join(folder, "outrider-init"));
+  for (const name of ["outrider-init", "sandbox-files"]) install(nativeProgram(name), join(folder, name));
   return folder;
 }
 

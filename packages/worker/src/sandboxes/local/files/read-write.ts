@@ -9,46 +9,22 @@ const timeoutMs = 60_000;
 const notFoundCode = 44;
 const notAFileCode = 45;
 
-const readScript = `
-[[ -e $1 ]] || exit ${notFoundCode}
-[[ -f $1 ]] || exit ${notAFileCode}
-exec head -c "$2" -- "$1"
-`;
+/** Runs native/sandbox-files.c inside a sandbox. */
+export type RunFileProgram = (args: string[], stdin: boolean) => Promise<InitCommand>;
 
-// Follows symlinks to the target file, as an editor would. The size check detects input that was cut off because the
-// worker died.
-const writeScript = `
-set -e
-IFS= read -r -d "" target < <(realpath -mz -- "$1")
-[[ ! -d $target ]] || exit ${notAFileCode}
-mkdir -p -- "\${target%/*}/"
-draft=$(mktemp -- "\${target%/*}/.outrider-XXXXXXXX")
-trap 'rm -f -- "$draft"' EXIT
-cat > "$draft"
-[[ $(stat -c %s -- "$draft") == "$2" ]]
-if [[ -e $target ]]; then chmod --reference="$target" -- "$draft"; else chmod 644 -- "$draft"; fi
-mv -fT -- "$draft" "$target"
-`;
-
-export async function readFileInside(run: RunScript, path: string, limit: number): Promise<Buffer> {
-  const command = await run(readScript, [path, String(limit)], "ignore");
+export async function readFileInside(run: RunFileProgram, path: string, limit: number): Promise<Buffer> {
+  const command = await run(["read", String(limit), path], false);
   return await finish(command, { path, limit });
 }
 
-export async function writeFileInside(run: RunScript, path: string, data: Buffer): Promise<void> {
-  const command = await run(writeScript, [path, String(data.length)], "pipe");
+export async function writeFileInside(run: RunFileProgram, path: string, data: Buffer): Promise<void> {
+  const command = await run(["write", String(data.length), path], true);
   command.stdin.end(data);
   await finish(command, { path, limit: 0 });
 }
 
-const removeScript = `
-[[ -e $1 || -L $1 ]] || exit ${notFoundCode}
-[[ ! -d $1 || -L $1 ]] || exit ${notAFileCode}
-exec rm -f -- "$1"
-`;
-
-export async function removeFileInside(run: RunScript, path: string): Promise<void> {
-  const command = await run(removeScript, [path], "ignore");
+export async function removeFileInside(run: RunFileProgram, path: string): Promise<void> {
+  const command = await run(["remove", path], false);
   await finish(command, { path, limit: 0 });
 }
 

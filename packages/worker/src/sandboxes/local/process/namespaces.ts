@@ -7,6 +7,8 @@ import { firstBytes } from "../../first-bytes.ts";
 import { explainBwrapError } from "../bubblewrap.ts";
 
 const timeoutMs = 60_000;
+/** The holder process's file descriptor for the first passed file. */
+export const firstPassedFd = 3;
 
 export interface NamespaceOptions {
   /**
@@ -15,6 +17,8 @@ export interface NamespaceOptions {
    */
   argv: string[];
   cwd: string;
+  /** Open files that the holder inherits, starting at `firstPassedFd`. */
+  passFds?: number[];
   namespaces: ("user" | "mnt")[];
 }
 
@@ -26,7 +30,7 @@ export interface NamespaceOptions {
 export async function createNamespaces(options: NamespaceOptions): Promise<number[]> {
   const [program = "", ...args] = options.argv;
   const child = spawn(program, args, {
-    stdio: ["pipe", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe", ...(options.passFds ?? [])],
     detached: true,
     cwd: options.cwd,
     env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" },

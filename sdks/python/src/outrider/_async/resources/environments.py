@@ -25,6 +25,9 @@ class AsyncEnvironments(AsyncResource):
         *,
         name: str,
         description: str | None = None,
+        docker_image: str | None = None,
+        docker_image_secret: str | None = None,
+        user: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
         setup_commands: Sequence[str] | None = None,
         start_commands: Sequence[str] | None = None,
@@ -41,6 +44,12 @@ class AsyncEnvironments(AsyncResource):
     ) -> types.CloudEnvironment:
         """Create an environment.
 
+        :param docker_image: OCI image that provides the system. A tag is resolved for each new build.
+            Default: the system of the worker, read-only.
+        :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
+            or the content of Docker's `config.json`. It never enters a sandbox.
+        :param user: The user of the image that runs commands. Default: the user that the image names,
+            otherwise root. Setup commands always run as root.
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
         :param start_commands: Run in order at each start of a sandbox, before the agent's first
@@ -66,6 +75,9 @@ class AsyncEnvironments(AsyncResource):
                 body={
                     "name": name,
                     "description": description,
+                    "docker_image": docker_image,
+                    "docker_image_secret": docker_image_secret,
+                    "user": user,
                     "repos": repos,
                     "setup_commands": setup_commands,
                     "start_commands": start_commands,
@@ -95,6 +107,9 @@ class AsyncEnvironments(AsyncResource):
         *,
         name: str,
         description: str | None = None,
+        docker_image: str | None = None,
+        docker_image_secret: str | None = None,
+        user: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
         setup_commands: Sequence[str] | None = None,
         start_commands: Sequence[str] | None = None,
@@ -111,6 +126,12 @@ class AsyncEnvironments(AsyncResource):
     ) -> types.CloudEnvironment:
         """Replace an environment.
 
+        :param docker_image: OCI image that provides the system. A tag is resolved for each new build.
+            Default: the system of the worker, read-only.
+        :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
+            or the content of Docker's `config.json`. It never enters a sandbox.
+        :param user: The user of the image that runs commands. Default: the user that the image names,
+            otherwise root. Setup commands always run as root.
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
         :param start_commands: Run in order at each start of a sandbox, before the agent's first
@@ -136,6 +157,9 @@ class AsyncEnvironments(AsyncResource):
                 body={
                     "name": name,
                     "description": description,
+                    "docker_image": docker_image,
+                    "docker_image_secret": docker_image_secret,
+                    "user": user,
                     "repos": repos,
                     "setup_commands": setup_commands,
                     "start_commands": start_commands,

@@ -1,0 +1,2 @@
+-- The image of a build, with the digest that its reference pointed to. Null for builds on the system of the worker.
+alter table builds add column image jsonb;

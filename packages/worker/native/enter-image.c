@@ -1,0 +1,62 @@
+/*
+ * Prepares the mount points of a sandbox with an image, becomes an unprivileged user and runs a program, which mounts there.
+ *
+ *     enter-image UID GROUP ROOT PATH... -- PROGRAM ARGUMENT...
+ *
+ * The user is also a member of GROUP, unless that is 0. The files below ROOT are hostile. Every PATH becomes a folder, or a file for "file:PATH", to which no symbolic link leads.
+ * Otherwise a mount at this path could end up outside of ROOT. Nothing may be running in the sandbox.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void fail(const char *action, const char *path) {
+  fprintf(stderr, "%s %s: %s\n", action, path, strerror(errno));
+  exit(1);
+}
+
+static void make_mountpoint(const char *root, const char *path) {
+  int is_file = strncmp(path, "file:", 5) == 0;
+  char *rest = strdup(is_file ? path + 5 : path), *name;
+  int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0 || !rest) fail("open", "the root");
+  while ((name = strsep(&rest, "/"))) {
+    struct stat status;
+    if (*name == 0) continue;
+    int is_folder = !is_file || rest;
+    int exists = fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (exists && (status.st_mode & S_IFMT) != (is_folder ? S_IFDIR : S_IFREG)) {
+      if (unlinkat(folder, name, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0)) fail("replace", path);
+      exists = 0;
+    }
+    if (!exists && is_folder && mkdirat(folder, name, 0755)) fail("create", path);
+    int flags = is_folder ? O_PATH | O_DIRECTORY : O_RDONLY | O_CREAT | O_NONBLOCK;
+    int next = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (next < 0) fail("open", path);
+    close(folder);
+    folder = next;
+  }
+  close(folder);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 6) {
+    fprintf(stderr, "usage: enter-image UID GROUP ROOT PATH... -- PROGRAM ARGUMENT...\n");
+    return 2;
+  }
+  unsigned uid = (unsigned)strtoul(argv[1], NULL, 10);
+  gid_t group = (gid_t)strtoul(argv[2], NULL, 10);
+  umask(022);
+  if (uid == 0 || setgroups(group ? 1 : 0, &group) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) fail("change to uid", argv[1]);
+  int i = 4;
+  for (; i < argc && strcmp(argv[i], "--") != 0; i++) make_mountpoint(argv[3], argv[i]);
+  if (i + 1 >= argc) return 2;
+  execvp(argv[i + 1], argv + i + 1);
+  fail("run", argv[i + 1]);
+}

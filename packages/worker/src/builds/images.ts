@@ -1,0 +1,101 @@
+import { Failure } from "@outrider/agent/failure";
+import type { ResolvedImage } from "@outrider/contract/image";
+import type { AssignedEnvironment } from "@outrider/contract/worker";
+import { ImageError } from "../images/image-error.ts";
+import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import type { ImageSource, Sandbox, SandboxImage, SandboxProvider } from "../sandboxes/sandbox.ts";
+import type { BuildLog } from "./build-log.ts";
+import type { OnStep } from "./step-runner.ts";
+
+const OWNER_MS = 30 * 60_000;
+
+/** Returns an environment's image with the digest that its reference points to now, or undefined if it has none. */
+export async function resolveImage(
+  provider: SandboxProvider,
+  environment: AssignedEnvironment,
+  signal: AbortSignal,
+): Promise<ResolvedImage | undefined> {
+  const { docker_image: reference } = environment;
+  if (reference === undefined) return undefined;
+  const credentials = credentialsOf(environment);
+  const digest = await explain(() => imagesOf(provider).resolve(reference, { credentials, signal }));
+  return { reference, digest };
+}
+
+/** Makes an image available on this worker, with the environment's user. */
+export async function ensureImage(
+  provider: SandboxProvider,
+  image: ResolvedImage,
+  options: { environment: AssignedEnvironment; signal: AbortSignal; onProgress?(message: string): void },
+): Promise<SandboxImage> {
+  const { environment, ...rest } = options;
+  const credentials = credentialsOf(environment);
+  const pulled = await explain(() => imagesOf(provider).pull(image, { credentials, ...rest }));
+  return { ...pulled, ...(environment.user ? { user: environment.user } : {}) };
+}
+
+/** The same as a step of a build. */
+export async function pullImage(
+  provider: SandboxProvider,
+  options: { image: ResolvedImage; environment: AssignedEnvironment; log: BuildLog; onStep: OnStep },
+): Promise<SandboxImage> {
+  const { image, environment, log, onStep } = options;
+  const name = `pull ${image.reference}`;
+  const report = (state: "started" | "finished" | "failed") => {
+    log.write({ type: "step", data: { name, state } });
+    onStep(name, state);
+  };
+  const write = (text: string) =>
+    log.write({ type: "output", data: { stream: "stdout", text: `${text}\n` } });
+  report("started");
+  write(`Digest: ${image.digest}`);
+  try {
+    const pulled = await ensureImage(provider, image, {
+      ...{ environment, signal: log.signal, onProgress: write },
+    });
+    report("finished");
+    return pulled;
+  } catch (error) {
+    report("failed");
+    throw error;
+  }
+}
+
+/** Only files with another owner are touched, because a change would copy a file of the build. */
+const ownerScript = `
+for folder in ${sandboxPaths.workspace}/ ${sandboxPaths.home}/; do
+  read -r uid gid < <(stat -Lc "%u %g" "$folder")
+  ((uid == 0)) || find "$folder" ! -uid "$uid" -exec chown -h "$uid:$gid" {} + || exit
+done
+`;
+
+/** Gives the workspace and the home to the image's user. Checkouts and setup commands run as root. */
+export async function giveFilesToUser(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+  const { exitCode } = await sandbox.exec(ownerScript, {
+    ...{ signal, timeoutMs: OWNER_MS, withWorkerPrograms: true, asRoot: true },
+    onOutput: () => {},
+  });
+  if (exitCode !== 0)
+    throw new Failure("environment_setup_failed", "Cannot give the files to the image's user.");
+}
+
+function imagesOf({ images }: SandboxProvider): ImageSource {
+  if (images) return images;
+  throw new Failure(
+    "environment_setup_failed",
+    "This worker cannot use `docker_image`, because it does not run as root. Start the worker as root.",
+  );
+}
+
+function credentialsOf({ docker_image_secret, credentials }: AssignedEnvironment): string | undefined {
+  return docker_image_secret === undefined ? undefined : credentials[docker_image_secret];
+}
+
+async function explain<T>(action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    if (!(error instanceof ImageError)) throw error;
+    throw new Failure("environment_setup_failed", `${error.message} ${error.remedy}`);
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * The system of an image. Its processes run in a user namespace of their own, in which they can be root: commands as the
+ * environment's user, setup commands as root. Outside, all of their ids are unprivileged.
+ *
+ * - `commands` sees the image as its root folder, with the capabilities that containers usually have.
+ * - `scripts` sees the worker's own programs, because those of the image are hostile and may be missing. The image's files
+ *   are at /.outrider/root, and /workspace and /home/sandbox are links to them. So a hostile link leads to a file that the
+ *   scripts see anyway, never to the host.
+ */
+import { statSync } from "node:fs";
+import { firstBytes } from "../../first-bytes.ts";
+import type { InitConnection } from "../../init/init-connection.ts";
+import { type Mount, SandboxUserError } from "../../sandbox.ts";
+import { baseEnvironment, sandboxPaths } from "../bubblewrap.ts";
+import { openAll } from "../files/etc.ts";
+import { programsPath, sandboxFilesPath } from "../files/programs.ts";
+import { proxyEnvironment } from "../network/proxy.ts";
+import type { UnixAccount } from "../unix-account.ts";
+import { imageBwrapArgs, imageScriptBwrapArgs } from "./image-bwrap-args.ts";
+import type { ImageMounts } from "./mount-image.ts";
+import type { CommandContext, ProcessKind, System, SystemProcess, UserOptions } from "./system.ts";
+import { idCount } from "./uid-ranges.ts";
+
+const notFoundCode = 44;
+const maxUserBytes = 16 * 1024;
+const rootHome = "/root";
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const mountpoints = [
+  "proc",
+  "dev",
+  "opt/outrider/bin",
+  "file:etc/hosts",
+  "file:etc/outrider-connect",
+  "file:opt/outrider/gitconfig",
+];
+
+interface ImageUser {
+  uid: number;
+  gid: number;
+  groups: number[];
+  home: string;
+  shell: string;
+}
+
+interface ImageSystemOptions {
+  account: UnixAccount;
+  mounts: ImageMounts;
+  /** A name, or `uid[:gid]`. */
+  user: string;
+  /** The environment variables of the image. */
+  env: Record<string, string>;
+  hasNetwork: boolean;
+  programs: Mount;
+  /** The group on the host that can read mirrors. */
+  readerGroup: number;
+  /** Mounts of files of the host. */
+  hostMounts: Mount[];
+  /** The host files with the content of these files. */
+  files: { hosts: string; connect: string; gitconfig: string };
+  /** The arguments and files of /etc for scripts. */
+  etcArgs: string[];
+  openEtc(): number[];
+}
+
+export class ImageSystem implements System {
+  readonly preparesFolders = true;
+  readonly #options: ImageSystemOptions;
+  #user: ImageUser | undefined;
+
+  constructor(options: ImageSystemOptions) {
+    this.#options = options;
+  }
+
+  get account(): UnixAccount {
+    return this.#options.account;
+  }
+
+  get userNamespace(): number {
+    return this.#options.mounts.user;
+  }
+
+  get commandEnvironment(): Record<string, string> {
+    return { PATH: this.#path({ homeFirst: true }), PIP_BREAK_SYSTEM_PACKAGES: "1" };
+  }
+
+  get serviceEnvironment(): Record<string, string> {
+    return { PATH: this.#path({ homeFirst: false }), PIP_BREAK_SYSTEM_PACKAGES: "1" };
+  }
+
+  #path({ homeFirst }: { homeFirst: boolean }): string {
+    const { home } = sandboxPaths;
+    const homeFolders = [`${home}/.local/bin`, `${home}/go/bin`, `${home}/.cargo/bin`];
+    const image = this.#options.env.PATH ?? defaultPath;
+    return [...(homeFirst ? homeFolders : []), image, programsPath, ...(homeFirst ? [] : homeFolders)].join(
+      ":",
+    );
+  }
+
+  describeProcess(kind: ProcessKind): SystemProcess {
+    const { mounts, programs, hostMounts, files, etcArgs, openEtc } = this.#options;
+    if (kind === "scripts") {
+      const args = imageScriptBwrapArgs({ mounts, etcArgs, scriptMounts: [programs, ...hostMounts] });
+      const image = { root: mounts.merged, mountpoints: [], group: this.#options.readerGroup };
+      return { bwrapArgs: args, copied: openEtc(), image };
+    }
+    return {
+      bwrapArgs: imageBwrapArgs({ root: mounts.merged, mounts: [programs, ...hostMounts] }),
+      copied: openAll([files.hosts, files.connect, files.gitconfig]),
+      image: { root: mounts.merged, mountpoints: [...mountpoints, ...hostMounts.map(mountpointOf)] },
+    };
+  }
+
+  async onConnected(connection: InitConnection): Promise<void> {
+    const command = connection.start({
+      argv: [sandboxFilesPath, "prepare", sandboxPaths.workspace, sandboxPaths.home, this.#options.user],
+      env: {},
+      folders: ["/"],
+      stdin: false,
+    });
+    await command.started;
+    const [output, stderr, { exitCode }] = await Promise.all([
+      firstBytes(command.stdout, maxUserBytes),
+      firstBytes(command.stderr, 500),
+      command.ended,
+    ]);
+    if (exitCode === notFoundCode)
+      throw new SandboxUserError(
+        `The image has no user "${this.#options.user}": set \`user\` to one that it has.`,
+      );
+    if (exitCode !== 0)
+      throw new Error(`The image's folders cannot be prepared: ${stderr.toString().trim() || exitCode}.`);
+    this.#user = parseUser(output.toString());
+  }
+
+  describeCommand(kind: ProcessKind, { asRoot = false }: UserOptions): CommandContext {
+    const user = this.#user;
+    const ids = asRoot || user === undefined ? {} : { user };
+    if (kind === "scripts") return { shell: "/bin/bash", env: baseEnvironment, ...ids };
+    if (!user) throw new Error("The sandbox's user is not known yet.");
+    const isRoot = asRoot || user.uid === 0;
+    const name = isRoot ? "root" : (this.#options.user.split(":")[0] as string);
+    return {
+      shell: user.shell,
+      env: {
+        ...{ PATH: defaultPath, LANG: "C.UTF-8", TERM: "dumb" },
+        ...this.#options.env,
+        ...{ HOME: asRoot ? rootHome : user.home, USER: name, LOGNAME: name, SHELL: user.shell },
+        GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig",
+        ...(this.#options.hasNetwork ? proxyEnvironment : {}),
+      },
+      ...ids,
+    };
+  }
+}
+
+function mountpointOf({ source, target }: Mount): string {
+  return `${statSync(source).isDirectory() ? "" : "file:"}${target.replace(/^\/+/, "")}`;
+}
+
+/** The output is untrusted: the image decides what its user is. */
+function parseUser(output: string): ImageUser {
+  const [uid, gid, home = "", shell = "", ...groups] = output.split("\0").slice(0, -1);
+  const ids = [uid, gid, ...groups].map(Number);
+  if (
+    !home.startsWith("/") ||
+    !shell.startsWith("/") ||
+    !ids.every((id) => Number.isInteger(id) && id < idCount)
+  )
+    throw new Error("The image's user has ids above 65535 or no valid home.");
+  const [userId = 0, groupId = 0, ...groupIds] = ids;
+  return { uid: userId, gid: groupId, home, shell, groups: groupIds };
+}

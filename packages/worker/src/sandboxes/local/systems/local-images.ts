@@ -1,0 +1,103 @@
+import { lstatSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Exceptions } from "../../../egress/exceptions.ts";
+import type { UpstreamProxy } from "../../../egress/upstream-proxy.ts";
+import { pullImage, resolveDigest } from "../../../images/images.ts";
+import type { LayerStore } from "../../../images/layer-store.ts";
+import type { ImageSource, PullOptions, SandboxImage } from "../../sandbox.ts";
+
+interface LocalImagesOptions {
+  store: LayerStore;
+  exceptions: Exceptions;
+  upstream: UpstreamProxy | undefined;
+}
+
+/** Pulls images from registries into this worker's layer store. */
+export class LocalImages implements ImageSource {
+  readonly #options: LocalImagesOptions;
+
+  constructor(options: LocalImagesOptions) {
+    this.#options = options;
+  }
+
+  async resolve(reference: string, { credentials, signal }: PullOptions): Promise<string> {
+    const { exceptions, upstream } = this.#options;
+    return await resolveDigest(reference, {
+      ...{ ...(credentials ? { credentials } : {}), exceptions, upstream, signal },
+    });
+  }
+
+  async pull(
+    { reference, digest }: { reference: string; digest: string },
+    { credentials, signal, onProgress = () => {} }: PullOptions & { onProgress?(message: string): void },
+  ): Promise<SandboxImage> {
+    const report = new ProgressReport(onProgress);
+    const name = reference.replace(/@sha256:[0-9a-f]+$/, "");
+    const pulled = await pullImage(`${name}@${digest}`, {
+      ...(credentials ? { credentials } : {}),
+      ...{ ...this.#options, signal },
+      onProgress: (progress) => report.add(progress),
+    });
+    const osRelease = readOsRelease(pulled.layers.map(({ path }) => path));
+    // A sandbox that opens acquires the layers again. Until then they are the most recently used ones.
+    pulled.release();
+    for (const notice of pulled.notices) onProgress(notice);
+    return {
+      ...{ reference, digest },
+      layers: pulled.layers.map(({ diffId }) => diffId),
+      env: pulled.config.env,
+      workingFolder: pulled.config.workingDir,
+      user: pulled.config.user ?? "root",
+      osRelease,
+    };
+  }
+}
+
+const maxOsReleaseBytes = 4096;
+
+/** Returns the first of the topmost files. The layers are hostile, so no symbolic link is followed. */
+function readOsRelease(layers: string[]): string {
+  for (const layer of layers.toReversed()) {
+    for (const path of [
+      ["etc", "os-release"],
+      ["usr", "lib", "os-release"],
+    ]) {
+      const text = readRegularFile(layer, path);
+      if (text !== undefined) return text;
+    }
+  }
+  return "";
+}
+
+function readRegularFile(layer: string, path: string[]): string | undefined {
+  let current = layer;
+  for (const [index, name] of path.entries()) {
+    current = join(current, name);
+    const stat = lstatSync(current, { throwIfNoEntry: false });
+    const isExpected = index < path.length - 1 ? stat?.isDirectory() : stat?.isFile();
+    if (!isExpected || !stat || (stat.isFile() && stat.size > maxOsReleaseBytes)) return undefined;
+  }
+  return readFileSync(current, "utf8");
+}
+
+/** Writes one line per layer when it is on this worker. */
+class ProgressReport {
+  readonly #write: (message: string) => void;
+  readonly #finished = new Set<number>();
+
+  constructor(write: (message: string) => void) {
+    this.#write = write;
+  }
+
+  add({
+    layer,
+    layers,
+    phase,
+    totalBytes,
+  }: Parameters<NonNullable<Parameters<typeof pullImage>[1]["onProgress"]>>[0]) {
+    if ((phase !== "done" && phase !== "cached") || this.#finished.has(layer)) return;
+    this.#finished.add(layer);
+    const size = phase === "cached" ? "already on this worker" : `${(totalBytes / 2 ** 20).toFixed(1)} MiB`;
+    this.#write(`Layer ${this.#finished.size} of ${layers}: ${size}.`);
+  }
+}

@@ -1,0 +1,59 @@
+import type { InitConnection, StartOptions } from "../../init/init-connection.ts";
+import type { UnixAccount } from "../unix-account.ts";
+
+/** A sandbox's two bubblewrap processes: one for commands, one for the worker's own scripts. */
+export type ProcessKind = "commands" | "scripts";
+
+export interface ImageEntry {
+  root: string;
+  /** Mount points in the hostile files of the root, which are prepared before bubblewrap mounts something there. */
+  mountpoints: string[];
+  /** A group on the host whose files the process can read. */
+  group?: number;
+}
+
+/** How to start one of the two processes. */
+export interface SystemProcess {
+  bwrapArgs: string[];
+  /** The files that bubblewrap copies into the sandbox, each opened at position 0. The caller closes them. */
+  copied: number[];
+  /** How to start bubblewrap in a sandbox with an image. */
+  image?: ImageEntry;
+}
+
+export interface UserOptions {
+  /** Whether the command runs as the root of the image. Without an image, there is only one user. */
+  asRoot?: boolean | undefined;
+}
+
+/** The system that the processes of a sandbox see: that of the worker, or that of an image. */
+export interface System {
+  /** The account under which bubblewrap starts, if the worker is root. */
+  readonly account: UnixAccount | undefined;
+  /** A user namespace that bubblewrap enters, as an open file. */
+  readonly userNamespace: number | undefined;
+  /** Whether `onConnected` creates the folders that scripts use. */
+  readonly preparesFolders: boolean;
+  /** Environment variables for the commands of agents and builds, and for MCP servers. */
+  readonly commandEnvironment: Record<string, string>;
+  readonly serviceEnvironment: Record<string, string>;
+  describeProcess(kind: ProcessKind): SystemProcess;
+  /** Called when the process for commands is connected, before its first command. */
+  onConnected(connection: InitConnection): Promise<void>;
+  /** Describes who runs a command, and the shell that can run it. */
+  describeCommand(kind: ProcessKind, options: UserOptions): CommandContext;
+}
+
+export interface CommandContext extends Pick<StartOptions, "env" | "user"> {
+  shell: string;
+}
+
+/** Linux's MAX_ARG_STRLEN. */
+const maxArgumentBytes = 128 * 2 ** 10;
+
+/** --norc: bash must not run ~/.bashrc, which an earlier command could have written. */
+export function shellArgs(shell: string, command: string): string[] {
+  if (Buffer.byteLength(command) >= maxArgumentBytes)
+    throw new Error("The command is longer than 128 KiB, the maximum on Linux. Run it from a file.");
+  return [shell, ...(shell.endsWith("bash") ? ["--norc"] : []), "-c", command];
+}

@@ -1,0 +1,80 @@
+/** An image with a small system, made of the programs of this machine. */
+import { execFileSync } from "node:child_process";
+import { chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+const programs = [
+  ...[
+    "bash",
+    "cat",
+    "chmod",
+    "chown",
+    "cp",
+    "cut",
+    "find",
+    "grep",
+    "head",
+    "id",
+    "ln",
+    "ls",
+    "mkdir",
+    "mv",
+    "nohup",
+  ],
+  ...[
+    "ps",
+    "readlink",
+    "rm",
+    "sed",
+    "seq",
+    "setsid",
+    "sha256sum",
+    "sleep",
+    "sort",
+    "stat",
+    "tail",
+    "tee",
+    "touch",
+    "tr",
+    "true",
+  ],
+];
+
+/** Returns a layer with the programs, their libraries and these files. */
+export function systemLayer(files: Record<string, string> = {}): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), "outrider-system-"));
+  try {
+    for (const name of ["usr/bin", "etc", "root", "home/worker", "tmp", "var"]) {
+      mkdirSync(join(folder, name), { recursive: true });
+    }
+    symlinkSync("usr/bin", join(folder, "bin"));
+    const sources = programs.map((name) => execFileSync("which", [name], { encoding: "utf8" }).trim());
+    for (const source of sources) copyFileSync(source, join(folder, "usr/bin", source.replace(/.*\//, "")));
+    symlinkSync("bash", join(folder, "usr/bin/sh"));
+    for (const library of librariesOf(sources)) {
+      mkdirSync(join(folder, dirname(library)), { recursive: true });
+      copyFileSync(library, join(folder, library));
+    }
+    chownSync(join(folder, "home/worker"), 1234, 1234);
+    const all = {
+      "etc/passwd": "root:x:0:0:root:/root:/bin/bash\nworker:x:1234:1234::/home/worker:/bin/bash\n",
+      "etc/group": "root:x:0:\nworker:x:1234:\nextra:x:4321:worker\n",
+      "etc/os-release": 'PRETTY_NAME="Test Linux 1"\n',
+      ...files,
+    };
+    for (const [path, text] of Object.entries(all)) {
+      mkdirSync(join(folder, dirname(path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+    const options = ["--numeric-owner", "--mode=u+w", "--exclude=./tmp", "-C", folder, "-cf", "-", "."];
+    return execFileSync("tar", options, { maxBuffer: 2 ** 28 });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function librariesOf(sources: string[]): Set<string> {
+  const output = execFileSync("ldd", sources, { encoding: "utf8" });
+  return new Set([...output.matchAll(/(\/[^\s:]+\.so[^\s]*) \(/g)].map(([, path]) => path as string));
+}

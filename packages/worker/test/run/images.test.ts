@@ -1,0 +1,125 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
+import { systemLayer } from "../images/system-image.ts";
+import { type Event, startTestInstallation, type TestInstallation } from "../installation.ts";
+import { makeFolder, Origin } from "../repositories/git-server.ts";
+
+/** Runs in environments with an image, end to end. Only a worker that is root can use images. */
+describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
+  let installation: TestInstallation;
+  let registry: RegistryServer;
+  let temporary: ReturnType<typeof makeFolder>;
+  let site: Origin;
+  let digest: string;
+  let reference: string;
+
+  beforeAll(async () => {
+    temporary = makeFolder();
+    site = new Origin(temporary.folder, "site");
+    site.push("main", { "README.md": "hello\n", "src/page.txt": "one\ntwo\n" });
+    registry = await startRegistry();
+    const image = makeImage({
+      layers: [systemLayer({ "etc/flavor": "vanilla\n" })],
+      config: { Env: ["PATH=/usr/bin:/bin", "FLAVOR=vanilla"], WorkingDir: "/var" },
+    });
+    digest = image.digest;
+    reference = await push(registry, "acme/system:1", image);
+    installation = await startTestInstallation();
+    await installation.worker(settings());
+  });
+  afterAll(async () => {
+    await installation.stop();
+    await registry.close();
+    temporary.remove();
+  });
+
+  const settings = () => ({ repositoryPaths: [temporary.folder], allowedAddresses: "127.0.0.1" });
+
+  async function environment(body: object = {}): Promise<string> {
+    const reply = await installation.call("POST", "/agent/environments", {
+      body: { name: `env ${randomUUID().slice(0, 8)}`, docker_image: reference, ...body },
+    });
+    expect(reply).toMatchObject({ status: 201 });
+    return reply.body.environment_id;
+  }
+
+  const outputOf = (events: Event[]) =>
+    events
+      .filter(({ type }) => type === "command.output")
+      .map(({ data }) => data.text)
+      .join("");
+
+  async function run(environment_id: string, script: string[]) {
+    const id = await installation.create(script, { config: { environment_id } });
+    const item = await installation.until(id, "SUCCEEDED");
+    const events = await installation.events(id);
+    return { id, item, events, output: outputOf(events) };
+  }
+
+  test("provides the system, variables and user of commands, and setup commands change it as root", async () => {
+    const environment_id = await environment({
+      setup_commands: [
+        "pwd > /etc/setup; id -u >> /etc/setup",
+        "echo 'echo installed' > /usr/bin/tool; chmod 755 /usr/bin/tool",
+      ],
+    });
+    const { item, output, events } = await run(environment_id, [
+      "RUN: cat /etc/flavor /etc/setup; echo $FLAVOR; id; tool; pwd; echo ~",
+    ]);
+    expect(output).toBe(
+      "vanilla\n/var\n0\nvanilla\nuid=0(root) gid=0(root) groups=0(root)\ninstalled\n/workspace\n/root\n",
+    );
+    expect(item.receipt.environment.image).toEqual({ reference, digest });
+    expect(item.receipt.resources.ids).toEqual({ enforced: true, by: "id-mapped mounts" });
+    expect(events.find(({ type }) => type === "run.started")?.data.instructions).toContain("Test Linux 1");
+  });
+
+  test("works with repositories, file tools and follow-ups as another user", async () => {
+    const environment_id = await environment({
+      user: "worker",
+      repos: [{ url: `file://${site.bare}`, path: "site" }],
+      setup_commands: ["touch made-by-root; mkdir deps"],
+    });
+    const first = await run(environment_id, [
+      "RUN: id; pwd; echo ~; echo more >> README.md; touch deps/x made-by-root; ls -ln | tail -n +2 | cut -d' ' -f3 | sort -u",
+      "WRITE: src/new.txt | new",
+      'CALL: read_file {"path": "src/page.txt"}',
+      'CALL: find_files {"pattern": "*.txt"}',
+      'CALL: search_files {"pattern": "two"}',
+    ]);
+    expect(first.output).toBe(
+      "uid=1234(worker) gid=1234(worker) groups=1234(worker),4321(extra)\n/workspace/site\n/home/worker\n1234\n",
+    );
+    const results = first.events
+      .filter(({ type }) => type === "tool.returned")
+      .map(({ data }) => data.output);
+    expect(results.slice(-3)).toEqual([
+      expect.stringMatching(/^1\tone\n/),
+      "src/new.txt\nsrc/page.txt",
+      "src/page.txt\n2: two",
+    ]);
+    const changed = first.events.filter(({ type }) => type === "file.changed").map(({ data }) => data.path);
+    expect(changed.sort()).toEqual(["README.md", "deps/x", "src/new.txt"]);
+    const { text } = await installation.call("GET", `/agent/runs/${first.id}/diff`);
+    expect(text).toContain("+more");
+    expect(text).toContain("+++ b/src/new.txt");
+  });
+
+  test("says what is wrong with an image or its user", async () => {
+    const failure = async (body: object) => {
+      const id = await installation.create(["SAY: x", "RUN: true"], {
+        config: { environment_id: await environment(body) },
+      });
+      return (await installation.until(id, "FAILED")).status_message;
+    };
+    expect(await failure({ docker_image: `${registry.host}/acme/nope:1` })).toMatchObject({
+      error_code: "environment_setup_failed",
+      message: expect.stringMatching(/does not have the image/),
+    });
+    expect(await failure({ user: "nobody-here" })).toMatchObject({
+      error_code: "environment_setup_failed",
+      message: expect.stringContaining('The image has no user "nobody-here"'),
+    });
+  });
+});
