@@ -9,6 +9,7 @@ import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { pullImage } from "../../src/images/images.ts";
 import { LayerStore } from "../../src/images/layer-store.ts";
 import { silentLog } from "../../src/log.ts";
+import { storeUid } from "../../src/sandboxes/local/systems/uid-ranges.ts";
 
 const [reference = "", folder = ""] = process.argv.slice(2);
 const store = new LayerStore({ folder: join(folder, "layers"), maxBytes: 2 ** 30, log: silentLog });
@@ -32,11 +33,11 @@ const tree = execFileSync(
     ...(isRoot ? ["--mount"] : ["--user", "--map-root-user", "--mount"]),
     ...["sh", "-c", script, "sh", store.folder],
     // An overlay needs two folders if it has no upper layer.
-    `lowerdir=${[...lower, empty].join(":")}${isRoot ? "" : ",userxattr"}`,
+    `lowerdir=${[...lower, empty].join(":")},userxattr`,
     merged,
   ],
   { encoding: "utf8" },
-);
+).replaceAll(/ (\d{10}):(\d{10}) /g, (_, uid, gid) => ` ${uid - storeUid}:${gid - storeUid} `);
 const { config, notices } = image;
 image.release();
 process.stdout.write(
