@@ -182,6 +182,8 @@ describe("init", () => {
 
     const reset = client("cat <&3; echo $?");
     await until(() => accepted.length === 2);
+    // The client has written its data, so that the error reaches its read.
+    await once(accepted[1] as ConnectionStream, "data");
     accepted[1]?.destroy(new Error("gone"));
     const [stdout, stderr] = await Promise.all([text(reset.stdout), text(reset.stderr)]);
     expect({ stdout, stderr }).toMatchObject({
