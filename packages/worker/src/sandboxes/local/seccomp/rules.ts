@@ -8,7 +8,7 @@ import type { Decision } from "./bpf.ts";
  * programs with every new kernel and libc.
  *
  * ptrace and process_vm_* are allowed on purpose, because debuggers need them. They can access only processes of the
- * same command and cannot remove the filter from them.
+ * same sandbox, except init and its supervisors, and cannot remove the filter from them.
  */
 export const allow: Decision = { returns: 0x7fff0000 };
 
