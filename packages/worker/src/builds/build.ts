@@ -35,7 +35,7 @@ import type { Repositories, Resolved } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
 import { checkSecretSize, listEnvironmentSecrets } from "../run/run-secrets.ts";
 import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
-import { type Sandbox, type SandboxProvider, SandboxUserError } from "../sandboxes/sandbox.ts";
+import { type Sandbox, SandboxImageError, type SandboxProvider } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
 import { collectSkills } from "../skills/collect-skills.ts";
 import type { BuildBases } from "./build-bases.ts";
@@ -211,7 +211,7 @@ async function listSkills(repositories: ResolvedRepository[], log: BuildLog): Pr
 function failedOutcome(error: unknown): Extract<BuildOutcome, { type: "failed" }> {
   if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
-  const isConfiguration = error instanceof LimitNotEnforceableError || error instanceof SandboxUserError;
+  const isConfiguration = error instanceof LimitNotEnforceableError || error instanceof SandboxImageError;
   const error_code = isConfiguration ? "environment_setup_failed" : "sandbox_lost";
   return { type: "failed", error_code, message };
 }

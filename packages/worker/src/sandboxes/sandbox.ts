@@ -285,9 +285,9 @@ export class DeadlinePassedError extends Error {
   }
 }
 
-/** Thrown when an image does not have the user that should run commands. */
-export class SandboxUserError extends Error {
-  override name = "SandboxUserError";
+/** Thrown when an image lacks something that commands need: their user, or a shell. */
+export class SandboxImageError extends Error {
+  override name = "SandboxImageError";
 }
 
 export class SandboxFileError extends Error {

@@ -14,8 +14,8 @@ import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
 import {
   type GitAuthor,
   type Sandbox,
+  SandboxImageError,
   type SandboxProvider,
-  SandboxUserError,
 } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
 
@@ -132,7 +132,7 @@ function gitAuthorOf({ environment, history }: Assignment): GitAuthor {
 }
 
 function errorCodeOf(error: unknown): ErrorCode {
-  return error instanceof LimitNotEnforceableError || error instanceof SandboxUserError
+  return error instanceof LimitNotEnforceableError || error instanceof SandboxImageError
     ? "environment_setup_failed"
     : "sandbox_lost";
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { layer } from "../images/images-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
 import { type Event, startTestInstallation, type TestInstallation } from "../installation.ts";
@@ -116,6 +117,15 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     expect(await failure({ docker_image: `${registry.host}/acme/nope:1` })).toMatchObject({
       error_code: "environment_setup_failed",
       message: expect.stringMatching(/does not have the image/),
+    });
+    const noBash = await push(
+      registry,
+      "acme/empty:1",
+      makeImage({ layers: [layer({ name: "etc/passwd", text: "root:x:0:0::/root:/bin/sh\n" })] }),
+    );
+    expect(await failure({ docker_image: noBash })).toMatchObject({
+      error_code: "environment_setup_failed",
+      message: expect.stringContaining("The image has no /bin/bash"),
     });
     expect(await failure({ user: "nobody-here" })).toMatchObject({
       error_code: "environment_setup_failed",

@@ -10,7 +10,7 @@
 import { statSync } from "node:fs";
 import { firstBytes } from "../../first-bytes.ts";
 import type { InitConnection } from "../../init/init-connection.ts";
-import { type Mount, SandboxUserError } from "../../sandbox.ts";
+import { type Mount, SandboxImageError } from "../../sandbox.ts";
 import { baseEnvironment, sandboxPaths } from "../bubblewrap.ts";
 import { openAll } from "../files/etc.ts";
 import { programsPath, sandboxFilesPath } from "../files/programs.ts";
@@ -124,12 +124,18 @@ export class ImageSystem implements System {
       command.ended,
     ]);
     if (exitCode === notFoundCode)
-      throw new SandboxUserError(
+      throw new SandboxImageError(
         `The image has no user "${this.#options.user}": set \`user\` to one that it has.`,
       );
     if (exitCode !== 0)
       throw new Error(`The image's folders cannot be prepared: ${stderr.toString().trim() || exitCode}.`);
-    this.#user = parseUser(output.toString());
+    const user = parseUser(output.toString());
+    if (user.shell !== "/bin/bash") {
+      throw new SandboxImageError(
+        "The image has no /bin/bash, which runs commands: use an image that has it, or one to which you have added it.",
+      );
+    }
+    this.#user = user;
   }
 
   describeCommand(kind: ProcessKind, { asRoot = false }: UserOptions): CommandContext {
