@@ -95,7 +95,7 @@ async function runLoop({ baseUrl, steps, record }: StepRequest, stopwatch: Stopw
   const history = [{ type: "run.created", data: { title: "", prompt, source: "API" } }];
   const log: AgentEvent[] = [];
   const end = await runTurn({
-    model: openModel(model),
+    model: await openModel(model),
     model_id: "stub",
     model_facts: model,
     tools: [tool],

@@ -19,7 +19,7 @@ async function longRun({ contextTokens = 8_000, commands = 30 } = {}) {
   onTestFinished(() => stub.close());
   const lines = Array.from({ length: commands }, (_, index) => `RUN: echo ${index} >> done; seq 1 400`);
   const run = await newRun("Do all of this.", ...lines, "SAY: That was all.");
-  run.model = openModel({
+  run.model = await openModel({
     model_id: "stub",
     provider: "openai-compatible",
     name: "stub",

@@ -200,7 +200,7 @@ describe("an image", () => {
         gemini: "google",
       } as const;
       const run = await newRun("Look.");
-      run.model = openModel({
+      run.model = await openModel({
         model_id: "stub",
         provider: provider[dialect],
         name: "stub",

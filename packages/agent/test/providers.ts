@@ -90,7 +90,7 @@ export async function ask(
   const retries: Retry[] = [];
   const said: string[] = [];
   const result = await callModel({
-    model: openModel(work, { cacheKey: "run-1" }),
+    model: await openModel(work, { cacheKey: "run-1" }),
     instructions: "Be brief.",
     messages: typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt,
     tools: builtinTools,

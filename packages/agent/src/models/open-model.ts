@@ -1,17 +1,14 @@
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { ProviderModel } from "./provider.ts";
 import { anthropicModel } from "./providers/anthropic.ts";
-import { azureModel } from "./providers/azure.ts";
-import { bedrockModel } from "./providers/bedrock.ts";
 import { googleModel } from "./providers/google.ts";
 import { openaiModel } from "./providers/openai.ts";
 import { compatibleModel } from "./providers/openai-compatible.ts";
 import type { OpenOptions } from "./providers/provider-settings.ts";
-import { vertexModel } from "./providers/vertex.ts";
 import { scriptedModel } from "./scripted/scripted-model.ts";
 
-/** Opens the run's model. */
-export function openModel(work: AssignedModel, options: OpenOptions = {}): ProviderModel {
+/** Opens the run's model. The clients of clouds are loaded when a run first needs one, because they use much memory. */
+export async function openModel(work: AssignedModel, options: OpenOptions = {}): Promise<ProviderModel> {
   switch (work.provider) {
     case "scripted":
       return scriptedModel();
@@ -24,10 +21,10 @@ export function openModel(work: AssignedModel, options: OpenOptions = {}): Provi
     case "openai-compatible":
       return compatibleModel(work, options);
     case "amazon-bedrock":
-      return bedrockModel(work, options);
+      return (await import("./providers/bedrock.ts")).bedrockModel(work, options);
     case "google-vertex":
-      return vertexModel(work, options);
+      return (await import("./providers/vertex.ts")).vertexModel(work, options);
     case "azure":
-      return azureModel(work, options);
+      return (await import("./providers/azure.ts")).azureModel(work, options);
   }
 }

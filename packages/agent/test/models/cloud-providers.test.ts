@@ -179,8 +179,8 @@ describe("Amazon Bedrock", () => {
     expect(received.filter(({ path }) => path === "/elsewhere")).toEqual([]);
   });
 
-  test("is not available without a region", () => {
-    expect(() => openModel(bedrock({ cloud_settings: {} }))).toThrow("has no region");
+  test("is not available without a region", async () => {
+    await expect(openModel(bedrock({ cloud_settings: {} }))).rejects.toThrow("has no region");
   });
 });
 
@@ -230,7 +230,7 @@ describe("Google Vertex AI", () => {
   test("exchanges a signed request for a token and uses it for several calls", async () => {
     respond = serve;
     const work = vertex();
-    const model = openModel(work);
+    const model = await openModel(work);
     for (let call = 0; call < 2; call++) {
       const { result } = await ask(work, "Hello.", { model });
       expect(result).toMatchObject({ type: "response", text: "Hello back." });

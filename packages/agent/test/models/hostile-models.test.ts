@@ -12,7 +12,7 @@ afterAll(() => providers.stop());
 
 async function runWith(name: keyof typeof answers): Promise<TestRun> {
   const run = await newRun("Do something.");
-  run.model = openModel({
+  run.model = await openModel({
     provider: "openai-compatible",
     ...{
       model_id: name,

@@ -26,7 +26,7 @@ afterEach(() => stub.close());
 describe("prompt caching", () => {
   it("sets Anthropic breakpoints at the instructions, the end of the last call and the end", async () => {
     const run = await newRun("RUN: echo 1", "RUN: echo 2");
-    run.model = openModel(assignedModel(anthropic, stub));
+    run.model = await openModel(assignedModel(anthropic, stub));
     await run.turn();
     const { system, messages } = stub.last.body;
     expect(system.at(-1).cache_control).toEqual({ type: "ephemeral" });
@@ -87,7 +87,7 @@ describe("Google", () => {
 
   it("gets a placeholder for tool calls of newer models whose signature is unknown, without a warning", async () => {
     const run = await newRun("RUN: echo 1");
-    run.model = openModel(assignedModel(google, stub, { name: "gemini-3-stub" }));
+    run.model = await openModel(assignedModel(google, stub, { name: "gemini-3-stub" }));
     const emit = async ({ private: _, ...event }: AgentEvent) => {
       run.write(event);
       return event;
@@ -105,9 +105,9 @@ describe("an OpenAI-compatible API", () => {
     expect(stub.last.headers.authorization).toBeUndefined();
   });
 
-  it("requires a base_url", () => {
+  it("requires a base_url", async () => {
     const work = assignedModel(compatible, stub, { base_url: undefined });
-    expect(() => openModel(work)).toThrow(/base_url/);
+    await expect(openModel(work)).rejects.toThrow(/base_url/);
   });
 });
 

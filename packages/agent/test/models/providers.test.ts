@@ -51,7 +51,7 @@ describe.each(providerApis)("through $name", (api) => {
 
   it("a tool is called and its result reaches the model", async () => {
     const run = await newRun("WRITE: a.txt | one", "SAY: Now I look.", "RUN: cat a.txt");
-    run.model = model();
+    run.model = await model();
     expect(await run.turn()).toEqual({ type: "succeeded", text: "Done.\none\n[exit code 0]" });
     expect(stub.requests).toHaveLength(3);
     expect(run.all("message.agent")[0]).toEqual({ text: "Now I look." });
@@ -60,7 +60,7 @@ describe.each(providerApis)("through $name", (api) => {
 
   it("several calls in one response run in order", async () => {
     const run = await newRun("WRITE: a | 1", "+ RUN: cat a", "+ RUN: echo two");
-    run.model = model();
+    run.model = await model();
     expect(await run.turn()).toMatchObject({
       type: "succeeded",
       text: expect.stringMatching(/^Done\.\nCreated a.*\n1\n\[exit code 0\]\ntwo\n\[exit code 0\]$/),
@@ -82,7 +82,7 @@ describe.each(providerApis)("through $name", (api) => {
 
   it("tokens are counted, including cached ones", async () => {
     const run = await newRun(`RUN: echo ${"long ".repeat(200)}`, "RUN: echo two");
-    run.model = model();
+    run.model = await model();
     await run.turn();
     const [first, , last] = run.all("usage.updated");
     expect(first).toMatchObject({ cached_input_tokens: 0, steps: 1 });
@@ -198,7 +198,7 @@ describe.each(providerApis)("through $name", (api) => {
   it("invalid arguments return an error that the model corrects", async () => {
     stub.fail({ type: "wrong_arguments" });
     const run = await newRun("WRITE: a | one");
-    run.model = model();
+    run.model = await model();
     expect(await run.turn()).toMatchObject({ type: "succeeded", text: "Done.\nCreated a, 3 bytes." });
     expect(run.all("tool.returned")[0]).toMatchObject({ is_error: true });
     expect(stub.requests[1]?.parsed.messages.at(-1)?.text).toMatch(/path/);
@@ -207,7 +207,7 @@ describe.each(providerApis)("through $name", (api) => {
   it("arguments that are not JSON are corrected", async () => {
     stub.fail({ type: "malformed" });
     const run = await newRun("WRITE: a | one");
-    run.model = model();
+    run.model = await model();
     expect(await run.turn()).toMatchObject({ type: "succeeded", text: "Done.\nCreated a, 3 bytes." });
     // Gemini says itself that it cannot read its own call, and nothing of the call is there to be answered.
     const isRetried = api.dialect === "gemini";

@@ -49,7 +49,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const skill = await openSkill(options);
   const skills = await listSkills(options);
   const instructions = await buildInstructions(options, { skill, skills });
-  const openedModel = openModel(model, {
+  const openedModel = await openModel(model, {
     cacheKey: assignment.run_id,
     reasoningEffort: agent_config.reasoning_effort,
   });

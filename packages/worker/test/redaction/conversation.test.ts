@@ -81,7 +81,7 @@ const requestedMessages = (): Message[][] =>
 /** Sends the messages that a run would send if it were resumed from these events, and returns them as received. */
 async function resumedMessages(history: LogEvent[]): Promise<Message[] | undefined> {
   const conversation = new Conversation(history);
-  const model = openModel({
+  const model = await openModel({
     provider: "openai-compatible",
     model_id: "house/stub",
     name: "stub",
