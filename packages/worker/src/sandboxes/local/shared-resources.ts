@@ -11,6 +11,7 @@ import { checkOverlays } from "./files/overlays.ts";
 import { installPrograms } from "./files/programs.ts";
 import { makePoolFolder, RootfsPool } from "./files/rootfs.ts";
 import { SeccompFilterFile } from "./seccomp/filter-file.ts";
+import { checkIdMappedMounts } from "./systems/uid-ranges.ts";
 import { loadUnixAccount, type UnixAccount } from "./unix-account.ts";
 import { Watchdog } from "./watchdog/watchdog.ts";
 
@@ -54,6 +55,9 @@ export async function openSharedResources(options: {
   const poolFolder = makePoolFolder(root);
   const canOverlay = await checkOverlays(join(poolFolder, randomUUID()), log);
   const programs = await installPrograms(root);
+  const ids: Capability = account
+    ? await checkIdMappedMounts(join(poolFolder, randomUUID()), log)
+    : { enforced: false, reason: "Images require a worker that runs as root." };
   const etcFolder = join(root, ".etc");
   const rootfsPool = new RootfsPool({
     ...{ account, diskImages, folder: poolFolder },
@@ -63,7 +67,7 @@ export async function openSharedResources(options: {
     ...{ root, log, seccompFilter, account, cgroups, rootfsPool, canOverlay, programs },
     ...{ etc: makeEtc(etcFolder), etcFolder },
     layers: new LayerStore({ folder: join(root, ".layers"), maxBytes: options.maxLayerBytes, log }),
-    ids: { enforced: true, by: "id-mapped mounts" },
+    ids,
     bases: new Bases(root, account),
     watchdog: new Watchdog({ log, onExit: options.onWatchdogExit }),
     capabilities: {
