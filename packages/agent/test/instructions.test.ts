@@ -109,7 +109,7 @@ describe("the instructions", () => {
       "/workspace/lib: https://host/acme/lib, not on a branch (tag v1), at commit bbbbbbbbbbbb",
     );
     expect(text).toContain(
-      "only these hosts, through the proxy in the environment variables: example.com, npm's registries, db.example.com:5432. For TCP that is not HTTP, `/etc/outrider-connect HOST PORT`",
+      "only these hosts, through the proxy in the environment variables: example.com, npm's registries, db.example.com:5432. Programs that know no proxy, such as database clients, can connect",
     );
     expect(text).toContain("set for you: MODE.");
     expect(text).toContain("never show their values: TOKEN.");
