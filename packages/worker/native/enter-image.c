@@ -1,23 +1,29 @@
 /*
  * Prepares the mount points of a sandbox with an image, becomes an unprivileged user and runs a program, which mounts there.
  *
- *     enter-image UID GROUP ROOT PATH... -- PROGRAM ARGUMENT...
+ *     enter-image UID GROUP NAMESPACE ROOT PATH... -- PROGRAM ARGUMENT...
  *
- * The user is also a member of GROUP, unless that is 0. The files below ROOT are hostile. Every PATH becomes a folder, or a file for "file:PATH", to which no symbolic link leads.
- * Otherwise a mount at this path could end up outside of ROOT. Nothing may be running in the sandbox.
+ * The user is also a member of GROUP, unless that is 0. The files below ROOT are hostile. Every PATH becomes a folder, or a
+ * file for "file:PATH", to which no symbolic link leads. Otherwise a mount at this path could end up outside of ROOT. Nothing
+ * may be running in the sandbox.
+ *
+ * NAMESPACE is the open file of the sandbox's user namespace. The mount points are created by its root, because their folders
+ * may belong to any user of the image. This root has no power over other files.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void fail(const char *action, const char *path) {
-  fprintf(stderr, "%s %s: %s\n", action, path, strerror(errno));
+  fprintf(stderr, "enter-image: %s %s: %s\n", action, path, strerror(errno));
   exit(1);
 }
 
@@ -45,18 +51,33 @@ static void make_mountpoint(const char *root, const char *path) {
   close(folder);
 }
 
+/* Returns after all mount points exist. */
+static void make_mountpoints(int user_namespace, const char *root, char **paths, int count) {
+  if (count == 0) return;
+  int status;
+  pid_t pid = fork();
+  if (pid < 0) fail("create", "a process");
+  if (pid == 0) {
+    if (setns(user_namespace, CLONE_NEWUSER)) fail("enter", "the user namespace");
+    for (int i = 0; i < count; i++) make_mountpoint(root, paths[i]);
+    exit(0);
+  }
+  if (waitpid(pid, &status, 0) < 0 || status != 0) exit(1);
+}
+
 int main(int argc, char **argv) {
-  if (argc < 6) {
-    fprintf(stderr, "usage: enter-image UID GROUP ROOT PATH... -- PROGRAM ARGUMENT...\n");
+  if (argc < 7) {
+    fprintf(stderr, "usage: enter-image UID GROUP NAMESPACE ROOT PATH... -- PROGRAM ARGUMENT...\n");
     return 2;
   }
   unsigned uid = (unsigned)strtoul(argv[1], NULL, 10);
   gid_t group = (gid_t)strtoul(argv[2], NULL, 10);
   umask(022);
   if (uid == 0 || setgroups(group ? 1 : 0, &group) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) fail("change to uid", argv[1]);
-  int i = 4;
-  for (; i < argc && strcmp(argv[i], "--") != 0; i++) make_mountpoint(argv[3], argv[i]);
+  int i = 5;
+  while (i < argc && strcmp(argv[i], "--") != 0) i++;
   if (i + 1 >= argc) return 2;
+  make_mountpoints(atoi(argv[3]), argv[4], argv + 5, i - 5);
   execvp(argv[i + 1], argv + i + 1);
   fail("run", argv[i + 1]);
 }

@@ -21,9 +21,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { MAX_ACCOUNT_BYTES = 4 << 20, MAX_MEMORY = 256 << 20, MAX_SECONDS = 20 };
 enum { NOT_FOUND = 44, NOT_A_FILE = 45, MAX_LINKS = 40, MAX_GROUPS = 64 };
 
 static void fail(const char *action) {
@@ -179,6 +181,24 @@ static void link_home(const char *link, const char *home) {
   if (symlink(target, link) && errno != EEXIST) fail("link the home");
 }
 
+/* The image's files of users and groups are hostile: a fifo would never end, and a device or a huge line would fill the memory. */
+static void check_account_file(const char *path) {
+  struct stat status;
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return;
+  if (file < 0 || fstat(file, &status)) fail(path);
+  close(file);
+  if (S_ISREG(status.st_mode) && status.st_size <= MAX_ACCOUNT_BYTES) return;
+  fprintf(stderr, "%s is not a file of at most 4 MiB\n", path);
+  exit(1);
+}
+
+static void limit_resources(void) {
+  struct rlimit memory = {MAX_MEMORY, MAX_MEMORY};
+  if (setrlimit(RLIMIT_AS, &memory)) fail("limit the memory");
+  alarm(MAX_SECONDS);
+}
+
 static int prepare(const char *workspace, const char *link, const char *spec) {
   const char *colon = strchr(spec, ':');
   size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
@@ -188,6 +208,9 @@ static int prepare(const char *workspace, const char *link, const char *spec) {
   memcpy(name, spec, length);
   name[length] = 0;
   int is_number = parse_id(spec, length, &uid);
+  limit_resources();
+  check_account_file("/etc/passwd");
+  check_account_file("/etc/group");
   struct passwd *user = is_number ? getpwuid(uid) : getpwnam(name);
   if (!user && !is_number) return NOT_FOUND;
   if (user) uid = user->pw_uid;

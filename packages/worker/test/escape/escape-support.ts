@@ -14,10 +14,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
 import type { OpenOptions, Sandbox, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
+import { pullSystemImage } from "../images/pull-system-image.ts";
+import { systemLayer } from "../images/system-image.ts";
 import { leftoversOf, noLeftovers } from "../sandboxes/leftovers.ts";
-import { inMs, makeRoot, run, silent, until } from "../sandboxes/sandbox-support.ts";
+import { inMs, isRoot, makeRoot, run, silent, until } from "../sandboxes/sandbox-support.ts";
 
 /**
  * A sandbox for escape attempts. The attacker inside has bash, coreutils, git and perl, which can make any system call.
@@ -37,9 +40,30 @@ export interface EscapeFixture {
   cleanUp(): Promise<void>;
 }
 
+/** What attackers need in an image beside coreutils and bash. */
+const attackPrograms = [
+  ...["dd", "mkfifo", "mknod", "mount", "nsenter", "perl", "rmdir", "timeout"],
+  ...["truncate", "umount", "unshare", "wc"],
+];
+
+/** The parameters of tests that every attacker must fail, whatever the system of the sandbox is. */
+export const attackers: { attacker: string; options(): EscapeOptions }[] = [
+  { attacker: "a user", options: () => ({}) },
+  ...(isRoot ? [{ attacker: "root in an image", options: rootInImage }] : []),
+];
+
+export function rootInImage(): EscapeOptions {
+  // Links of the image in place of mount points must not lead a mount elsewhere.
+  const links = { proc: "/tmp", dev: "/../etc", opt: "/../../tmp", "etc/hosts": "/etc/passwd" };
+  return { systemImage: systemLayer({}, { morePrograms: attackPrograms, links }) };
+}
+
+type EscapeOptions = Partial<OpenOptions> & { systemImage?: Buffer };
+
 export const canary = "content of a file on the host";
 
-export async function openEscapeFixture(options: Partial<OpenOptions> = {}): Promise<EscapeFixture> {
+/** With an image, the attacker is root inside and controls every file. */
+export async function openEscapeFixture(options: EscapeOptions = {}): Promise<EscapeFixture> {
   if (!existsSync("/usr/bin/perl")) throw new Error("The escape tests require perl: install perl.");
   const { root, remove } = makeRoot();
   const outside = mkdtempSync(join(tmpdir(), "outrider-outside-"));
@@ -47,18 +71,23 @@ export async function openEscapeFixture(options: Partial<OpenOptions> = {}): Pro
   for (const name of ["canary", "-rf", "program"]) writeFileSync(join(outside, name), canary);
   chmodSync(join(outside, "canary"), 0o666);
   chmodSync(join(outside, "program"), 0o777);
-  const provider = await openLocalProvider({ root, log: silent });
+  const provider = await openLocalProvider({ root, log: silent, exceptions: parseExceptions("127.0.0.1") });
+  const { systemImage, ...openOptions } = options;
+  const image = systemImage && (await pullSystemImage(provider, systemImage));
   const opened: Sandbox[] = [];
   const open = async (more: Partial<OpenOptions> = {}) => {
-    const sandbox = await provider.open({ id: randomUUID(), deadline: inMs(300_000), label: {}, ...more });
+    const sandbox = await provider.open({
+      ...{ id: randomUUID(), deadline: inMs(300_000), label: {} },
+      ...{ ...(image ? { image } : {}), ...more },
+    });
     opened.push(sandbox);
     return sandbox;
   };
-  const sandbox = await open(options);
+  const sandbox = await open(openOptions);
   const before = stateOf(outside);
   return {
     ...{ root, outside, provider, sandbox, open },
-    env: { OUTSIDE: outside, ROOT: root, OWN: sandbox.id, WORKER: String(process.pid) },
+    env: { LC_ALL: "C", OUTSIDE: outside, ROOT: root, OWN: sandbox.id, WORKER: String(process.pid) },
     expectHostUnchanged: () => expect(stateOf(outside)).toEqual(before),
     async cleanUp() {
       await Promise.all(opened.map((open) => open.close()));

@@ -41,15 +41,27 @@ const programs = [
   ],
 ];
 
+interface SystemOptions {
+  /** Additional programs of this machine. */
+  morePrograms?: string[];
+  /** Symbolic links, by path. */
+  links?: Record<string, string>;
+}
+
 /** Returns a layer with the programs, their libraries and these files. */
-export function systemLayer(files: Record<string, string> = {}): Buffer {
+export function systemLayer(
+  files: Record<string, string> = {},
+  { morePrograms = [], links = {} }: SystemOptions = {},
+): Buffer {
   const folder = mkdtempSync(join(tmpdir(), "outrider-system-"));
   try {
     for (const name of ["usr/bin", "etc", "root", "home/worker", "tmp", "var"]) {
       mkdirSync(join(folder, name), { recursive: true });
     }
     symlinkSync("usr/bin", join(folder, "bin"));
-    const sources = programs.map((name) => execFileSync("which", [name], { encoding: "utf8" }).trim());
+    const sources = [...programs, ...morePrograms].map((name) =>
+      execFileSync("which", [name], { encoding: "utf8" }).trim(),
+    );
     for (const source of sources) copyFileSync(source, join(folder, "usr/bin", source.replace(/.*\//, "")));
     symlinkSync("bash", join(folder, "usr/bin/sh"));
     for (const library of librariesOf(sources)) {
@@ -66,6 +78,10 @@ export function systemLayer(files: Record<string, string> = {}): Buffer {
     for (const [path, text] of Object.entries(all)) {
       mkdirSync(join(folder, dirname(path)), { recursive: true });
       writeFileSync(join(folder, path), text);
+    }
+    for (const [path, target] of Object.entries(links)) {
+      rmSync(join(folder, path), { force: true });
+      symlinkSync(target, join(folder, path));
     }
     const options = ["--numeric-owner", "--mode=u+w", "--exclude=./tmp", "-C", folder, "-cf", "-", "."];
     return execFileSync("tar", options, { maxBuffer: 2 ** 28 });

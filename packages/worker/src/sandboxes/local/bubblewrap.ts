@@ -83,6 +83,10 @@ export function explainBwrapError(stderr: string): string {
   if (program) {
     return `Sandboxes require the program ${program}, which is not installed: install the package util-linux.`;
   }
+  const mountpoint = /^enter-image: (.*)/.exec(message)?.[1];
+  if (mountpoint) {
+    return `The image leaves no place for a mount of the sandbox (${mountpoint}): remove what is at this path.`;
+  }
   if (/unknown option/i.test(message)) {
     return `This bubblewrap is too old (${message}): install bubblewrap 0.8.0 or newer.`;
   }

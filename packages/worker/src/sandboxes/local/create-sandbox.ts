@@ -37,8 +37,9 @@ export async function createSandbox(shared: SharedResources, options: CreateOpti
   const limits = resolveLimits(options.limits ?? {}, shared.capabilities);
   const resources = new AsyncDisposableStack();
   const account = image ? await takeAccount(shared, resources) : shared.account;
-  const folder = makeFolder({ root, id, label, account });
+  let folder: string | undefined;
   try {
+    folder = makeFolder({ root, id, label, account });
     const cgroup = resources.adopt(shared.cgroups.create(id, limits), (group) => group.remove());
     const draft = { shared, options, folder, limits, resources };
     const files = image && account ? await createImageFiles(draft, image, account) : await createFiles(draft);
@@ -60,7 +61,7 @@ export async function createSandbox(shared: SharedResources, options: CreateOpti
     });
   } catch (error) {
     await resources.disposeAsync();
-    await removeFolder(folder);
+    if (folder !== undefined) await removeFolder(folder);
     throw error;
   }
 }

@@ -261,6 +261,10 @@ export class LocalSandbox implements Sandbox {
 
   async #waitForKilled(): Promise<void> {
     if (this.#isFrozen) await this.thaw(); // frozen processes in a v1 group do not respond to SIGKILL
+    await this.#waitForEnding();
+  }
+
+  async #waitForEnding(): Promise<void> {
     const running = [...this.#processes.values()];
     await Promise.all([...this.#ending].filter((each) => !running.includes(each)).map(({ ended }) => ended));
   }
@@ -395,6 +399,11 @@ export class LocalSandbox implements Sandbox {
       !(await this.#connect("commands", signal))
     )
       return undefined;
+    if (!this.#processes.has(kind) && this.#options.files.system.preparesFolders) {
+      // A process that is about to exit could replace the mount points of the next one.
+      await this.#waitForEnding();
+      this.#assertMayStart();
+    }
     const process = this.#processes.get(kind) ?? this.#launch(kind);
     const connection = await this.#connectionOf(process, signal);
     if (!connection?.isClosed) return connection;

@@ -37,9 +37,10 @@ export function imageBwrapArgs({ root, mounts }: { root: string; mounts: Mount[]
     ...userNamespaceArgs(imageCapabilities),
     ...["--bind", root, "/", ...deviceArgs],
     ...mounts.flatMap(({ source, target }) => ["--ro-bind", source, target]),
-    ...["--ro-bind-data", file(0), "/etc/hosts"],
+    // Without --perms, only root could read them.
+    ...["--perms", "0644", "--ro-bind-data", file(0), "/etc/hosts"],
     ...["--perms", "0755", "--ro-bind-data", file(1), "/etc/outrider-connect"],
-    ...["--ro-bind-data", file(2), "/opt/outrider/gitconfig", "--chdir", "/"],
+    ...["--perms", "0644", "--ro-bind-data", file(2), "/opt/outrider/gitconfig", "--chdir", "/"],
   ];
 }
 

@@ -128,7 +128,9 @@ export class ImageSystem implements System {
         `The image has no user "${this.#options.user}": set \`user\` to one that it has.`,
       );
     if (exitCode !== 0)
-      throw new Error(`The image's folders cannot be prepared: ${stderr.toString().trim() || exitCode}.`);
+      throw new SandboxImageError(
+        `The image's folders cannot be prepared: ${stderr.toString().trim() || "it took too long"}.`,
+      );
     const user = parseUser(output.toString());
     if (user.shell !== "/bin/bash") {
       throw new SandboxImageError(
