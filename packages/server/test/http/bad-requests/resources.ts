@@ -149,7 +149,25 @@ const repository = (repo: object) => environment({ repos: [repo] });
 
 const environments: [name: string, members: object, expected: Expected][] = [
   ["an environment with an empty name", { name: "" }, { pointer: "/name" }],
-  ["`docker_image`, which comes later", { docker_image: "node:24" }, { pointer: "/docker_image" }],
+  [
+    "an image that is no reference",
+    { docker_image: "https://ghcr.io/acme/ci" },
+    {
+      pointer: "/docker_image",
+      says: "must be an image such as `debian:12` or `ghcr.io/acme/ci@sha256:…`",
+    },
+  ],
+  [
+    "a user without an image",
+    { user: "node" },
+    { pointer: "/user", says: "is only allowed with `docker_image`" },
+  ],
+  [
+    "a registry's secret that does not exist",
+    { docker_image: "debian", docker_image_secret: "NOPE" },
+    { pointer: "/docker_image_secret" },
+  ],
+  ["`dockerfile`, which comes later", { dockerfile: "Dockerfile" }, { pointer: "/dockerfile" }],
   ["an unknown member of an environment", { setup: [] }, { pointer: "/setup", says: "is unknown" }],
   ["one setup command as text", { setup_commands: "npm ci" }, { pointer: "/setup_commands" }],
   ["an empty setup command", { setup_commands: ["npm ci", ""] }, { pointer: "/setup_commands/1" }],
