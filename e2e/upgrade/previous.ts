@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { root } from "../process.ts";
 
 /** The previous version. Each release updates it, together with `previousMigration` in packages/server/test/schema.ts. */
-export const previous = "395436f4e2ed06b714d4121624433ab1015a0bea";
+export const previous = "81d08a20f9f0cfceb0638eabd12f4d91e00fced9";
 
 /** Extracts the previous version to a temporary folder, which uses the installed packages of this checkout. */
 export function checkOutPrevious(): string {

@@ -49,8 +49,8 @@ describe("the previous and the current version together", { timeout: 120_000 }, 
   const request = (at: Version, method: string, path: string, body?: unknown) =>
     call(method, `${origins[at]}/api/v1${path}`, { key, ...(body === undefined ? {} : { body }) });
 
-  async function create(at: Version, prompt: string): Promise<string> {
-    const created = await request(at, "POST", "/agent/run", { prompt });
+  async function create(at: Version, prompt: string, config = {}): Promise<string> {
+    const created = await request(at, "POST", "/agent/run", { prompt, config });
     expect(created.text).toContain("run_id");
     return created.body.run_id;
   }
@@ -122,6 +122,28 @@ describe("the previous and the current version together", { timeout: 120_000 }, 
     expect(await read("previous")).toEqual(await read("current"));
     expect(JSON.stringify(await read("current"))).toContain("one\\n");
     expect((await worker.end("SIGTERM")).code).toBe(0);
+  });
+
+  test.each([
+    ["previous", "current"],
+    ["current", "previous"],
+  ] as const)("a build of a %s worker is used by a %s worker", async (builder, user) => {
+    const setup_commands = ["head -c 5000000 /dev/zero > zeros; echo built > made.txt"];
+    const body = { name: `built by ${builder}`, setup_commands };
+    const { environment_id } = (await request("current", "POST", "/agent/environments", body)).body;
+    const build = async () =>
+      (await request("current", "GET", `/agent/environments/${environment_id}`)).body.build;
+    const first = await startWorker(builder, "current");
+    await request("current", "POST", `/agent/environments/${environment_id}/builds`);
+    await vi.waitUntil(async () => (await build())?.state === "READY", waitOptions);
+    expect((await first.end("SIGTERM")).code).toBe(0);
+
+    const second = await startWorker(user, "current");
+    const runId = await create("current", "RUN: cat made.txt; wc -c < zeros\nSAY: done", { environment_id });
+    expect(await waitForEnd("current", runId)).toMatchObject({ state: "SUCCEEDED" });
+    const { events } = (await request("current", "GET", `/agent/runs/${runId}/events?limit=1000`)).body;
+    expect(JSON.stringify(events)).toContain("built\\n5000000\\n");
+    expect((await second.end("SIGTERM")).code).toBe(0);
   });
 
   test("a worker of the current version resumes a run of a previous worker", async () => {

@@ -4,7 +4,7 @@ import type { Sql } from "../src/store/connection/db.ts";
  * The last migration of the previous version; `e2e/upgrade/previous.ts` names that version. Migration 16 is the baseline:
  * databases of earlier versions upgrade with all servers stopped.
  */
-export const previousMigration = 18;
+export const previousMigration = 19;
 
 /**
  * The SQL functions of the previous version, as name(arguments) → result. Their source is not part of a migration, so they

@@ -180,6 +180,7 @@ export async function findBuildHolder(
 export interface BuildLease {
   build_id: string;
   report_batch: number;
+  needs_image: boolean;
 }
 
 /** Locks a build and renews its lease. Returns undefined if the token is not the current lease's. */
@@ -190,7 +191,7 @@ export async function lockBuild(
   const [row] = await tx<BuildLease[]>`
     update builds set lease_expires_at = outrider_now() + ${leaseMs} * interval '1 ms'
     where build_id = ${buildId} and token = ${token} and state = 'BUILDING'
-    returning build_id, report_batch`;
+    returning build_id, report_batch, config ? 'docker_image' as needs_image`;
   return row;
 }
 

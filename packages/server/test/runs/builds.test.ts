@@ -113,6 +113,30 @@ describe("an environment that was not built before", () => {
   });
 });
 
+describe("an environment with an image", () => {
+  const docker_image = "debian:12";
+  const image = { reference: docker_image, digest: `sha256:${hash("image")}` };
+
+  test("is never prepared by a worker that does not know images", async () => {
+    const { environment_id } = await environment({ docker_image });
+    const status_message = { message: expect.stringContaining("Upgrade all workers") };
+    const old = await claimed(environment_id);
+    expect(await old.prepare("without image")).toMatchObject({ state: "failed", status_message });
+
+    const run = await claimed(environment_id);
+    const mine = await run.prepare("with image", { image });
+    await finish(mine, ready("with image"));
+    expect(await run.prepare("with image", { image, waiting_for: mine.build_id })).toMatchObject({
+      state: "failed",
+      status_message,
+    });
+    const again = await run.prepare("with image", { image });
+    await finish(again, { ...ready("with image"), image });
+    expect(await run.prepare("with image", { image })).toMatchObject({ state: "ready", build: { image } });
+    expect(await old.prepare("without image")).toMatchObject({ state: "failed", status_message });
+  });
+});
+
 describe("when a branch has moved", () => {
   test("a run starts from the previous build, and a free worker makes the newer one once", async () => {
     const { environment_id } = await environment();

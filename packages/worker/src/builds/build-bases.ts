@@ -8,7 +8,7 @@ import { decompress } from "../images/decompress.ts";
 import type { Log } from "../log.ts";
 import type { Sandbox, SandboxImage, SandboxProvider, Spawned } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
-import { compress } from "./compress.ts";
+import { type Compression, compress } from "./compress.ts";
 
 const FETCH_DEADLINE_NS = 60n * 60_000_000_000n;
 
@@ -56,8 +56,7 @@ export class BuildBases {
   /** Stores a sandbox's files as a build, on this disk and on the server, and closes the sandbox. */
   async store(
     sandbox: Sandbox,
-    buildId: string,
-    signal: AbortSignal,
+    { buildId, compression, signal }: { buildId: string; compression: Compression; signal: AbortSignal },
   ): Promise<{ sha256: string; size_bytes: number }> {
     const { provider, server, folder } = this.#options;
     const file = join(folder, `${buildId}.base`);
@@ -66,7 +65,9 @@ export class BuildBases {
       const hashing = new HashingStream();
       const tar = await provider.packBase(sandbox, { signal });
       const output = createWriteStream(file, { mode: 0o600 });
-      await transferWith(tar, () => pipeline(tar.stdout, compress, hashing, output));
+      await transferWith(tar, () =>
+        pipeline(tar.stdout, (input) => compress(input, compression), hashing, output),
+      );
       const { sha256, size_bytes } = hashing.result();
       await Promise.all([server.putBlob(file, sha256, signal), provider.saveBase(sandbox, buildId)]);
       void this.#evict();

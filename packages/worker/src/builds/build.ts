@@ -178,7 +178,9 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
     await rejectLeftoverSecrets(sandbox, build_secrets, log.signal);
     const skills = await listSkills(repositories, log);
     log.write({ type: "step", data: { name: "store", state: "started" } });
-    const stored = await bases.store(sandbox, build_id, log.signal);
+    // Workers of the previous version read only gzip. They cannot use images anyway.
+    const compression = image ? "zstd" : "gzip";
+    const stored = await bases.store(sandbox, { buildId: build_id, compression, signal: log.signal });
     sandbox = undefined;
     log.write({ type: "step", data: { name: "store", state: "finished" } });
     return {

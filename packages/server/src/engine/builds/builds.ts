@@ -1,6 +1,7 @@
 import type { Build } from "@outrider/contract/build";
 import type { CloudEnvironment, EnvironmentRequest } from "@outrider/contract/environment";
 import { errorEntry } from "@outrider/contract/errors/error";
+import type { RunStatusMessage } from "@outrider/contract/run";
 import type {
   AssignedEnvironment,
   BuildAssignment,
@@ -121,6 +122,17 @@ function contentOf({
   };
 }
 
+interface BuildError {
+  error_code: Parameters<typeof errorEntry>[0];
+  message: string;
+}
+
+/** Workers of the previous version ignore `docker_image`, so they would use their own system instead. */
+const withoutImages: BuildError = {
+  error_code: "environment_setup_failed",
+  message: "This worker's version does not know `docker_image`. Upgrade all workers.",
+};
+
 export async function prepare(
   tx: Tx,
   policy: RunPolicy,
@@ -133,6 +145,10 @@ export async function prepare(
   if (!environment) throw new ApiError("conflict", "The run has no environment.");
   const { environment_id, version, config } = environment;
 
+  if (config.docker_image !== undefined && !image) {
+    const status_message = statusMessage(withoutImages);
+    return { response: { state: "failed", build_id: uuidv7(), status_message }, queued: false };
+  }
   const ready = await findReady(tx, key);
   const older = ready ? undefined : await findReadyOf(tx, { environmentId: environment_id, version });
   const build = ready ?? older;
@@ -276,9 +292,10 @@ export async function finishBuild(
   { token, events, outcome }: BuildFinishRequest,
 ): Promise<void> {
   if (await wasFinishedBy(tx, buildId, token)) return;
-  await requireLease(tx, policy, buildId, token);
+  const { needs_image } = await requireLease(tx, policy, buildId, token);
   await appendBuildEvents(tx, { buildId, events });
-  if (outcome.type === "ready") await completeBuild(tx, buildId, outcome);
+  if (outcome.type === "ready" && needs_image && !outcome.image) await fail(tx, buildId, withoutImages);
+  else if (outcome.type === "ready") await completeBuild(tx, buildId, outcome);
   else if (outcome.type === "abandoned") await requeueBuild(tx, buildId);
   else await fail(tx, buildId, outcome);
 }
@@ -289,11 +306,11 @@ async function requireLease(tx: Tx, policy: RunPolicy, buildId: string, token: s
   return build;
 }
 
-async function fail(
-  tx: Tx,
-  buildId: string,
-  { error_code, message }: { error_code: Parameters<typeof errorEntry>[0]; message: string },
-): Promise<void> {
+async function fail(tx: Tx, buildId: string, error: BuildError): Promise<void> {
+  await failBuild(tx, buildId, statusMessage(error));
+}
+
+function statusMessage({ error_code, message }: BuildError): RunStatusMessage {
   const { retryable, remedy } = errorEntry(error_code);
-  await failBuild(tx, buildId, { message, error_code, retryable, remedy });
+  return { message, error_code, retryable, remedy };
 }
