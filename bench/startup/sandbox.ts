@@ -9,13 +9,22 @@ import { promisify } from "node:util";
 import { parseExceptions } from "../../packages/worker/src/egress/exceptions.ts";
 import { serveEgress } from "../../packages/worker/src/egress/proxy.ts";
 import { openLocalProvider } from "../../packages/worker/src/sandboxes/local/local-provider.ts";
-import type { OpenOptions, Sandbox, SandboxProvider } from "../../packages/worker/src/sandboxes/sandbox.ts";
+import type {
+  ExecOptions,
+  OpenOptions,
+  Sandbox,
+  SandboxImage,
+  SandboxProvider,
+} from "../../packages/worker/src/sandboxes/sandbox.ts";
+import { pullSystemImage } from "../../packages/worker/test/images/pull-system-image.ts";
+import { systemLayer } from "../../packages/worker/test/images/system-image.ts";
 import { type BenchResult, compare, median, type Sample } from "../support/compare.ts";
 
 /**
  * Measures the cost of isolation: opening a sandbox with all controls (base, seccomp filter, control group, disk limit,
  * network), reading a file and running git, each in its own isolated command. The baseline does the same with one plain
- * bubblewrap over one plain overlay. Each sample starts after a pause, as on an idle worker. The time of many concurrent
+ * bubblewrap over one plain overlay. `sandbox:image` measures the same in an image, which only a worker that is root can
+ * use. Each sample starts after a pause, as on an idle worker. The time of many concurrent
  * sandboxes is printed in addition.
  */
 
@@ -33,7 +42,15 @@ git add . && git commit -qm all`;
 
 const run = promisify(execFile);
 
-export async function benchSandbox(): Promise<BenchResult[]> {
+export async function benchSandbox(only?: string): Promise<BenchResult[]> {
+  const isRoot = process.getuid?.() === 0;
+  return [
+    ...(only === undefined || only === "host" ? [await benchHost()] : []),
+    ...((only === undefined && isRoot) || only === "image" ? [await benchImage()] : []),
+  ];
+}
+
+async function benchHost(): Promise<BenchResult> {
   const folder = mkdtempSync(join(tmpdir(), "outrider-bench-sandbox-"));
   chmodSync(folder, 0o711);
   await using stack = new AsyncDisposableStack();
@@ -58,7 +75,34 @@ export async function benchSandbox(): Promise<BenchResult[]> {
   });
   await runConcurrently(provider);
   await checkForLeaks(provider, folder);
-  return [result];
+  return result;
+}
+
+/** The image comes from a real registry, and the repository is in the layer of a build. */
+async function benchImage(): Promise<BenchResult> {
+  const folder = mkdtempSync(join(tmpdir(), "outrider-bench-image-"));
+  chmodSync(folder, 0o711);
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const provider = await openLocalProvider({
+    ...{ root: join(folder, "root"), exceptions: parseExceptions("127.0.0.1"), log: console },
+  });
+  stack.defer(() => provider.stop());
+  const layer = systemLayer({}, { morePrograms: ["git"] });
+  const image = await pullSystemImage(provider, layer, { Env: ["PATH=/usr/bin:/bin"] });
+  const origin = await open(provider, { image });
+  await execute(origin, createRepository, { withWorkerPrograms: true });
+  await provider.saveBase(origin, "base");
+  const lower = join(folder, "root", ".bases", "base", "root", "workspace");
+  const result = await compare({
+    name: "sandbox with an image",
+    limit: 0.3,
+    subject: () => sample(() => useSandbox(provider, image)),
+    baseline: () => sample(() => useBaseline(folder, lower)),
+  });
+  await runConcurrently(provider, image);
+  await checkForLeaks(provider, folder, image);
+  return result;
 }
 
 const exceptions = parseExceptions("");
@@ -76,11 +120,16 @@ const open = (provider: SandboxProvider, more: Partial<OpenOptions> = {}): Promi
     ...more,
   });
 
-async function execute(sandbox: Sandbox, command: string): Promise<string> {
+async function execute(
+  sandbox: Sandbox,
+  command: string,
+  options: Partial<ExecOptions> = {},
+): Promise<string> {
   let output = "";
   const { exitCode } = await sandbox.exec(command, {
     signal: new AbortController().signal,
     timeoutMs: 300_000,
+    ...options,
     onOutput: ({ data }) => {
       output += data;
     },
@@ -90,10 +139,13 @@ async function execute(sandbox: Sandbox, command: string): Promise<string> {
 }
 
 /** Returns the milliseconds until git has finished, without closing the sandbox. */
-async function useSandbox(provider: SandboxProvider): Promise<number> {
+async function useSandbox(provider: SandboxProvider, image?: SandboxImage): Promise<number> {
   const startedAt = performance.now();
   const egress = serve();
-  const sandbox = await open(provider, { base: "base", network: egress.accept });
+  const sandbox = await open(provider, {
+    ...{ base: "base", network: egress.accept },
+    ...(image ? { image } : {}),
+  });
   const file = await sandbox.read(TRACKED, 1000);
   const head = await execute(sandbox, "git rev-parse HEAD");
   const took = performance.now() - startedAt;
@@ -134,19 +186,19 @@ async function sample(use: () => Promise<number>): Promise<Sample> {
   return { perSecond: 1000 / p50, latency: { p50, p99: Math.max(...times) } };
 }
 
-async function runConcurrently(provider: SandboxProvider): Promise<void> {
+async function runConcurrently(provider: SandboxProvider, image?: SandboxImage): Promise<void> {
   const startedAt = performance.now();
-  await Promise.all(Array.from({ length: CONCURRENT }, () => useSandbox(provider)));
+  await Promise.all(Array.from({ length: CONCURRENT }, () => useSandbox(provider, image)));
   console.log(
     `  ${CONCURRENT} concurrent sandboxes: done after ${Math.round(performance.now() - startedAt)} ms`,
   );
 }
 
 /** Detects a leak in one of ten sandboxes; the pool's sandboxes come and go meanwhile. Memory is only printed, because the kernel frees it late. */
-async function checkForLeaks(provider: SandboxProvider, folder: string): Promise<void> {
+async function checkForLeaks(provider: SandboxProvider, folder: string, image?: SandboxImage): Promise<void> {
   await pause(PAUSE_MS);
   const before = await footprint(folder);
-  for (let n = 0; n < SEQUENTIAL; n++) await useSandbox(provider);
+  for (let n = 0; n < SEQUENTIAL; n++) await useSandbox(provider, image);
   await pause(PAUSE_MS);
   const after = await footprint(folder);
   console.log(

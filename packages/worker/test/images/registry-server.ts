@@ -1,4 +1,5 @@
-/** A real registry (Debian's docker-registry) on a loopback port, and images to push to it. */
+/** A real registry (Debian's docker-registry) on a loopback port, and images to push to it. Benchmarks use it too. */
+import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -8,8 +9,6 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { expect, vi } from "vitest";
-import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { architectureOf } from "../../src/images/manifest.ts";
 
 export interface RegistryServer {
@@ -29,18 +28,29 @@ export async function startRegistry({ htpasswd }: { htpasswd?: string } = {}): P
   // The registry reads YAML, of which JSON is a part.
   const config = {
     version: "0.1",
-    log: { level: "error", accesslog: { disabled: true } },
+    log: { level: "info", accesslog: { disabled: true } },
     storage: { filesystem: { rootdirectory: join(folder, "data") } },
     http: { addr: host },
     ...(htpasswd === undefined ? {} : auth),
   };
   writeFileSync(join(folder, "config.yml"), JSON.stringify(config));
-  const server = spawn("docker-registry", ["serve", join(folder, "config.yml")], { stdio: "ignore" });
-  await vi.waitFor(
-    async () => expect((await fetch(`http://${host}/v2/`)).status).toBeLessThan(500),
-    waitOptions,
-  );
+  const server = spawn("docker-registry", ["serve", join(folder, "config.yml")], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  await isListening(server);
   return { host, headers: {}, close: () => stop(server, folder) };
+}
+
+/** Waits for the line of the log that says so. */
+async function isListening({ stderr }: ChildProcess): Promise<void> {
+  let log = "";
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  stderr?.on("data", (data: Buffer) => {
+    log = (log + data).slice(-10_000);
+    if (log.includes("listening on")) resolve();
+  });
+  stderr?.on("end", () => reject(new Error(`docker-registry exited: ${log}`)));
+  await promise;
 }
 
 async function stop(server: ChildProcess, folder: string): Promise<void> {
@@ -144,7 +154,7 @@ export async function push(
   const [name, tag = image.digest] = nameAndTag.split(":");
   for (const blob of image.blobs) {
     const started = await fetch(`http://${host}/v2/${name}/blobs/uploads/`, { method: "POST", headers });
-    expect(started.status).toBe(202);
+    assert.equal(started.status, 202);
     const url = new URL(started.headers.get("location") ?? "");
     url.searchParams.set("digest", sha256(blob));
     const stored = await fetch(url, {
@@ -152,13 +162,13 @@ export async function push(
       headers: { ...headers, "content-type": "application/octet-stream" },
       body: new Uint8Array(blob),
     });
-    expect(stored.status).toBe(201);
+    assert.equal(stored.status, 201);
   }
   const stored = await fetch(`http://${host}/v2/${name}/manifests/${tag}`, {
     method: "PUT",
     headers: { ...headers, "content-type": image.mediaType },
     body: image.manifest,
   });
-  expect(stored.status, await stored.text()).toBe(201);
+  assert.equal(stored.status, 201, await stored.text());
   return `${host}/${nameAndTag}`;
 }
