@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { pattern } from "./text.ts";
 
-const host = "(?:[a-zA-Z0-9.-]+\\.[a-zA-Z0-9.-]+|localhost)(?::[0-9]{1,5})?|[a-zA-Z0-9-]+:[0-9]{1,5}";
+const label = "[a-zA-Z0-9-]+";
+const port = "(?::[0-9]{1,5})";
+const host = `${label}(?:\\.${label})+${port}?|localhost${port}?|${label}${port}`;
 const name = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*";
 const tag = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}";
 const reference = new RegExp(`^(?:(?:${host})/)?${name}(?::${tag})?(?:@sha256:[0-9a-f]{64})?$`);
