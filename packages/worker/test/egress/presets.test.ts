@@ -184,9 +184,14 @@ describe("preset:maven", () => {
     expect(settings).not.toContain("hidden");
   });
 
-  test.skipIf(!isInstalled("mvn"))("is Maven's central repository without configuration", async () => {
+  test("is Maven's central repository without configuration, and nothing without Maven", async () => {
     const preset = await resolve("maven", { HOME: makeHome() });
-    expect(hosts(preset)).toEqual([expect.stringMatching(/maven.*:443$/)]);
+    if (isInstalled("mvn")) expect(hosts(preset)).toEqual([expect.stringMatching(/maven.*:443$/)]);
+    else
+      expect(preset).toMatchObject({
+        targets: [],
+        notices: [expect.stringContaining("Maven is not installed")],
+      });
   });
 });
 
