@@ -1,7 +1,12 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitOptions } from "../../../scripts/tests/wait-options.ts";
+import { silentLog } from "../src/log.ts";
+import { openLocalProvider } from "../src/sandboxes/local/local-provider.ts";
+import { idCount, storeUid } from "../src/sandboxes/local/systems/uid-ranges.ts";
+import { makeImage, push, type RegistryServer, startRegistry } from "./images/registry-server.ts";
+import { systemLayer } from "./images/system-image.ts";
 import {
   type Event,
   longSleep,
@@ -13,6 +18,7 @@ import {
   watchdogPids,
   workerPidsOf,
 } from "./installation.ts";
+import { leftoversOf, noLeftovers } from "./sandboxes/leftovers.ts";
 
 /** Worker and server faults during runs. Leases are short so that they expire within a test. */
 
@@ -256,5 +262,85 @@ describe("a turn over its timeout", () => {
     await installation.followUp(run, ["RUN: cat file"], { limits: { timeout_minutes: 5 } });
     expect(await installation.until(run, "SUCCEEDED")).toMatchObject({ turns: 2 });
     expect(outputOf(await installation.events(run))).toBe("kept\nlate\n");
+  });
+});
+
+/** Only a worker that is root can use images. */
+describe.runIf(process.getuid?.() === 0)("a worker with an image and a service", () => {
+  let registry: RegistryServer;
+  let docker_image: string;
+  beforeAll(async () => {
+    registry = await startRegistry();
+    docker_image = await push(registry, "acme/system:1", makeImage({ layers: [systemLayer()] }));
+  });
+  afterAll(() => registry?.close());
+
+  /** Returns the number of the range of user ids that a process belongs to. */
+  const rangeOf = (mark: string) => {
+    const [pid] = processesWith(mark)
+      .filter((line) => /^\d+ sleep /.test(line))
+      .map((line) => Number.parseInt(line, 10));
+    return Math.floor((uidOf(String(pid)) - storeUid) / idCount);
+  };
+  const processesIn = (range: number) => {
+    const first = storeUid + range * idCount;
+    const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+    return pids.filter((pid) => uidOf(pid) >= first && uidOf(pid) < first + idCount);
+  };
+  const uidOf = (pid: string) => {
+    try {
+      const status = readFileSync(`/proc/${pid}/status`, "utf8");
+      // A stopped worker cannot reap its children.
+      return /^State:\s+Z/m.test(status) ? -1 : Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]);
+    } catch {
+      return -1; // The process has exited.
+    }
+  };
+
+  /** A stopped worker would not end with its installation. */
+  const killIfRunning = (pid: number) => {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {} // it has exited
+  };
+
+  test.each(["SIGKILL", "SIGSTOP"] as const)("leaves nothing behind after %s", async (signal) => {
+    installation = await startTestInstallation(signal === "SIGSTOP" ? short : {});
+    const worker = await installation.workerProcess("first", "--allow-addresses", "127.0.0.1");
+    const [service, command] = [longSleep(), longSleep()];
+    const start_commands = [`setsid ${service.command} > /dev/null 2>&1 &`];
+    const { body } = await installation.call("POST", "/agent/environments", {
+      body: { name: "services", docker_image, user: "worker", start_commands },
+    });
+    await installation.create([`RUN: ${command.command}`], {
+      config: { environment_id: body.environment_id },
+    });
+    await waitForSleep(service.mark);
+    await waitForSleep(command.mark);
+    const range = rangeOf(service.mark);
+    expect(range).toBeGreaterThan(0);
+    expect(processesIn(range).length).toBeGreaterThan(1);
+
+    const pids = workerPidsOf(worker.pid);
+    onTestFinished(() => pids.forEach(killIfRunning));
+    if (signal === "SIGSTOP") {
+      for (const pid of pids) process.kill(pid, "SIGSTOP");
+      await vi.waitUntil(() => processesIn(range).length === 0, waitOptions);
+    }
+    for (const pid of pids.slice(1)) process.kill(pid, "SIGKILL");
+    await worker.end("SIGKILL");
+    await vi.waitUntil(() => processesIn(range).length === 0, waitOptions);
+    expect([...processesWith(service.mark), ...processesWith(command.mark)]).toEqual([]);
+    await vi.waitUntil(
+      () => !readFileSync("/proc/net/unix", "utf8").includes(`@outrider-uid-range-${range}\n`),
+      waitOptions,
+    );
+    const root = join(worker.folder, "sandboxes");
+    await vi.waitUntil(() => leftoversOf(root).loops.length === 0, waitOptions);
+    expect(leftoversOf(root).mounts).toEqual([]);
+    const next = await openLocalProvider({ root, log: silentLog });
+    await next.reap(() => false);
+    expect(leftoversOf(root)).toEqual(noLeftovers);
+    await next.stop();
   });
 });
