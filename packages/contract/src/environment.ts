@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { BuildSummary } from "./build.ts";
 import { eitherFields } from "./conditions.ts";
+import { DevcontainerPath } from "./devcontainer.ts";
 import { ImageReference, ImageUser } from "./image.ts";
 import { limits } from "./limits.ts";
 import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
@@ -168,13 +169,17 @@ const members = {
     description:
       "OCI image that provides the system. A tag is resolved for each new build. Default: the system of the worker, read-only.",
   }),
+  devcontainer: DevcontainerPath.optional().meta({
+    description:
+      "Path of a devcontainer.json in the first repository, which names the image, variables, user and commands. Replaces `docker_image`.",
+  }),
   docker_image_secret: VariableName.optional().meta({
     description:
       "Name of the secret with the registry's credentials: `user:password`, or the content of Docker's `config.json`. It never enters a sandbox.",
   }),
   user: ImageUser.optional().meta({
     description:
-      "The user of the image that runs commands. Default: the user that the image names, otherwise root. Setup commands always run as root.",
+      "The user of the image that runs commands. Default: the user that the devcontainer.json or the image names, otherwise root. Setup commands always run as root.",
   }),
   repos: z.array(Repository).max(20).optional(),
   setup_commands: Commands.optional().meta({
@@ -220,9 +225,18 @@ export const EnvironmentRequest = z
   .strictObject(members)
   .superRefine(({ variables = {}, secrets = [], build_secrets = [], ...rest }, context) => {
     for (const field of ["docker_image_secret", "user"] as const) {
-      if (rest[field] !== undefined && rest.docker_image === undefined) {
-        context.addIssue({ code: "custom", path: [field], message: "is only allowed with `docker_image`" });
+      if (rest[field] !== undefined && rest.docker_image === undefined && rest.devcontainer === undefined) {
+        const message = "is only allowed with `docker_image` or `devcontainer`";
+        context.addIssue({ code: "custom", path: [field], message });
       }
+    }
+    if (rest.devcontainer !== undefined) {
+      const addIssue = (message: string) =>
+        context.addIssue({ code: "custom", path: ["devcontainer"], message });
+      if (rest.docker_image !== undefined)
+        addIssue("is not allowed with `docker_image`; the file names the image");
+      if (!rest.repos?.length)
+        addIssue("is only allowed with a repository in `repos`, which contains the file");
     }
     for (const [field, names] of Object.entries({ secrets, build_secrets })) {
       names.forEach((name, index) => {

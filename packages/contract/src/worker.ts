@@ -2,6 +2,7 @@ import { z } from "zod";
 import { AmbientAgentConfig } from "./agent-config.ts";
 import { NewArtifact } from "./artifact.ts";
 import { NewBuildEvent } from "./build.ts";
+import { BuildDevcontainer } from "./devcontainer.ts";
 import { EnvironmentCheck, GitAuthor, Network, Resources } from "./environment.ts";
 import { ErrorCodeName } from "./errors/error.ts";
 import { LoggedEvent, SentFile, WorkerEvent } from "./event.ts";
@@ -126,6 +127,7 @@ export const AssignedEnvironment = z.object({
     }),
   ),
   docker_image: z.string().optional(),
+  devcontainer: z.string().optional(),
   docker_image_secret: z.string().optional(),
   user: z.string().optional(),
   setup_commands: z.array(z.string()),
@@ -154,6 +156,7 @@ export const ReadyBuild = z.object({
   build_id: Uuid,
   sha256: Sha256,
   image: ResolvedImage.optional(),
+  devcontainer: BuildDevcontainer.optional(),
   repositories: z.array(CheckedOutRepository),
   skills: z
     .array(FoundSkill)
@@ -410,6 +413,7 @@ export const BuildOutcome = z.discriminatedUnion("type", [
     sha256: Sha256,
     size_bytes: z.int().min(0),
     image: ResolvedImage.optional(),
+    devcontainer: BuildDevcontainer.optional(),
     repositories: z.array(CheckedOutRepository).max(20),
     skills: z.array(FoundSkill).max(500).optional(),
   }),

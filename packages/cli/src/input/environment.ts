@@ -8,6 +8,7 @@ export interface EnvironmentFlags {
   name?: string;
   description?: string;
   image?: string;
+  devcontainer?: string;
   imageSecret?: string;
   user?: string;
   repo?: string[];
@@ -34,6 +35,7 @@ export const environmentFlags: readonly string[] = [
     "name",
     "description",
     "image",
+    "devcontainer",
     "imageSecret",
     "user",
     "repo",
@@ -54,6 +56,7 @@ export function addEnvironmentOptions(command: Command): Command {
   return command
     .option("--description <text>", "description of the environment")
     .option("--image <reference>", "OCI image that provides the system, such as debian:12")
+    .option("--devcontainer <path>", "devcontainer.json in the first repository, instead of an image")
     .option("--image-secret <name>", "secret with the registry's credentials")
     .option("--user <user>", "user of the image that runs commands")
     .option(
@@ -116,6 +119,7 @@ export async function buildEnvironmentRequest(
       name: flags.name,
       description: flags.description,
       docker_image: flags.image,
+      devcontainer: flags.devcontainer,
       docker_image_secret: flags.imageSecret,
       user: flags.user,
       repos: flags.repo?.map(parseRepository),

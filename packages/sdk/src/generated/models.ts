@@ -216,9 +216,11 @@ export interface CloudEnvironment {
   description?: string;
   /** OCI image that provides the system. A tag is resolved for each new build. Default: the system of the worker, read-only. */
   docker_image?: string;
+  /** Path of a devcontainer.json in the first repository, which names the image, variables, user and commands. Replaces `docker_image`. */
+  devcontainer?: string;
   /** Name of the secret with the registry's credentials: `user:password`, or the content of Docker's `config.json`. It never enters a sandbox. */
   docker_image_secret?: string;
-  /** The user of the image that runs commands. Default: the user that the image names, otherwise root. Setup commands always run as root. */
+  /** The user of the image that runs commands. Default: the user that the devcontainer.json or the image names, otherwise root. Setup commands always run as root. */
   user?: string;
   repos: EnvironmentRepository[];
   setup_commands: string[];
@@ -250,9 +252,11 @@ export interface CloudEnvironmentRequest {
   description?: string;
   /** OCI image that provides the system. A tag is resolved for each new build. Default: the system of the worker, read-only. */
   docker_image?: string;
+  /** Path of a devcontainer.json in the first repository, which names the image, variables, user and commands. Replaces `docker_image`. */
+  devcontainer?: string;
   /** Name of the secret with the registry's credentials: `user:password`, or the content of Docker's `config.json`. It never enters a sandbox. */
   docker_image_secret?: string;
-  /** The user of the image that runs commands. Default: the user that the image names, otherwise root. Setup commands always run as root. */
+  /** The user of the image that runs commands. Default: the user that the devcontainer.json or the image names, otherwise root. Setup commands always run as root. */
   user?: string;
   repos?: EnvironmentRepository[];
   /** Run once, in order, when the environment is built. Runs start from a copy of the result. */

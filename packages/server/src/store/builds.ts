@@ -103,7 +103,7 @@ export async function countRequested(sql: Sql, userUid: string): Promise<number>
 /** Returns the newest ready build with this key. */
 export async function findReady(sql: Sql, key: string): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
-    select build_id, sha256, image, repositories, coalesce(skills, '[]') as skills from builds
+    select build_id, sha256, image, devcontainer, repositories, coalesce(skills, '[]') as skills from builds
     where key = ${key} and state = 'READY'
     order by finished_at desc limit 1`;
   return row && omitNulls(row);
@@ -115,7 +115,7 @@ export async function findReadyOf(
   { environmentId, version }: { environmentId: string; version: number },
 ): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
-    select build_id, sha256, image, repositories, coalesce(skills, '[]') as skills from builds
+    select build_id, sha256, image, devcontainer, repositories, coalesce(skills, '[]') as skills from builds
     where environment_id = ${environmentId} and version = ${version} and state = 'READY'
     order by created_at desc limit 1`;
   return row && omitNulls(row);
@@ -191,7 +191,7 @@ export async function lockBuild(
   const [row] = await tx<BuildLease[]>`
     update builds set lease_expires_at = outrider_now() + ${leaseMs} * interval '1 ms'
     where build_id = ${buildId} and token = ${token} and state = 'BUILDING'
-    returning build_id, report_batch, config ? 'docker_image' as needs_image`;
+    returning build_id, report_batch, config ?| array['docker_image', 'devcontainer'] as needs_image`;
   return row;
 }
 
@@ -236,12 +236,13 @@ export async function completeBuild(
   buildId: string,
   outcome: Pick<
     Extract<BuildOutcome, { type: "ready" }>,
-    "key" | "sha256" | "size_bytes" | "image" | "repositories" | "skills"
+    "key" | "sha256" | "size_bytes" | "image" | "devcontainer" | "repositories" | "skills"
   >,
 ): Promise<void> {
   await tx`
     update builds set state = 'READY', key = ${outcome.key}, sha256 = ${outcome.sha256},
-      size_bytes = ${outcome.size_bytes}, image = ${json(tx, outcome.image ?? null)}::jsonb, repositories = ${json(tx, outcome.repositories)},
+      size_bytes = ${outcome.size_bytes}, image = ${json(tx, outcome.image ?? null)}::jsonb,
+      devcontainer = ${json(tx, outcome.devcontainer ?? null)}::jsonb, repositories = ${json(tx, outcome.repositories)},
       skills = ${json(tx, outcome.skills ?? [])}, finished_at = outrider_now(), lease_expires_at = null
     where build_id = ${buildId}`;
 }
@@ -260,7 +261,7 @@ export async function pinBuild(tx: Tx, runId: string, buildId: string): Promise<
 
 export async function findBuildOfRun(sql: Sql, runId: string): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
-    select b.build_id, b.sha256, b.image, b.repositories, coalesce(b.skills, '[]') as skills
+    select b.build_id, b.sha256, b.image, b.devcontainer, b.repositories, coalesce(b.skills, '[]') as skills
     from runs r join builds b using (build_id)
     where r.run_id = ${runId} and b.state = 'READY'`;
   return row && omitNulls(row);

@@ -117,22 +117,26 @@ describe("an environment with an image", () => {
   const docker_image = "debian:12";
   const image = { reference: docker_image, digest: `sha256:${hash("image")}` };
 
-  test("is never prepared by a worker that does not know images", async () => {
-    const { environment_id } = await environment({ docker_image });
+  test.for([
+    { docker_image },
+    { devcontainer: ".devcontainer.json", repos: [{ owner: "acme", repo: "site" }] },
+  ])("is never prepared by a worker that does not know images (%o)", async (source) => {
+    const { environment_id } = await environment(source);
+    const key = `with ${Object.keys(source)}`;
     const status_message = { message: expect.stringContaining("Upgrade all workers") };
     const old = await claimed(environment_id);
     expect(await old.prepare("without image")).toMatchObject({ state: "failed", status_message });
 
     const run = await claimed(environment_id);
-    const mine = await run.prepare("with image", { image });
-    await finish(mine, ready("with image"));
-    expect(await run.prepare("with image", { image, waiting_for: mine.build_id })).toMatchObject({
+    const mine = await run.prepare(key, { image });
+    await finish(mine, ready(key));
+    expect(await run.prepare(key, { image, waiting_for: mine.build_id })).toMatchObject({
       state: "failed",
       status_message,
     });
-    const again = await run.prepare("with image", { image });
-    await finish(again, { ...ready("with image"), image });
-    expect(await run.prepare("with image", { image })).toMatchObject({ state: "ready", build: { image } });
+    const again = await run.prepare(key, { image });
+    await finish(again, { ...ready(key), image });
+    expect(await run.prepare(key, { image })).toMatchObject({ state: "ready", build: { image } });
     expect(await old.prepare("without image")).toMatchObject({ state: "failed", status_message });
   });
 });

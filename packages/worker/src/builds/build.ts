@@ -10,7 +10,7 @@
  * sent even if there are no events. If a report is rejected, the lease is lost: the build stops with the outcome
  * "abandoned". The sandbox's deadline follows the lease, as it does for runs.
  *
- * 1. Resolve each repository to a commit and fetch it, with its submodules and Git LFS files, into this worker's mirrors.
+ * 1. Resolve each repository to a commit, read the devcontainer.json if there is one, and fetch the commit, with its submodules and Git LFS files, into this worker's mirrors.
  * 2. Open a sandbox. The mirrors are mounted read-only.
  * 3. Check out the repositories and run the setup commands, with the variables and the build secrets in their
  *    environment. The first command that fails ends the build.
@@ -25,6 +25,8 @@ import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository } from "@outrider/contract/run";
 import type { FoundSkill } from "@outrider/contract/skill";
 import type { AssignedEnvironment, BuildOutcome } from "@outrider/contract/worker";
+import type { Devcontainer } from "../devcontainers/parse.ts";
+import { readDevcontainer } from "../devcontainers/read.ts";
 import type { EgressSession, EgressSessions } from "../egress/egress-session.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
 import { networkMounts, writeHomeFiles, writeImageFiles } from "../egress/sandbox-files.ts";
@@ -54,6 +56,31 @@ import { type OnStep, StepRunner } from "./step-runner.ts";
 /** Part of every key. Change it when the same commits and commands would produce different files. */
 const FORMAT = "outrider-image-2";
 
+/** What a build is made of, resolved to its current state. */
+export interface ResolvedContents {
+  repositories: ResolvedRepository[];
+  devcontainer: Devcontainer | undefined;
+  image: ResolvedImage | undefined;
+}
+
+/** Resolves an environment's repositories to commits, and its image to a digest. */
+export async function resolveContents(
+  context: Pick<BuildContext, "repositories" | "provider">,
+  environment: AssignedEnvironment,
+  { signal, emitNotice }: { signal: AbortSignal; emitNotice(message: string): void },
+): Promise<ResolvedContents> {
+  const resolving = resolveRepositories(context.repositories, environment, { signal, emitNotice });
+  const resolvingFile = resolving.then((resolved) => readDevcontainer(environment, resolved, signal));
+  const resolveImageOf = (devcontainer: Devcontainer | undefined) =>
+    resolveImage(context.provider, { environment, devcontainer, signal });
+  const [repositories, devcontainer, image] = await Promise.all([
+    resolving,
+    resolvingFile,
+    environment.devcontainer === undefined ? resolveImageOf(undefined) : resolvingFile.then(resolveImageOf),
+  ]);
+  return { repositories, devcontainer, image };
+}
+
 /** Resolves an environment's repositories to their current commits. */
 export async function resolveRepositories(
   repositories: Repositories,
@@ -73,13 +100,19 @@ export async function resolveRepositories(
   );
 }
 
+interface BuildInputs {
+  repositories: CheckedOutRepository[];
+  image: ResolvedImage | undefined;
+  devcontainer: Devcontainer | undefined;
+}
+
 /**
  * Returns the hash of all build inputs. Builds with the same key contain the same files. The values of build secrets are
  * not inputs: a renewed token does not change what it downloads.
  */
 export function buildKey(
   { repos, setup_commands, variables = {}, build_secrets = {}, user }: AssignedEnvironment,
-  { repositories, image }: { repositories: CheckedOutRepository[]; image: ResolvedImage | undefined },
+  { repositories, image, devcontainer }: BuildInputs,
 ): string {
   const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
   const checkouts = repos.map(({ submodules = true, lfs = true, sparse_paths }) => ({
@@ -95,6 +128,7 @@ export function buildKey(
       JSON.stringify([
         ...[FORMAT, image?.digest, user, commits, checkouts],
         ...[setup_commands, sortedVariables, secretNames],
+        ...(devcontainer ? [devcontainer.forRuns, devcontainer.setupCommands] : []),
       ]),
     )
     .digest("hex");
@@ -118,8 +152,7 @@ export interface BuildContext {
 interface MakeBuildOptions {
   build_id: string;
   environment: AssignedEnvironment;
-  repositories: ResolvedRepository[];
-  image: ResolvedImage | undefined;
+  contents: ResolvedContents;
   log: BuildLog;
   redactor: Redactor;
   /** Called with the opened sandbox. The caller must extend its deadline whenever the lease is extended. */
@@ -129,7 +162,8 @@ interface MakeBuildOptions {
 
 async function makeBuild(context: BuildContext, options: MakeBuildOptions): Promise<BuildOutcome> {
   const { provider, bases, egressSessions, networkFolder } = context;
-  const { build_id, environment, repositories, image, log, redactor, onStep } = options;
+  const { build_id, environment, contents, log, redactor, onStep } = options;
+  const { repositories, devcontainer, image } = contents;
   const { network, git_host, resources, setup_commands, variables, build_secrets = {} } = environment;
   const refusals = new RefusalSummary();
   let sandbox: Sandbox | undefined;
@@ -139,7 +173,13 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
       ...{ resolved: repositories, signal: log.signal },
       emitNotice: (message) => log.write({ type: "notice", data: { message } }),
     });
-    const pulled = image && (await pullImage(provider, { image, environment, log, onStep }));
+    for (const message of devcontainer?.notices ?? []) log.write({ type: "notice", data: { message } });
+    const pulled =
+      image &&
+      (await pullImage(provider, {
+        ...{ image, environment, log, onStep },
+        devcontainer: devcontainer?.forRuns,
+      }));
     egress = await egressSessions.open({ ...network, git_host, osRelease: pulled?.osRelease }, (notice) => {
       refusals.add(notice);
       log.write({ type: "notice", data: { message: notice.message } });
@@ -169,6 +209,13 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
     const [only] = repositories.length === 1 ? repositories : [];
     const env = { ...variables, ...build_secrets };
     const startFolder = only ? `/workspace/${only.path}` : pulled?.workingFolder;
+    if (devcontainer) {
+      // These commands run as the user, to whom the checkouts do not belong yet.
+      await giveFilesToUser(sandbox, log.signal);
+      const folder = `/workspace/${repositories[0]?.path}`;
+      for (const command of devcontainer.setupCommands)
+        await runner.run(command, `cd ${quote(folder)} && { ${command}\n}`, { env });
+    }
     for (const command of setup_commands) {
       const script = startFolder ? `cd ${quote(startFolder)} && { ${command}\n}` : command;
       await runner.run(command, script, { env, asRoot: true });
@@ -185,8 +232,9 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
     log.write({ type: "step", data: { name: "store", state: "finished" } });
     return {
       type: "ready",
-      key: buildKey(environment, { repositories, image }),
+      key: buildKey(environment, contents),
       ...stored,
+      ...(devcontainer ? { devcontainer: devcontainer.forRuns } : {}),
       ...(image ? { image } : {}),
       repositories: withoutMirrors(repositories),
       skills,
@@ -222,8 +270,7 @@ interface RunBuildOptions {
   lease: BuildLease;
   environment: AssignedEnvironment;
   /** Set if the caller has already resolved them. */
-  repositories?: ResolvedRepository[];
-  image?: ResolvedImage | undefined;
+  contents?: ResolvedContents;
   signal: AbortSignal;
   /** Reports steps to the run that is waiting for the build. */
   onStep?: OnStep;
@@ -247,15 +294,12 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
   const emitNotice = (message: string) => log.write({ type: "notice", data: { message } });
   try {
     if (secretSizeFailure) throw secretSizeFailure;
-    const repositories =
-      options.repositories ??
-      (await resolveRepositories(allRepositories, environment, { signal: log.signal, emitNotice }));
-    const image = options.image ?? (await resolveImage(context.provider, environment, log.signal));
+    const contents =
+      options.contents ?? (await resolveContents(context, environment, { signal: log.signal, emitNotice }));
     const outcome = await makeBuild(context, {
       build_id: lease.build_id,
       environment,
-      repositories,
-      image,
+      contents,
       log,
       redactor,
       onOpened: (opened) => {

@@ -1,45 +1,67 @@
 import { Failure } from "@outrider/agent/failure";
+import type { BuildDevcontainer } from "@outrider/contract/devcontainer";
 import type { ResolvedImage } from "@outrider/contract/image";
 import type { AssignedEnvironment } from "@outrider/contract/worker";
+import { containerVariables } from "../devcontainers/read.ts";
 import { ImageError } from "../images/image-error.ts";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { defaultPath } from "../sandboxes/local/systems/image-system.ts";
 import type { ImageSource, Sandbox, SandboxImage, SandboxProvider } from "../sandboxes/sandbox.ts";
 import type { BuildLog } from "./build-log.ts";
 import type { OnStep } from "./step-runner.ts";
 
 const OWNER_MS = 30 * 60_000;
 
+interface ResolveOptions {
+  environment: AssignedEnvironment;
+  /** Names the image if the environment does not. */
+  devcontainer: { image: string } | undefined;
+  signal: AbortSignal;
+}
+
 /** Returns an environment's image with the digest that its reference points to now, or undefined if it has none. */
 export async function resolveImage(
   provider: SandboxProvider,
-  environment: AssignedEnvironment,
-  signal: AbortSignal,
+  { environment, devcontainer, signal }: ResolveOptions,
 ): Promise<ResolvedImage | undefined> {
-  const { docker_image: reference } = environment;
+  const reference = devcontainer?.image ?? environment.docker_image;
   if (reference === undefined) return undefined;
   const credentials = credentialsOf(environment);
   const digest = await explain(() => imagesOf(provider).resolve(reference, { credentials, signal }));
   return { reference, digest };
 }
 
-/** Makes an image available on this worker, with the environment's user. */
+interface EnsureOptions {
+  environment: AssignedEnvironment;
+  devcontainer: BuildDevcontainer | undefined;
+  signal: AbortSignal;
+  onProgress?(message: string): void;
+}
+
+/** Makes an image available on this worker, with the variables and the user of the devcontainer and the environment. */
 export async function ensureImage(
   provider: SandboxProvider,
   image: ResolvedImage,
-  options: { environment: AssignedEnvironment; signal: AbortSignal; onProgress?(message: string): void },
+  options: EnsureOptions,
 ): Promise<SandboxImage> {
-  const { environment, ...rest } = options;
+  const { environment, devcontainer, ...rest } = options;
   const credentials = credentialsOf(environment);
   const pulled = await explain(() => imagesOf(provider).pull(image, { credentials, ...rest }));
-  return { ...pulled, ...(environment.user ? { user: environment.user } : {}) };
+  const user = environment.user ?? devcontainer?.user;
+  const added = devcontainer && containerVariables(devcontainer, { PATH: defaultPath, ...pulled.env });
+  return { ...pulled, env: { ...pulled.env, ...added }, ...(user ? { user } : {}) };
 }
 
 /** The same as a step of a build. */
 export async function pullImage(
   provider: SandboxProvider,
-  options: { image: ResolvedImage; environment: AssignedEnvironment; log: BuildLog; onStep: OnStep },
+  options: Pick<EnsureOptions, "environment" | "devcontainer"> & {
+    image: ResolvedImage;
+    log: BuildLog;
+    onStep: OnStep;
+  },
 ): Promise<SandboxImage> {
-  const { image, environment, log, onStep } = options;
+  const { image, environment, devcontainer, log, onStep } = options;
   const name = `pull ${image.reference}`;
   const report = (state: "started" | "finished" | "failed") => {
     log.write({ type: "step", data: { name, state } });
@@ -51,7 +73,7 @@ export async function pullImage(
   write(`Digest: ${image.digest}`);
   try {
     const pulled = await ensureImage(provider, image, {
-      ...{ environment, signal: log.signal, onProgress: write },
+      ...{ environment, devcontainer, signal: log.signal, onProgress: write },
     });
     report("finished");
     return pulled;
@@ -83,7 +105,7 @@ function imagesOf({ images }: SandboxProvider): ImageSource {
   if (images) return images;
   throw new Failure(
     "environment_setup_failed",
-    "This worker cannot use `docker_image`, because it does not run as root. Start the worker as root.",
+    "This worker cannot use images, because it does not run as root. Start the worker as root.",
   );
 }
 

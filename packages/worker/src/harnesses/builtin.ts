@@ -155,7 +155,7 @@ async function buildInstructions(
     base_prompt: agent_config.base_prompt,
     skill: skill?.text,
     environment: environmentFacts(assignment, {
-      ...{ ...surroundings, repositories, working_folder: workspace.workingFolder },
+      ...{ ...surroundings, repositories, working_folder: workspace.workingFolder, build: prepared?.build },
     }),
     guides: surroundings.guides,
     skills: skills.listed,

@@ -1,12 +1,13 @@
 import type { EnvironmentFacts } from "@outrider/agent/instructions/environment";
 import type { Guide } from "@outrider/agent/instructions/guide-text";
 import type { CheckedOutRepository } from "@outrider/contract/run";
-import type { Assignment } from "@outrider/contract/worker";
+import type { Assignment, ReadyBuild } from "@outrider/contract/worker";
 import { quote } from "../quote.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { firstBytes } from "../sandboxes/first-bytes.ts";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { startCommandsOf } from "../workspace/start-commands.ts";
 
 /** Normally takes less than a second, but a busy machine must not lose the repositories' instructions. */
 const INSPECT_MS = 120_000;
@@ -147,9 +148,14 @@ export function environmentFacts(
   {
     repositories,
     working_folder,
+    build,
     system,
     programs,
-  }: { repositories: readonly CheckedOutRepository[]; working_folder: string } & Partial<Surroundings>,
+  }: {
+    repositories: readonly CheckedOutRepository[];
+    working_folder: string;
+    build: ReadyBuild | undefined;
+  } & Partial<Surroundings>,
 ): EnvironmentFacts {
   const { environment, variables, secrets, limits } = assignment;
   const { max_steps, max_cost_usd, timeout_ms } = limits;
@@ -158,13 +164,13 @@ export function environmentFacts(
     working_folder,
     home: sandboxPaths.home,
     system,
-    hasImage: environment?.docker_image !== undefined,
+    hasImage: build?.image !== undefined,
     programs,
     repositories,
     network: environment?.network ?? { mode: "none" },
     variables: Object.keys(variables),
     secrets: Object.keys(secrets),
-    start_commands: environment?.start_commands,
+    start_commands: startCommandsOf(assignment, build),
     checks: environment?.checks?.map(({ name, command }) => name ?? command),
     limits: { max_steps, max_cost_usd, timeout_minutes: Math.ceil(timeout_ms / 60_000) },
     date: new Date().toISOString().slice(0, 10),

@@ -1,17 +1,17 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
 import type { NewEvent } from "@outrider/contract/event";
-import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository } from "@outrider/contract/run";
 import type { AssignedEnvironment, Assignment, PrepareResponse, ReadyBuild } from "@outrider/contract/worker";
 import {
   type BuildContext,
   buildKey,
-  resolveRepositories,
+  type ResolvedContents,
+  resolveContents,
   runBuild,
   withoutMirrors,
 } from "../builds/build.ts";
-import { ensureImage, resolveImage } from "../builds/images.ts";
+import { ensureImage } from "../builds/images.ts";
 import {
   type FetchedRepository,
   fetchRepositoryContents,
@@ -60,14 +60,12 @@ export async function prepareRun(
   // If a batch was rejected, the next awaited report ends the turn with that error.
   const emitNotice = (message: string) =>
     void emit({ type: "notice", data: { message, code: "repository" } }).catch(() => {});
-  const [repositories, image] = await Promise.all([
-    resolveRepositories(context.repositories, environment, { signal, emitNotice }),
-    resolveImage(context.provider, environment, signal),
-  ]);
+  const contents = await resolveContents(context, environment, { signal, emitNotice });
+  const { repositories, image } = contents;
   const body = {
     run_id,
     worker_id: workerId,
-    key: buildKey(environment, { repositories, image }),
+    key: buildKey(environment, contents),
     ...(image ? { image } : {}),
     repositories: withoutMirrors(repositories),
   };
@@ -88,7 +86,7 @@ export async function prepareRun(
     }
     if (response.state === "failed") throw buildFailure(response);
     if (response.state === "yours") {
-      await makeBuild(context, { response, assignment, repositories, image, emit, signal });
+      await makeBuild(context, { response, assignment, contents, emit, signal });
       continue;
     }
     if (waiting_for !== response.build_id) {
@@ -113,7 +111,9 @@ async function ensureFiles(
     signal,
   }: { build: ReadyBuild; environment: AssignedEnvironment; signal: AbortSignal },
 ): Promise<Pick<PreparedRun, "base" | "image">> {
-  const image = build.image && (await ensureImage(provider, build.image, { environment, signal }));
+  const { devcontainer } = build;
+  const image =
+    build.image && (await ensureImage(provider, build.image, { environment, devcontainer, signal }));
   return { image, base: await bases.ensure(build, image, signal) };
 }
 
@@ -126,15 +126,13 @@ async function makeBuild(
   {
     response,
     assignment,
-    repositories,
-    image,
+    contents,
     emit,
     signal,
   }: {
     response: Extract<PrepareResponse, { state: "yours" }>;
     assignment: Assignment;
-    repositories: ResolvedRepository[];
-    image: ResolvedImage | undefined;
+    contents: ResolvedContents;
     emit(event: NewEvent): Promise<unknown>;
     signal: AbortSignal;
   },
@@ -143,8 +141,7 @@ async function makeBuild(
   const outcome = await runBuild(context, {
     lease: response,
     environment: assignment.environment as NonNullable<Assignment["environment"]>,
-    repositories,
-    image,
+    contents,
     signal,
     onStep: (name, state) =>
       void emit({ type: "environment.step", data: { name, state, build_id } }).catch(() => {}),

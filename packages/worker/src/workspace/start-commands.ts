@@ -1,5 +1,6 @@
 import { Failure } from "@outrider/agent/failure";
 import type { NewEvent } from "@outrider/contract/event";
+import type { Assignment, ReadyBuild } from "@outrider/contract/worker";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 
@@ -18,6 +19,14 @@ interface StartCommandsOptions {
   signal: AbortSignal;
   /** How long each command may take. */
   timeoutMs?: number;
+}
+
+/** Returns the start commands of a run: those of its build's devcontainer.json, then those of the environment. */
+export function startCommandsOf(
+  { environment }: Pick<Assignment, "environment">,
+  build: Pick<ReadyBuild, "devcontainer"> | undefined,
+): string[] {
+  return [...(build?.devcontainer?.start_commands ?? []), ...(environment?.start_commands ?? [])];
 }
 
 /**

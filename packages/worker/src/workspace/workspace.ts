@@ -38,7 +38,7 @@ import { createPatch, MAX_COMPARED_BYTES } from "./file-patch.ts";
 import { LongOutputs } from "./long-outputs.ts";
 import { openRunSandbox, type SandboxSetup } from "./open-sandbox.ts";
 import { probe } from "./run-probe.ts";
-import { runStartCommands } from "./start-commands.ts";
+import { runStartCommands, startCommandsOf } from "./start-commands.ts";
 import { storeArtifact } from "./store-artifact.ts";
 import { uploadStream } from "./upload.ts";
 import { chooseWorkingFolder, relativeTo } from "./working-folder.ts";
@@ -356,7 +356,7 @@ export class RunWorkspace implements Workspace {
 
   async #startServices(sandbox: Sandbox): Promise<void> {
     const { assignment, redactor, emit, abandon, signal, drain } = this.#options;
-    const commands = assignment.environment?.start_commands ?? [];
+    const commands = startCommandsOf(assignment, this.prepared?.build);
     if (commands.length === 0) return;
     await runStartCommands(sandbox, {
       ...{ commands, redactor, emit, abandon },

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { layer } from "../images/images-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
@@ -52,7 +53,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
       .join("");
 
   async function run(environment_id: string, script: string[]) {
-    const id = await installation.create(script, { config: { environment_id } });
+    const id = await installation.create(script, { config: { environment_id, idle_timeout_minutes: 0 } });
     const item = await installation.until(id, "SUCCEEDED");
     const events = await installation.events(id);
     return { id, item, events, output: outputOf(events) };
@@ -105,6 +106,84 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     const { text } = await installation.call("GET", `/agent/runs/${first.id}/diff`);
     expect(text).toContain("+more");
     expect(text).toContain("+++ b/src/new.txt");
+  });
+
+  test("takes image, variables, user and commands from a devcontainer.json", async () => {
+    const writeFile = (file: object) =>
+      site.push("main", {
+        ".devcontainer/devcontainer.json": `// The team's container\n${JSON.stringify(file)}`,
+      });
+    const file = {
+      image: reference,
+      containerEnv: { FLAVOR: "${containerEnv:FLAVOR} and more", KIND: "file", LOST: "${localEnv:LOST}" },
+      remoteEnv: { PATH: "${containerEnv:PATH}:${containerWorkspaceFolder}/bin" },
+      remoteUser: "worker",
+      onCreateCommand: ["bash", "-c", "echo created by $(id -un) in $PWD > made"],
+      updateContentCommand: { a: "echo a > part-a", b: ["tee", "part-b"] },
+      postCreateCommand: "cat part-a >> made; mkdir bin; echo 'echo tool' > bin/tool; chmod 755 bin/tool",
+      postStartCommand: "echo $KIND $(id -un) >> ~/started",
+    };
+    writeFile(file);
+    const environment_id = await environment({
+      docker_image: undefined,
+      devcontainer: ".devcontainer/devcontainer.json",
+      repos: [{ url: `file://${site.bare}`, path: "site" }],
+      variables: { KIND: "environment" },
+      setup_commands: ["echo $(id -un) after $(cat made | head -1) > /etc/last"],
+      start_commands: ["echo own >> ~/started"],
+    });
+    const script = ["RUN: cat made /etc/last ~/started; id -un; echo $FLAVOR, $LOST, $KIND; tool"];
+    const expected = [
+      "created by worker in /workspace/site\na\n",
+      "root after created by worker in /workspace/site\n",
+      "environment worker\nown\n",
+      "worker\nvanilla and more, , environment\ntool\n",
+    ].join("");
+    const first = await run(environment_id, script);
+    expect(first.output).toBe(expected);
+    expect(first.item.receipt.environment.image).toEqual({ reference, digest });
+    const { build_id } = first.item.receipt.environment;
+    const path = `/agent/environments/${environment_id}/builds/${build_id}/events`;
+    const { text } = await installation.call("GET", path);
+    expect(text).toContain("`containerEnv.LOST` is ignored");
+
+    // A continued run keeps what its build had.
+    writeFile({ ...file, remoteUser: "root", containerEnv: {}, postStartCommand: "false" });
+    await vi.waitUntil(async () => !(await installation.get(first.id)).is_sandbox_running, waitOptions);
+    await installation.followUp(first.id, ["RUN: id -un; echo $FLAVOR; cat ~/started"]);
+    await vi.waitUntil(async () => (await installation.get(first.id)).turns === 2, waitOptions);
+    const item = await installation.until(first.id, "SUCCEEDED");
+    expect(item.receipt.environment.build_id).toBe(build_id);
+    expect(outputOf(await installation.events(first.id)).slice(expected.length)).toBe(
+      "worker\nvanilla and more\nenvironment worker\nown\n",
+    );
+  });
+
+  test("says what a devcontainer.json must not contain", async () => {
+    const failureOf = async (file: object | undefined) => {
+      const origin = new Origin(temporary.folder, `dev-${randomUUID().slice(0, 8)}`);
+      origin.push("main", { "a.txt": "a", ...(file ? { ".devcontainer.json": JSON.stringify(file) } : {}) });
+      const environment_id = await environment({
+        docker_image: undefined,
+        devcontainer: ".devcontainer.json",
+        repos: [{ url: `file://${origin.bare}`, path: "dev" }],
+      });
+      const id = await installation.create(["RUN: true"], { config: { environment_id } });
+      return (await installation.until(id, "FAILED")).status_message;
+    };
+    const features = { "ghcr.io/devcontainers/features/go:1": {} };
+    expect(await failureOf({ image: reference, features })).toMatchObject({
+      error_code: "environment_setup_failed",
+      message: expect.stringContaining("The feature ghcr.io/devcontainers/features/go:1 is not supported"),
+    });
+    expect(await failureOf({ build: { dockerfile: "Dockerfile" } })).toMatchObject({
+      error_code: "environment_setup_failed",
+      message: ".devcontainer.json: `build` is not supported yet: name an image in `image`.",
+    });
+    expect(await failureOf(undefined)).toMatchObject({
+      error_code: "environment_setup_failed",
+      message: expect.stringContaining("has no file .devcontainer.json"),
+    });
   });
 
   test("says what is wrong with an image or its user", async () => {

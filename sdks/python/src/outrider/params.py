@@ -109,13 +109,17 @@ class CloudEnvironmentRequestParam(TypedDict):
     """OCI image that provides the system. A tag is resolved for each new build. Default: the system of
     the worker, read-only.
     """
+    devcontainer: NotRequired[str]
+    """Path of a devcontainer.json in the first repository, which names the image, variables, user and
+    commands. Replaces `docker_image`.
+    """
     docker_image_secret: NotRequired[str]
     """Name of the secret with the registry's credentials: `user:password`, or the content of Docker's
     `config.json`. It never enters a sandbox.
     """
     user: NotRequired[str]
-    """The user of the image that runs commands. Default: the user that the image names, otherwise
-    root. Setup commands always run as root.
+    """The user of the image that runs commands. Default: the user that the devcontainer.json or the
+    image names, otherwise root. Setup commands always run as root.
     """
     repos: NotRequired[Sequence[EnvironmentRepositoryParam | types.EnvironmentRepository]]
     setup_commands: NotRequired[Sequence[str]]

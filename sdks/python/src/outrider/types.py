@@ -424,13 +424,17 @@ class CloudEnvironment(BaseModel):
     """OCI image that provides the system. A tag is resolved for each new build. Default: the system of
     the worker, read-only.
     """
+    devcontainer: str | None = None
+    """Path of a devcontainer.json in the first repository, which names the image, variables, user and
+    commands. Replaces `docker_image`.
+    """
     docker_image_secret: str | None = None
     """Name of the secret with the registry's credentials: `user:password`, or the content of Docker's
     `config.json`. It never enters a sandbox.
     """
     user: str | None = None
-    """The user of the image that runs commands. Default: the user that the image names, otherwise
-    root. Setup commands always run as root.
+    """The user of the image that runs commands. Default: the user that the devcontainer.json or the
+    image names, otherwise root. Setup commands always run as root.
     """
     repos: list[EnvironmentRepository]
     setup_commands: list[str]
@@ -466,13 +470,17 @@ class CloudEnvironmentRequest(BaseModel):
     """OCI image that provides the system. A tag is resolved for each new build. Default: the system of
     the worker, read-only.
     """
+    devcontainer: str | None = None
+    """Path of a devcontainer.json in the first repository, which names the image, variables, user and
+    commands. Replaces `docker_image`.
+    """
     docker_image_secret: str | None = None
     """Name of the secret with the registry's credentials: `user:password`, or the content of Docker's
     `config.json`. It never enters a sandbox.
     """
     user: str | None = None
-    """The user of the image that runs commands. Default: the user that the image names, otherwise
-    root. Setup commands always run as root.
+    """The user of the image that runs commands. Default: the user that the devcontainer.json or the
+    image names, otherwise root. Setup commands always run as root.
     """
     repos: list[EnvironmentRepository] | None = None
     setup_commands: list[str] | None = None

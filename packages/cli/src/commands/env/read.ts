@@ -55,6 +55,7 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
       ["build", build && `${build.state} ${build.build_id}`],
       ["message", build?.status_message?.message],
       ["image", environment.docker_image],
+      ["devcontainer", environment.devcontainer],
       ["image secret", environment.docker_image_secret],
       ["user", environment.user],
       ["repositories", environment.repos.map(repositoryText).join("\n")],

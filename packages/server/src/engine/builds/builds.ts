@@ -100,6 +100,7 @@ function needsBuild({ docker_image, repos, setup_commands }: CloudEnvironment): 
 /** Returns the parts of an environment that a build depends on. */
 function contentOf({
   docker_image,
+  devcontainer,
   docker_image_secret,
   user,
   repos,
@@ -111,6 +112,7 @@ function contentOf({
 }: Omit<EnvironmentRequest, "name">): Omit<EnvironmentRequest, "name"> {
   return {
     ...(docker_image ? { docker_image } : {}),
+    ...(devcontainer ? { devcontainer } : {}),
     ...(docker_image_secret ? { docker_image_secret } : {}),
     ...(user ? { user } : {}),
     ...(repos ? { repos } : {}),
@@ -127,10 +129,10 @@ interface BuildError {
   message: string;
 }
 
-/** Workers of the previous version ignore `docker_image`, so they would use their own system instead. */
+/** Workers of the previous version ignore `docker_image` and `devcontainer`, so they would use their own system instead. */
 const withoutImages: BuildError = {
   error_code: "environment_setup_failed",
-  message: "This worker's version does not know `docker_image`. Upgrade all workers.",
+  message: "This worker's version does not know images. Upgrade all workers.",
 };
 
 export async function prepare(
@@ -145,7 +147,7 @@ export async function prepare(
   if (!environment) throw new ApiError("conflict", "The run has no environment.");
   const { environment_id, version, config } = environment;
 
-  if (config.docker_image !== undefined && !image) {
+  if ((config.docker_image !== undefined || config.devcontainer !== undefined) && !image) {
     const status_message = statusMessage(withoutImages);
     return { response: { state: "failed", build_id: uuidv7(), status_message }, queued: false };
   }
@@ -229,7 +231,7 @@ export async function environmentWork(
 ): Promise<AssignedEnvironment> {
   const { repos = [], setup_commands = [], variables = {}, build_secrets = [] } = environment.config;
   const { start_commands = [], network = { mode: "none" }, resources, git_author } = environment.config;
-  const { checks, docker_image, docker_image_secret, user } = environment.config;
+  const { checks, docker_image, devcontainer, docker_image_secret, user } = environment.config;
   const credentials = [docker_image_secret, ...repos.map(({ secret }) => secret)].flatMap(
     (name) => name ?? [],
   );
@@ -245,6 +247,7 @@ export async function environmentWork(
     environment_id: environment.environment_id,
     version: environment.version,
     ...(docker_image ? { docker_image } : {}),
+    ...(devcontainer ? { devcontainer } : {}),
     ...(docker_image_secret ? { docker_image_secret } : {}),
     ...(user ? { user } : {}),
     repos: repos.map((repo) => resolveRepo(repo, gitHost)),

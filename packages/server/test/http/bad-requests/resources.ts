@@ -160,7 +160,7 @@ const environments: [name: string, members: object, expected: Expected][] = [
   [
     "a user without an image",
     { user: "node" },
-    { pointer: "/user", says: "is only allowed with `docker_image`" },
+    { pointer: "/user", says: "is only allowed with `docker_image` or `devcontainer`" },
   ],
   [
     "a registry's secret that does not exist",
@@ -168,6 +168,21 @@ const environments: [name: string, members: object, expected: Expected][] = [
     { pointer: "/docker_image_secret" },
   ],
   ["`dockerfile`, which comes later", { dockerfile: "Dockerfile" }, { pointer: "/dockerfile" }],
+  [
+    "a devcontainer outside the repository",
+    { repos: [{ owner: "a", repo: "b" }], devcontainer: "../devcontainer.json" },
+    { pointer: "/devcontainer", says: "must be the relative path of a file in the first repository" },
+  ],
+  [
+    "a devcontainer and an image",
+    { repos: [{ owner: "a", repo: "b" }], devcontainer: ".devcontainer.json", docker_image: "node:24" },
+    { pointer: "/devcontainer", says: "is not allowed with `docker_image`" },
+  ],
+  [
+    "a devcontainer without a repository",
+    { devcontainer: ".devcontainer.json" },
+    { pointer: "/devcontainer", says: "is only allowed with a repository" },
+  ],
   ["an unknown member of an environment", { setup: [] }, { pointer: "/setup", says: "is unknown" }],
   ["one setup command as text", { setup_commands: "npm ci" }, { pointer: "/setup_commands" }],
   ["an empty setup command", { setup_commands: ["npm ci", ""] }, { pointer: "/setup_commands/1" }],

@@ -8,6 +8,7 @@ import { repositoryDetails } from "./repository.ts";
 export function EnvironmentDetails({ environment }: { environment: CloudEnvironment }) {
   const {
     docker_image,
+    devcontainer,
     user,
     repos,
     setup_commands,
@@ -25,9 +26,9 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
         Only admins can edit this environment. You can run, build and test it.
       </p>
       <dl className="divide-y divide-line rounded-xl border border-line bg-surface">
-        {docker_image && (
-          <Fact name="Image">
-            <Lines of={[docker_image, ...(user ? [`User: ${user}`] : [])]} />
+        {(docker_image || devcontainer) && (
+          <Fact name={devcontainer ? "Devcontainer" : "Image"}>
+            <Lines of={[devcontainer ?? docker_image ?? "", ...(user ? [`User: ${user}`] : [])]} />
           </Fact>
         )}
         <Fact name="Repositories">

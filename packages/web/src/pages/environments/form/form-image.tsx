@@ -2,19 +2,33 @@ import { SelectField, TextField } from "../../../ui/form/fields.tsx";
 import { FormSection, type FormSectionProps } from "./form-section.tsx";
 
 export function FormImage({ form, secrets }: FormSectionProps & { secrets: string[] }) {
+  const hasImage = form.watch("docker_image") !== undefined;
+  const hasDevcontainer = form.watch("devcontainer") !== undefined;
   return (
     <FormSection
       title="Image"
-      lead="The system in which commands run, as an OCI image. Setup commands run as root in it, so they can install packages. Without an image, commands run on the worker's own system, which is read-only."
+      lead="The system in which commands run, as an OCI image or from the devcontainer.json of the first repository. Setup commands run as root in it, so they can install packages. Without an image, commands run on the worker's own system, which is read-only."
     >
-      <TextField
-        label="Image"
-        {...form.field("docker_image")}
-        optional
-        placeholder="debian:12, node:24 or ghcr.io/acme/ci:main"
-        spellCheck={false}
-      />
-      {form.watch("docker_image") && (
+      <div className="grid gap-4 sm:grid-cols-2">
+        <TextField
+          label="Image"
+          {...form.field("docker_image")}
+          optional
+          placeholder="debian:12 or ghcr.io/acme/ci:main"
+          spellCheck={false}
+          disabled={hasDevcontainer && !hasImage}
+        />
+        <TextField
+          label="Devcontainer"
+          {...form.field("devcontainer")}
+          optional
+          placeholder=".devcontainer/devcontainer.json"
+          hint="A file that names the image, variables, user and commands."
+          spellCheck={false}
+          disabled={hasImage && !hasDevcontainer}
+        />
+      </div>
+      {(hasImage || hasDevcontainer) && (
         <div className="grid gap-4 sm:grid-cols-2">
           <SelectField
             label="Registry credentials"
@@ -30,7 +44,7 @@ export function FormImage({ form, secrets }: FormSectionProps & { secrets: strin
             label="User"
             {...form.field("user")}
             optional
-            placeholder="The image's user"
+            placeholder={hasDevcontainer ? "The devcontainer's user" : "The image's user"}
             hint="Runs the agent's commands. Setup commands run as root."
             spellCheck={false}
           />

@@ -8,6 +8,7 @@ export interface Values {
   name: Text;
   description: Text;
   docker_image: Text;
+  devcontainer: Text;
   docker_image_secret: Text;
   user: Text;
   repos: RepositoryValues[];
@@ -58,6 +59,7 @@ export const blankValues: Values = {
   name: undefined,
   description: undefined,
   docker_image: undefined,
+  devcontainer: undefined,
   docker_image_secret: undefined,
   user: undefined,
   repos: [blankRepository],
@@ -81,6 +83,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
     name,
     description,
     docker_image: environment.docker_image,
+    devcontainer: environment.devcontainer,
     docker_image_secret: environment.docker_image_secret,
     user: environment.user,
     repos: repos.map(({ url, owner, repo, ref, path, secret, submodules, lfs, sparse_paths }) => ({

@@ -24,7 +24,8 @@ import { idCount } from "./uid-ranges.ts";
 const notFoundCode = 44;
 const maxUserBytes = 16 * 1024;
 const rootHome = "/root";
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** The search path of commands if the image sets none. */
+export const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const mountpoints = [
   "proc",
   "dev",

@@ -26,6 +26,7 @@ class AsyncEnvironments(AsyncResource):
         name: str,
         description: str | None = None,
         docker_image: str | None = None,
+        devcontainer: str | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
@@ -46,10 +47,12 @@ class AsyncEnvironments(AsyncResource):
 
         :param docker_image: OCI image that provides the system. A tag is resolved for each new build.
             Default: the system of the worker, read-only.
+        :param devcontainer: Path of a devcontainer.json in the first repository, which names the image,
+            variables, user and commands. Replaces `docker_image`.
         :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
             or the content of Docker's `config.json`. It never enters a sandbox.
-        :param user: The user of the image that runs commands. Default: the user that the image names,
-            otherwise root. Setup commands always run as root.
+        :param user: The user of the image that runs commands. Default: the user that the
+            devcontainer.json or the image names, otherwise root. Setup commands always run as root.
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
         :param start_commands: Run in order at each start of a sandbox, before the agent's first
@@ -76,6 +79,7 @@ class AsyncEnvironments(AsyncResource):
                     "name": name,
                     "description": description,
                     "docker_image": docker_image,
+                    "devcontainer": devcontainer,
                     "docker_image_secret": docker_image_secret,
                     "user": user,
                     "repos": repos,
@@ -108,6 +112,7 @@ class AsyncEnvironments(AsyncResource):
         name: str,
         description: str | None = None,
         docker_image: str | None = None,
+        devcontainer: str | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
@@ -128,10 +133,12 @@ class AsyncEnvironments(AsyncResource):
 
         :param docker_image: OCI image that provides the system. A tag is resolved for each new build.
             Default: the system of the worker, read-only.
+        :param devcontainer: Path of a devcontainer.json in the first repository, which names the image,
+            variables, user and commands. Replaces `docker_image`.
         :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
             or the content of Docker's `config.json`. It never enters a sandbox.
-        :param user: The user of the image that runs commands. Default: the user that the image names,
-            otherwise root. Setup commands always run as root.
+        :param user: The user of the image that runs commands. Default: the user that the
+            devcontainer.json or the image names, otherwise root. Setup commands always run as root.
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
         :param start_commands: Run in order at each start of a sandbox, before the agent's first
@@ -158,6 +165,7 @@ class AsyncEnvironments(AsyncResource):
                     "name": name,
                     "description": description,
                     "docker_image": docker_image,
+                    "devcontainer": devcontainer,
                     "docker_image_secret": docker_image_secret,
                     "user": user,
                     "repos": repos,

@@ -25,6 +25,7 @@ class Environments(Resource):
         name: str,
         description: str | None = None,
         docker_image: str | None = None,
+        devcontainer: str | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
@@ -45,10 +46,12 @@ class Environments(Resource):
 
         :param docker_image: OCI image that provides the system. A tag is resolved for each new build.
             Default: the system of the worker, read-only.
+        :param devcontainer: Path of a devcontainer.json in the first repository, which names the image,
+            variables, user and commands. Replaces `docker_image`.
         :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
             or the content of Docker's `config.json`. It never enters a sandbox.
-        :param user: The user of the image that runs commands. Default: the user that the image names,
-            otherwise root. Setup commands always run as root.
+        :param user: The user of the image that runs commands. Default: the user that the
+            devcontainer.json or the image names, otherwise root. Setup commands always run as root.
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
         :param start_commands: Run in order at each start of a sandbox, before the agent's first
@@ -75,6 +78,7 @@ class Environments(Resource):
                     "name": name,
                     "description": description,
                     "docker_image": docker_image,
+                    "devcontainer": devcontainer,
                     "docker_image_secret": docker_image_secret,
                     "user": user,
                     "repos": repos,
@@ -107,6 +111,7 @@ class Environments(Resource):
         name: str,
         description: str | None = None,
         docker_image: str | None = None,
+        devcontainer: str | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
@@ -127,10 +132,12 @@ class Environments(Resource):
 
         :param docker_image: OCI image that provides the system. A tag is resolved for each new build.
             Default: the system of the worker, read-only.
+        :param devcontainer: Path of a devcontainer.json in the first repository, which names the image,
+            variables, user and commands. Replaces `docker_image`.
         :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
             or the content of Docker's `config.json`. It never enters a sandbox.
-        :param user: The user of the image that runs commands. Default: the user that the image names,
-            otherwise root. Setup commands always run as root.
+        :param user: The user of the image that runs commands. Default: the user that the
+            devcontainer.json or the image names, otherwise root. Setup commands always run as root.
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
         :param start_commands: Run in order at each start of a sandbox, before the agent's first
@@ -157,6 +164,7 @@ class Environments(Resource):
                     "name": name,
                     "description": description,
                     "docker_image": docker_image,
+                    "devcontainer": devcontainer,
                     "docker_image_secret": docker_image_secret,
                     "user": user,
                     "repos": repos,
