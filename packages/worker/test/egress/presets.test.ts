@@ -45,6 +45,17 @@ const noTelemetry = { ".config/go/telemetry/mode": "off\n" };
 const hosts = ({ targets }: { targets: { host: string; port: number }[] }) =>
   targets.map(({ host, port }) => `${host}:${port}`);
 
+/** Tests a preset with its tool, or without it if the tool is not installed. */
+function describeWith(program: string, name: NetworkPreset, tests: () => void): void {
+  describe(`preset:${name}`, () => {
+    if (isInstalled(program)) return tests();
+    test(`allows nothing, because ${program} is not installed`, async () => {
+      const preset = await resolve(name, { HOME: makeHome() });
+      expect(preset).toMatchObject({ targets: [], notices: [expect.stringContaining("allows nothing")] });
+    });
+  });
+}
+
 describe("preset:npm", () => {
   test("is the registry of npm's configuration, with those of scopes", async () => {
     const home = makeHome({
@@ -82,7 +93,7 @@ describe("preset:npm", () => {
   });
 });
 
-describe.skipIf(!isInstalled("pip3"))("preset:pypi", () => {
+describeWith("pip3", "pypi", () => {
   test("is pip's index with its extra indexes", async () => {
     const home = makeHome({
       ".config/pip/pip.conf":
@@ -105,7 +116,7 @@ describe.skipIf(!isInstalled("pip3"))("preset:pypi", () => {
   });
 });
 
-describe.skipIf(!isInstalled("go"))("preset:go", () => {
+describeWith("go", "go", () => {
   test("is Go's proxies and its checksum database", async () => {
     const preset = await resolve("go", {
       HOME: makeHome(noTelemetry),
@@ -195,7 +206,7 @@ describe("preset:maven", () => {
   });
 });
 
-describe.skipIf(!isInstalled("apt-get"))("preset:debian", () => {
+describeWith("apt-get", "debian", () => {
   test("is the repositories of apt's sources, in both formats", async () => {
     const home = makeHome({
       "sources.list": "deb http://u:hidden@mirror.internal:3142/debian bookworm main contrib\n",
