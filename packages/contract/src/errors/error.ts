@@ -186,6 +186,15 @@ export const errorTable = {
       "Start the run again later. If the error persists, check the URL and the network access of the workers.",
     onRun: true,
   },
+  registry_unreachable: {
+    retryable: true,
+    title: "Registry unreachable",
+    meaning:
+      "The registry of the environment's image could not be reached, did not respond in time, or returned a server error.",
+    remedy:
+      "Start the run again later. If the error persists, check the image's registry and the network access of the workers.",
+    onRun: true,
+  },
   skill_not_found: {
     status: 400,
     retryable: false,

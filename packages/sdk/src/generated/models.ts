@@ -486,7 +486,7 @@ export interface Error {
 }
 
 /** Machine-readable error code. Each code is documented at /docs/errors/{code}. */
-export type ErrorCode = "invalid_request" | "authentication_required" | "not_authorized" | "resource_not_found" | "method_not_allowed" | "not_acceptable" | "conflict" | "idempotency_in_flight" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "idempotency_mismatch" | "operation_not_supported" | "rate_limited" | "internal_error" | "resource_unavailable" | "budget_exceeded" | "step_limit_exceeded" | "timeout" | "environment_setup_failed" | "external_authentication_required" | "repository_unreachable" | "skill_not_found" | "skill_invalid" | "model_not_available" | "mcp_server_failed" | "output_invalid" | "harness_failed" | "model_request_rejected" | "model_error" | "model_rate_limited" | "sandbox_lost" | "worker_lost";
+export type ErrorCode = "invalid_request" | "authentication_required" | "not_authorized" | "resource_not_found" | "method_not_allowed" | "not_acceptable" | "conflict" | "idempotency_in_flight" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "idempotency_mismatch" | "operation_not_supported" | "rate_limited" | "internal_error" | "resource_unavailable" | "budget_exceeded" | "step_limit_exceeded" | "timeout" | "environment_setup_failed" | "external_authentication_required" | "repository_unreachable" | "registry_unreachable" | "skill_not_found" | "skill_invalid" | "model_not_available" | "mcp_server_failed" | "output_invalid" | "harness_failed" | "model_request_rejected" | "model_error" | "model_rate_limited" | "sandbox_lost" | "worker_lost";
 
 export interface FileChangedEvent {
   run_id: string;

@@ -46,7 +46,8 @@ export async function ensureImage(
 ): Promise<SandboxImage> {
   const { environment, devcontainer, ...rest } = options;
   const credentials = credentialsOf(environment);
-  const pulled = await explain(() => imagesOf(provider).pull(image, { credentials, ...rest }));
+  const secretName = environment.docker_image_secret;
+  const pulled = await explain(() => imagesOf(provider).pull(image, { credentials, secretName, ...rest }));
   const user = environment.user ?? devcontainer?.user;
   const added = devcontainer && containerVariables(devcontainer, { PATH: defaultPath, ...pulled.env });
   return { ...pulled, env: { ...pulled.env, ...added }, ...(user ? { user } : {}) };
@@ -118,6 +119,7 @@ async function explain<T>(action: () => Promise<T>): Promise<T> {
     return await action();
   } catch (error) {
     if (!(error instanceof ImageError)) throw error;
-    throw new Failure("environment_setup_failed", `${error.message} ${error.remedy}`);
+    const code = error.code === "unreachable" ? "registry_unreachable" : "environment_setup_failed";
+    throw new Failure(code, `${error.message} ${error.remedy}`);
   }
 }

@@ -2,7 +2,8 @@
  * Pulls images from registries without a daemon. This file is the entry to the folder:
  *
  * - `resolveDigest` returns the digest that a tag has now. It reads no layer.
- * - `pullImage` returns an image whose layers are on this worker, ready to be the lower layers of an overlay.
+ * - `pullImage` returns an image whose layers are on this worker, ready to be the lower layers of an overlay. It needs no
+ *   registry for a digest that was pulled before (image-records.ts).
  * - `LayerStore` (layer-store.ts) holds the unpacked layers. Its `acquire` needs no registry.
  * - `parseReference` (reference.ts) checks a reference, and every failure is an `ImageError` (image-error.ts) with a code.
  */
@@ -14,6 +15,7 @@ import { openRemote } from "../mcp/remote.ts";
 import { parseCredentials } from "./credentials.ts";
 import { fetchLayers, type PullProgress } from "./fetch-layers.ts";
 import { corrupt } from "./image-error.ts";
+import { ImageRecords } from "./image-records.ts";
 import type { LayerRef, LayerStore } from "./layer-store.ts";
 import { defaultImageLimits, type ImageLimits } from "./limits.ts";
 import {
@@ -41,6 +43,8 @@ export interface ResolveOptions {
 
 export interface PullOptions extends ResolveOptions {
   store: LayerStore;
+  /** The name of the secret with the credentials. */
+  secretName?: string | undefined;
   limits?: Partial<ImageLimits>;
   onProgress?: (progress: PullProgress) => void;
 }
@@ -68,21 +72,38 @@ export async function resolveDigest(reference: string, options: ResolveOptions):
 export async function pullImage(reference: string, options: PullOptions): Promise<PulledImage> {
   const parsed = parseReference(reference);
   const limits = { ...defaultImageLimits, ...options.limits };
+  const records = new ImageRecords(options.store);
+  const { registry: host, repository } = parsed;
+  const keyOf = (digest: string) => ({
+    ...{ digest, registry: host, repository },
+    secretName: options.secretName,
+  });
+  const recorded = parsed.digest === undefined ? undefined : records.acquire(keyOf(parsed.digest));
+  if (recorded) return pulledImage(parsed, { ...recorded, digest: parsed.digest as string });
   return await withRegistry(parsed, options, async (registry) => {
     const digest = await digestOf(registry, parsed);
     const { manifest, config, diffIds } = await readImage(registry, digest, limits);
     const layers = await fetchLayers({ ...options, registry, blobs: manifest.layers, diffIds, limits });
-    return {
-      reference: parsed.digest === undefined ? `${parsed.text}@${digest}` : parsed.text,
-      digest,
-      layers: visibleLayers(layers),
-      config,
-      notices: noticesOf(layers),
-      release: () => {
-        for (const layer of layers) layer.release();
-      },
-    };
+    records.write(keyOf(digest), { diffIds: layers.map(({ diffId }) => diffId), config });
+    records.prune();
+    return pulledImage(parsed, { digest, config, layers });
   });
+}
+
+function pulledImage(
+  { text, digest: ownDigest }: Reference,
+  { digest, config, layers }: { digest: string; config: ImageConfig; layers: LayerRef[] },
+): PulledImage {
+  return {
+    reference: ownDigest === undefined ? `${text}@${digest}` : text,
+    digest,
+    layers: visibleLayers(layers),
+    config,
+    notices: noticesOf(layers),
+    release: () => {
+      for (const layer of layers) layer.release();
+    },
+  };
 }
 
 /** A layer that hides everything below makes the layers below useless, and overlayfs does not know such roots. */

@@ -104,6 +104,11 @@ export class LayerStore {
     return { ...metadata, name, path: join(this.folder, name), release };
   }
 
+  /** Returns whether a layer is on this worker now. Only `acquire` keeps it there. */
+  has(diffId: string): boolean {
+    return this.#readMetadata(nameOf(diffId))?.diffId === diffId;
+  }
+
   /**
    * Returns a layer and creates it if necessary. `create` fills an empty folder and may use a temporary file. If several
    * tasks or processes need the same layer, one of them creates it.

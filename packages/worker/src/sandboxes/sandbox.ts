@@ -203,6 +203,8 @@ export interface SandboxImage {
 export interface PullOptions {
   /** `user:password`, or the content of Docker's `config.json`. */
   credentials?: string | undefined;
+  /** The name of the secret with the credentials. An image is on this worker only for those who use the same secret. */
+  secretName?: string | undefined;
   signal: AbortSignal;
 }
 
@@ -210,7 +212,7 @@ export interface PullOptions {
 export interface ImageSource {
   /** Returns the digest that a reference points to now. */
   resolve(reference: string, options: PullOptions): Promise<string>;
-  /** Makes an image available on this worker, with the digest. `onProgress` receives sentences for the build log. */
+  /** Makes an image available on this worker, without the registry if it already is. `onProgress` receives sentences for the build log. */
   pull(
     image: { reference: string; digest: string },
     options: PullOptions & { onProgress?(message: string): void },

@@ -374,6 +374,49 @@ test("an unreachable registry is named", async () => {
   expect(error.message).toContain(`127.0.0.1:${port}`);
 });
 
+describe("a digest that was pulled before", () => {
+  const image = makeImage({
+    layers: [layer({ name: "a" }), layer({ name: "b" }, { name: ".wh..wh..opq" })],
+    config,
+  });
+
+  async function pullAndClose(options: object = {}) {
+    const server = await startRegistry();
+    const store = makeStore();
+    const reference = await push(server, "acme/app:v1", image);
+    const first = await pull(reference, { store, ...options });
+    first.release();
+    await server.close();
+    return { store, first, pinned: `${reference}@${image.digest}` };
+  }
+
+  test("needs no registry", async () => {
+    const { store, first, pinned } = await pullAndClose();
+    const second = await pull(pinned, { store });
+    const plain = ({ layers, release, ...rest }: PulledImage) => ({
+      ...rest,
+      layers: layers.map(({ diffId, path }) => ({ diffId, path })),
+    });
+    expect(plain(second)).toEqual(plain(first));
+    expect(await pullError(pinned.replace("acme/app", "acme/other"), { store })).toMatchObject({
+      code: "unreachable",
+    });
+  });
+
+  test("needs the registry for another secret, and after a layer was removed", async () => {
+    const { store, pinned } = await pullAndClose({ secretName: "team" });
+    for (const secretName of [undefined, "other"])
+      expect(await pullError(pinned, { store, secretName })).toMatchObject({ code: "unreachable" });
+    const { layers, release } = await pull(pinned, { store, secretName: "team" });
+    release();
+    await removeFolder(layers[0]?.path ?? "");
+    expect(await pullError(pinned, { store, secretName: "team" })).toMatchObject({ code: "unreachable" });
+    const reference = await push(registry, "acme/other:v1", makeImage({ layers: [layer({ name: "c" })] }));
+    await pull(reference, { store });
+    expect(readdirSync(join(store.folder, ".images"))).toHaveLength(1);
+  });
+});
+
 describe("the store", () => {
   const big = (name: string) => makeImage({ layers: [layer({ name, text: name.repeat(100_000) })] });
 

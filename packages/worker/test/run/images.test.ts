@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import type { Worker } from "../../src/worker.ts";
 import { layer } from "../images/images-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
@@ -10,6 +11,7 @@ import { makeFolder, Origin } from "../repositories/git-server.ts";
 /** Runs in environments with an image, end to end. Only a worker that is root can use images. */
 describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
   let installation: TestInstallation;
+  let worker: Worker;
   let registry: RegistryServer;
   let temporary: ReturnType<typeof makeFolder>;
   let site: Origin;
@@ -28,7 +30,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     digest = image.digest;
     reference = await push(registry, "acme/system:1", image);
     installation = await startTestInstallation();
-    await installation.worker(settings());
+    worker = await installation.worker(settings());
   });
   afterAll(async () => {
     await installation.stop();
@@ -184,6 +186,37 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
       error_code: "environment_setup_failed",
       message: expect.stringContaining("has no file .devcontainer.json"),
     });
+  });
+
+  test("needs the registry only for tags and for workers without the image", async () => {
+    const other = await startRegistry();
+    const image = makeImage({ layers: [systemLayer({ "etc/flavor": "chocolate\n" })] });
+    const tag = await push(other, "acme/other:1", image);
+    const tagged = await environment({ docker_image: tag });
+    const pinned = await environment({ docker_image: `${tag}@${image.digest}` });
+    const { id } = await run(tagged, ["RUN: cat /etc/flavor"]);
+    await vi.waitUntil(async () => !(await installation.get(id)).is_sandbox_running, waitOptions);
+    await other.close();
+
+    await installation.followUp(id, ["RUN: echo again; cat /etc/flavor"]);
+    await vi.waitUntil(async () => (await installation.get(id)).turns === 2, waitOptions);
+    await installation.until(id, "SUCCEEDED");
+    expect(outputOf(await installation.events(id))).toBe("chocolate\nagain\nchocolate\n");
+    expect((await run(pinned, ["RUN: cat /etc/flavor"])).output).toBe("chocolate\n");
+    const unreachable = {
+      error_code: "registry_unreachable",
+      retryable: true,
+      message: expect.stringContaining(other.host),
+    };
+    const created = await installation.create(["RUN: true"], { config: { environment_id: tagged } });
+    expect((await installation.until(created, "FAILED")).status_message).toMatchObject(unreachable);
+
+    await vi.waitUntil(async () => !(await installation.get(id)).is_sandbox_running, waitOptions);
+    await worker.drain();
+    worker = await installation.worker(settings());
+    await installation.followUp(id, ["RUN: true"]);
+    await vi.waitUntil(async () => (await installation.get(id)).turns === 3, waitOptions);
+    expect((await installation.until(id, "FAILED")).status_message).toMatchObject(unreachable);
   });
 
   test("says what is wrong with an image or its user", async () => {

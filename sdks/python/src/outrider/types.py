@@ -769,6 +769,7 @@ ErrorCode = Literal[
     "environment_setup_failed",
     "external_authentication_required",
     "repository_unreachable",
+    "registry_unreachable",
     "skill_not_found",
     "skill_invalid",
     "model_not_available",

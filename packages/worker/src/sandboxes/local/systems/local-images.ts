@@ -29,15 +29,21 @@ export class LocalImages implements ImageSource {
 
   async pull(
     { reference, digest }: { reference: string; digest: string },
-    { credentials, signal, onProgress = () => {} }: PullOptions & { onProgress?(message: string): void },
+    {
+      credentials,
+      secretName,
+      signal,
+      onProgress = () => {},
+    }: PullOptions & { onProgress?(message: string): void },
   ): Promise<SandboxImage> {
     const report = new ProgressReport(onProgress);
     const name = reference.replace(/@sha256:[0-9a-f]+$/, "");
     const pulled = await pullImage(`${name}@${digest}`, {
       ...(credentials ? { credentials } : {}),
-      ...{ ...this.#options, signal },
+      ...{ ...this.#options, secretName, signal },
       onProgress: (progress) => report.add(progress),
     });
+    report.finish(pulled.layers.length);
     const osRelease = readOsRelease(pulled.layers.map(({ path }) => path));
     // A sandbox that opens acquires the layers again. Until then they are the most recently used ones.
     pulled.release();
@@ -99,5 +105,10 @@ class ProgressReport {
     this.#finished.add(layer);
     const size = phase === "cached" ? "already on this worker" : `${(totalBytes / 2 ** 20).toFixed(1)} MiB`;
     this.#write(`Layer ${this.#finished.size} of ${layers}: ${size}.`);
+  }
+
+  /** An image that was pulled before has no progress. */
+  finish(layers: number) {
+    if (this.#finished.size === 0) this.#write(`The image's ${layers} layers are already on this worker.`);
   }
 }
