@@ -30,7 +30,6 @@ import { readDevcontainer } from "../devcontainers/read.ts";
 import type { EgressSession, EgressSessions } from "../egress/egress-session.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
 import { networkMounts, writeHomeFiles, writeImageFiles } from "../egress/sandbox-files.ts";
-import { quote } from "../quote.ts";
 import { Redactor } from "../redaction/redact.ts";
 import { checkoutScript } from "../repositories/checkout.ts";
 import type { Repositories, Resolved } from "../repositories/repository.ts";
@@ -51,7 +50,7 @@ import {
   type ResolvedRepository,
   repositoryOf,
 } from "./repository-contents.ts";
-import { type OnStep, StepRunner } from "./step-runner.ts";
+import { type OnStep, type StepContext, type StepLog, StepRunner } from "./step-runner.ts";
 
 /** Part of every key. Change it when the same commits and commands would produce different files. */
 const FORMAT = "outrider-image-2";
@@ -153,16 +152,19 @@ interface MakeBuildOptions {
   build_id: string;
   environment: AssignedEnvironment;
   contents: ResolvedContents;
-  log: BuildLog;
+  log: StepLog;
   redactor: Redactor;
   /** Called with the opened sandbox. The caller must extend its deadline whenever the lease is extended. */
   onOpened(sandbox: Sandbox): void;
   onStep: OnStep;
+  /** Called after the last step or after the first one that fails. The build is then not stored. */
+  inspect?(sandbox: Sandbox, context: StepContext, failure?: Failure): Promise<void>;
 }
 
-async function makeBuild(context: BuildContext, options: MakeBuildOptions): Promise<BuildOutcome> {
+/** Runs the steps of a build in a sandbox and stores the result. */
+export async function makeBuild(context: BuildContext, options: MakeBuildOptions): Promise<BuildOutcome> {
   const { provider, bases, egressSessions, networkFolder } = context;
-  const { build_id, environment, contents, log, redactor, onStep } = options;
+  const { build_id, environment, contents, log, redactor, onStep, inspect } = options;
   const { repositories, devcontainer, image } = contents;
   const { network, git_host, resources, setup_commands, variables, build_secrets = {} } = environment;
   const refusals = new RefusalSummary();
@@ -194,11 +196,13 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
       ...egress.option,
     });
     options.onOpened(sandbox);
+    const opened = sandbox;
     await writeHomeFiles(sandbox, egress.inside);
     if (pulled) await writeImageFiles(sandbox, egress.inside);
     const runner = new StepRunner({
       ...{ sandbox, log, redactor, onStep },
       env: egress.inside.environment,
+      onFailed: inspect && ((context, failure) => inspect(opened, context, failure)),
     });
     for (const [index, repository] of fetched.entries()) {
       const { url, commit } = repository;
@@ -213,12 +217,14 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
       // These commands run as the user, to whom the checkouts do not belong yet.
       await giveFilesToUser(sandbox, log.signal);
       const folder = `/workspace/${repositories[0]?.path}`;
-      for (const command of devcontainer.setupCommands)
-        await runner.run(command, `cd ${quote(folder)} && { ${command}\n}`, { env });
+      for (const command of devcontainer.setupCommands) await runner.run(command, command, { folder, env });
     }
-    for (const command of setup_commands) {
-      const script = startFolder ? `cd ${quote(startFolder)} && { ${command}\n}` : command;
-      await runner.run(command, script, { env, asRoot: true });
+    for (const command of setup_commands)
+      await runner.run(command, command, { folder: startFolder, env, asRoot: true });
+    if (inspect) {
+      const all = { ...sandbox.commandEnvironment, ...egress.inside.environment, ...env };
+      await inspect(sandbox, { folder: startFolder, env: all, asRoot: true });
+      return { type: "abandoned" };
     }
     await sandbox.kill();
     if (pulled) await giveFilesToUser(sandbox, log.signal);
@@ -250,7 +256,7 @@ async function makeBuild(context: BuildContext, options: MakeBuildOptions): Prom
 }
 
 /** Lists the skills that users can choose. An error here does not fail the build. */
-async function listSkills(repositories: ResolvedRepository[], log: BuildLog): Promise<FoundSkill[]> {
+async function listSkills(repositories: ResolvedRepository[], log: StepLog): Promise<FoundSkill[]> {
   return collectSkills(repositories, log.signal).catch((error: Error) => {
     log.signal.throwIfAborted();
     log.write({ type: "notice", data: { message: `Cannot list skills: ${error.message}` } });

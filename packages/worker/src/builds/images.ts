@@ -7,8 +7,7 @@ import { ImageError } from "../images/image-error.ts";
 import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
 import { defaultPath } from "../sandboxes/local/systems/image-system.ts";
 import type { ImageSource, Sandbox, SandboxImage, SandboxProvider } from "../sandboxes/sandbox.ts";
-import type { BuildLog } from "./build-log.ts";
-import type { OnStep } from "./step-runner.ts";
+import type { OnStep, StepLog } from "./step-runner.ts";
 
 const OWNER_MS = 30 * 60_000;
 
@@ -58,7 +57,7 @@ export async function pullImage(
   provider: SandboxProvider,
   options: Pick<EnsureOptions, "environment" | "devcontainer"> & {
     image: ResolvedImage;
-    log: BuildLog;
+    log: StepLog;
     onStep: OnStep;
   },
 ): Promise<SandboxImage> {

@@ -1,4 +1,5 @@
 import { Failure } from "@outrider/agent/failure";
+import { quote } from "../quote.ts";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
 import type { ExecOptions, Sandbox } from "../sandboxes/sandbox.ts";
 import type { BuildLog } from "./build-log.ts";
@@ -9,16 +10,32 @@ const TAIL_CHARACTERS = 4_000;
 
 export type OnStep = (name: string, state: "started" | "finished" | "failed") => void;
 
+/** Where steps report what they do: the log of a build, or the shell of a user who looks into it. */
+export type StepLog = Pick<BuildLog, "write" | "signal" | "deadline">;
+
+/** How a step runs, which a shell that opens in its place needs. */
+export interface StepContext {
+  /** Undefined for the folder in which commands start. */
+  folder?: string | undefined;
+  env: Record<string, string>;
+  asRoot: boolean;
+}
+
 interface StepRunnerOptions {
   sandbox: Sandbox;
-  log: BuildLog;
+  log: StepLog;
   redactor: Redactor;
   /** Variables of all steps, in addition to those of every command. */
   env: Record<string, string>;
   onStep: OnStep;
+  /** Called before a failed step ends the build. */
+  onFailed?: ((context: StepContext, failure: Failure) => Promise<void>) | undefined;
 }
 
-type StepOptions = Pick<ExecOptions, "env" | "asRoot" | "withWorkerPrograms">;
+interface StepOptions extends Pick<ExecOptions, "env" | "asRoot" | "withWorkerPrograms"> {
+  /** The folder in which the command runs. */
+  folder?: string | undefined;
+}
 
 /** Runs a build's steps in its sandbox and writes their output to the build log. */
 export class StepRunner {
@@ -29,8 +46,10 @@ export class StepRunner {
   }
 
   /** Runs one step. If the step fails, rejects with a Failure that contains the last lines of its output. */
-  async run(name: string, command: string, { env, ...options }: StepOptions = {}): Promise<void> {
-    const { sandbox, log, redactor, onStep } = this.#options;
+  async run(name: string, command: string, { env, folder, ...options }: StepOptions = {}): Promise<void> {
+    const { sandbox, log, redactor, onStep, onFailed } = this.#options;
+    const stepEnv = { ...sandbox.commandEnvironment, ...this.#options.env, ...env };
+    const script = folder === undefined ? command : `cd ${quote(folder)} && { ${command}\n}`;
     log.write({ type: "step", data: { name, state: "started" } });
     onStep(name, "started");
     let tail = "";
@@ -40,10 +59,10 @@ export class StepRunner {
       tail = (tail + text).slice(-TAIL_CHARACTERS);
       log.write({ type: "output", data: { stream: "stdout", text } });
     };
-    const { exitCode, timedOut, durationMs } = await sandbox.exec(command, {
+    const { exitCode, timedOut, durationMs } = await sandbox.exec(script, {
       signal: log.signal,
       timeoutMs: STEP_TIMEOUT_MS,
-      env: options.withWorkerPrograms ? {} : { ...sandbox.commandEnvironment, ...this.#options.env, ...env },
+      env: options.withWorkerPrograms ? {} : stepEnv,
       ...options,
       mergeOutput: true,
       onOutput: ({ data }) => writeOutput(redacted.push(data)),
@@ -57,9 +76,11 @@ export class StepRunner {
     if (state === "finished") return;
     const reason = timedOut ? "took longer than an hour" : `exited with code ${exitCode ?? "none (killed)"}`;
     const lines = tail.trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
-    throw new Failure(
+    const failure = new Failure(
       "environment_setup_failed",
       `\`${name}\` ${reason}.${lines ? ` Last lines of its output:\n${lines}` : ""}`,
     );
+    await onFailed?.({ folder, env: stepEnv, asRoot: options.asRoot ?? false }, failure);
+    throw failure;
   }
 }

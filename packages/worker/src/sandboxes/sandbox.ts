@@ -116,6 +116,8 @@ export interface SpawnOptions {
   /** Makes all three streams a terminal of this size. All output is then stdout. */
   terminal?: TerminalSize;
   /** Same as in `ExecOptions`. */
+  asRoot?: boolean;
+  /** Same as in `ExecOptions`. */
   withWorkerPrograms?: boolean;
 }
 
