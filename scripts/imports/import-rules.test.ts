@@ -45,6 +45,19 @@ describe("an import", () => {
     expect(check(files)).toEqual([]);
   });
 
+  it("into a private folder is reported, except from the files that the rules name", () => {
+    const inside = "packages/worker/src/sandboxes/local/local-provider.ts";
+    const files = {
+      [inside]: `import "./bubblewrap.ts";`,
+      "packages/worker/src/sandboxes/local/bubblewrap.ts": "",
+      "packages/worker/src/sandboxes/open-provider.ts": `import "./local/local-provider.ts";`,
+      "packages/worker/src/workspace/workspace.ts": `import "../sandboxes/local/local-provider.ts";`,
+    };
+    expect(check(files)).toEqual([
+      `packages/worker/src/workspace/workspace.ts: must not import ${inside}, which is private to its folder`,
+    ]);
+  });
+
   it.each([
     ["a static import", `import { create } from "../engine/runs.ts";`],
     ["a side-effect import", `import "../engine/runs.ts";`],

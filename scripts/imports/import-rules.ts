@@ -45,6 +45,20 @@ const envReaderFiles = [
   "packages/sdk/src/environment.ts",
 ];
 
+/** Folders that only some files outside may import. `importers` are paths, or folders that end with a slash. */
+const privateFolders = [
+  {
+    folder: "packages/worker/src/sandboxes/local/",
+    importers: [
+      "packages/worker/src/sandboxes/open-provider.ts",
+      // The layers of images are files of the local sandboxes.
+      "packages/worker/src/images/",
+      // The supervisor of a worker that hangs looks for the processes of its sandboxes.
+      "packages/worker/src/supervisor/",
+    ],
+  },
+];
+
 export interface Manifest {
   name: string;
   exports?: Record<string, unknown>;
@@ -87,6 +101,11 @@ function checkImport(tree: SourceTree, from: string, { specifier, typeOnly }: Im
     const imported = unitOf(target);
     const rule = importRules[importer];
     if (rule === undefined) return [`${from}: scripts/imports/import-rules.ts has no rule for ${importer}`];
+    const isPrivate = privateFolders.some(
+      ({ folder, importers }) =>
+        target.startsWith(folder) && ![folder, ...importers].some((path) => from.startsWith(path)),
+    );
+    if (isPrivate) return [`${from}: must not import ${target}, which is private to its folder`];
     const undeclared = packageOf(target) === ownPackage ? [] : checkDeclared(tree, from, specifier);
     return isAllowed(rule, { importer, imported, typeOnly })
       ? undeclared

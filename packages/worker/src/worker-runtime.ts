@@ -17,7 +17,7 @@ import { openRepositories } from "./repositories/repositories.ts";
 import { Execution } from "./run/execute.ts";
 import { Lease } from "./run/lease.ts";
 import { WarmSandboxes } from "./run/warm-sandboxes.ts";
-import { openLocalProvider } from "./sandboxes/local/local-provider.ts";
+import { openProvider } from "./sandboxes/open-provider.ts";
 import type { Mount } from "./sandboxes/sandbox.ts";
 import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
 import { collectStats, ErrorCounts } from "./stats.ts";
@@ -102,7 +102,7 @@ export async function openWorkerRuntime(
     onRetry: () => errorCounts.add("server_retry"),
   });
   const onOpenFailed = () => errorCounts.add("sandbox");
-  const provider = await openLocalProvider({
+  const provider = await openProvider("local", {
     ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
     root: join(folder, "sandboxes"),
   });

@@ -36,6 +36,7 @@ import type { Repositories, Resolved } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
 import { checkSecretSize, listEnvironmentSecrets } from "../run/run-secrets.ts";
 import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import { type Sandbox, SandboxImageError, type SandboxProvider } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
 import { collectSkills } from "../skills/collect-skills.ts";
@@ -212,11 +213,11 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     }
     const [only] = repositories.length === 1 ? repositories : [];
     const env = { ...variables, ...build_secrets };
-    const startFolder = only ? `/workspace/${only.path}` : pulled?.workingFolder;
+    const startFolder = only ? `${sandboxPaths.workspace}/${only.path}` : pulled?.workingFolder;
     if (devcontainer) {
       // These commands run as the user, to whom the checkouts do not belong yet.
       await giveFilesToUser(sandbox, log.signal);
-      const folder = `/workspace/${repositories[0]?.path}`;
+      const folder = `${sandboxPaths.workspace}/${repositories[0]?.path}`;
       for (const command of devcontainer.setupCommands) await runner.run(command, command, { folder, env });
     }
     for (const command of setup_commands)

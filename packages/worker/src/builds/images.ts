@@ -4,8 +4,7 @@ import type { ResolvedImage } from "@outrider/contract/image";
 import type { AssignedEnvironment } from "@outrider/contract/worker";
 import { containerVariables } from "../devcontainers/read.ts";
 import { ImageError } from "../images/image-error.ts";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
-import { defaultPath } from "../sandboxes/local/systems/image-system.ts";
+import { defaultPath, sandboxPaths } from "../sandboxes/paths.ts";
 import type { ImageSource, Sandbox, SandboxImage, SandboxProvider } from "../sandboxes/sandbox.ts";
 import type { OnStep, StepLog } from "./step-runner.ts";
 

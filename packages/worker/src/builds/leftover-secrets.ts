@@ -1,6 +1,6 @@
 import { Failure } from "@outrider/agent/failure";
 import { firstBytes } from "../sandboxes/first-bytes.ts";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 
 const SEARCH_MS = 30 * 60_000;

@@ -4,7 +4,7 @@ import type { AssignedEnvironment } from "@outrider/contract/worker";
 import type { ResolvedRepository } from "../builds/repository-contents.ts";
 import { quote } from "../quote.ts";
 import { openCommit } from "../repositories/commit-reader.ts";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import { type Devcontainer, MAX_FILE_BYTES, parseDevcontainer } from "./parse.ts";
 import { substituteContainerEnv } from "./substitute.ts";
 

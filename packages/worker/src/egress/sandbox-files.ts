@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import { type Mount, type Sandbox, SandboxFileError } from "../sandboxes/sandbox.ts";
 import type { ResolvedAllowlist } from "./presets/presets.ts";
 import type { TcpForward } from "./tcp-forwards.ts";

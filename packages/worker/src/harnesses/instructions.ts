@@ -5,7 +5,7 @@ import type { Assignment, ReadyBuild } from "@outrider/contract/worker";
 import { quote } from "../quote.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { firstBytes } from "../sandboxes/first-bytes.ts";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { startCommandsOf } from "../workspace/start-commands.ts";
 

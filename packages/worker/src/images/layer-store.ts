@@ -26,8 +26,8 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Log } from "../log.ts";
+import { removeFolder } from "../remove-folder.ts";
 import { type Lock, tryLock } from "../repositories/lock.ts";
-import { removeFolder } from "../sandboxes/local/files/folders.ts";
 import { storeUid } from "../sandboxes/local/systems/uid-ranges.ts";
 import type { UnpackedLayer } from "./unpack-layer.ts";
 

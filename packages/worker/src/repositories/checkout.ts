@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { quote } from "../quote.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import { shellFunctions } from "./checkout-functions.ts";
 
 /** A submodule to check out. Paths are relative to the folder of the repository. */
@@ -86,7 +87,7 @@ export function submoduleCall(root: string, submodule: SubmoduleCheckout): strin
 }
 
 export function workspacePath(path: string): string {
-  return posix.join("/workspace", posix.normalize(`/${requireInside(path)}`));
+  return posix.join(sandboxPaths.workspace, posix.normalize(`/${requireInside(path)}`));
 }
 
 function requireInside(path: string): string {

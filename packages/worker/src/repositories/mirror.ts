@@ -20,7 +20,7 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { removeFolder } from "../sandboxes/local/files/folders.ts";
+import { removeFolder } from "../remove-folder.ts";
 import type { Access } from "./access.ts";
 import type { Address } from "./address.ts";
 import { type GitOptions, type GitResult, git } from "./git.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../log.ts";
-import { removeFolder } from "../sandboxes/local/files/folders.ts";
+import { removeFolder } from "../remove-folder.ts";
 import type { CacheFolders } from "./cache-folders.ts";
 import { LfsStore } from "./lfs/lfs-store.ts";
 import { tryLock } from "./lock.ts";

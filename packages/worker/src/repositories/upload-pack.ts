@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import { programFolderArgs } from "../program-folders.ts";
 import { quote } from "../quote.ts";
-import { programFolderArgs } from "../sandboxes/local/bubblewrap.ts";
 import { type Address, realPath } from "./address.ts";
 
 /** Capabilities that let root read the files of every user, in order of preference, with their bits in CapEff. */

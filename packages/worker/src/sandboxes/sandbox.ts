@@ -14,6 +14,8 @@ export interface Sandbox {
   readonly commandEnvironment: Record<string, string>;
   /** The same for MCP servers, which have secrets that commands do not have. */
   readonly serviceEnvironment: Record<string, string>;
+  /** Folders that only the scripts of `inspect` see. */
+  readonly scriptPaths: ScriptPaths;
 
   /**
    * Runs `bash -c command` in the working folder with an empty stdin. Resolves when the shell has exited and its output
@@ -27,9 +29,8 @@ export interface Sandbox {
   spawn(command: string, options: SpawnOptions): Promise<Spawned>;
 
   /**
-   * Like `spawn`, for one of the worker's own bash scripts. The script has more mounts than a command:
-   * /.outrider/state, a private folder for data that scripts store between calls, and with a base also the overlay's
-   * /.outrider/lower and /.outrider/upper. The script must not execute anything that the workspace controls.
+   * Like `spawn`, for one of the worker's own bash scripts, which sees the worker's programs and `scriptPaths`. The script
+   * must not execute anything that the workspace controls.
    */
   inspect(script: string, options: { signal: AbortSignal }): Promise<Spawned>;
 
@@ -97,6 +98,13 @@ export interface ExecOptions {
   withWorkerPrograms?: boolean;
   /** Receives output as it arrives. The sandbox does not buffer it. If the callback throws, the command is killed. */
   onOutput(chunk: OutputChunk): void;
+}
+
+export interface ScriptPaths {
+  /** A private folder for data that scripts store between calls. */
+  state: string;
+  /** With a base: the base's files, and the files that differ from it. Undefined if the provider does not have them. */
+  layers?: { lower: string; upper: string };
 }
 
 export interface LimitEvents {
@@ -246,6 +254,8 @@ export interface SandboxProvider {
   readonly group: number | undefined;
   /** Describes how this worker enforces each control, or why it cannot. */
   capabilities(): Capabilities;
+  /** The paths of the worker's programs that every sandbox has. */
+  readonly programs: { ripgrep: string };
   /** Undefined if this worker cannot use images. */
   readonly images: ImageSource | undefined;
   open(options: OpenOptions): Promise<Sandbox>;

@@ -2,7 +2,7 @@ import { pipeline } from "node:stream/promises";
 import { Failure } from "@outrider/agent/failure";
 import { quote } from "../quote.ts";
 import { firstBytes } from "../sandboxes/first-bytes.ts";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { SupportingFile } from "./supporting-files.ts";
 import { createTar } from "./tar.ts";

@@ -13,7 +13,7 @@ import { parseSkill } from "@outrider/agent/skills/front-matter";
 import type { RunReceipt } from "@outrider/contract/run";
 import { closestNames } from "../repositories/closest-names.ts";
 import { openCommit } from "../repositories/commit-reader.ts";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import { skillFolder } from "./install-skill.ts";
 import type { SkillSource } from "./resolve-skill.ts";
 import { listSupportingFiles, readSupportingFiles, type SupportingFile } from "./supporting-files.ts";

@@ -19,7 +19,7 @@ import { join } from "node:path";
 import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
 import type { Stall } from "../event-loop-watchdog/stall.ts";
 import type { Log } from "../log.ts";
-import { removeFolder } from "../sandboxes/local/files/folders.ts";
+import { removeFolder } from "../remove-folder.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
 import type { FromProcess, StartMessage, WorkerSettings } from "./messages.ts";
 import type { Suspicion } from "./return-executions.ts";

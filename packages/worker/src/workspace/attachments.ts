@@ -2,7 +2,7 @@ import { ATTACHMENTS_FOLDER, AttachmentPaths } from "@outrider/agent/attachments
 import { Failure } from "@outrider/agent/failure";
 import type { RunEvent, SentFile } from "@outrider/contract/event";
 import type { DeliveredFollowup } from "@outrider/contract/worker";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import { type Sandbox, SandboxFileError } from "../sandboxes/sandbox.ts";
 import type { ExecutionFiles } from "./execution-files.ts";
 

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { RunEvent } from "@outrider/contract/event";
 import { quote } from "../quote.ts";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { StoredFile } from "./command-output-file.ts";
 

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { FileChange } from "@outrider/agent/workspace";
 import type { CheckedOutRepository, RunReceipt } from "@outrider/contract/run";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 
 const { workspace } = sandboxPaths;
 

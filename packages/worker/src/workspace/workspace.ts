@@ -18,8 +18,7 @@ import { executionLabel } from "../run/execution-label.ts";
 import type { PreparedRun } from "../run/prepare.ts";
 import type { DetachedSandbox } from "../run/warm-sandboxes.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
-import { sandboxPaths } from "../sandboxes/local/bubblewrap.ts";
-import { ripgrepPath } from "../sandboxes/local/files/programs.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import {
   DeadlinePassedError,
   type Sandbox,
@@ -78,7 +77,7 @@ interface WorkspaceOptions {
  */
 export class RunWorkspace implements Workspace {
   readonly home = sandboxPaths.home;
-  readonly ripgrep = ripgrepPath;
+  readonly ripgrep: string;
   readonly #options: WorkspaceOptions;
   #sandbox: Promise<Sandbox> | undefined;
   /** The same sandbox, set as soon as it is open, even while its files are still being restored. */
@@ -98,6 +97,7 @@ export class RunWorkspace implements Workspace {
 
   constructor(options: WorkspaceOptions) {
     this.#options = options;
+    this.ripgrep = options.provider.programs.ripgrep;
   }
 
   /**
@@ -396,7 +396,7 @@ export class RunWorkspace implements Workspace {
       },
     });
     await this.longOutputs.markLost(sandbox, signal);
-    this.#fileChanges = new FileChanges({ sandbox, hasBase: prepared !== undefined });
+    this.#fileChanges = new FileChanges(sandbox);
     this.#fileChanges.isBehind = assignment.snapshot !== undefined || (prepared?.moved ?? []).length > 0;
     return sandbox;
   }

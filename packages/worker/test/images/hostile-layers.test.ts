@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { LayerStore } from "../../src/images/layer-store.ts";
 import { silentLog } from "../../src/log.ts";
-import { removeFolder } from "../../src/sandboxes/local/files/folders.ts";
+import { removeFolder } from "../../src/remove-folder.ts";
 import type { Member } from "../escape/hostile-tar.ts";
 import { layer, pax, pull, pullError } from "./images-support.ts";
 import { makeImage } from "./registry-server.ts";

@@ -7,7 +7,7 @@ import { ImageError } from "../../src/images/image-error.ts";
 import { type PulledImage, type PullOptions, pullImage } from "../../src/images/images.ts";
 import { LayerStore } from "../../src/images/layer-store.ts";
 import { silentLog } from "../../src/log.ts";
-import { removeFolder } from "../../src/sandboxes/local/files/folders.ts";
+import { removeFolder } from "../../src/remove-folder.ts";
 import { hostileTar, type Member } from "../escape/hostile-tar.ts";
 
 export function makeStore(maxBytes = 2 ** 30): LayerStore {

@@ -19,7 +19,7 @@ import { parseExceptions } from "../../src/egress/exceptions.ts";
 import type { PullProgress } from "../../src/images/fetch-layers.ts";
 import { type PulledImage, resolveDigest } from "../../src/images/images.ts";
 import { architectureOf } from "../../src/images/manifest.ts";
-import { removeFolder } from "../../src/sandboxes/local/files/folders.ts";
+import { removeFolder } from "../../src/remove-folder.ts";
 import { layer, makeStore, pax, pull, pullError } from "./images-support.ts";
 import { makeImage, makeIndex, push, type RegistryServer, sha256, startRegistry } from "./registry-server.ts";
 

@@ -1,8 +1,7 @@
-import { lstatSync, readlinkSync } from "node:fs";
+import { programFolderArgs } from "../../program-folders.ts";
+import { defaultPath, sandboxPaths } from "../paths.ts";
 import type { Mount } from "../sandbox.ts";
 
-/** The paths of a sandbox's own folders, as seen inside the sandbox. */
-export const sandboxPaths = { workspace: "/workspace", home: "/home/sandbox", tmp: "/tmp" } as const;
 const sandboxFolderNames = Object.keys(sandboxPaths) as (keyof typeof sandboxPaths)[];
 
 /** The paths of the same folders on the host, in the sandbox's mount namespace. */
@@ -10,7 +9,7 @@ export type SandboxFolders = Record<keyof typeof sandboxPaths, string>;
 
 /** The environment of every command. */
 export const baseEnvironment: Record<string, string> = {
-  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  PATH: defaultPath,
   HOME: sandboxPaths.home,
   USER: "sandbox",
   LOGNAME: "sandbox",
@@ -18,8 +17,6 @@ export const baseEnvironment: Record<string, string> = {
   LANG: "C.UTF-8",
   TERM: "dumb",
 };
-
-const programFolders = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 export interface BwrapOptions {
   folders: SandboxFolders;
@@ -55,18 +52,6 @@ export const deviceArgs = [
   ...["--dev", "/dev", "--perms", "1777", "--size", String(64 * 2 ** 20)],
   ...["--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
 ];
-
-/** Returns the options that mount the host's programs and libraries read-only. */
-export function programFolderArgs(): string[] {
-  return programFolders.flatMap(bindProgramFolder);
-}
-
-/** On most distributions, /bin and similar paths are symlinks into /usr; on some, they are still folders. */
-function bindProgramFolder(path: string): string[] {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (!stat) return [];
-  return stat.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
-}
 
 const dockerHint =
   "in Docker, run the worker with --security-opt seccomp=unconfined --security-opt apparmor=unconfined";

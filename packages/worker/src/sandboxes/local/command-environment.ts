@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
-import { sandboxPaths } from "./bubblewrap.ts";
+import { sandboxPaths } from "../paths.ts";
 import { npmConfigPath } from "./files/etc.ts";
 import { programsPath } from "./files/programs.ts";
 

@@ -1,10 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { removeFolder } from "../../remove-folder.ts";
 import { describeEnforcement, type Enforced, type Limits, resolveLimits } from "../limits.ts";
 import type { OpenOptions, SandboxImage } from "../sandbox.ts";
 import { filesScripts, imageScripts } from "./files/base-archive.ts";
 import { extendEtc, hostsFile } from "./files/etc.ts";
-import { makeFolder, makeSandboxFolders, makeScriptStateFolder, removeFolder } from "./files/folders.ts";
+import { makeFolder, makeSandboxFolders, makeScriptStateFolder } from "./files/folders.ts";
 import { gitConfig } from "./files/git-config.ts";
 import { makeImageFiles, makeLayers, saveFiles } from "./files/layers.ts";
 import { programsPath } from "./files/programs.ts";

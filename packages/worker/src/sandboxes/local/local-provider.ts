@@ -19,6 +19,7 @@ import { join } from "node:path";
 import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
 import type { UpstreamProxy } from "../../egress/upstream-proxy.ts";
 import type { Log } from "../../log.ts";
+import { removeFolder } from "../../remove-folder.ts";
 import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
 import type {
   Base,
@@ -32,14 +33,15 @@ import type {
 } from "../sandbox.ts";
 import { explainBwrapError } from "./bubblewrap.ts";
 import { createSandbox } from "./create-sandbox.ts";
-import { listFolders, removeFolder } from "./files/folders.ts";
+import { listFolders } from "./files/folders.ts";
+import { ripgrepPath } from "./files/programs.ts";
 import type { LocalSandbox } from "./local-sandbox.ts";
 import { openSharedResources, type SharedResources } from "./shared-resources.ts";
 import { LocalImages } from "./systems/local-images.ts";
 
 const defaultLayerBytes = 20 * 2 ** 30;
 
-export async function openLocalProvider(options: {
+export interface LocalProviderOptions {
   root: string;
   /** Added to the mounts of every sandbox. */
   mounts?: Mount[];
@@ -51,7 +53,9 @@ export async function openLocalProvider(options: {
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
   log: Log;
-}): Promise<SandboxProvider> {
+}
+
+export async function openLocalProvider(options: LocalProviderOptions): Promise<SandboxProvider> {
   if (process.platform !== "linux") throw new Error("Sandboxes require Linux: run the worker on Linux.");
   // If the worker is root, the sandbox user must be able to traverse the root folder.
   if (mkdirSync(options.root, { recursive: true }) !== undefined) chmodSync(options.root, 0o711);
@@ -84,6 +88,7 @@ class LocalProvider implements SandboxProvider {
   readonly #sandboxes: Map<string, LocalSandbox>;
   readonly #mounts: Mount[];
   readonly #onOpenFailed: () => void;
+  readonly programs = { ripgrep: ripgrepPath };
   readonly images: ImageSource | undefined;
 
   constructor(options: {

@@ -23,9 +23,11 @@
 import { closeSync } from "node:fs";
 import type { Readable } from "node:stream";
 import type { Log } from "../../log.ts";
+import { removeFolder } from "../../remove-folder.ts";
 import type { InitCommand, InitConnection, StartOptions } from "../init/init-connection.ts";
 import { ProcessLimitError } from "../init/start-failure.ts";
 import type { Enforced } from "../limits.ts";
+import { sandboxPaths } from "../paths.ts";
 import {
   DeadlinePassedError,
   type ExecOptions,
@@ -33,13 +35,13 @@ import {
   type Forward,
   type LimitEvents,
   type Sandbox,
+  type ScriptPaths,
   type Spawned,
   type SpawnOptions,
 } from "../sandbox.ts";
-import { sandboxPaths } from "./bubblewrap.ts";
 import type { Cgroup } from "./cgroups/cgroup.ts";
 import { pack, unpack } from "./files/archive.ts";
-import { removeFolder } from "./files/folders.ts";
+import { layerPaths, scriptStatePath } from "./files/difference.ts";
 import { sandboxFilesPath } from "./files/programs.ts";
 import {
   type RunFileProgram,
@@ -101,6 +103,7 @@ type CommandOptions = Pick<StartOptions, "stdin" | "mergeOutput" | "terminal"> &
 export class LocalSandbox implements Sandbox {
   readonly id: string;
   readonly enforced: Enforced;
+  readonly scriptPaths: ScriptPaths;
   readonly #options: LocalSandboxOptions;
   readonly #processes = new Map<ProcessKind, SandboxProcess>();
   /** Processes that were replaced or killed but have not exited yet. */
@@ -123,6 +126,10 @@ export class LocalSandbox implements Sandbox {
   constructor(options: LocalSandboxOptions) {
     this.id = options.id;
     this.enforced = options.enforced;
+    this.scriptPaths = {
+      state: scriptStatePath,
+      ...(options.base === undefined ? {} : { layers: layerPaths }),
+    };
     this.#options = options;
   }
 

@@ -33,20 +33,24 @@ export interface CheckResult {
  * own folders and ignored files are omitted.
  */
 export class ChangeDetector {
-  readonly #options: { sandbox: Sandbox; hasBase: boolean };
+  readonly #sandbox: Sandbox;
   readonly #lister: Lister;
   readonly #previous = new PreviousContents();
   #last: Listing = new Map();
   /** Deleted base files that have already been reported. */
   readonly #deleted = new Set<string>();
 
-  constructor(options: { sandbox: Sandbox; hasBase: boolean }) {
-    this.#options = options;
-    this.#lister = new Lister(options.hasBase ? inspectionPaths.upper : inspectionPaths.workspace);
+  constructor(sandbox: Sandbox) {
+    this.#sandbox = sandbox;
+    this.#lister = new Lister(inspectionPaths(sandbox.scriptPaths).changed);
+  }
+
+  get #hasBase(): boolean {
+    return this.#sandbox.scriptPaths.layers !== undefined;
   }
 
   async check({ report, redactor, signal }: CheckOptions): Promise<CheckResult> {
-    const inspection = await Inspection.start(this.#options.sandbox, signal);
+    const inspection = await Inspection.start(this.#sandbox, signal);
     try {
       const listing = await this.#lister.list(inspection, this.#last);
       const candidates = await this.#compare(inspection, listing);
@@ -69,7 +73,6 @@ export class ChangeDetector {
   }
 
   async #compare(inspection: Inspection, listing: Listing): Promise<Candidate[]> {
-    const { hasBase } = this.#options;
     const candidates = new Map<string, Candidate>();
     const add = (path: string, before: Candidate["before"], after?: Entry) =>
       candidates.set(path, { path, before, beforeSize: this.#previous.sizeOf(path) ?? 0, after });
@@ -81,7 +84,7 @@ export class ChangeDetector {
     for (const [path, entry] of this.#last) {
       if (isFile(entry) && !isFile(listing.get(path))) add(path, this.#locateBefore(path));
     }
-    for (const path of hasBase ? await this.#findDeleted(inspection, listing) : []) {
+    for (const path of this.#hasBase ? await this.#findDeleted(inspection, listing) : []) {
       if (!candidates.has(path) && !this.#deleted.has(path)) add(path, "base");
       this.#deleted.add(path);
     }
@@ -93,7 +96,7 @@ export class ChangeDetector {
   #locateBefore(path: string): Candidate["before"] {
     if (this.#previous.sizeOf(path) !== undefined) return "saved";
     if (isFile(this.#last.get(path))) return "unknown";
-    return this.#options.hasBase && !this.#deleted.has(path) ? "base" : "nothing";
+    return this.#hasBase && !this.#deleted.has(path) ? "base" : "nothing";
   }
 
   /** Finds deleted base files. Deleting an entry changes its folder, so only changed folders are checked. */
@@ -126,7 +129,7 @@ export class ChangeDetector {
     const fromBase = [...candidates.values()].filter(({ before }) => before === "base");
     if (fromBase.length === 0) return;
     const names = fromBase.map(({ path }) => toArgument(path));
-    const lines = await inspection.run("sizes", names, inspectionPaths.base);
+    const lines = await inspection.run("sizes", names, inspection.paths.base);
     const sizes = new Map(
       lines.map((line) => [fromArgument(line.slice(line.indexOf(" ") + 1)), parseInt(line, 10)]),
     );
@@ -139,10 +142,11 @@ export class ChangeDetector {
 
   /** Copies the previous and the current contents side by side for git to compare. */
   async #stage(inspection: Inspection, compared: Candidate[]): Promise<void> {
+    const { paths } = inspection;
     const copies = [
-      [compared.filter(({ before }) => before === "saved"), inspectionPaths.saved, inspectionPaths.before],
-      [compared.filter(({ before }) => before === "base"), inspectionPaths.base, inspectionPaths.before],
-      [compared.filter(({ after }) => after), inspectionPaths.workspace, inspectionPaths.after],
+      [compared.filter(({ before }) => before === "saved"), paths.saved, paths.before],
+      [compared.filter(({ before }) => before === "base"), paths.base, paths.before],
+      [compared.filter(({ after }) => after), paths.workspace, paths.after],
     ] as const;
     for (const [files, from, to] of copies) {
       if (files.length === 0) continue;

@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import type { FileChange } from "@outrider/agent/workspace";
 import type { Notice } from "../../egress/egress-session.ts";
 import type { Redactor } from "../../redaction/redact.ts";
+import { sandboxPaths } from "../../sandboxes/paths.ts";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import { ChangeDetector } from "./change-detector.ts";
 
@@ -27,13 +28,13 @@ export class FileChanges {
   readonly #written = new Set<string>();
   #checking: Promise<unknown> = Promise.resolve();
 
-  constructor(options: { sandbox: Sandbox; hasBase: boolean }) {
-    this.#detector = new ChangeDetector(options);
+  constructor(sandbox: Sandbox) {
+    this.#detector = new ChangeDetector(sandbox);
   }
 
   /** `path` is absolute. */
   noteWrite(path: string) {
-    this.#written.add(posix.relative("/workspace", path));
+    this.#written.add(posix.relative(sandboxPaths.workspace, path));
     this.isBehind = true;
   }
 

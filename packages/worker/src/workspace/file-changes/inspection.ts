@@ -1,17 +1,21 @@
 import type { Readable } from "node:stream";
 import { firstBytes } from "../../sandboxes/first-bytes.ts";
-import { layerPaths, scriptStatePath } from "../../sandboxes/local/files/difference.ts";
-import type { Sandbox, Spawned } from "../../sandboxes/sandbox.ts";
+import { sandboxPaths } from "../../sandboxes/paths.ts";
+import type { Sandbox, ScriptPaths, Spawned } from "../../sandboxes/sandbox.ts";
 
 /** Folders that the inspection script uses. Relative ones are in the temporary folder of the script. */
-export const inspectionPaths = {
-  workspace: "/workspace",
-  upper: `${layerPaths.upper}/workspace`,
-  base: `${layerPaths.lower}/workspace`,
-  saved: `${scriptStatePath}/files`,
-  before: "a",
-  after: "b",
-} as const;
+export function inspectionPaths({ state, layers }: ScriptPaths) {
+  const { workspace } = sandboxPaths;
+  return {
+    workspace,
+    /** Contains all files that differ from the base. */
+    changed: layers ? `${layers.upper}${workspace}` : workspace,
+    base: layers ? `${layers.lower}${workspace}` : "/dev/null",
+    saved: `${state}/files`,
+    before: "a",
+    after: "b",
+  };
+}
 
 /**
  * A script with a few tools that inspect a workspace's files. One process in the sandbox runs them one at a time.
@@ -22,7 +26,7 @@ export const inspectionPaths = {
  * The workspace may be hostile. The script uses nothing from /tmp or from the agent's home, only a folder in the private
  * /dev/shm of the worker's scripts. The folder of a script that was killed is removed by the next one. Git is prevented from running programs that a repository configures.
  */
-const script = `
+const scriptOf = (paths: ReturnType<typeof inspectionPaths>) => `
 for temp in /dev/shm/inspection-*; do [[ -d /proc/\${temp##*-} ]] || rm -rf "$temp"; done
 temp=/dev/shm/inspection-$$
 mkdir -p $temp
@@ -45,8 +49,8 @@ missing() {
     cd "$1" && xargs -0 -r -a $input sh -c '
       find "$@" -mindepth 1 -maxdepth 1 -name .git -o -type d -printf "d%p\\0" -o -printf "f%p\\0"' sh | sort -z
   }
-  comm -z -23 <(names ${inspectionPaths.base}) <(names ${inspectionPaths.workspace}) | cut -z -b 2- > $temp/missing
-  cd ${inspectionPaths.base} && xargs -0 -r -a $temp/missing sh -c '
+  comm -z -23 <(names ${paths.base}) <(names ${paths.workspace}) | cut -z -b 2- > $temp/missing
+  cd ${paths.base} && xargs -0 -r -a $temp/missing sh -c '
     find "$@" -name .git -prune -o -type f,l -print0' sh | head -z -n "$1"
 }
 sizes() {
@@ -55,13 +59,13 @@ sizes() {
 repositories() {
   local folder
   while IFS= read -r -d "" folder; do
-    if [[ -e ${inspectionPaths.workspace}/$folder/.git ]]; then printf "%s\\0" "$folder"; fi
+    if [[ -e ${paths.workspace}/$folder/.git ]]; then printf "%s\\0" "$folder"; fi
   done < $input
 }
 ignored() {
   local repository
   IFS= read -r -d "" repository < $input
-  cd "${inspectionPaths.workspace}/$repository" && tail -z -n +2 $input | git check-ignore -z --stdin
+  cd "${paths.workspace}/$repository" && tail -z -n +2 $input | git check-ignore -z --stdin
 }
 forget() { cd "$1" 2> /dev/null && xargs -0 -r -a $input rm -rf --; }
 copy() {
@@ -89,18 +93,21 @@ type Tool = "list" | "missing" | "sizes" | "repositories" | "ignored" | "forget"
  * UTF-8.
  */
 export class Inspection {
+  readonly paths: ReturnType<typeof inspectionPaths>;
   readonly #command: Spawned;
   readonly #chunks: AsyncIterator<Buffer>;
   #rest = "";
 
-  private constructor(command: Spawned) {
+  private constructor(command: Spawned, paths: Inspection["paths"]) {
+    this.paths = paths;
     this.#command = command;
     this.#chunks = command.stdout.iterator({ destroyOnReturn: false });
     command.stderr.resume();
   }
 
   static async start(sandbox: Sandbox, signal: AbortSignal): Promise<Inspection> {
-    return new Inspection(await sandbox.inspect(script, { signal }));
+    const paths = inspectionPaths(sandbox.scriptPaths);
+    return new Inspection(await sandbox.inspect(scriptOf(paths), { signal }), paths);
   }
 
   async run(tool: Exclude<Tool, "diff">, input: string[], ...args: string[]): Promise<string[]> {

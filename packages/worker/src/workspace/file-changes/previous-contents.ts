@@ -1,5 +1,5 @@
 import { toArgument } from "./git-ignored.ts";
-import { type Inspection, inspectionPaths } from "./inspection.ts";
+import type { Inspection } from "./inspection.ts";
 
 /** Larger files are neither saved nor compared. */
 export const MAX_FILE_BYTES = 256 * 1024;
@@ -31,15 +31,15 @@ export class PreviousContents {
     const errors = await inspection.run(
       "copy",
       saved.map(toArgument),
-      inspectionPaths.workspace,
-      inspectionPaths.saved,
+      inspection.paths.workspace,
+      inspection.paths.saved,
     );
     // The disk may be full, so any of the copies may be incomplete.
     if (errors.length > 0) await this.#forget(inspection, saved);
   }
 
   async #forget(inspection: Inspection, files: string[]): Promise<void> {
-    if (files.length > 0) await inspection.run("forget", files.map(toArgument), inspectionPaths.saved);
+    if (files.length > 0) await inspection.run("forget", files.map(toArgument), inspection.paths.saved);
     for (const path of files) {
       this.#bytes -= this.#sizes.get(path) ?? 0;
       this.#sizes.delete(path);

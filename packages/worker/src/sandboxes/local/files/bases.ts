@@ -14,9 +14,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { removeFolder } from "../../../remove-folder.ts";
 import type { Base } from "../../sandbox.ts";
 import type { UnixAccount } from "../unix-account.ts";
-import { removeFolder } from "./folders.ts";
 
 const run = promisify(execFile);
 const execOptions = { env: { PATH: "/usr/bin:/bin", LC_ALL: "C" }, cwd: "/" };

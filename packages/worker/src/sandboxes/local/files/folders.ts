@@ -1,12 +1,9 @@
-import { execFile } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
 import type { Label } from "../../sandbox.ts";
 import { explainBwrapError, type SandboxFolders } from "../bubblewrap.ts";
 import type { UnixAccount } from "../unix-account.ts";
 
-const run = promisify(execFile);
 /** Excludes the provider's own folders, which start with a dot, and folders such as lost+found. */
 const sandboxId = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$/;
 
@@ -68,19 +65,6 @@ export function makeSkeleton(folder: string, account: UnixAccount | undefined): 
   // The upper layer contains these folders from the start, so that it can always be compared with the base.
   makeSandboxFolders(join(folder, "upper"), account);
   makeScriptStateFolder(join(folder, "upper"), account);
-}
-
-/**
- * Removes a folder that no process is using. It runs `rm` and `chmod`, which descend one level at a time: a hostile
- * tree may be deeper than the longest path, and its folders may be inaccessible even to their owner.
- */
-export async function removeFolder(folder: string): Promise<void> {
-  const options = { env: { PATH: "/usr/bin:/bin", LC_ALL: "C" }, cwd: "/" };
-  const remove = () => run("rm", ["-rf", "--one-file-system", "--", folder], options);
-  await remove().catch(async () => {
-    await run("chmod", ["-R", "u+rwX", "--", folder], options).catch(() => {});
-    await remove();
-  });
 }
 
 /** Returns the sandbox folders below the root. The label is empty if the worker died before writing it. */

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Log } from "../../../log.ts";
-import { removeFolder } from "./folders.ts";
+import { removeFolder } from "../../../remove-folder.ts";
 
 /** An overlay to mount. The names of its layers are visible inside sandboxes, so they must reveal nothing. */
 export interface OverlayMount {

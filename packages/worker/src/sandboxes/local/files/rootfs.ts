@@ -22,12 +22,13 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, closeSync, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { removeFolder } from "../../../remove-folder.ts";
 import { Pool } from "../pool.ts";
 import { createNamespaces } from "../process/namespaces.ts";
 import { processTag } from "../process/process-tag.ts";
 import type { UnixAccount } from "../unix-account.ts";
 import { type DiskImages, mountCommand } from "./disk-images.ts";
-import { makeSkeleton, removeFolder } from "./folders.ts";
+import { makeSkeleton } from "./folders.ts";
 import { overlayArgs } from "./overlays.ts";
 
 export interface Rootfs {

@@ -10,8 +10,9 @@
 import { statSync } from "node:fs";
 import { firstBytes } from "../../first-bytes.ts";
 import type { InitConnection } from "../../init/init-connection.ts";
+import { defaultPath, sandboxPaths } from "../../paths.ts";
 import { type Mount, SandboxImageError } from "../../sandbox.ts";
-import { baseEnvironment, sandboxPaths } from "../bubblewrap.ts";
+import { baseEnvironment } from "../bubblewrap.ts";
 import { openAll } from "../files/etc.ts";
 import { programsPath, sandboxFilesPath } from "../files/programs.ts";
 import { proxyEnvironment } from "../network/proxy.ts";
@@ -24,8 +25,6 @@ import { idCount } from "./uid-ranges.ts";
 const notFoundCode = 44;
 const maxUserBytes = 16 * 1024;
 const rootHome = "/root";
-/** The search path of commands if the image sets none. */
-export const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const mountpoints = [
   "proc",
   "dev",

@@ -5,8 +5,8 @@ import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Log } from "../../../log.ts";
+import { removeFolder } from "../../../remove-folder.ts";
 import type { Capability } from "../../limits.ts";
-import { removeFolder } from "../files/folders.ts";
 import { nativeProgram } from "../files/programs.ts";
 
 const execFileAsync = promisify(execFile);

@@ -1,0 +1,24 @@
+import { type LocalProviderOptions, openLocalProvider } from "./local/local-provider.ts";
+import type { SandboxProvider } from "./sandbox.ts";
+
+/** The kinds of sandboxes, by the name that an operator uses. */
+export const sandboxKinds = ["local"] as const;
+export type SandboxKind = (typeof sandboxKinds)[number];
+
+/** Parses the operator's choice. `setting` is the name of the option, for the error message. */
+export function parseSandboxKind(text: string, setting: string): SandboxKind {
+  const kind = sandboxKinds.find((known) => known === text);
+  if (kind) return kind;
+  throw new Error(`${setting} must be ${sandboxKinds.join(" or ")}, not "${text}".`);
+}
+
+const openers: Record<SandboxKind, (options: LocalProviderOptions) => Promise<SandboxProvider>> = {
+  local: openLocalProvider,
+};
+
+export async function openProvider(
+  kind: SandboxKind,
+  options: LocalProviderOptions,
+): Promise<SandboxProvider> {
+  return await openers[kind](options);
+}
