@@ -96,7 +96,7 @@ export interface Workspace {
   /** Starts a command in the background. */
   start(command: string, options: StartOptions): Promise<BackgroundProcess>;
   /**
-   * Runs one of Outrider's own read-only bash scripts in the sandbox, without the run's secrets and without log events.
+   * Runs one of Outrider's own read-only scripts in the sandbox, without the run's secrets and without log events.
    */
   probe(script: string, options: ProbeOptions): Promise<ProbeResult>;
   /** Returns up to `limit` bytes from the start of a file, unredacted. */

@@ -199,6 +199,15 @@ static void limit_resources(void) {
   alarm(MAX_SECONDS);
 }
 
+/* Returns the shell that runs commands, or an empty string. Small systems have no bash. */
+static const char *find_shell(void) {
+  static const char *shells[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh"};
+  for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
+    if (access(shells[i], X_OK) == 0) return shells[i];
+  }
+  return "";
+}
+
 static int prepare(const char *workspace, const char *link, const char *spec) {
   const char *colon = strchr(spec, ':');
   size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
@@ -212,6 +221,7 @@ static int prepare(const char *workspace, const char *link, const char *spec) {
   check_account_file("/etc/passwd");
   check_account_file("/etc/group");
   struct passwd *user = is_number ? getpwuid(uid) : getpwnam(name);
+  if (!user && strcmp(name, "root") == 0) is_number = 1, uid = 0; /* a small image may have no /etc/passwd */
   if (!user && !is_number) return NOT_FOUND;
   if (user) uid = user->pw_uid;
   gid = user ? user->pw_gid : 0;
@@ -225,8 +235,7 @@ static int prepare(const char *workspace, const char *link, const char *spec) {
   prepare_folder(workspace, uid, gid, 1);
   prepare_folder(home, uid, gid, 0);
   if (strcmp(link, home) != 0) link_home(link, home);
-  const char *shell = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-  printf("%u%c%u%c%s%c%s%c", uid, 0, gid, 0, home, 0, shell, 0);
+  printf("%u%c%u%c%s%c%s%c", uid, 0, gid, 0, home, 0, find_shell(), 0);
   if (user && !colon) {
     gid_t groups[MAX_GROUPS];
     int count = MAX_GROUPS;

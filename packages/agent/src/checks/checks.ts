@@ -125,11 +125,12 @@ function keyOf({ check }: CheckState, files: string[]): string {
 function commandOf({ command }: EnvironmentCheck, files: string[]): string {
   const words = files.map((file) => quote(file.startsWith("-") ? `./${file}` : file)).join(" ");
   const complete = command.replaceAll(FILES, () => words);
-  return `(\n${complete}\n) 2>&1 | head -c ${MAX_OUTPUT_BYTES}\nexit "\${PIPESTATUS[0]}"`;
+  // Without PIPESTATUS, which only bash has, the exit code takes another way around the pipe.
+  return `{ code=$({ { (\n${complete}\n) 2>&1 3>&- 4>&-; echo $? >&3; } | head -c ${MAX_OUTPUT_BYTES} >&4; } 3>&1); } 4>&1\nexit "$code"`;
 }
 
 async function existingFiles(files: string[], { workspace, signal }: ToolContext): Promise<string[]> {
-  const script = 'for file; do if [[ -e $file ]]; then printf "%s\\0" "$file"; fi; done';
+  const script = 'for file; do if [ -e "$file" ]; then printf "%s\\0" "$file"; fi; done';
   const limit = Buffer.byteLength(files.join("\0")) + 1;
   const { output } = await workspace.probe(script, { args: files, limit, signal });
   return output.toString().split("\0").slice(0, -1);

@@ -15,6 +15,8 @@ export interface EnvironmentFacts {
   system?: string | undefined;
   /** Whether the system comes from an image, so that it can be changed. */
   hasImage?: boolean;
+  /** The shell that runs commands, if it is not bash. */
+  shell?: string | undefined;
   /** Well-known programs that are installed. */
   programs?: readonly string[] | undefined;
   repositories: readonly CheckedOutRepository[];
@@ -39,6 +41,9 @@ export function environmentText(facts: EnvironmentFacts): string {
       ? [
           "You can install packages and change the system, but if the sandbox is created anew, only the workspace is restored.",
         ]
+      : []),
+    ...(facts.shell
+      ? [`Commands run with ${facts.shell}: bash is not installed, so use only the syntax of sh.`]
       : []),
     `Commands start in ${working_folder}, and paths are relative to it. ${repositoriesText(facts)}`,
     ...repositories.map((repository) => `  - ${repositoryText(workspace, repository)}`),

@@ -90,7 +90,7 @@ async function planPatch(
 }
 
 async function readIfExists(path: string, workspace: Workspace): Promise<Buffer | undefined> {
-  const { output } = await workspace.probe("[[ -e $1 || -L $1 ]] && printf yes; exit 0", {
+  const { output } = await workspace.probe('if [ -e "$1" ] || [ -L "$1" ]; then printf yes; fi', {
     args: [normalizePath(path)],
     limit: 10,
     signal: AbortSignal.timeout(60_000),

@@ -8,12 +8,12 @@ const MAX_FILES = 500;
 const OUTPUT_BYTES = 1024 * 1024;
 
 const script = `${listFilesScript}
-rg=$4
-[[ -e $1 ]] || exit 44
-[[ -d $1 ]] || exit 45
-list "$1" | grep -zxE -e "$2" | sort -z | head -z -n "$3"
-codes=("\${PIPESTATUS[@]}")
-((codes[1] < 2))
+rg=$3
+[ -e "$1" ] || exit 44
+[ -d "$1" ] || exit 45
+grep -qE -e "$2" < /dev/null
+[ $? -lt 2 ] || exit 2
+list "$1" | grep -zxE -e "$2" | sort -z
 `;
 
 export const findFiles = defineTool({
@@ -27,9 +27,9 @@ export const findFiles = defineTool({
   async run({ pattern, path = "." }, { workspace, signal }) {
     const folder = normalizePath(expandHome(path, workspace));
     const expression = `${escapeRegExp(`${folder === "/" ? "" : folder}/`)}${globToRegExp(pattern)}`;
-    const args = [folder, expression, String(MAX_FILES + 1), workspace.ripgrep];
+    const args = [folder, expression, workspace.ripgrep];
     const result = await workspace.probe(script, { args, limit: OUTPUT_BYTES, signal });
-    checkExitCode(result.exit_code, path, result.stderr);
+    if (!result.is_truncated) checkExitCode(result.exit_code, path, result.stderr);
     // The text after the last NUL is empty or, if the output was truncated, an incomplete name.
     const names = result.output.toString().split("\0").slice(0, -1).map(displayPath);
     if (names.length === 0) return { output: `No file in ${path} matches ${pattern}.` };

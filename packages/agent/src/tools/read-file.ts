@@ -11,6 +11,8 @@ const MAX_LINES = 2000;
 const MAX_PAGE_BYTES = 60 * 1024;
 const MAX_LINE_CHARACTERS = 2000;
 const MAX_FOLDER_ENTRIES = 500;
+/** More than that many entries with the longest names. */
+const FOLDER_BYTES = 256 * 1024;
 /**
  * The number of bytes to read per line and in total. The total covers several pages, so that truncated lines do not
  * leave a page empty.
@@ -23,22 +25,27 @@ const MAX_COUNTED_BYTES = 64 * 1024 * 1024;
 /** The first line of the script's output names the file's kind. */
 const script = `${listFilesScript}
 rg=$5
-if [[ -d $1 ]]; then
+if [ -d "$1" ]; then
   printf "folder\\n"
-  find -H "$1" -mindepth 1 -maxdepth 1 -printf "%y %f\\0" | sort -z -k 1.3 | head -z -n ${MAX_FOLDER_ENTRIES + 1}
-  exit
-fi
-if [[ -L $1 && ! -e $1 ]]; then printf "link\\n%s\\0" "$(readlink -- "$1")"; exit; fi
-if [[ ! -e $1 ]]; then
-  printf "missing\\n"
-  folder=$1
-  while [[ $folder == */* && ! -d $folder ]]; do folder=\${folder%/*}; done
-  { find -H "\${folder:-/}" -mindepth 1 -maxdepth 1 -print0 | head -z -n 2000; list . | grep -zxE -e "$4" | head -z -n 20; }
+  find -H "$1" -mindepth 1 -maxdepth 1 -print0 | sort -z | xargs -0 -r sh -c '
+    for entry; do
+      if [ -L "$entry" ]; then type=l; elif [ -d "$entry" ]; then type=d; else type=f; fi
+      printf "%s %s\\0" "$type" "\${entry##*/}"
+    done' sh 2> /dev/null | head -c ${FOLDER_BYTES}
   exit 0
 fi
-[[ -f $1 ]] || { printf "special\\n"; exit; }
-[[ -r $1 ]] || { printf "unreadable\\n"; exit; }
-size=$(stat -Lc %s -- "$1")
+if [ -L "$1" ] && [ ! -e "$1" ]; then printf "link\\n%s\\0" "$(readlink "$1")"; exit; fi
+if [ ! -e "$1" ]; then
+  printf "missing\\n"
+  folder=$1
+  while [ "\${folder%/*}" != "$folder" ] && [ ! -d "$folder" ]; do folder=\${folder%/*}; done
+  list . | grep -zxE -e "$4"
+  find -H "\${folder:-/}" -mindepth 1 -maxdepth 1 -print0 | head -c ${FOLDER_BYTES}
+  exit 0
+fi
+[ -f "$1" ] || { printf "special\\n"; exit; }
+[ -r "$1" ] || { printf "unreadable\\n"; exit; }
+size=$(stat -Lc %s "$1")
 case $(head -c 12 < "$1" | od -An -v -tx1 | tr -d " \\n") in
   89504e470d0a1a0a*) type=image/png ;;
   ffd8ff*) type=image/jpeg ;;
@@ -46,17 +53,17 @@ case $(head -c 12 < "$1" | od -An -v -tx1 | tr -d " \\n") in
   52494646????????57454250) type=image/webp ;;
   *) type= ;;
 esac
-if [[ $type ]]; then
+if [ "$type" ]; then
   printf "image %s %s\\n" "$size" "$type"
-  if ((size <= ${MAX_IMAGE_BYTES})); then cat < "$1"; fi
+  if [ "$size" -le ${MAX_IMAGE_BYTES} ]; then cat < "$1"; fi
   exit
 fi
-if [[ $(head -c 8192 < "$1" | wc -c) != $(head -c 8192 < "$1" | tr -d "\\0" | wc -c) ]]; then
+if [ "$(head -c 8192 < "$1" | wc -c)" != "$(head -c 8192 < "$1" | tr -d "\\0" | wc -c)" ]; then
   printf "binary %s\\n" "$size"
   exit
 fi
 lines=
-if ((size <= ${MAX_COUNTED_BYTES})); then lines=$(awk 'END { print NR }' < "$1"); fi
+if [ "$size" -le ${MAX_COUNTED_BYTES} ]; then lines=$(awk 'END { print NR }' < "$1"); fi
 printf "text %s %s\\n" "$size" "$lines"
 tail -n "+$2" < "$1" | head -n "$3" | cut -b "-${LINE_BYTES}" | head -c ${READ_BYTES}
 exit 0

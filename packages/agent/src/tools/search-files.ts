@@ -19,16 +19,15 @@ const MAX_OUTPUT_CHARACTERS = 60_000;
  * rules of .gitignore. Patterns that ripgrep's engine does not support, such as look-around, are handed to PCRE2.
  */
 const script = `${listFilesScript}
-rg=$6
-[[ -e $1 ]] || exit 44
-options=(
-  --line-number --with-filename --null --no-heading --color never --no-context-separator --engine auto
-  --max-columns ${MAX_LINE_BYTES} --max-columns-preview --max-count "$4" --context "$5" \${@:7} --regexp "$2"
-)
-if [[ -d $1 && $3 ]]; then
-  list "$1" | grep -zxE -e "$3" | xargs -0 -r "$rg" --no-config --no-messages "\${options[@]}" --
+folder=$1 pattern=$2 glob=$3 max=$4 context=$5 rg=$6
+shift 6
+[ -e "$folder" ] || exit 44
+set -- --line-number --with-filename --null --no-heading --color never --no-context-separator --engine auto \\
+  --max-columns ${MAX_LINE_BYTES} --max-columns-preview --max-count "$max" --context "$context" "$@" --regexp "$pattern"
+if [ -d "$folder" ] && [ "$glob" ]; then
+  list "$folder" | grep -zxE -e "$glob" | xargs -0 -r "$rg" --no-config --no-messages "$@" --
 else
-  ripgrep "\${options[@]}" -- "$1"
+  ripgrep "$@" -- "$folder"
 fi
 exit 0
 `;

@@ -24,7 +24,7 @@ export function shellCommand(
   const lines = Object.values(command).flatMap((each) => line(each, substitute) ?? []);
   if (lines.length <= 1) return lines[0];
   return [
-    ...lines.map((each, index) => `bash -c ${quote(each)} & command${index}=$!`),
+    ...lines.map((each, index) => `"\${BASH:-sh}" -c ${quote(each)} & command${index}=$!`),
     "failed=0",
     ...lines.map((_, index) => `wait $command${index} || failed=1`),
     "[ $failed = 0 ]",

@@ -63,6 +63,8 @@ true
 
 export interface Surroundings {
   system?: string;
+  /** The shell that runs commands, if it is not bash. */
+  shell?: string;
   programs: string[];
   guides: Guide[];
 }
@@ -86,7 +88,9 @@ export async function inspectSandbox(
     command.ended,
   ]);
   if (exitCode !== 0) throw new Error(stderr.toString().trim() || `exit code ${exitCode ?? "none"}`);
-  return parseRecords(output.toString(), repositories, redactor);
+  const { shell } = sandbox;
+  const surroundings = parseRecords(output.toString(), repositories, redactor);
+  return shell.endsWith("bash") ? surroundings : { ...surroundings, shell };
 }
 
 function parseRecords(
@@ -150,6 +154,7 @@ export function environmentFacts(
     working_folder,
     build,
     system,
+    shell,
     programs,
   }: {
     repositories: readonly CheckedOutRepository[];
@@ -164,6 +169,7 @@ export function environmentFacts(
     working_folder,
     home: sandboxPaths.home,
     system,
+    shell,
     hasImage: build?.image !== undefined,
     programs,
     repositories,

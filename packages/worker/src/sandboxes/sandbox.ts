@@ -16,10 +16,12 @@ export interface Sandbox {
   readonly serviceEnvironment: Record<string, string>;
   /** Folders that only the scripts of `inspect` see. */
   readonly scriptPaths: ScriptPaths;
+  /** The shell that runs commands: bash, or /bin/sh if the image has no bash. Known after the first command. */
+  readonly shell: string;
 
   /**
-   * Runs `bash -c command` in the working folder with an empty stdin. Resolves when the shell has exited and its output
-   * has been delivered. Rejects if the command never ran: the deadline has passed, the signal was already aborted, or the
+   * Runs a command line with the shell, in the working folder and with an empty stdin. Resolves when the shell has exited
+   * and its output has been delivered. Rejects if the command never ran: the deadline has passed, the signal was already aborted, or the
    * sandbox is closed or cannot be started. Commands share files, localhost and processes. A process that outlives its
    * command runs until the sandbox is killed or closed; its later output is discarded.
    */

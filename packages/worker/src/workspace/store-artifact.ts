@@ -14,10 +14,10 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { CommandRecorderOptions } from "./command-recorder.ts";
 
 const script = `
-[[ -e $1 ]] || exit 44
-[[ -f $1 ]] || exit 45
-(($(stat -Lc %s -- "$1") < $2)) || exit 46
-exec head -c "$2" -- "$1"
+[ -e "$1" ] || exit 44
+[ -f "$1" ] || exit 45
+[ "$(stat -Lc %s "$1")" -lt "$2" ] || exit 46
+exec head -c "$2" < "$1"
 `;
 
 /**

@@ -49,8 +49,8 @@ test("commands run in the order of the specification, as text, words or in paral
     "echo $HOME ${USER} /workspace/site ${PORT:-80}",
     "npm ci",
     [
-      "bash -c 'make one' & command0=$!",
-      "bash -c ''\\''make'\\'' '\\''two'\\''' & command1=$!",
+      `"\${BASH:-sh}" -c 'make one' & command0=$!`,
+      `"\${BASH:-sh}" -c ''\\''make'\\'' '\\''two'\\''' & command1=$!`,
       "failed=0",
       "wait $command0 || failed=1",
       "wait $command1 || failed=1",

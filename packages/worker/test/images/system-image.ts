@@ -1,27 +1,20 @@
 /** An image with a small system, made of the programs of this machine. */
 import { execFileSync } from "node:child_process";
-import { chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 const programs = [
-  ...[
-    "bash",
-    "cat",
-    "chmod",
-    "chown",
-    "cp",
-    "cut",
-    "find",
-    "grep",
-    "head",
-    "id",
-    "ln",
-    "ls",
-    "mkdir",
-    "mv",
-    "nohup",
-  ],
+  ...["cat", "chmod", "chown", "cp", "cut", "find", "grep", "head", "id", "ln", "ls", "mkdir", "mv", "nohup"],
   ...[
     "ps",
     "readlink",
@@ -42,6 +35,8 @@ const programs = [
 ];
 
 interface SystemOptions {
+  /** The shell that /bin/sh leads to. */
+  shell?: "bash" | "dash";
   /** Additional programs of this machine. */
   morePrograms?: string[];
   /** Symbolic links, by path. */
@@ -51,7 +46,7 @@ interface SystemOptions {
 /** Returns a layer with the programs, their libraries and these files. */
 export function systemLayer(
   files: Record<string, string> = {},
-  { morePrograms = [], links = {} }: SystemOptions = {},
+  { shell = "bash", morePrograms = [], links = {} }: SystemOptions = {},
 ): Buffer {
   const folder = mkdtempSync(join(tmpdir(), "outrider-system-"));
   try {
@@ -59,11 +54,11 @@ export function systemLayer(
       mkdirSync(join(folder, name), { recursive: true });
     }
     symlinkSync("usr/bin", join(folder, "bin"));
-    const sources = [...programs, ...morePrograms].map((name) =>
+    const sources = [shell, ...programs, ...morePrograms].map((name) =>
       execFileSync("which", [name], { encoding: "utf8" }).trim(),
     );
     for (const source of sources) copyFileSync(source, join(folder, "usr/bin", source.replace(/.*\//, "")));
-    symlinkSync("bash", join(folder, "usr/bin/sh"));
+    symlinkSync(shell, join(folder, "usr/bin/sh"));
     for (const library of librariesOf(sources)) {
       mkdirSync(join(folder, dirname(library)), { recursive: true });
       copyFileSync(library, join(folder, library));
@@ -85,6 +80,23 @@ export function systemLayer(
     }
     const options = ["--numeric-owner", "--mode=u+w", "--exclude=./tmp", "-C", folder, "-cf", "-", "."];
     return execFileSync("tar", options, { maxBuffer: 2 ** 28 });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Returns a layer with busybox as its only program, or undefined if this machine has none. */
+export function busyboxLayer(): Buffer | undefined {
+  const busybox = "/usr/bin/busybox";
+  if (!existsSync(busybox)) return undefined;
+  const folder = mkdtempSync(join(tmpdir(), "outrider-system-"));
+  try {
+    mkdirSync(join(folder, "bin"));
+    copyFileSync(busybox, join(folder, "bin/busybox"));
+    const names = execFileSync(busybox, ["--list"], { encoding: "utf8" }).trim().split("\n");
+    for (const name of names.filter((each) => each !== "busybox"))
+      symlinkSync("busybox", join(folder, "bin", name));
+    return execFileSync("tar", ["--numeric-owner", "-C", folder, "-cf", "-", "."], { maxBuffer: 2 ** 24 });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -4,7 +4,7 @@ import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import type { Worker } from "../../src/worker.ts";
 import { layer } from "../images/images-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
-import { systemLayer } from "../images/system-image.ts";
+import { busyboxLayer, systemLayer } from "../images/system-image.ts";
 import { type Event, startTestInstallation, type TestInstallation } from "../installation.ts";
 import { makeFolder, Origin } from "../repositories/git-server.ts";
 
@@ -161,6 +161,52 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     );
   });
 
+  const busybox = busyboxLayer();
+  const systemsWithoutBash: { name: string; system: Buffer }[] = [
+    {
+      name: "dash",
+      system: systemLayer({}, { shell: "dash", morePrograms: ["awk", "od", "wc", "xargs"] }),
+    },
+    ...(busybox ? [{ name: "busybox", system: busybox }] : []),
+  ];
+  test.each(systemsWithoutBash)(
+    "runs commands and tools with sh if the image has no bash: $name",
+    async ({ name, system }) => {
+      const environment_id = await environment({
+        docker_image: await push(registry, `acme/${name}:1`, makeImage({ layers: [system] })),
+        setup_commands: [
+          "mkdir -p src/deep; echo one > src/a.txt; echo two > src/deep/b.txt; ln -s a.txt src/l",
+        ],
+        checks: [{ name: "lint", command: "! grep -Hn new {files}", globs: ["*.txt"] }],
+      });
+      const { events, output } = await run(environment_id, [
+        "RUN: echo $0 $SHELL",
+        'CALL: read_file {"path": "src"}',
+        'CALL: read_file {"path": "src/a.txt"}',
+        'CALL: read_file {"path": "src/b.txt"}',
+        'CALL: find_files {"pattern": "**/*.txt"}',
+        'CALL: search_files {"pattern": "t?w?o", "glob": "src/**"}',
+        "WRITE: src/a.txt | new",
+        'CALL: keep_artifact {"path": "src/a.txt"}',
+      ]);
+      expect(output).toBe("/bin/sh /bin/sh\n");
+      const results = events
+        .filter(({ type }) => type === "tool.returned" || type === "tool.failed")
+        .map(({ data }) => data.output ?? data.message);
+      expect(results).toEqual([
+        "src is a folder:\na.txt\ndeep/\nl@",
+        "1\tone\n",
+        expect.stringContaining("Similar paths: src/deep/b.txt"),
+        "src/a.txt\nsrc/deep/b.txt",
+        "src/a.txt\n1: one\n\nsrc/deep/b.txt\n1: two",
+        expect.stringContaining("src/a.txt:1:new"),
+        expect.stringContaining("a.txt"),
+      ]);
+      const { instructions } = events.find(({ type }) => type === "run.started")?.data ?? {};
+      expect(instructions).toContain("Commands run with /bin/sh: bash is not installed");
+    },
+  );
+
   test("says what a devcontainer.json must not contain", async () => {
     const failureOf = async (file: object | undefined) => {
       const origin = new Origin(temporary.folder, `dev-${randomUUID().slice(0, 8)}`);
@@ -230,14 +276,14 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
       error_code: "environment_setup_failed",
       message: expect.stringMatching(/does not have the image/),
     });
-    const noBash = await push(
+    const noShell = await push(
       registry,
       "acme/empty:1",
       makeImage({ layers: [layer({ name: "etc/passwd", text: "root:x:0:0::/root:/bin/sh\n" })] }),
     );
-    expect(await failure({ docker_image: noBash })).toMatchObject({
+    expect(await failure({ docker_image: noShell })).toMatchObject({
       error_code: "environment_setup_failed",
-      message: expect.stringContaining("The image has no /bin/bash"),
+      message: expect.stringContaining("The image has neither bash nor /bin/sh"),
     });
     expect(await failure({ user: "nobody-here" })).toMatchObject({
       error_code: "environment_setup_failed",

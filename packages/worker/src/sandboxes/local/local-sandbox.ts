@@ -123,6 +123,10 @@ export class LocalSandbox implements Sandbox {
     return this.#options.files.system.serviceEnvironment;
   }
 
+  get shell(): string {
+    return this.#options.files.system.shell;
+  }
+
   constructor(options: LocalSandboxOptions) {
     this.id = options.id;
     this.enforced = options.enforced;

@@ -4,7 +4,13 @@ import { layerPaths, scriptStatePath } from "../files/difference.ts";
 import { scriptStateFolder } from "../files/folders.ts";
 import type { Overlay } from "../files/layers.ts";
 import type { UnixAccount } from "../unix-account.ts";
-import type { CommandContext, ProcessKind, System, SystemProcess } from "./system.ts";
+import {
+  type CommandContext,
+  defaultShell,
+  type ProcessKind,
+  type System,
+  type SystemProcess,
+} from "./system.ts";
 
 interface HostSystemOptions {
   account: UnixAccount | undefined;
@@ -21,6 +27,7 @@ interface HostSystemOptions {
 export class HostSystem implements System {
   readonly userNamespace = undefined;
   readonly preparesFolders = false;
+  readonly shell = defaultShell;
   readonly commandEnvironment = commandEnvironment;
   readonly serviceEnvironment = serviceEnvironment;
   readonly #options: HostSystemOptions;
@@ -43,7 +50,7 @@ export class HostSystem implements System {
 
   describeCommand(kind: ProcessKind): CommandContext {
     const env = kind === "commands" ? { ...baseEnvironment, ...this.#options.env } : baseEnvironment;
-    return { shell: "/bin/bash", env };
+    return { shell: this.shell, env };
   }
 }
 

@@ -19,7 +19,14 @@ import { proxyEnvironment } from "../network/proxy.ts";
 import type { UnixAccount } from "../unix-account.ts";
 import { imageBwrapArgs, imageScriptBwrapArgs } from "./image-bwrap-args.ts";
 import type { ImageMounts } from "./mount-image.ts";
-import type { CommandContext, ProcessKind, System, SystemProcess, UserOptions } from "./system.ts";
+import {
+  type CommandContext,
+  defaultShell,
+  type ProcessKind,
+  type System,
+  type SystemProcess,
+  type UserOptions,
+} from "./system.ts";
 import { idCount } from "./uid-ranges.ts";
 
 const notFoundCode = 44;
@@ -79,6 +86,10 @@ export class ImageSystem implements System {
     return this.#options.mounts.user;
   }
 
+  get shell(): string {
+    return this.#user?.shell ?? defaultShell;
+  }
+
   get commandEnvironment(): Record<string, string> {
     return { PATH: this.#path({ homeFirst: true }), PIP_BREAK_SYSTEM_PACKAGES: "1" };
   }
@@ -132,9 +143,9 @@ export class ImageSystem implements System {
         `The image's folders cannot be prepared: ${stderr.toString().trim() || "it took too long"}.`,
       );
     const user = parseUser(output.toString());
-    if (user.shell !== "/bin/bash") {
+    if (user.shell === "") {
       throw new SandboxImageError(
-        "The image has no /bin/bash, which runs commands: use an image that has it, or one to which you have added it.",
+        "The image has neither bash nor /bin/sh, one of which runs commands: use an image that has a shell.",
       );
     }
     this.#user = user;
@@ -143,7 +154,7 @@ export class ImageSystem implements System {
   describeCommand(kind: ProcessKind, { asRoot = false }: UserOptions): CommandContext {
     const user = this.#user;
     const ids = asRoot || user === undefined ? {} : { user };
-    if (kind === "scripts") return { shell: "/bin/bash", env: baseEnvironment, ...ids };
+    if (kind === "scripts") return { shell: defaultShell, env: baseEnvironment, ...ids };
     if (!user) throw new Error("The sandbox's user is not known yet.");
     const isRoot = asRoot || user.uid === 0;
     const name = isRoot ? "root" : (this.#options.user.split(":")[0] as string);
@@ -169,11 +180,7 @@ function mountpointOf({ source, target }: Mount): string {
 function parseUser(output: string): ImageUser {
   const [uid, gid, home = "", shell = "", ...groups] = output.split("\0").slice(0, -1);
   const ids = [uid, gid, ...groups].map(Number);
-  if (
-    !home.startsWith("/") ||
-    !shell.startsWith("/") ||
-    !ids.every((id) => Number.isInteger(id) && id < idCount)
-  )
+  if (!home.startsWith("/") || !ids.every((id) => Number.isInteger(id) && id < idCount))
     throw new Error("The image's user has ids above 65535 or no valid home.");
   const [userId = 0, groupId = 0, ...groupIds] = ids;
   return { uid: userId, gid: groupId, home, shell, groups: groupIds };

@@ -37,6 +37,8 @@ export interface System {
   /** Environment variables for the commands of agents and builds, and for MCP servers. */
   readonly commandEnvironment: Record<string, string>;
   readonly serviceEnvironment: Record<string, string>;
+  /** The shell that runs commands. Known after the process for commands is connected. */
+  readonly shell: string;
   describeProcess(kind: ProcessKind): SystemProcess;
   /** Called when the process for commands is connected, before its first command. */
   onConnected(connection: InitConnection): Promise<void>;
@@ -47,6 +49,9 @@ export interface System {
 export interface CommandContext extends Pick<StartOptions, "env" | "user"> {
   shell: string;
 }
+
+/** The shell of the worker's own system and of its scripts. */
+export const defaultShell = "/bin/bash";
 
 /** Linux's MAX_ARG_STRLEN. */
 const maxArgumentBytes = 128 * 2 ** 10;
