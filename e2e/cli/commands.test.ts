@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { operations } from "../../packages/cli/test/operations.ts";
 import { startTestInstallation, type TestInstallation } from "../../packages/worker/test/installation.ts";
+import { Origin } from "../../packages/worker/test/repositories/git-server.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { type FaultProxy, startFaultProxy } from "../clients/fault-proxy.ts";
 import { root } from "../process.ts";
@@ -32,7 +33,7 @@ const routes = Object.entries(
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "outrider-cli-files-"));
   installation = await startTestInstallation({ OUTRIDER_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") });
-  await installation.worker();
+  await installation.worker({ repositoryPaths: [folder] });
   proxy = await startFaultProxy(installation.origin);
   cli = createCli({ OUTRIDER_API_KEY: installation.key, OUTRIDER_BASE_URL: `${proxy.origin}/api/v1` });
 });
@@ -330,6 +331,28 @@ describe("resources", () => {
     );
     expect((await runCommand(["env", "get", "site", "--json"])).json).toMatchObject({ repos });
     await runCommand(["env", "delete", "site", "--yes"]);
+  });
+
+  test("proposes settings for a repository or a folder", async () => {
+    const origin = new Origin(folder, "lock");
+    const commit = origin.push("main", { "package-lock.json": "{}", ".nvmrc": "22" });
+    const url = `file://${origin.bare}`;
+    const settings = {
+      docker_image: "node:22-bookworm",
+      setup_commands: ["npm ci"],
+      network: { mode: "allowlist", allow: ["preset:npm"] },
+    };
+    expect((await runCommand(["env", "propose", url, "--json"])).json).toMatchObject({ commit, settings });
+    const { stdout } = await cli(["env", "propose", origin.copy, "--server", "http://127.0.0.1:1"]);
+    expect(stdout).toMatch(/^image +node:22-bookworm\nsetup +npm ci\nnetwork +allowlist preset:npm\nwhy +- /);
+    const failed = await cli(["env", "propose", `${url}#nope`]);
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining("nope")]);
+
+    const create = ["env", "create", "proposed", "--repo", url, "--propose", "--json"];
+    expect((await cli(create)).stderr).toContain("Pass --yes");
+    const created = await runCommand([...create, "--yes", "--setup", "make"]);
+    expect(created.json).toMatchObject({ ...settings, setup_commands: ["make"] });
+    expect(created.stderr).toContain("`.nvmrc` names Node.js 22");
     expect((await runCommand(["secret", "list"])).stdout).toMatch(/^TOKEN\t/);
     await runCommand(["secret", "delete", "TOKEN", "-y"]);
     expect((await runCommand(["secret", "list"])).stderr).toBe("No secrets.\n");

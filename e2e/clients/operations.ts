@@ -29,6 +29,8 @@ export const operations: Record<string, string> = {
   createBuild: "builds.create",
   getBuild: "builds.get",
   listBuildEvents: "builds.events",
+  createProposal: "proposals.create",
+  getProposal: "proposals.get",
   listSecrets: "secrets.list",
   putSecret: "secrets.put",
   deleteSecret: "secrets.delete",

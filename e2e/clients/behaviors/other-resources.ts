@@ -15,6 +15,12 @@ const build: Call = {
 };
 const builtOf = ["$environment.environment_id", "$build.build_id"];
 const builtUp: Call = { resource: "builds", method: "stream", args: builtOf, collect: 1_000 };
+const proposal: Call = {
+  resource: "proposals",
+  method: "create",
+  body: { repository: { url: "file:///nowhere" } },
+  save: "proposal",
+};
 const identity: Call = {
   resource: "identities",
   method: "create",
@@ -95,6 +101,12 @@ export const otherResources: Behavior[] = [
   succeeds({ ...builtUp, collect: 2, show: ["seq"] }, [{ seq: 1 }, { seq: 2 }], {
     before: [environment, build],
   }),
+  succeeds({ ...proposal, show: ["state"] }, { state: "QUEUED" }),
+  succeeds(
+    { resource: "proposals", method: "get", args: ["$proposal.proposal_id"], show: ["commit"] },
+    {},
+    { before: [proposal] },
+  ),
   succeeds(
     { resource: "secrets", method: "put", args: [secret], body: { value: "a long secret" }, show: ["name"] },
     { name: secret },

@@ -25,6 +25,8 @@ export const operations: Record<string, string> = {
   createBuild: "env build",
   getBuild: "env builds",
   listBuildEvents: "env log",
+  createProposal: "env propose",
+  getProposal: "env propose",
   listSecrets: "secret list",
   putSecret: "secret set",
   deleteSecret: "secret delete",

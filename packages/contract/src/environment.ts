@@ -10,7 +10,7 @@ const RepositoryPart = pattern(/^[A-Za-z0-9_.-]{1,100}$/, "must be letters, digi
 
 const repositoryUrl = /^(https:\/\/|ssh:\/\/|file:\/\/\/)[^\s]+$|^[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:[^\s]+$/;
 
-const Repository = z
+export const Repository = z
   .strictObject({
     url: pattern(
       repositoryUrl,
@@ -155,7 +155,7 @@ export const EnvironmentCheck = z
   .meta({ id: "EnvironmentCheck" });
 export type EnvironmentCheck = z.infer<typeof EnvironmentCheck>;
 
-const Commands = z.array(text({ max: 8_192 })).max(50);
+export const Commands = z.array(text({ max: 8_192 })).max(50);
 
 const SecretNames = z
   .array(VariableName)

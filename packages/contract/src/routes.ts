@@ -9,6 +9,7 @@ import { installationRoutes } from "./routes/installation.ts";
 import { keysRoutes } from "./routes/keys.ts";
 import { maintenanceRoutes } from "./routes/maintenance.ts";
 import { modelsRoutes } from "./routes/models.ts";
+import { proposalsRoutes } from "./routes/proposals.ts";
 import { runsRoutes } from "./routes/runs.ts";
 import { secretsRoutes } from "./routes/secrets.ts";
 import { sharesRoutes } from "./routes/shares.ts";
@@ -25,6 +26,7 @@ export const routes = {
   ...sharesRoutes,
   ...environmentsRoutes,
   ...buildsRoutes,
+  ...proposalsRoutes,
   ...secretsRoutes,
   ...modelsRoutes,
   ...skillsRoutes,

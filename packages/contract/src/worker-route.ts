@@ -3,6 +3,7 @@ import { ListEventsQuery } from "./query.ts";
 import type { Route } from "./route.ts";
 import { Uuid } from "./text.ts";
 import {
+  AssignedProposal,
   BuildFinishRequest,
   BuildReportRequest,
   ClaimRequest,
@@ -17,6 +18,8 @@ import {
   InterruptRequest,
   PrepareRequest,
   PrepareResponse,
+  ProposalFinishRequest,
+  ProposalTakeRequest,
   ReleaseRequest,
   ReportRequest,
   ReportResponse,
@@ -39,6 +42,7 @@ const route = <const R extends WorkerRoute>(definition: R) => definition;
 
 const executionId = z.object({ executionId: Uuid });
 const buildId = z.object({ buildId: Uuid });
+const proposalId = z.object({ proposalId: Uuid });
 const bytes = { 200: { description: "The content.", media: ["application/octet-stream"] } };
 const done = { 204: { description: "Done." } };
 
@@ -103,6 +107,20 @@ export const workerRoutes = {
     path: "/worker/builds/{buildId}/finish",
     params: buildId,
     body: BuildFinishRequest,
+    responses: done,
+  }),
+  takeProposal: route({
+    method: "POST",
+    path: "/worker/proposals/{proposalId}/take",
+    params: proposalId,
+    body: ProposalTakeRequest,
+    responses: { 200: { description: "The repository to read.", schema: AssignedProposal } },
+  }),
+  finishProposal: route({
+    method: "POST",
+    path: "/worker/proposals/{proposalId}/finish",
+    params: proposalId,
+    body: ProposalFinishRequest,
     responses: done,
   }),
   reserve: route({

@@ -9,6 +9,7 @@ import { LoggedEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
 import { ResolvedImage } from "./image.ts";
 import { ModelPrices } from "./model.ts";
+import { ProposalResult } from "./proposal.ts";
 import { CheckedOutRepository, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
 import { FoundSkill } from "./skill.ts";
 import { Timestamp, text, Uuid } from "./text.ts";
@@ -432,6 +433,27 @@ export const BuildFinishRequest = z.strictObject({
 });
 export type BuildFinishRequest = z.infer<typeof BuildFinishRequest>;
 
+export const ProposalTakeRequest = z.strictObject({ worker_id: Uuid });
+
+/** A repository to read, with the value of its secret. */
+export const AssignedProposal = z.object({
+  repository: AssignedEnvironment.shape.repos.element,
+  credentials: AssignedEnvironment.shape.credentials,
+});
+export type AssignedProposal = z.infer<typeof AssignedProposal>;
+
+export const ProposalFinishRequest = z.strictObject({
+  worker_id: Uuid,
+  outcome: z.discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("ready"), result: ProposalResult }),
+    z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string().max(10_000) }),
+    z
+      .strictObject({ type: z.literal("abandoned") })
+      .meta({ description: "Another worker can take it over." }),
+  ]),
+});
+export type ProposalFinishRequest = z.infer<typeof ProposalFinishRequest>;
+
 /** Signals for a worker's executions. If an execution is not listed, the worker has lost it or it was cancelled. */
 export const Signals = z.object({
   executions: z.array(
@@ -445,6 +467,10 @@ export const Signals = z.object({
     }),
   ),
   draining: z.boolean(),
+  proposals: z
+    .array(Uuid)
+    .optional()
+    .meta({ description: "Queued proposals that the worker can take. Older workers ignore them." }),
 });
 export type Signals = z.infer<typeof Signals>;
 

@@ -16,6 +16,7 @@ import { Keys } from "./resources/keys.ts";
 import { MaintenanceResource } from "./resources/maintenance.ts";
 import { Me } from "./resources/me.ts";
 import { Models } from "./resources/models.ts";
+import { Proposals } from "./resources/proposals.ts";
 import { Runs } from "./resources/runs.ts";
 import { Secrets } from "./resources/secrets.ts";
 import { Skills } from "./resources/skills.ts";
@@ -59,6 +60,7 @@ export class Outrider {
   readonly artifacts: Artifacts;
   readonly environments: Environments;
   readonly builds: Builds;
+  readonly proposals: Proposals;
   readonly secrets: Secrets;
   readonly models: Models;
   readonly skills: Skills;
@@ -83,6 +85,7 @@ export class Outrider {
     this.artifacts = new Artifacts(http);
     this.environments = new Environments(http);
     this.builds = new Builds(http);
+    this.proposals = new Proposals(http);
     this.secrets = new Secrets(http);
     this.models = new Models(http);
     this.skills = new Skills(http);

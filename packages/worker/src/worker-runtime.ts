@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Assignment, BuildAssignment, WorkerInfo } from "@outrider/contract/worker";
+import type { Assignment, BuildAssignment, Signals, WorkerInfo } from "@outrider/contract/worker";
 import { ActiveWork } from "./active-work.ts";
 import { type BuildContext, runBuild } from "./builds/build.ts";
 import { BuildBases } from "./builds/build-bases.ts";
@@ -13,6 +13,7 @@ import { runOnBehalfOf } from "./event-loop-watchdog/current-work.ts";
 import { FreeSpace } from "./free-space.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Log } from "./log.ts";
+import { ProposalReader } from "./proposals/proposal-reader.ts";
 import { openRepositories } from "./repositories/repositories.ts";
 import { Execution } from "./run/execute.ts";
 import { Lease } from "./run/lease.ts";
@@ -208,7 +209,15 @@ export async function openWorkerRuntime(
     active.addBuild(work);
   }
 
-  const handleSignals = heartbeat.handleSignals.bind(heartbeat);
+  const proposals = new ProposalReader({
+    ...{ server, worker, repositories, maxMirrorBytes: cacheBytes, log },
+    stopping: stopping.signal,
+  });
+  const handleSignals = (signals: Signals) => {
+    heartbeat.handleSignals(signals);
+    // All processes of a worker receive its signals.
+    if (reportsStats) proposals.handleSignals(signals);
+  };
   const listening = server.signals(worker.worker_id, handleSignals, stopped.signal);
 
   return {
@@ -218,6 +227,7 @@ export async function openWorkerRuntime(
       stopping.abort();
       const timer = setTimeout(() => returning.abort(), drainMs);
       await idle();
+      await proposals.finished();
       clearTimeout(timer);
       heartbeat.stop();
       stopped.abort();

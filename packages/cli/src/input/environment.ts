@@ -154,7 +154,7 @@ function buildNetwork(
 }
 
 /** Parses a --repo flag. A repository's other fields can be set only with --input. */
-function parseRepository(text: string): EnvironmentRepository {
+export function parseRepository(text: string): EnvironmentRepository {
   const [, location = "", ref] = /^([^#]+)(?:#(.+))?$/.exec(text) ?? [];
   const refField = ref === undefined ? {} : { ref };
   const [, owner, repo] = /^([\w.-]+)\/([\w.-]+)$/.exec(location) ?? [];

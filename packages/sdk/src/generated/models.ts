@@ -410,6 +410,27 @@ export interface EnvironmentNetwork {
   allow?: string[];
 }
 
+/** Settings for an environment that a worker derives from the lock files of a repository. Deleted an hour after it was requested. */
+export interface EnvironmentProposal {
+  proposal_id: string;
+  state: ProposalState;
+  created_at: string;
+  finished_at?: string;
+  /** The commit whose files were read. */
+  commit?: string;
+  /** Set if the state is READY. */
+  settings?: ProposedSettings;
+  /** Why each field is proposed, and what is missing. Plain sentences. */
+  reasons?: ProposalReason[];
+  /** What went wrong, if the state is FAILED. */
+  status_message?: RunStatusMessage;
+}
+
+export interface EnvironmentProposalRequest {
+  /** As in `repos` of an environment. */
+  repository: EnvironmentRepository;
+}
+
 export type EnvironmentRepository = {
   url?: string;
   owner?: string;
@@ -923,6 +944,23 @@ export interface PlanUpdatedEvent {
       state: "pending" | "active" | "done";
     }[];
   };
+}
+
+export interface ProposalReason {
+  /** The proposed field. Absent if the sentence says what is missing. */
+  field?: "docker_image" | "devcontainer" | "setup_commands" | "network";
+  message: string;
+}
+
+export type ProposalState = "QUEUED" | "READING" | "READY" | "FAILED";
+
+/** Fields for an environment. Check them before you use them. */
+export interface ProposedSettings {
+  docker_image?: string;
+  devcontainer?: string;
+  setup_commands: string[];
+  /** Absent if no setup command needs the network. */
+  network?: EnvironmentNetwork;
 }
 
 export interface PutSecretRequest {

@@ -104,10 +104,10 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
           ? { commitPrefix: repository.commit }
           : selectRef(listing, repository.ref, address.url);
         const paths = mirrorPaths(folders, { ...repository, url: address.url, format: formatOf(listing) });
-        const { sparsePaths } = repository;
+        const { sparsePaths, isFetched } = repository;
         const task = {
           ...{ address, access, allowedPaths, listing, selection, paths, folders, limits, log, signal },
-          ...{ onProgress, sparsePaths, partial: sparsePaths !== undefined },
+          ...{ onProgress, sparsePaths, isFetched, partial: sparsePaths !== undefined },
         };
         const resolved = await updateMirror(task);
         if (resolved) return resolved;
@@ -152,6 +152,7 @@ interface ResolveTask {
   signal: AbortSignal;
   onProgress: ((text: string) => void) | undefined;
   sparsePaths: string[] | undefined;
+  isFetched: Repository["isFetched"];
   /** Whether the mirror has only the files that are needed. */
   partial: boolean;
 }
@@ -213,7 +214,7 @@ async function resolveInMirror(mirror: Mirror, task: ResolveTask): Promise<Resol
 
 /** Fetches the files that a sparse checkout needs. Returns the sparse paths that do not exist. */
 async function fetchCone(mirror: Mirror, task: ResolveTask, commit: string): Promise<string[]> {
-  const { blobs, unknownPaths } = await listCone(mirror, commit, task.sparsePaths ?? []);
+  const { blobs, unknownPaths } = await listCone(mirror, commit, task.sparsePaths ?? [], task.isFetched);
   const missing = await mirror.findMissing(blobs);
   if (missing.length === 0) return unknownPaths;
   await mirror.fetch({ ...task, objects: missing }).catch((error) => {

@@ -19,6 +19,8 @@ export interface Repository {
    * checkout of these folders needs.
    */
   sparsePaths?: string[];
+  /** With `sparsePaths`: fetches the files for which it returns true, instead of those that a checkout needs. */
+  isFetched?: (path: string) => boolean;
 }
 
 export interface Resolved {

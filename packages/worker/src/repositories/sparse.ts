@@ -20,12 +20,13 @@ export async function listCone(
   mirror: Mirror,
   commit: string,
   sparsePaths: readonly string[],
+  isFetched: (path: string) => boolean = (path) => isInCone(path, sparsePaths),
 ): Promise<{ blobs: string[]; unknownPaths: string[] }> {
   const blobs = new Set<string>();
   const unknown = new Set(sparsePaths);
   const run: Mirror["run"] = (args, options) => mirror.run(args, options);
   await listTree(run, { commit }, ({ path, id, mode }) => {
-    if (!isInCone(path, sparsePaths)) return;
+    if (!isFetched(path)) return;
     if (mode !== "160000") blobs.add(id);
     for (const sparse of unknown)
       if (path === sparse || path.startsWith(`${sparse}/`)) unknown.delete(sparse);

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { readEvents } from "@outrider/agent/event-stream";
 import type {
+  AssignedProposal,
   BuildFinishRequest,
   BuildReportRequest,
   ClaimRequest,
@@ -16,6 +17,7 @@ import type {
   InterruptRequest,
   PrepareRequest,
   PrepareResponse,
+  ProposalFinishRequest,
   ReportRequest,
   ReportResponse,
   ReserveRequest,
@@ -57,6 +59,8 @@ export interface ServerClient {
   prepare(executionId: string, body: PrepareRequest, signal: AbortSignal): Promise<PrepareResponse>;
   reportBuild(buildId: string, body: BuildReportRequest, signal: AbortSignal): Promise<void>;
   finishBuild(buildId: string, body: BuildFinishRequest, signal: AbortSignal): Promise<void>;
+  takeProposal(proposalId: string, workerId: string, signal: AbortSignal): Promise<AssignedProposal>;
+  finishProposal(proposalId: string, body: ProposalFinishRequest, signal: AbortSignal): Promise<void>;
   reserve(executionId: string, body: ReserveRequest, signal: AbortSignal): Promise<ReserveResponse>;
   settle(executionId: string, body: SettleRequest, signal: AbortSignal): Promise<void>;
   report(executionId: string, body: ReportRequest, signal: AbortSignal): Promise<ReportResponse>;
@@ -118,7 +122,7 @@ export function connectToServer({
       const attempt = await http
         .send({ ...rest, signal, timeoutMs, ...(stream ? { stream } : {}) })
         .catch(reportUntrusted);
-      if (attempt?.status === 500 && /^\/(executions|builds)\//.test(rest.path)) {
+      if (attempt?.status === 500 && /^\/(executions|builds|proposals)\//.test(rest.path)) {
         internalErrors += 1;
         return internalErrors < MAX_INTERNAL_ERRORS ? undefined : attempt;
       }
@@ -151,6 +155,9 @@ export function connectToServer({
     prepare: (executionId, body, signal) => post(`/executions/${executionId}/prepare`, body, signal),
     reportBuild: (buildId, body, signal) => post(`/builds/${buildId}/report`, body, signal),
     finishBuild: (buildId, body, signal) => post(`/builds/${buildId}/finish`, body, signal),
+    takeProposal: (proposalId, worker_id, signal) =>
+      post(`/proposals/${proposalId}/take`, { worker_id }, signal),
+    finishProposal: (proposalId, body, signal) => post(`/proposals/${proposalId}/finish`, body, signal),
     reserve: (executionId, body, signal) => post(`/executions/${executionId}/reserve`, body, signal),
     settle: (executionId, body, signal) => post(`/executions/${executionId}/settle`, body, signal),
     report: (executionId, body, signal) => post(`/executions/${executionId}/report`, body, signal),

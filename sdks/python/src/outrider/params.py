@@ -17,6 +17,7 @@ __all__ = [
     "CreateKeyRequestParam",
     "EnvironmentCheckParam",
     "EnvironmentNetworkParam",
+    "EnvironmentProposalRequestParam",
     "EnvironmentRepositoryParam",
     "EnvironmentResourcesParam",
     "GitAuthorParam",
@@ -184,6 +185,11 @@ class EnvironmentNetworkParam(TypedDict):
     what the worker's own tools use: `preset:npm`, `preset:pypi`, `preset:go`, `preset:crates`,
     `preset:maven`, `preset:debian`, `preset:git`.
     """
+
+
+class EnvironmentProposalRequestParam(TypedDict):
+    repository: EnvironmentRepositoryParam | types.EnvironmentRepository
+    """As in `repos` of an environment."""
 
 
 class EnvironmentRepositoryParam(TypedDict):

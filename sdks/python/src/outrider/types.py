@@ -46,6 +46,8 @@ __all__ = [
     "CreateKeyResponse",
     "EnvironmentCheck",
     "EnvironmentNetwork",
+    "EnvironmentProposal",
+    "EnvironmentProposalRequest",
     "EnvironmentRepository",
     "EnvironmentResources",
     "EnvironmentStepEvent",
@@ -104,6 +106,9 @@ __all__ = [
     "PlanUpdatedEvent",
     "PlanUpdatedEventData",
     "PlanUpdatedEventDataStep",
+    "ProposalReason",
+    "ProposalState",
+    "ProposedSettings",
     "PutSecretRequest",
     "Quotas",
     "QuotasConcurrentRuns",
@@ -662,6 +667,30 @@ class EnvironmentNetwork(BaseModel):
     what the worker's own tools use: `preset:npm`, `preset:pypi`, `preset:go`, `preset:crates`,
     `preset:maven`, `preset:debian`, `preset:git`.
     """
+
+
+class EnvironmentProposal(BaseModel):
+    """Settings for an environment that a worker derives from the lock files of a repository. Deleted
+    an hour after it was requested.
+    """
+
+    proposal_id: str
+    state: OpenEnum[ProposalState]
+    created_at: datetime
+    finished_at: datetime | None = None
+    commit: str | None = None
+    """The commit whose files were read."""
+    settings: ProposedSettings | None = None
+    """Set if the state is READY."""
+    reasons: list[ProposalReason] | None = None
+    """Why each field is proposed, and what is missing. Plain sentences."""
+    status_message: RunStatusMessage | None = None
+    """What went wrong, if the state is FAILED."""
+
+
+class EnvironmentProposalRequest(BaseModel):
+    repository: EnvironmentRepository
+    """As in `repos` of an environment."""
 
 
 class EnvironmentRepository(BaseModel):
@@ -1261,6 +1290,25 @@ class PlanUpdatedEvent(BaseModel):
     attempt: int
     type: Literal["plan.updated"]
     data: PlanUpdatedEventData
+
+
+class ProposalReason(BaseModel):
+    field: OpenEnum[Literal["docker_image", "devcontainer", "setup_commands", "network"]] | None = None
+    """The proposed field. Absent if the sentence says what is missing."""
+    message: str
+
+
+ProposalState = Literal["QUEUED", "READING", "READY", "FAILED"]
+
+
+class ProposedSettings(BaseModel):
+    """Fields for an environment. Check them before you use them."""
+
+    docker_image: str | None = None
+    devcontainer: str | None = None
+    setup_commands: list[str]
+    network: EnvironmentNetwork | None = None
+    """Absent if no setup command needs the network."""
 
 
 class PutSecretRequest(BaseModel):

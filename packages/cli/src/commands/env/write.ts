@@ -9,13 +9,20 @@ import {
 } from "../../input/environment.ts";
 import { confirm } from "../../input/prompt.ts";
 import { findEnvironment } from "../../input/resolve-names.ts";
+import { addProposedSettings } from "./propose.ts";
 import { showEnvironment } from "./read.ts";
 
 export const createCommand = addEnvironmentOptions(
-  clientCommand("create", "Create an environment.").argument("<name>"),
+  clientCommand("create", "Create an environment.")
+    .argument("<name>")
+    .option("--propose", "add what the lock files of the first repository suggest")
+    .option("-y, --yes", "accept what --propose finds without confirmation"),
 ).action(
-  withClient<EnvironmentFlags>(async ({ client, out, flags }, name) => {
-    const fields = await buildEnvironmentRequest(flags);
+  withClient<EnvironmentFlags & { propose?: true; yes?: true }>(async ({ client, out, flags }, name) => {
+    const given = await buildEnvironmentRequest(flags);
+    const fields = flags.propose
+      ? await addProposedSettings(client, out, { fields: given, yes: flags.yes })
+      : given;
     const body = { ...fields, name: name as string };
     showEnvironment(out, await client.environments.create(body));
   }),

@@ -12,6 +12,7 @@ import { installationHandlers } from "../routes/installation.ts";
 import { keyHandlers } from "../routes/keys.ts";
 import { maintenanceHandlers } from "../routes/maintenance.ts";
 import { modelHandlers } from "../routes/models.ts";
+import { proposalHandlers } from "../routes/proposals.ts";
 import { runHandlers } from "../routes/runs.ts";
 import { secretHandlers } from "../routes/secrets.ts";
 import { shareHandlers } from "../routes/shares.ts";
@@ -28,6 +29,7 @@ const handlers: Handlers = {
   ...eventHandlers,
   ...environmentHandlers,
   ...buildHandlers,
+  ...proposalHandlers,
   ...secretHandlers,
   ...modelHandlers,
   ...skillHandlers,

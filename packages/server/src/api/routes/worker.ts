@@ -1,6 +1,7 @@
 import { limits } from "@outrider/contract/limits";
 import { notFound } from "../../engine/api-error.ts";
 import { finishBuild, prepare, reportBuild } from "../../engine/builds/builds.ts";
+import { assignProposal, finishProposal } from "../../engine/builds/proposals.ts";
 import { claimWhenAvailable } from "../../engine/dispatch/claim-loop.ts";
 import { reserve, settle } from "../../engine/limits/budgets.ts";
 import { topics } from "../../engine/live/pubsub.ts";
@@ -53,7 +54,7 @@ export const workerHandlers: WorkerHandlers = {
    * signals even if they look unchanged: a run may have started and ended in the meantime.
    */
   async signals({ services, principal, query, reply }) {
-    const { db, pubsub, stopping } = services;
+    const { db, pubsub, maintenance, stopping } = services;
     const stream = openStream(reply, stopping);
     let isNotified = true;
     const unsubscribe = pubsub.on(topics.worker(query.worker_id), () => {
@@ -72,6 +73,8 @@ export const workerHandlers: WorkerHandlers = {
           findRevokedCredentials(db, [principal.credentialId]),
         ]);
         if (revoked.length > 0) break;
+        // Proposals are new work, which the worker must not start while dispatch is paused.
+        if (!maintenance.dispatchEnabled() || current.draining) delete current.proposals;
         const signals = JSON.stringify(current);
         if (mustSend || signals !== last) await stream.write(`data: ${signals}\n\n`);
         last = signals;
@@ -125,6 +128,16 @@ export const workerHandlers: WorkerHandlers = {
   async finishBuild({ sql, services, params, body, publish }) {
     await finishBuild(sql, services.policy, params.buildId, body);
     publish(topics.build(params.buildId));
+    return noContent;
+  },
+
+  async takeProposal({ sql, services, params, body }) {
+    const { proposalId } = params;
+    return ok(await assignProposal(sql, services, { proposalId, workerId: body.worker_id }));
+  },
+
+  async finishProposal({ sql, params, body }) {
+    await finishProposal(sql, params.proposalId, body);
     return noContent;
   },
 

@@ -264,7 +264,7 @@ export async function environmentWork(
   };
 }
 
-function resolveRepo(
+export function resolveRepo(
   { url, owner, repo, path, ...rest }: NonNullable<EnvironmentRequest["repos"]>[number],
   gitHost: string,
 ) {

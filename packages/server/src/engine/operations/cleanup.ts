@@ -4,6 +4,7 @@ import { deleteOldAttempts } from "../../store/auth/sign-in-attempts.ts";
 import { deleteExpiredSignInLinks } from "../../store/auth/sign-in-links.ts";
 import { deleteOldCosts } from "../../store/budgets.ts";
 import type { Db } from "../../store/connection/db.ts";
+import { deleteOldProposals } from "../../store/proposals.ts";
 import { deleteOldWindows } from "../../store/rates.ts";
 import { deleteExpiredShares } from "../../store/runs/shares.ts";
 import { startTicker, type Ticker } from "../../ticker.ts";
@@ -36,6 +37,7 @@ export async function clean(
   await deleteOldAttempts(db);
   await deleteOldWindows(db);
   await deleteOldCosts(db);
+  await deleteOldProposals(db);
   const { idempotency_keys, ...deleted } = await applyRetention(db, retention);
   const deletedBlobs = collectsBlobs ? await collectBlobs(db, blobs.folder) : 0;
   if (deletedBlobs + Object.values(deleted).reduce((sum, count) => sum + count, 0) > 0)

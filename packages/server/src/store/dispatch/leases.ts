@@ -4,6 +4,9 @@ import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 import { storePatch } from "../runs/artifacts.ts";
 
+/** How many queued proposals a worker is told about at a time. */
+const MAX_PROPOSALS = 10;
+
 /** The attributes that concurrency limits apply to: a run's owner, key and environment. */
 export interface Dimensions {
   owner_uid: string;
@@ -52,7 +55,7 @@ export async function renewLeases(
   return rows.map((row) => row.execution_id);
 }
 
-/** Returns the signals that a worker must react to: queued follow-ups, interrupts and draining. */
+/** Returns the signals that a worker must react to: queued follow-ups, interrupts, draining and queued proposals. */
 export async function listSignals(sql: Sql, workerId: string): Promise<Signals> {
   const executions = await sql<Signals["executions"]>`
     select h.execution_id,
@@ -62,10 +65,18 @@ export async function listSignals(sql: Sql, workerId: string): Promise<Signals> 
       left join followups f on f.run_id = h.run_id and f.delivery = 'queued'
     where e.worker_id = ${workerId} and e.ended_at is null
     group by h.execution_id order by h.execution_id`;
-  const [worker] = await sql<
-    { draining: boolean }[]
-  >`select draining from workers where worker_id = ${workerId}`;
-  return { executions: [...executions], draining: worker?.draining ?? false };
+  const [worker] = await sql<{ draining: boolean; proposals: string[] | null }[]>`
+    select draining, (
+      select array_agg(proposal_id) from (
+        select proposal_id from environment_proposals where state = 'QUEUED' order by created_at limit ${MAX_PROPOSALS}
+      ) queued
+    ) as proposals
+    from workers where worker_id = ${workerId}`;
+  return {
+    executions: [...executions],
+    draining: worker?.draining ?? false,
+    ...(worker?.proposals ? { proposals: worker.proposals } : {}),
+  };
 }
 
 export interface Overdue {

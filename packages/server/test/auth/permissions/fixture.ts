@@ -15,6 +15,7 @@ export interface Fixture {
   attachment: string;
   followup: string;
   build: { build_id: string; token: string };
+  proposal: string;
   secret: string;
   user: string;
   key: string;
@@ -113,6 +114,9 @@ export async function createFixture(): Promise<Fixture> {
     ...{ run_id: run, batch: 1, events: [], usage: zeroUsage, deliver: false },
     artifacts: [{ artifact_id: artifact, ...file }],
   });
+  const repository = { owner: "acme", repo: "api" };
+  const { proposal_id } = await call("POST", "/agent/environment-proposals", { repository });
+  await asWorker(`/proposals/${proposal_id}/take`, { worker_id: worker.worker_id });
   const newFollowup = async (): Promise<string> =>
     (await call("POST", `/agent/runs/${run}/followups`, { message: "more", mode: "queue" }, keys.agent))
       .followup_id;
@@ -134,6 +138,7 @@ export async function createFixture(): Promise<Fixture> {
     attachment: attachment_id,
     followup: await newFollowup(),
     build,
+    proposal: proposal_id,
     secret: await newSecret(),
     user: await newUser(),
     key: (await newKey({}, member)).key_id,

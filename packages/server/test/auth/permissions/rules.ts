@@ -131,6 +131,11 @@ export const rules: Record<OperationId, Rule> = {
   createBuild: { request: ofEnvironment, environment: "hidden" },
   getBuild: { request: ofBuild, environment: "hidden" },
   listBuildEvents: { request: ofBuild, environment: "hidden" },
+  createProposal: {
+    request: () => ({ body: { repository: { owner: "acme", repo: "api" } } }),
+    environment: "managed",
+  },
+  getProposal: { request: ({ proposal }) => ({ params: { proposalId: proposal } }), environment: "managed" },
   listSecrets: { request: nothing, environment: "managed" },
   putSecret: {
     request: ({ secret }) => ({ params: { name: secret }, body: { value: "long enough" } }),
@@ -259,6 +264,20 @@ export const workerRules: Record<WorkerOperationId, WorkerRule> = {
       body: { token: build.token, ...batch, outcome: failed },
     }),
     otherKey: 404,
+  },
+  takeProposal: {
+    request: ({ worker, proposal }) => ({
+      params: { proposalId: proposal },
+      body: { worker_id: worker.worker_id },
+    }),
+    otherKey: 403,
+  },
+  finishProposal: {
+    request: ({ worker, proposal }) => ({
+      params: { proposalId: proposal },
+      body: { worker_id: worker.worker_id, outcome: failed },
+    }),
+    otherKey: 403,
   },
   reserve: { request: inExecution({ ...reservation, usd: 1 }), otherKey: 404 },
   settle: { request: inExecution(reservation), otherKey: 404 },

@@ -17,6 +17,7 @@ from .keys import AsyncKeys
 from .maintenance import AsyncMaintenance
 from .me import AsyncMe
 from .models import AsyncModels
+from .proposals import AsyncProposals
 from .runs import AsyncRuns
 from .secrets import AsyncSecrets
 from .skills import AsyncSkills
@@ -72,6 +73,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def models(self) -> AsyncModels:
         return AsyncModels(self)
+
+    @cached_property
+    def proposals(self) -> AsyncProposals:
+        return AsyncProposals(self)
 
     @cached_property
     def runs(self) -> AsyncRuns:

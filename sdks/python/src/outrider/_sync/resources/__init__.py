@@ -18,6 +18,7 @@ from .keys import Keys
 from .maintenance import Maintenance
 from .me import Me
 from .models import Models
+from .proposals import Proposals
 from .runs import Runs
 from .secrets import Secrets
 from .skills import Skills
@@ -73,6 +74,10 @@ class Resources(Http):
     @cached_property
     def models(self) -> Models:
         return Models(self)
+
+    @cached_property
+    def proposals(self) -> Proposals:
+        return Proposals(self)
 
     @cached_property
     def runs(self) -> Runs:
