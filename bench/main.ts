@@ -1,4 +1,5 @@
 import { availableParallelism, cpus, loadavg } from "node:os";
+import { benchBuilds } from "./builds/builds.ts";
 import { benchCalls } from "./calls/calls.ts";
 import { benchLists } from "./lists/lists.ts";
 import { benchRedaction } from "./redaction/redaction.ts";
@@ -32,6 +33,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   cli: benchCli,
   lists: benchLists,
   redaction: benchRedaction,
+  builds: benchBuilds,
   search: benchSearch,
 };
 

@@ -4,6 +4,8 @@ import type { Route } from "./route.ts";
 import { Uuid } from "./text.ts";
 import {
   AssignedProposal,
+  BuildChunksRequest,
+  BuildChunksResponse,
   BuildFinishRequest,
   BuildReportRequest,
   ClaimRequest,
@@ -101,6 +103,13 @@ export const workerRoutes = {
     params: buildId,
     body: BuildReportRequest,
     responses: done,
+  }),
+  recordChunks: route({
+    method: "POST",
+    path: "/worker/builds/{buildId}/chunks",
+    params: buildId,
+    body: BuildChunksRequest,
+    responses: { 200: { description: "The chunks to upload.", schema: BuildChunksResponse } },
   }),
   finishBuild: route({
     method: "POST",

@@ -152,7 +152,7 @@ export const AssignedEnvironment = z.object({
 });
 export type AssignedEnvironment = z.infer<typeof AssignedEnvironment>;
 
-/** Describes a finished build: its repositories and the hash of its archive. */
+/** Describes a finished build: its repositories and the hash of its archive, or of the list of its chunks. */
 export const ReadyBuild = z.object({
   build_id: Uuid,
   sha256: Sha256,
@@ -233,7 +233,7 @@ export const WorkerStats = z.object({
     .object({ data: amount, sandboxes: amount, repositories: amount })
     .partial()
     .meta({ description: "Free space on the disks of these folders. Absent if it could not be determined." }),
-  cache_bytes: z.object({ bases: amount, mirrors: amount }).partial(),
+  cache_bytes: z.object({ bases: amount, chunks: amount, mirrors: amount }).partial(),
   errors: z
     .object({
       sandbox: amount.meta({ description: "Sandboxes that failed to start." }),
@@ -406,6 +406,18 @@ export const BuildReportRequest = z.strictObject({
   events: z.array(NewBuildEvent).max(1_000),
 });
 export type BuildReportRequest = z.infer<typeof BuildReportRequest>;
+
+/**
+ * Records chunks of a build in progress, of which its archive consists. A chunk is a blob. Chunks are not deleted while
+ * the build is in progress or ready. The request also renews the lease.
+ */
+export const BuildChunksRequest = z.strictObject({ token: Uuid, chunks: z.array(Sha256).max(1_000) });
+export type BuildChunksRequest = z.infer<typeof BuildChunksRequest>;
+
+export const BuildChunksResponse = z.object({
+  missing: z.array(Sha256).meta({ description: "Chunks that the worker must upload, each with `putBlob`." }),
+});
+export type BuildChunksResponse = z.infer<typeof BuildChunksResponse>;
 
 export const BuildOutcome = z.discriminatedUnion("type", [
   z.strictObject({

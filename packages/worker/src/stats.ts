@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { WorkerStats } from "@outrider/contract/worker";
+import type { BuildBases } from "./builds/build-bases.ts";
 import { freeBytes } from "./free-space.ts";
 import type { Log } from "./log.ts";
 import type { Repositories } from "./repositories/repository.ts";
@@ -43,6 +44,7 @@ export class ErrorCounts {
 interface StatsSources {
   folder: string;
   provider: Pick<SandboxProvider, "count" | "listBases">;
+  bases: Pick<BuildBases, "chunkBytes">;
   repositories: Pick<Repositories, "bytes">;
   errorCounts: ErrorCounts;
   slotsUsed: number;
@@ -54,7 +56,7 @@ interface StatsSources {
  * value that cannot be read is omitted, because stats matter most for a worker with a broken disk.
  */
 export async function collectStats(sources: StatsSources): Promise<WorkerStats> {
-  const { folder, provider, repositories, errorCounts, slotsUsed, acceptsWork } = sources;
+  const { folder, provider, bases, repositories, errorCounts, slotsUsed, acceptsWork } = sources;
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed } = process.memoryUsage();
   return {
@@ -71,6 +73,7 @@ export async function collectStats(sources: StatsSources): Promise<WorkerStats> 
     }),
     cache_bytes: {
       ...omitOnError("bases", () => provider.listBases().reduce((sum, { bytes }) => sum + bytes, 0)),
+      chunks: bases.chunkBytes,
       ...omitOnError("mirrors", () => repositories.bytes()),
     },
     errors: { ...errorCounts.counts },

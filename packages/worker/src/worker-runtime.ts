@@ -42,7 +42,7 @@ export interface WorkerOptions extends NetworkSettings {
   drainMs: number;
   /** Folders on this machine from which repositories may be cloned. */
   repositoryPaths?: string[];
-  /** Disk space limit for prepared environments and, separately, for repository mirrors. */
+  /** Disk space limit for builds and their chunks and, separately, for image layers and for repository mirrors. */
   cacheBytes?: number;
   /** The worker claims nothing while its disk has less free space than this. */
   minFreeBytes?: number;
@@ -145,7 +145,7 @@ export async function openWorkerRuntime(
   const collect = () => {
     errorCounts.counts.stall = supervisor?.stalls ?? 0;
     return collectStats({
-      ...{ folder, provider, repositories, errorCounts },
+      ...{ folder, provider, bases: buildContext.bases, repositories, errorCounts },
       slotsUsed: active.usedSlots,
       acceptsWork: !freeSpace.isLow,
     });

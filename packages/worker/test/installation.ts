@@ -97,6 +97,8 @@ export async function startTestInstallation(environment: Record<string, string> 
     origin,
     key,
     workerKey,
+    /** The server's data folder. */
+    dataFolder: join(folder, "server"),
     /** Contains one folder per worker. */
     workersFolder: join(folder, "workers"),
     db,

@@ -9,8 +9,8 @@ import type { Db } from "../store/connection/db.ts";
 import { ApiError } from "./api-error.ts";
 
 /**
- * A store of files named by the SHA-256 of their content: workspace snapshots, artifacts, and output too large for an
- * event.
+ * A store of files named by the SHA-256 of their content: workspace snapshots, artifacts, builds and their chunks, and
+ * output too large for an event.
  */
 export interface Blobs {
   put(sha256: string, content: Readable): Promise<void>;
@@ -19,6 +19,7 @@ export interface Blobs {
     sha256: string,
     select?: (size: number) => BlobRange | undefined,
   ): Promise<{ content: Readable; size: number; range?: BlobRange } | undefined>;
+  has(sha256: string): Promise<boolean>;
   /** The folder that contains all blobs. */
   folder: string;
 }
@@ -80,6 +81,7 @@ export function openBlobs(folder: string, db: Db): Blobs {
         content,
         beforeRename: (size_bytes) => upsertBlob(db, { sha256, size_bytes }),
       }),
+    has: async (sha256) => (await stat(blobPath(folder, sha256)).catch(() => undefined)) !== undefined,
     async open(sha256, select) {
       const path = blobPath(folder, sha256);
       const found = await stat(path).catch(() => undefined);

@@ -13,6 +13,19 @@ export async function upsertBlob(sql: Sql, { sha256, size_bytes }: BlobFile): Pr
     on conflict (sha256) do update set size_bytes = excluded.size_bytes, stored_at = outrider_now()`;
 }
 
+/**
+ * Makes blobs as new as if they had just been stored, and returns those that exist. Waits if garbage collection is
+ * removing one of them.
+ */
+export async function touchBlobs(tx: Tx, hashes: string[]): Promise<string[]> {
+  const rows = await tx<{ sha256: string }[]>`
+    with found as (
+      select sha256 from blobs where sha256 = any(${hashes}::text[]) order by sha256 for update
+    )
+    update blobs b set stored_at = outrider_now() from found where b.sha256 = found.sha256 returning b.sha256`;
+  return rows.map(({ sha256 }) => sha256);
+}
+
 /** Creates rows for files that have none, with the current time as the time of storage. */
 export async function adoptBlobs(sql: Sql, files: BlobFile[]): Promise<void> {
   await sql`
@@ -30,26 +43,35 @@ export async function listBlobs(sql: Sql, after: string, limit: number): Promise
 
 /**
  * Deletes the rows of blobs that are unreferenced and older than the grace period, and returns their hashes. A
- * concurrent upload of one of these blobs waits until the transaction ends.
+ * concurrent upload of one of these blobs waits until the transaction ends. Rows are locked in the order of their
+ * hashes, as everywhere, so that there are no deadlocks.
  */
 export async function deleteUnusedBlobs(tx: Tx, hashes: string[], graceHours: number): Promise<string[]> {
   const rows = await tx<{ sha256: string }[]>`
-    delete from blobs b
-    where b.sha256 = any(${hashes}::text[]) and b.stored_at < outrider_now() - make_interval(hours => ${graceHours})
-      and not exists (select 1 from runs r where r.snapshot_sha256 = b.sha256)
-      and not exists (select 1 from artifacts a where a.sha256 = b.sha256 and a.removed_at is null)
-      and not exists (select 1 from builds u where u.sha256 = b.sha256)
-    returning b.sha256`;
+    with unused as (
+      select sha256 from blobs b
+      where b.sha256 = any(${hashes}::text[]) and b.stored_at < outrider_now() - make_interval(hours => ${graceHours})
+        and not exists (select 1 from runs r where r.snapshot_sha256 = b.sha256)
+        and not exists (select 1 from artifacts a where a.sha256 = b.sha256 and a.removed_at is null)
+        and not exists (select 1 from builds u where u.sha256 = b.sha256)
+        and not exists (select 1 from build_chunks c where c.sha256 = b.sha256)
+      order by b.sha256 for update of b
+    )
+    delete from blobs b using unused where b.sha256 = unused.sha256 returning b.sha256`;
   return rows.map(({ sha256 }) => sha256);
 }
 
-/** Selects the hashes of all snapshots, all artifacts, and either all builds or only those that runs use. */
+/**
+ * Selects the hashes of all snapshots, all artifacts, and either all builds or only those that runs use, with their
+ * chunks.
+ */
 function neededBlobs(sql: Sql, { withBuilds }: { withBuilds: boolean }) {
+  const isNeeded = sql`(${withBuilds} or exists (select 1 from runs r where r.build_id = b.build_id))`;
   return sql`
     select snapshot_sha256 as sha256 from runs where snapshot_sha256 is not null
     union select sha256 from artifacts where removed_at is null
-    union select b.sha256 from builds b where b.sha256 is not null
-      and (${withBuilds} or exists (select 1 from runs r where r.build_id = b.build_id))`;
+    union select b.sha256 from builds b where b.sha256 is not null and ${isNeeded}
+    union select c.sha256 from build_chunks c join builds b using (build_id) where b.sha256 is not null and ${isNeeded}`;
 }
 
 /** Iterates over the needed blobs in batches, ordered by hash. */

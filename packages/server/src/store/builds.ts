@@ -3,6 +3,7 @@ import type { EnvironmentRequest } from "@outrider/contract/environment";
 import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository, RunStatusMessage } from "@outrider/contract/run";
 import type { BuildOutcome, ReadyBuild } from "@outrider/contract/worker";
+import { deleteBuildChunks } from "./build-chunks.ts";
 import type { Sql, Tx } from "./connection/db.ts";
 import { json } from "./connection/json.ts";
 import { type LogPage, type LogRange, readLogPage } from "./log-page.ts";
@@ -164,6 +165,8 @@ export async function takeBuild(
         ${buildId ? tx`and build_id = ${buildId}` : tx``}
       order by created_at limit 1 for update skip locked)
     returning build_id, token, environment_id, version, attempt, config`;
+  // The chunks of an earlier attempt may not be those of this one.
+  if (row) await deleteBuildChunks(tx, row.build_id);
   return row;
 }
 
@@ -252,6 +255,7 @@ export async function failBuild(tx: Tx, buildId: string, status_message: RunStat
     update builds set state = 'FAILED', status_message = ${json(tx, status_message)}, finished_at = outrider_now(),
       lease_expires_at = null
     where build_id = ${buildId}`;
+  await deleteBuildChunks(tx, buildId);
 }
 
 /** Makes the run's current and later turns start from this build. */

@@ -132,7 +132,14 @@ export async function findSizeCutoff(
     files: sql`
       select r.finished_at as at, b.size_bytes from runs r join blobs b on b.sha256 = r.snapshot_sha256
       where (r.snapshot_sha256 is not null or r.build_id is not null) and r.finished_at is not null`,
-    builds: sql`select finished_at as at, coalesce(size_bytes, 0) as size_bytes from builds where finished_at is not null`,
+    // A chunk counts for the newest build that has it, because deleting the others does not free it.
+    builds: sql`
+      select finished_at as at, coalesce(size_bytes, 0) as size_bytes from builds b where finished_at is not null
+        and not exists (select 1 from build_chunks c where c.build_id = b.build_id)
+      union all
+      select max(b.finished_at) as at, f.size_bytes from build_chunks c join builds b using (build_id)
+        join blobs f on f.sha256 = c.sha256
+      where b.finished_at is not null group by c.sha256, f.size_bytes`,
   };
   const [row] = await sql<{ at: string }[]>`
     select at + interval '1 ms' as at from (

@@ -430,15 +430,20 @@ describe("a backup", () => {
   test("omits builds that no run uses, unless requested; they are built again", async () => {
     const { environment_id } = (await server.call("POST", "/agent/environments", { body: { name: "built" } }))
       .body;
-    const keep = async (content: string) => {
+    const write = (content: string) => {
       const sha256 = createHash("sha256").update(content).digest("hex");
       mkdirSync(dirname(blobPath(folder, sha256)), { recursive: true });
       writeFileSync(blobPath(folder, sha256), content);
+      return sha256;
+    };
+    const keep = async (content: string) => {
+      const [sha256, chunk] = [write(content), write(`chunk ${content}`)];
       const build_id = randomUUID();
       await db`
         insert into builds (build_id, environment_id, version, config, state, sha256, size_bytes)
         values (${build_id}, ${environment_id}, 1, '{}', 'READY', ${sha256}, ${content.length})`;
-      return { build_id, sha256 };
+      await db`insert into build_chunks values (${build_id}, ${chunk})`;
+      return { build_id, chunk };
     };
     const [needed, other] = [await keep("below a run"), await keep("below nothing")];
     await db`update runs set build_id = ${needed.build_id} where run_id = ${worked.run_id}`;
@@ -451,10 +456,11 @@ describe("a backup", () => {
       await take({ path, withBuilds });
       const target = await restored(path);
       const rows = await target.db<
-        { build_id: string; sha256: string }[]
-      >`select build_id, sha256 from builds`;
-      for (const { sha256 } of rows) expect(existsSync(blobPath(target.folder, sha256))).toBe(true);
-      expect(existsSync(blobPath(target.folder, other.sha256))).toBe(withBuilds);
+        { build_id: string; sha256: string; chunk: string }[]
+      >`select build_id, b.sha256, c.sha256 as chunk from builds b join build_chunks c using (build_id)`;
+      for (const { sha256, chunk } of rows)
+        for (const hash of [sha256, chunk]) expect(existsSync(blobPath(target.folder, hash))).toBe(true);
+      expect(existsSync(blobPath(target.folder, other.chunk))).toBe(withBuilds);
       return rows.map(({ build_id }) => build_id).toSorted();
     };
     expect(await builds("needed.backup", false)).toEqual([needed.build_id]);

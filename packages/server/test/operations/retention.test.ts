@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
-import { readdir, stat, utimes } from "node:fs/promises";
+import { readdir, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openBlobs } from "../../src/engine/blobs.ts";
+import { recordChunks } from "../../src/engine/builds/build-chunks.ts";
 import { collectBlobs } from "../../src/engine/operations/blob-gc.ts";
 import { clean } from "../../src/engine/operations/cleanup.ts";
 import { applyRetention, keepAll, type Retention } from "../../src/engine/operations/retention.ts";
+import type { RunPolicy } from "../../src/engine/runs/run-policy.ts";
 import { openDb } from "../../src/store/connection/db.ts";
 import { tryLockRetention } from "../../src/store/retention.ts";
 import { type TestServer, testServer } from "../server.ts";
@@ -219,6 +221,27 @@ describe("retention", () => {
     expect(reply.body.detail).toMatch(/files were removed/);
   });
 
+  test("counts a chunk of several builds once, for the newest of them", async () => {
+    await server.db`delete from builds`;
+    const { body } = await server.call("POST", "/agent/environments", { body: { name: "shares chunks" } });
+    const chunks = await Promise.all(["a", "b", "c"].map((text) => store(text.repeat(100))));
+    const build = async (days: number, used: (string | undefined)[]) => {
+      const [row] = await server.db<{ build_id: string }[]>`
+        insert into builds (build_id, environment_id, version, config, state, sha256, size_bytes, created_at, finished_at)
+        select gen_random_uuid(), ${body.environment_id}, 1, '{}', 'READY', ${"b".repeat(64)}, 200, t, t
+        from (select outrider_now() - ${days} * interval '1 day' as t) at returning build_id`;
+      for (const sha256 of used)
+        await server.db`insert into build_chunks values (${row?.build_id as string}, ${sha256 as string})`;
+    };
+    await build(3, [chunks[0], chunks[1]]);
+    await build(2, [chunks[1], chunks[2]]);
+    await build(1, [chunks[1], chunks[2]]);
+    const count = async (bytes: number) =>
+      (await applyRetention(server.db, only({ builds: { bytes } }))).builds;
+    expect(await count(300)).toBe(0);
+    expect(await count(250)).toBe(1);
+  });
+
   test("is applied by one server at a time", async () => {
     await oldRun(40);
     const other = openDb(server.databaseUrl, { connections: 1 });
@@ -266,6 +289,48 @@ describe("retention", () => {
       await uploaded.again;
       await collectBlobs(server.db, blobs().folder);
       expect(await isThere(sha256)).toBe(true);
+    });
+
+    test("keeps the chunks of builds, and tells a worker to upload those that are being removed", async () => {
+      const { body } = await server.call("POST", "/agent/environments", { body: { name: "in chunks" } });
+      const [build] = await server.db<{ build_id: string; token: string }[]>`
+        insert into builds (build_id, environment_id, version, config, state, token, lease_expires_at)
+        values (gen_random_uuid(), ${body.environment_id}, 1, '{}', 'BUILDING', gen_random_uuid(), outrider_now())
+        returning build_id, token`;
+      const { build_id, token } = build as { build_id: string; token: string };
+      const [shared, removing] = [
+        await store("a shared chunk"),
+        await store("a chunk that is being removed"),
+      ];
+      await age(shared);
+      await age(removing);
+      const context = { policy: { leaseMs: 60_000 } as RunPolicy, blobs: blobs() };
+      const record = (chunks: string[]) =>
+        server.db.begin((tx) => recordChunks(tx, context, build_id, { token, chunks }));
+      const never = "e".repeat(64);
+      // The row is locked as during a collection, which the worker's question waits for.
+      const { answer } = await server.db.begin(async (tx) => {
+        await tx`delete from blobs where sha256 = ${removing}`;
+        const answer = record([shared, removing, never]);
+        await waiting(server, "with found");
+        return { answer };
+      });
+      expect(await answer).toEqual([removing, never]);
+      await collectBlobs(server.db, blobs().folder);
+      expect(await isThere(shared)).toBe(true);
+      // A reference protects a chunk of any age, and a file that was lost is uploaded again.
+      await age(shared);
+      await collectBlobs(server.db, blobs().folder);
+      expect(await isThere(shared)).toBe(true);
+      await rm(blobPath(shared));
+      expect(await record([shared])).toEqual([shared]);
+
+      await store("a shared chunk");
+      await age(shared);
+      await server.db`delete from builds where build_id = ${build_id}`;
+      await collectBlobs(server.db, blobs().folder);
+      expect(await isThere(shared)).toBe(false);
+      await expect(record([shared])).rejects.toThrow("does not belong to this worker");
     });
 
     test("adopts files of an earlier version and keeps them for a day", async () => {

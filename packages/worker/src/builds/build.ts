@@ -151,6 +151,8 @@ export interface BuildContext {
 
 interface MakeBuildOptions {
   build_id: string;
+  /** The token of the build's lease. */
+  token: string;
   environment: AssignedEnvironment;
   contents: ResolvedContents;
   log: StepLog;
@@ -232,10 +234,13 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     await rejectLeftoverSecrets(sandbox, build_secrets, log.signal);
     const skills = await listSkills(repositories, log);
     log.write({ type: "step", data: { name: "store", state: "started" } });
-    // Workers of the previous version read only gzip. They cannot use images anyway.
-    const compression = image ? "zstd" : "gzip";
-    const stored = await bases.store(sandbox, { buildId: build_id, compression, signal: log.signal });
+    const { message, ...stored } = await bases.store(sandbox, {
+      ...{ buildId: build_id, token: options.token, signal: log.signal },
+      // Workers of the previous version read only archives. They cannot use images anyway.
+      inChunks: image !== undefined,
+    });
     sandbox = undefined;
+    log.write({ type: "output", data: { stream: "stdout", text: `${message}\n` } });
     log.write({ type: "step", data: { name: "store", state: "finished" } });
     return {
       type: "ready",
@@ -305,6 +310,7 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
       options.contents ?? (await resolveContents(context, environment, { signal: log.signal, emitNotice }));
     const outcome = await makeBuild(context, {
       build_id: lease.build_id,
+      token: lease.token,
       environment,
       contents,
       log,

@@ -1,26 +1,19 @@
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
-import { constants, gzip, zstdCompress } from "node:zlib";
+import { gzip } from "node:zlib";
 
 const SEGMENT_BYTES = 4 * 2 ** 20;
-const zstdOptions = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-const [gzipSegment, zstdSegment] = [promisify(gzip), promisify(zstdCompress)];
-
-export type Compression = "gzip" | "zstd";
+const gzipSegment = promisify(gzip);
 
 /**
  * Compresses a stream on several processors. Each segment becomes a frame of its own, and frames can be concatenated. At
  * most one segment per processor, and the one that is being filled, are in memory.
  */
-export async function* compress(
-  input: AsyncIterable<Buffer>,
-  compression: Compression,
-): AsyncGenerator<Buffer> {
+export async function* compress(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const maxRunning = availableParallelism();
   const running: Promise<Buffer>[] = [];
   const start = (segment: Buffer[]) => {
-    const data = Buffer.concat(segment);
-    const frame = compression === "zstd" ? zstdSegment(data, zstdOptions) : gzipSegment(data, { level: 1 });
+    const frame = gzipSegment(Buffer.concat(segment), { level: 1 });
     frame.catch(() => {}); // awaited below, in order
     running.push(frame);
   };

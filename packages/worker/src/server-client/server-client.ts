@@ -1,9 +1,11 @@
 import { createReadStream } from "node:fs";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { readEvents } from "@outrider/agent/event-stream";
 import type {
   AssignedProposal,
+  BuildChunksRequest,
+  BuildChunksResponse,
   BuildFinishRequest,
   BuildReportRequest,
   ClaimRequest,
@@ -75,7 +77,10 @@ export interface ServerClient {
   interrupt(executionId: string, body: InterruptRequest, signal: AbortSignal): Promise<void>;
   /** Reads one of the run's attachments or artifacts. Rejects if it does not exist. */
   file(executionId: string, path: string, signal: AbortSignal): Promise<Buffer>;
-  putBlob(file: string, sha256: string, signal: AbortSignal): Promise<void>;
+  /** Records chunks of a build, and returns those that must be uploaded. */
+  recordChunks(buildId: string, body: BuildChunksRequest, signal: AbortSignal): Promise<BuildChunksResponse>;
+  /** Uploads a file, given by its path, or bytes. */
+  putBlob(content: string | Buffer, sha256: string, signal: AbortSignal): Promise<void>;
   getBlob(sha256: string, signal: AbortSignal): Promise<Readable>;
   /** Listens to the worker's signal stream and reconnects until `signal` aborts. */
   signals(workerId: string, onSignals: (signals: Signals) => void, signal: AbortSignal): Promise<void>;
@@ -170,13 +175,15 @@ export function connectToServer({
       const filePath = `/executions/${executionId}/${path}`;
       return (await send({ method: "GET", path: filePath, signal, timeoutMs: 60_000 })).body;
     },
-    async putBlob(file, sha256, signal) {
+    recordChunks: (buildId, body, signal) => post(`/builds/${buildId}/chunks`, body, signal),
+    async putBlob(content, sha256, signal) {
       await send({
         method: "PUT",
         path: `/blobs/${sha256}`,
         signal,
         timeoutMs: 600_000,
-        openStream: () => createReadStream(file),
+        openStream: () =>
+          typeof content === "string" ? createReadStream(content) : Readable.from([content]),
       });
     },
     // Retries until the stream starts. The reader must handle a stream that fails later.

@@ -234,6 +234,30 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     });
   });
 
+  test("stores the build in chunks, which another worker fetches", async () => {
+    const environment_id = await environment({
+      user: "worker",
+      setup_commands: [
+        "head -c 3000000 /dev/urandom > /opt/data; rm /etc/flavor; sha256sum /opt/data > /etc/sum",
+      ],
+    });
+    const first = await run(environment_id, ["RUN: cat /etc/sum"]);
+    const { build_id } = first.item.receipt.environment;
+    const path = `/agent/environments/${environment_id}/builds/${build_id}/events`;
+    expect((await installation.call("GET", path)).text).toMatch(
+      /Stored 3\.\d MB as (\d) chunks, \1 of them new \(3\.\d MB sent\)\./,
+    );
+    await worker.drain();
+    worker = await installation.worker(settings());
+    const second = await run(environment_id, [
+      "RUN: cat /etc/sum; sha256sum -c /etc/sum; ls /etc/flavor 2>&1; stat -c %u /workspace",
+    ]);
+    expect(second.output).toBe(
+      `${first.output}/opt/data: OK\nls: cannot access '/etc/flavor': No such file or directory\n1234\n`,
+    );
+    expect(second.item.receipt.environment.build_id).toBe(build_id);
+  });
+
   test("needs the registry only for tags and for workers without the image", async () => {
     const other = await startRegistry();
     const image = makeImage({ layers: [systemLayer({ "etc/flavor": "chocolate\n" })] });

@@ -23,7 +23,7 @@ export function registerWorkers(register: Registry): (workers: LiveWorker[]) => 
     memory: gauge("memory_bytes", "Memory of the worker process, without its sandboxes."),
     heap: gauge("heap_bytes", "JavaScript heap of the worker process."),
     disks: gauge("disk_free_bytes", "Free space on the disks that the worker writes to.", "folder"),
-    caches: gauge("cache_bytes", "Disk space used by prepared environments and repository mirrors.", "cache"),
+    caches: gauge("cache_bytes", "Disk space used by builds, their chunks and repository mirrors.", "cache"),
     cpu: counter("cpu_seconds_total", "CPU time of the worker process, without its sandboxes."),
     errors: counter("errors_total", "Worker errors, by kind.", "kind"),
     lines: counter("log_lines_total", "Warnings and errors in the worker's log.", "level"),

@@ -1,5 +1,6 @@
 import { limits } from "@outrider/contract/limits";
 import { notFound } from "../../engine/api-error.ts";
+import { recordChunks } from "../../engine/builds/build-chunks.ts";
 import { finishBuild, prepare, reportBuild } from "../../engine/builds/builds.ts";
 import { assignProposal, finishProposal } from "../../engine/builds/proposals.ts";
 import { claimWhenAvailable } from "../../engine/dispatch/claim-loop.ts";
@@ -123,6 +124,10 @@ export const workerHandlers: WorkerHandlers = {
     await reportBuild(sql, services.policy, params.buildId, body);
     publish(topics.build(params.buildId));
     return noContent;
+  },
+
+  async recordChunks({ sql, services, params, body }) {
+    return ok({ missing: await recordChunks(sql, services, params.buildId, body) });
   },
 
   async finishBuild({ sql, services, params, body, publish }) {

@@ -303,7 +303,7 @@ export async function finishBuild(
   else await fail(tx, buildId, outcome);
 }
 
-async function requireLease(tx: Tx, policy: RunPolicy, buildId: string, token: string) {
+export async function requireLease(tx: Tx, policy: RunPolicy, buildId: string, token: string) {
   const build = await lockBuild(tx, { buildId, token, leaseMs: policy.leaseMs });
   if (!build) throw new ApiError("conflict", "The build does not belong to this worker.");
   return build;
