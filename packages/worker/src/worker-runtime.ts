@@ -116,7 +116,6 @@ export async function openWorkerRuntime(
     folder: join(folder, "repositories"),
     proxyUrl: proxy.url,
     sshProxyCommand: `${process.execPath} ${fileURLToPath(new URL("egress/ssh-proxy-command.ts", import.meta.url))} %h %p`,
-    ...(provider.group === undefined ? {} : { readerGroup: provider.group }),
     ...(certificates ? { caFile: certificates.bundleFile } : {}),
     allowedPaths: repositoryPaths,
     log,

@@ -11,8 +11,8 @@
  * "abandoned". The sandbox's deadline follows the lease, as it does for runs.
  *
  * 1. Resolve each repository to a commit, read the devcontainer.json if there is one, and fetch the commit, with its submodules and Git LFS files, into this worker's mirrors.
- * 2. Open a sandbox. The mirrors are mounted read-only.
- * 3. Check out the repositories and run the setup commands, with the variables and the build secrets in their
+ * 2. Open a sandbox.
+ * 3. Check out the repositories from what the worker sends, and run the setup commands, with the variables and the build secrets in their
  *    environment. The first command that fails ends the build.
  * 4. Kill what the commands left running, and reject files that contain a build secret, because the files become visible
  *    to every run of the environment. Then store the files: as a blob on the server, and as a local base to open sandboxes on (see build-bases.ts).
@@ -45,9 +45,8 @@ import { type BuildLease, BuildLog } from "./build-log.ts";
 import { giveFilesToUser, pullImage, resolveImage } from "./images.ts";
 import { rejectLeftoverSecrets } from "./leftover-secrets.ts";
 import {
-  checkoutOptions,
   fetchRepositoryContents,
-  mirrorMounts,
+  mirrorRequests,
   type ResolvedRepository,
   repositoryOf,
 } from "./repository-contents.ts";
@@ -194,7 +193,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
       id: `build-${build_id}`,
       deadline: log.deadline,
       label: { build_id },
-      mounts: [...mirrorMounts(fetched), ...networkMounts(egress.inside, networkFolder)],
+      mounts: [...networkMounts(egress.inside, networkFolder)],
       ...(resources ? { limits: resources } : {}),
       ...egress.option,
     });
@@ -207,11 +206,13 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
       env: egress.inside.environment,
       onFailed: inspect && ((context, failure) => inspect(opened, context, failure)),
     });
-    for (const [index, repository] of fetched.entries()) {
+    for (const repository of fetched) {
       const { url, commit } = repository;
-      const script = checkoutScript(checkoutOptions(repository, index));
       const name = `check out ${url} at ${commit.slice(0, 12)}`;
-      await runner.run(name, script, { withWorkerPrograms: true, asRoot: true });
+      await runner.run(name, checkoutScript(repository), {
+        ...{ withWorkerPrograms: true, asRoot: true },
+        stdin: context.repositories.streamMirrors(mirrorRequests(repository), log),
+      });
     }
     const [only] = repositories.length === 1 ? repositories : [];
     const env = { ...variables, ...build_secrets };

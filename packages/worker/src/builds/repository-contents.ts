@@ -1,10 +1,10 @@
 import { Failure } from "@outrider/agent/failure";
 import type { CheckedOutRepository } from "@outrider/contract/run";
 import type { AssignedEnvironment } from "@outrider/contract/worker";
-import type { CheckoutOptions } from "../repositories/checkout.ts";
+import type { KnownObjects } from "../repositories/known-objects.ts";
+import type { MirrorRequest } from "../repositories/mirror-archive.ts";
 import type { Repositories, Repository, Resolved, Submodule } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
-import type { Mount } from "../sandboxes/sandbox.ts";
 
 type EnvironmentRepository = AssignedEnvironment["repos"][number];
 
@@ -17,6 +17,7 @@ export interface ResolvedRepository extends CheckedOutRepository, Resolved {
 export interface FetchedRepository extends ResolvedRepository {
   submodules: Submodule[];
   usesLfs: boolean;
+  lfsObjects: string[];
   sparsePaths?: string[];
 }
 
@@ -73,30 +74,14 @@ export async function fetchRepositoryContents(
   );
 }
 
-const mirrorPath = (index: number) => `/run/outrider/mirrors/${index}.git`;
-const submodulePath = (index: number, position: number) => `/run/outrider/mirrors/${index}-${position}.git`;
-
-/** Returns the mounts that the checkouts of the repositories need. */
-export function mirrorMounts(repositories: FetchedRepository[]): Mount[] {
-  return repositories.flatMap(({ mirror, submodules }, index) => [
-    { source: mirror, target: mirrorPath(index) },
-    ...submodules.map((submodule, position) => ({
-      source: submodule.mirror,
-      target: submodulePath(index, position),
-    })),
-  ]);
-}
-
-/** Returns the options for the checkout of the repository at this index of those whose mirrors are mounted. */
-export function checkoutOptions(repository: FetchedRepository, index: number): CheckoutOptions {
-  const { commit, path, url, ref, usesLfs, sparsePaths } = repository;
-  return {
-    ...{ mirrorPath: mirrorPath(index), commit, path, url, usesLfs },
-    submodules: repository.submodules.map(({ mirror, ...submodule }, position) => ({
-      ...submodule,
-      mirrorPath: submodulePath(index, position),
-    })),
-    ...(ref ? { ref } : {}),
-    ...(sparsePaths ? { sparsePaths } : {}),
-  };
+/** Returns what the checkout needs from mirrors: first from that of the repository, then from those of its submodules. */
+export function mirrorRequests(
+  { mirror, commit, submodules, lfsObjects, sparsePaths }: FetchedRepository,
+  known: (KnownObjects | undefined)[] = [],
+): MirrorRequest[] {
+  const all = [
+    { mirror, commit, lfsObjects, isPartial: sparsePaths !== undefined },
+    ...submodules.map((each) => ({ ...each, isPartial: false })),
+  ];
+  return all.map((each, index) => ({ ...each, known: known[index] }));
 }

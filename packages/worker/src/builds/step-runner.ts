@@ -32,7 +32,7 @@ interface StepRunnerOptions {
   onFailed?: ((context: StepContext, failure: Failure) => Promise<void>) | undefined;
 }
 
-interface StepOptions extends Pick<ExecOptions, "env" | "asRoot" | "withWorkerPrograms"> {
+interface StepOptions extends Pick<ExecOptions, "env" | "asRoot" | "withWorkerPrograms" | "stdin"> {
   /** The folder in which the command runs. */
   folder?: string | undefined;
 }

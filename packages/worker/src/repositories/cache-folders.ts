@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { chmodSync, chownSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** The mirror cache's folders and files. */
@@ -24,17 +24,12 @@ export interface MirrorPaths {
   objectFormat: string;
 }
 
-/**
- * Creates the cache folders. Repositories may be private, so only the worker can enter these folders. The sandboxes'
- * group can only traverse to the mirrors.
- */
-export function makeCacheFolders(root: string, readerGroup: number | undefined): CacheFolders {
+/** Creates the cache folders. Repositories may be private, so only the worker can enter these folders. */
+export function makeCacheFolders(root: string): CacheFolders {
   const inRoot = (name: string) => join(root, name);
   for (const folder of [root, inRoot("mirrors"), inRoot("locks"), inRoot("scratch")]) {
     mkdirSync(folder, { recursive: true });
-    const isShared = readerGroup !== undefined && (folder === root || folder === inRoot("mirrors"));
-    if (isShared) chownSync(folder, -1, readerGroup);
-    chmodSync(folder, isShared ? 0o710 : 0o700);
+    chmodSync(folder, 0o700);
   }
   return {
     mirrors: inRoot("mirrors"),

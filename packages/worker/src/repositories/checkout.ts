@@ -11,14 +11,10 @@ export interface SubmoduleCheckout {
   name: string;
   url: string;
   commit: string;
-  mirrorPath: string;
-  /** Whether the mirror contains Git LFS files of the commit. */
   usesLfs: boolean;
 }
 
 export interface CheckoutOptions {
-  /** The mirror's read-only mount point inside the sandbox. */
-  mirrorPath: string;
   commit: string;
   /** The resolved ref. A branch is checked out as a branch, anything else as a detached HEAD. */
   ref?: string;
@@ -26,36 +22,35 @@ export interface CheckoutOptions {
   path: string;
   /** The URL of `origin`. */
   url: string;
-  /** Parents precede their children. */
+  /** Parents precede their children. The worker sends their mirrors in this order, after that of the repository. */
   submodules?: SubmoduleCheckout[];
-  /** Whether the mirror contains Git LFS files of the commit. */
   usesLfs?: boolean;
   /** The folders to check out. The mirror is then partial. */
   sparsePaths?: string[];
 }
 
 /**
- * Returns the bash script that clones the mirror. It runs inside a sandbox, so that any program that a repository makes
- * git run is confined to it. The script copies packs as files, which takes milliseconds, whereas git's protocol would
- * take seconds or minutes. If a pack disappears because the mirror is being repacked, the script falls back to a fetch.
- * The clone has the full history and all branches under `origin`, and does not depend on the mirror. Submodules are
+ * Returns the bash script that makes a clone from what the worker sends (mirror-archive.ts). It runs inside a sandbox, so
+ * that any program that a repository makes git run is confined to it. The clone has the full history and all branches under `origin`, and does not depend on the mirror. Submodules are
  * cloned in the same way, and as `git submodule update --init` would leave them.
  */
 export function checkoutScript(options: CheckoutOptions): string {
-  const { mirrorPath, commit, ref, url, submodules = [], usesLfs = false, sparsePaths } = options;
+  const { commit, ref, url, submodules = [], usesLfs = false, sparsePaths } = options;
   const path = workspacePath(options.path);
   const branch = ref?.startsWith("refs/heads/") ? ref : undefined;
   const remoteBranch = branch?.replace("refs/heads/", "refs/remotes/origin/");
   return `${shellFunctions}
-partial=${sparsePaths ? "yes" : ""}
 path=${quote(path)} commit=${commitId(commit)}
 if [ -n "$(ls -A -- "$path" 2>/dev/null)" ]; then
   echo "$path is not empty. Choose an empty folder for the repository." >&2
   exit 1
 fi
-clone ${quote(mirrorPath)} "$commit" "$path" ${quote(url)} "$path/.git"
+init "$commit" "$path" "$path/.git"
+cd -- "$path"
+receive "$path/.git"
+fill 0 ${quote(url)}
 ${sparsePaths ? `use_sparse ${sparsePaths.map(quote).join(" ")}` : ""}
-${usesLfs ? `use_lfs ${quote(mirrorPath)}` : ""}
+${usesLfs ? "use_lfs 0" : ""}
 ${
   branch && remoteBranch
     ? `git update-ref ${quote(remoteBranch)} "$commit"
@@ -64,26 +59,27 @@ git symbolic-ref HEAD ${quote(branch)}`
     : `git update-ref --no-deref HEAD "$commit"`
 }
 write_files
-partial=
-${submodules.map((submodule) => submoduleCall(path, submodule)).join("\n")}
+${submoduleCalls(path, submodules)}
 `;
 }
 
-/** Returns the command that checks out or updates one submodule. */
-export function submoduleCall(root: string, submodule: SubmoduleCheckout): string {
-  const { path, parent, name, commit, url, mirrorPath, usesLfs } = submodule;
-  const folder = posix.join(root, requireInside(path));
-  const parentFolder = posix.join(root, requireInside(parent));
-  const args = [
-    parentFolder,
-    folder,
-    requireInside(name),
-    commitId(commit),
-    url,
-    mirrorPath,
-    usesLfs ? "lfs" : "",
-  ];
-  return `submodule ${args.map(quote).join(" ")}`;
+/** Returns the commands that check out or update submodules. */
+export function submoduleCalls(root: string, submodules: SubmoduleCheckout[]): string {
+  const calls = submodules.map((submodule, index) => {
+    const { commit, url, usesLfs } = submodule;
+    const { parent, folder, name } = submoduleFolders(root, submodule);
+    const args = [parent, folder, name, commitId(commit), url, String(index + 1), usesLfs ? "lfs" : ""];
+    return `submodule ${args.map(quote).join(" ")}`;
+  });
+  return calls.join("\n");
+}
+
+export function submoduleFolders(root: string, { path, parent, name }: SubmoduleCheckout) {
+  return {
+    parent: posix.join(root, requireInside(parent)),
+    folder: posix.join(root, requireInside(path)),
+    name: requireInside(name),
+  };
 }
 
 export function workspacePath(path: string): string {

@@ -25,7 +25,7 @@ interface FetchOptions {
   request: ContentsOptions;
   addressOf(repository: Repository): Address;
   rules: AddressRules;
-  fetchLfs(repository: Repository, resolved: Resolved): Promise<void>;
+  fetchLfs(repository: Repository, resolved: Resolved): Promise<string[]>;
 }
 
 interface Parent {
@@ -42,8 +42,8 @@ export async function fetchContents(options: FetchOptions): Promise<Contents> {
   const submodules: Submodule[] = [];
   const notices: string[] = [];
   const usesLfs = request.lfs !== false && resolved.tree.usesLfs;
-  if (usesLfs) await options.fetchLfs(repository, resolved);
-  if (request.submodules === false) return { submodules, usesLfs, notices };
+  const lfsObjects = usesLfs ? await options.fetchLfs(repository, resolved) : [];
+  if (request.submodules === false) return { submodules, usesLfs, lfsObjects, notices };
   let parents: Parent[] = [{ path: "", repository, resolved }];
   for (let depth = 0; parents.some((parent) => parent.resolved.tree.submodules.length > 0); depth++) {
     const found: { parent: Parent; source: SubmoduleSource }[] = [];
@@ -67,7 +67,7 @@ export async function fetchContents(options: FetchOptions): Promise<Contents> {
     notices.push(...level.flatMap((each) => each.resolved.notices));
     parents = level.map((each) => ({ path: each.submodule.path, ...each }));
   }
-  return { submodules, usesLfs, notices };
+  return { submodules, usesLfs, lfsObjects, notices };
 }
 
 async function fetchSubmodule(
@@ -79,8 +79,9 @@ async function fetchSubmodule(
   try {
     const resolved = await repositories.resolve(repository, { signal });
     const usesLfs = lfs !== false && resolved.tree.usesLfs;
-    if (usesLfs) await fetchLfs(repository, resolved);
-    const submodule = { path, parent: parent.path, name, url, commit, mirror: resolved.mirror, usesLfs };
+    const lfsObjects = usesLfs ? await fetchLfs(repository, resolved) : [];
+    const { mirror } = resolved;
+    const submodule = { path, parent: parent.path, name, url, commit, mirror, usesLfs, lfsObjects };
     return { submodule, repository, resolved };
   } catch (error) {
     throw error instanceof RepositoryError ? explainSubmodule(error, { path, url }) : error;

@@ -1,6 +1,6 @@
 /**
- * A mirror: a bare repository in the worker's cache with the branches and tags of a remote repository. Checkouts copy
- * from it, so that a repository is downloaded once per worker and updates transfer only what is missing.
+ * A mirror: a bare repository in the worker's cache with the branches and tags of a remote repository. Checkouts get
+ * its content, so that a repository is downloaded once per worker and updates transfer only what is missing.
  *
  * Layout: `refs/heads/*` and `refs/tags/*` match the remote's as of the last fetch. Every resolved commit has a ref
  * `refs/outrider/keep/DAY/COMMIT`. It protects the commit from garbage collection for several days, because a build may
@@ -18,7 +18,7 @@
  * - A mirror is only a cache. Damage raises a BrokenMirrorError; the caller removes the mirror and fetches it again.
  */
 import { randomUUID } from "node:crypto";
-import { chmodSync, existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder } from "../remove-folder.ts";
 import type { Access } from "./access.ts";
@@ -83,8 +83,7 @@ export class Mirror {
       return mirror;
     }
     const draft = join(options.scratch, randomUUID());
-    // Readable by everyone, because sandboxes read mirrors under another uid. The parent folder restricts access.
-    const init = ["init", "--quiet", "--bare", "--template=", "--shared=0644"];
+    const init = ["init", "--quiet", "--bare", "--template="];
     await mirror.run(
       [...init, `--object-format=${options.objectFormat}`, "--initial-branch=main", draft],
       {},
@@ -164,7 +163,6 @@ export class Mirror {
     }
     if (!result.ok) throw explainGitError(address, result);
     await this.#repackIfNeeded();
-    shareMarkers(this.folder);
   }
 
   /** Returns the complete commits whose id starts with the prefix. */
@@ -181,7 +179,12 @@ export class Mirror {
     return commits.filter((_, index) => complete[index]);
   }
 
-  /** Returns which of the objects a partial mirror does not have. */
+  /** Returns the full name of the default branch, or an empty string. */
+  async defaultBranch(): Promise<string> {
+    return (await this.#tryRun(["symbolic-ref", "--quiet", "HEAD"])).stdout.trim();
+  }
+
+  /** Returns which of the objects the mirror does not have. */
   async findMissing(objects: string[]): Promise<string[]> {
     const lines = await this.run(["cat-file", "--batch-check=%(objectname)"], {
       stdin: objects.map((id) => `${id}\n`).join(""),
@@ -215,7 +218,6 @@ export class Mirror {
     if (expired.length === 0) return;
     await this.run(["update-ref", "--stdin"], { stdin: expired.map((name) => `delete ${name}\n`).join("") });
     await this.run([...this.#maintenanceArgs(), "gc", "--quiet", "--prune=now"]);
-    shareMarkers(this.folder);
   }
 
   async run(
@@ -283,12 +285,6 @@ function removeLeftovers(folder: string): void {
     name.endsWith(".lock"),
   );
   for (const name of locks) rmSync(join(folder, name), { force: true });
-}
-
-/** Sandboxes copy the files that mark the packs of a partial mirror. Git makes them readable only for the worker. */
-function shareMarkers(folder: string): void {
-  const packs = join(folder, "objects/pack");
-  for (const name of readdirSync(packs)) if (name.endsWith(".promisor")) chmodSync(join(packs, name), 0o644);
 }
 
 function mirrorError(problem: string, { endReason, stderr }: GitResult, cause?: Error): Error {

@@ -8,7 +8,7 @@
  * 3. Determine what `ref` refers to: branch, tag or commit (ref-listing.ts).
  * 4. Under the mirror's lock, fetch if the mirror's refs differ from the listing, then find the commit. Concurrent
  *    callers wait for the lock and then find that the first one has fetched for all.
- * 5. Protect the commit from garbage collection and return the mirror's folder for a read-only mount.
+ * 5. Protect the commit from garbage collection and return the mirror's folder. `streamMirrors` sends its content to a sandbox.
  *
  * With `sparsePaths`, the mirror is partial: it has no files until step 5, which fetches those that the checkout needs
  * (sparse.ts). `fetchContents` then fetches submodules (submodules.ts) and Git LFS files (lfs/) by the same rules.
@@ -32,6 +32,7 @@ import { corruptRemote, explainGitError } from "./git-error.ts";
 import { fetchLfs } from "./lfs/fetch-lfs.ts";
 import { acquireLock, recordUse, tryLock } from "./lock.ts";
 import { BrokenMirrorError, type Limits, Mirror } from "./mirror.ts";
+import { streamMirrors } from "./mirror-archive.ts";
 import { mirrorBytes, prune } from "./prune.ts";
 import { type RefListing, RefListingParser, type Selection, selectRef, unknownRef } from "./ref-listing.ts";
 import type { Repositories, Repository, Resolved } from "./repository.ts";
@@ -48,8 +49,6 @@ export interface RepositoriesOptions {
   folder: string;
   allowedPaths: string[];
   log: Log;
-  /** The sandboxes' group id, if they do not run as the worker's user. The group may read mirrors. */
-  readerGroup?: number;
   /** The proxy for all of git's traffic: `http://user:secret@host:port`. */
   proxyUrl?: string;
   /** The ProxyCommand that routes ssh through the proxy. Without it, a worker with a proxy rejects ssh URLs. */
@@ -64,7 +63,7 @@ export interface RepositoriesOptions {
 
 export function openRepositories(options: RepositoriesOptions): Repositories {
   const { log, allowedPaths } = options;
-  const folders = makeCacheFolders(options.folder, options.readerGroup);
+  const folders = makeCacheFolders(options.folder);
   const limits = {
     ...{ listMs: 2 * 60_000, fetchMs: 30 * 60_000, maxBytes: 20 * 2 ** 30, maxRefs: 250_000, keepDays: 30 },
     ...options.limits,
@@ -80,7 +79,7 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
     recordUse(lock);
     const { scratch } = folders;
     const mirror = Mirror.openExisting({ ...paths, scratch, lock, signal });
-    await fetchLfs({
+    return await fetchLfs({
       mirror,
       resolved,
       sparsePaths,
@@ -122,6 +121,7 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
         rules,
         fetchLfs: (each, commit) => fetchLfsFiles(each, commit, request.signal),
       }),
+    streamMirrors: (requests, { signal }) => streamMirrors(requests, { folders, signal }),
     async find(repository, commit, { signal }) {
       const { url } = addressOf(repository, options);
       const paths = mirrorPaths(folders, { ...repository, url, format: formatOfId(commit) });

@@ -1,3 +1,5 @@
+import type { Readable } from "node:stream";
+import type { MirrorRequest } from "./mirror-archive.ts";
 import type { TreeContents } from "./tree-contents.ts";
 
 export interface Repository {
@@ -27,7 +29,7 @@ export interface Resolved {
   commit: string;
   /** The full name of the ref. A branch is checked out as a branch. */
   ref?: string;
-  /** The folder of a bare repository that contains the commit. Mount it read-only. */
+  /** The folder of a bare repository that contains the commit. */
   mirror: string;
   tree: TreeContents;
   /** Sentences that say what a checkout will not contain. */
@@ -46,6 +48,7 @@ export interface Submodule {
   commit: string;
   mirror: string;
   usesLfs: boolean;
+  lfsObjects: string[];
 }
 
 /** What a checkout of a commit needs besides the mirror. */
@@ -54,6 +57,8 @@ export interface Contents {
   submodules: Submodule[];
   /** Whether the mirror contains Git LFS files of the commit. */
   usesLfs: boolean;
+  /** The ids of these files. */
+  lfsObjects: string[];
   notices: string[];
 }
 
@@ -78,6 +83,8 @@ export interface Repositories {
    * that starts from a build does not need them. Rejects with a RepositoryError.
    */
   fetchContents(repository: Repository, resolved: Resolved, options: ContentsOptions): Promise<Contents>;
+  /** Streams what checkouts need from mirrors, for the stdin of a checkout script. Destroying the stream is safe. */
+  streamMirrors(requests: MirrorRequest[], options: { signal: AbortSignal }): Readable;
   /**
    * Returns the mirror's folder if it exists and contains the commit. This does not contact the remote or check the
    * credential, so use it only for a commit that the run has already resolved.

@@ -138,6 +138,7 @@ export class Execution {
       emit: (event) => this.#reporter.emit(event),
       egressSessions: options.builds.egressSessions,
       networkFolder: options.builds.networkFolder,
+      repositories: options.builds.repositories,
       emitNotice: (data) => this.#emitNotice(data),
       onOpened: (enforced) => {
         this.#enforced = enforced;

@@ -20,8 +20,8 @@ export interface Sandbox {
   readonly shell: string;
 
   /**
-   * Runs a command line with the shell, in the working folder and with an empty stdin. Resolves when the shell has exited
-   * and its output has been delivered. Rejects if the command never ran: the deadline has passed, the signal was already aborted, or the
+   * Runs a command line with the shell, in the working folder. Resolves when the shell has exited and its output has been
+   * delivered. Rejects if the command never ran: the deadline has passed, the signal was already aborted, or the
    * sandbox is closed or cannot be started. Commands share files, localhost and processes. A process that outlives its
    * command runs until the sandbox is killed or closed; its later output is discarded.
    */
@@ -94,6 +94,11 @@ export interface ExecOptions {
    * reported as stdout. With two pipes, the order between them is lost.
    */
   mergeOutput?: boolean;
+  /**
+   * What the command reads from its stdin. Default: nothing. If this stream fails, the command is killed, and `exec` rejects
+   * with the stream's error. It is destroyed when the command ends.
+   */
+  stdin?: Readable;
   /** Whether the command runs as root of the image. Without an image, there is only one user. */
   asRoot?: boolean;
   /** Whether it is one of the worker's own commands, which needs the worker's programs and the mounts of `OpenOptions`. */

@@ -3,15 +3,23 @@ import { Failure } from "@outrider/agent/failure";
 import type { ErrorCode } from "@outrider/contract/errors/error";
 import type { Assignment } from "@outrider/contract/worker";
 import { giveFilesToUser } from "../builds/images.ts";
-import { checkoutOptions, type FetchedRepository, mirrorMounts } from "../builds/repository-contents.ts";
+import { type FetchedRepository, mirrorRequests } from "../builds/repository-contents.ts";
 import type { EgressSession } from "../egress/egress-session.ts";
 import { networkMounts, writeHomeFiles } from "../egress/sandbox-files.ts";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
+import {
+  type KnownObjects,
+  knownObjectsScript,
+  maxKnownBytes,
+  parseKnownObjects,
+} from "../repositories/known-objects.ts";
+import type { Repositories } from "../repositories/repository.ts";
 import { updateScript } from "../repositories/update-checkout.ts";
 import { executionLabel } from "../run/execution-label.ts";
 import type { PreparedRun } from "../run/prepare.ts";
 import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
 import {
+  type ExecOptions,
   type GitAuthor,
   type Sandbox,
   SandboxImageError,
@@ -35,6 +43,7 @@ interface OpenRunSandboxOptions {
   redactor: Redactor;
   workingFolder: string;
   networkFolder: string;
+  repositories: Repositories;
   deadline(): bigint;
   /** Called when the sandbox is open, before its files are restored. */
   onOpened(sandbox: Sandbox): void;
@@ -47,6 +56,7 @@ interface OpenRunSandboxOptions {
  */
 export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sandbox> {
   const { provider, assignment, deadline, signal, egress, prepared, setups, redactor, onOpened } = options;
+  const { repositories } = options;
   const { execution_id, run_id, snapshot, environment } = assignment;
   const { base, image, moved = [] } = prepared ?? {};
   try {
@@ -60,14 +70,14 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
       workingFolder: options.workingFolder,
       gitAuthor: gitAuthorOf(assignment),
       ...(environment?.resources ? { limits: environment.resources } : {}),
-      mounts: [...mirrorMounts(moved), ...networkMounts(egress.inside, options.networkFolder)],
+      mounts: networkMounts(egress.inside, options.networkFolder),
       ...egress.option,
     });
     onOpened(sandbox);
     if (snapshot) await restoreSnapshot(sandbox, snapshot.sha256, options);
     else
-      for (const [index, repository] of moved.entries())
-        await updateRepository(sandbox, repository, { index, redactor, signal });
+      for (const repository of moved)
+        await updateRepository(sandbox, repository, { repositories, redactor, signal });
     if (image && moved.length > 0) await giveFilesToUser(sandbox, signal);
     await writeHomeFiles(sandbox, egress.inside);
     for (const setup of setups) await setup(sandbox);
@@ -96,10 +106,15 @@ async function restoreSnapshot(
 }
 
 /** Updates a checkout inside the sandbox to a commit that is newer than the build, from the mirror. */
-async function updateRepository(
+export async function updateRepository(
   sandbox: Sandbox,
   repository: FetchedRepository,
-  { index, redactor, signal }: { index: number; redactor: Redactor; signal: AbortSignal },
+  {
+    repositories,
+    redactor,
+    signal,
+    timeoutMs = UPDATE_MS,
+  }: { repositories: Repositories; redactor: Redactor; signal: AbortSignal; timeoutMs?: number },
 ): Promise<void> {
   const { commit, url } = repository;
   let output = "";
@@ -107,19 +122,36 @@ async function updateRepository(
   const addText = (text: string) => {
     output = (output + text).slice(-2_000);
   };
-  const script = updateScript(checkoutOptions(repository, index));
-  const { exitCode } = await sandbox.exec(script, {
-    signal,
-    timeoutMs: UPDATE_MS,
-    ...{ withWorkerPrograms: true, asRoot: true },
+  const options = { signal, timeoutMs, withWorkerPrograms: true, asRoot: true };
+  const known = await listKnownObjects(sandbox, repository, options);
+  const { exitCode, timedOut } = await sandbox.exec(updateScript(repository), {
+    ...options,
+    stdin: repositories.streamMirrors(mirrorRequests(repository, known), { signal }),
     onOutput: ({ data }) => addText(redacted.push(data)),
   });
   addText(redacted.end());
   if (exitCode === 0) return;
   throw new Failure(
     "environment_setup_failed",
-    `Cannot update ${url} to ${commit}: ${output.trim() || `exit code ${exitCode}`}`,
+    `Cannot update ${url} to ${commit}: ${timedOut ? "timed out" : output.trim() || `exit code ${exitCode}`}`,
   );
+}
+
+async function listKnownObjects(
+  sandbox: Sandbox,
+  repository: FetchedRepository,
+  options: Omit<ExecOptions, "onOutput">,
+): Promise<(KnownObjects | undefined)[]> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  await sandbox.exec(knownObjectsScript(repository), {
+    ...options,
+    onOutput({ stream, data }) {
+      bytes += data.length;
+      if (stream === "stdout" && bytes <= maxKnownBytes) chunks.push(data);
+    },
+  });
+  return parseKnownObjects(Buffer.concat(chunks).toString("latin1"), 1 + repository.submodules.length);
 }
 
 /** Returns the author that the environment sets, or else the run's creator. Cloud agents have no email address. */

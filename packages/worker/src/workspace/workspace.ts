@@ -14,6 +14,7 @@ import type { NewEvent } from "@outrider/contract/event";
 import type { Assignment, Snapshot } from "@outrider/contract/worker";
 import type { EgressSession, EgressSessions, Notice } from "../egress/egress-session.ts";
 import type { Redactor } from "../redaction/redact.ts";
+import type { Repositories } from "../repositories/repository.ts";
 import { executionLabel } from "../run/execution-label.ts";
 import type { PreparedRun } from "../run/prepare.ts";
 import type { DetachedSandbox } from "../run/warm-sandboxes.ts";
@@ -52,6 +53,7 @@ interface WorkspaceOptions {
   deadline(): bigint;
   egressSessions: EgressSessions;
   networkFolder: string;
+  repositories: Repositories;
   /** Reports sandbox events that the agent did not cause directly. */
   emitNotice(notice: Notice): void;
   /** Reports the start commands. */
@@ -388,6 +390,7 @@ export class RunWorkspace implements Workspace {
       ...{ provider, server, assignment, egress, prepared, setups, redactor, deadline, signal },
       workingFolder: this.workingFolder,
       networkFolder: this.#options.networkFolder,
+      repositories: this.#options.repositories,
       onOpened: (opened) => {
         this.#openedSandbox = opened;
         // The lease may have been renewed while the sandbox was being opened.

@@ -4,17 +4,16 @@ import type { AssignedEnvironment } from "@outrider/contract/worker";
 import { expect, onTestFinished } from "vitest";
 import { resolveRepositories } from "../../src/builds/build.ts";
 import {
-  checkoutOptions,
   type FetchedRepository,
   fetchRepositoryContents,
-  mirrorMounts,
+  mirrorRequests,
 } from "../../src/builds/repository-contents.ts";
 import { Redactor } from "../../src/redaction/redact.ts";
 import { checkoutScript } from "../../src/repositories/checkout.ts";
 import type { Repositories } from "../../src/repositories/repository.ts";
-import { updateScript } from "../../src/repositories/update-checkout.ts";
 import type { Sandbox, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 import { streamDiff } from "../../src/workspace/diff.ts";
+import { updateRepository } from "../../src/workspace/open-sandbox.ts";
 import { inMs, run } from "../sandboxes/sandbox-support.ts";
 
 /** Fetches and checks out an environment's repositories as builds and runs do. */
@@ -52,26 +51,27 @@ export async function fetchAll({ repositories }: Fixture, { repos, credentials =
 
 export async function checkOut(fixture: Fixture, environment: Repos): Promise<Checkout> {
   const { fetched } = await fetchAll(fixture, environment);
-  return await prepare(fixture, environment, { fetched, scriptOf: checkoutScript });
+  return await prepare(fixture, environment, { fetched });
 }
 
 async function prepare(
   fixture: Fixture,
   environment: Repos,
-  {
-    fetched,
-    scriptOf,
-    base,
-  }: { fetched: FetchedRepository[]; scriptOf: typeof checkoutScript; base?: string },
+  { fetched, base }: { fetched: FetchedRepository[]; base?: string },
 ): Promise<Checkout> {
-  const { provider } = fixture;
+  const { provider, repositories } = fixture;
   const sandbox = await provider.open({
-    ...{ id: randomUUID(), label: {}, deadline: inMs(120_000), mounts: mirrorMounts(fetched) },
+    ...{ id: randomUUID(), label: {}, deadline: inMs(120_000) },
     ...(base ? { base } : {}),
   });
   onTestFinished(() => sandbox.close().catch(() => {}));
-  for (const [index, repository] of fetched.entries()) {
-    const result = await run(sandbox, scriptOf(checkoutOptions(repository, index)));
+  for (const repository of fetched) {
+    if (base) {
+      await updateRepository(sandbox, repository, { repositories, redactor: new Redactor([]), signal });
+      continue;
+    }
+    const stdin = repositories.streamMirrors(mirrorRequests(repository), { signal });
+    const result = await run(sandbox, checkoutScript(repository), { stdin, withWorkerPrograms: true });
     expect(result).toMatchObject({ exitCode: 0, stdout: "", stderr: "" });
   }
   return {
@@ -87,7 +87,7 @@ async function prepare(
       await provider.saveBase(sandbox, name);
       onTestFinished(() => provider.removeBase(name));
       const moved = await fetchAll(fixture, environment);
-      return await prepare(fixture, environment, { ...moved, scriptOf: updateScript, base: name });
+      return await prepare(fixture, environment, { ...moved, base: name });
     },
   };
 }

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CheckoutOptions, checkoutScript } from "../../src/repositories/checkout.ts";
@@ -8,11 +8,10 @@ import type { Repositories } from "../../src/repositories/repository.ts";
 import { isRoot, silent } from "../sandboxes/sandbox-support.ts";
 import { git, makeFolder, Origin } from "./git-server.ts";
 
-/** Checkouts from a mirror inside a sandbox. The mirror is mounted read-only and, as root, read by another user. */
+/** Checkouts inside a sandbox, from what the worker sends. As root, another user makes them. */
 
 const signal = new AbortController().signal;
 const url = "https://git.example.com/owner/name.git";
-const mountPoint = "/mirror";
 const reader = isRoot ? { uid: 21_499, gid: 21_499 } : {};
 
 let origins: ReturnType<typeof makeFolder>;
@@ -25,9 +24,8 @@ beforeEach(() => {
   origins = makeFolder();
   work = makeFolder();
   origin = new Origin(origins.folder, "origin");
-  const readerGroup = reader.gid === undefined ? {} : { readerGroup: reader.gid };
   const folder = join(work.folder, "repositories");
-  repositories = openRepositories({ folder, allowedPaths: [origins.folder], log: silent, ...readerGroup });
+  repositories = openRepositories({ folder, allowedPaths: [origins.folder], log: silent });
   workspace = join(work.folder, "workspace");
   mkdirSync(workspace);
   if (reader.uid) chownSync(workspace, reader.uid, reader.gid);
@@ -38,8 +36,8 @@ afterEach(() => {
   work.remove();
 });
 
-/** Runs bash in the workspace inside bubblewrap, with the mirror mounted if there is one. */
-function run(script: string, mirror?: string) {
+/** Runs bash in the workspace inside bubblewrap. */
+function run(script: string, input?: Buffer) {
   const programs = ["/bin", "/lib", "/lib64"].flatMap((path) => ["--symlink", `usr${path}`, path]);
   const binds = [
     "--ro-bind",
@@ -53,13 +51,7 @@ function run(script: string, mirror?: string) {
     "--tmpfs",
     "/tmp",
   ];
-  const mounts = [
-    ...binds,
-    "--bind",
-    workspace,
-    "/workspace",
-    ...(mirror ? ["--ro-bind", mirror, mountPoint] : []),
-  ];
+  const mounts = [...binds, "--bind", workspace, "/workspace"];
   const isolation = ["--unshare-all", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--clearenv"];
   const env = ["--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/tmp", "--chdir", "/workspace"];
   const { stdout, stderr, status } = spawnSync(
@@ -70,21 +62,33 @@ function run(script: string, mirror?: string) {
       cwd: "/",
       encoding: "utf8",
       maxBuffer: 2 ** 26,
+      ...(input ? { input } : {}),
     },
   );
   return { stdout, stderr, exitCode: status };
 }
 
 interface Change extends Partial<CheckoutOptions> {
-  /** Returns the mirror to mount, which may be a modified copy. */
-  mirror?(folder: string): string;
+  /** Called with the mirror's folder when the worker has begun to send its content. */
+  onSending?(folder: string): void;
 }
 
-/** Resolves and checks out. `repo` then runs git in the clone, without the mirror. */
-async function checkOut(ref?: string, { mirror = (folder) => folder, ...options }: Change = {}) {
+/** Resolves and checks out. `repo` then runs git in the clone. */
+async function checkOut(ref?: string, { onSending, ...options }: Change = {}) {
   const resolved = await repositories.resolve({ url: origin.bare, ...(ref ? { ref } : {}) }, { signal });
-  const script = checkoutScript({ ...resolved, mirrorPath: mountPoint, path: "name", url, ...options });
-  const result = run(script, mirror(resolved.mirror));
+  const script = checkoutScript({ ...resolved, path: "name", url, ...options });
+  const request = {
+    ...resolved,
+    commit: options.commit ?? resolved.commit,
+    isPartial: false,
+    lfsObjects: [],
+  };
+  const chunks: Buffer[] = [];
+  for await (const chunk of repositories.streamMirrors([request], { signal })) {
+    if (chunks.length === 0) onSending?.(resolved.mirror);
+    chunks.push(chunk);
+  }
+  const result = run(script, Buffer.concat(chunks));
   const repo = (...args: string[]) => {
     const words = ["git", "-C", options.path ?? "name", ...args].map((arg) => `'${arg}'`);
     const { stdout, stderr, exitCode } = run(words.join(" "));
@@ -160,18 +164,20 @@ describe("a checkout", () => {
     expect(repo("fsck", "--full", "--connectivity-only")).not.toMatch(/missing|error/);
   });
 
-  test("falls back to a fetch if packs cannot be copied", async () => {
-    const commit = origin.push("main", { a: "1" });
+  test("is complete if the mirror is repacked while its content is sent", async () => {
+    origin.push("main", { a: "1" });
+    await repositories.resolve({ url: origin.bare }, { signal });
+    const commit = origin.push("main", { a: "2" });
     const { repo, result } = await checkOut(undefined, {
-      // git refuses to copy an objects folder that contains a symlink.
-      mirror(folder) {
-        const changed = join(work.folder, "changed");
-        cpSync(folder, changed, { recursive: true });
-        symlinkSync("/etc", join(changed, "objects/link"));
-        return changed;
+      onSending(folder) {
+        const packs = () => readdirSync(join(folder, "objects/pack"));
+        const before = packs();
+        git(folder, "repack", "-a", "-d", "--quiet");
+        expect(before.filter((name) => packs().includes(name))).toEqual([]);
       },
     });
     expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(repo("fsck", "--full")).toBe("");
     expect(repo("symbolic-ref", "refs/remotes/origin/HEAD")).toBe("refs/remotes/origin/main");
     expect(repo("rev-parse", "HEAD")).toBe(commit);
   });
@@ -181,9 +187,7 @@ describe("a checkout", () => {
     run("mkdir name; touch name/file");
     const { result } = await checkOut();
     expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("is not empty") });
-    expect(() =>
-      checkoutScript({ mirrorPath: mountPoint, commit: "a".repeat(40), path: "a/../../b", url }),
-    ).toThrow();
+    expect(() => checkoutScript({ commit: "a".repeat(40), path: "a/../../b", url })).toThrow();
   });
 
   test("runs no hooks, filters or commands of the repository", async () => {

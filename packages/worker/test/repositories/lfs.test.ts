@@ -56,7 +56,6 @@ function open(folder: string, options: Partial<RepositoriesOptions> = {}): Repos
     allowedPaths: [origins.folder],
     insecureHosts: [server.host, otherServer.host],
     log: silent,
-    ...(provider.group === undefined ? {} : { readerGroup: provider.group }),
     ...options,
   });
 }

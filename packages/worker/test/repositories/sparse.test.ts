@@ -38,7 +38,6 @@ function open(options: Partial<RepositoriesOptions> = {}): Repositories {
     allowedPaths: [],
     insecureHosts: [server.host],
     log: silent,
-    ...(provider.group === undefined ? {} : { readerGroup: provider.group }),
     ...options,
   });
 }

@@ -36,7 +36,6 @@ beforeAll(async () => {
     allowedPaths: [local.folder],
     insecureHosts: [server.host, otherServer.host],
     log: silent,
-    ...(provider.group === undefined ? {} : { readerGroup: provider.group }),
   });
 });
 afterAll(async () => {

@@ -1,5 +1,5 @@
 /**
- * Downloads the Git LFS files of a commit into the mirror's `lfs` folder, from where checkouts in sandboxes copy them.
+ * Downloads the Git LFS files of a commit into the mirror's `lfs` folder, from where they are sent to checkouts in sandboxes.
  * The worker uses the repository's credential and the same address rules and proxy as git. Every object is verified
  * against the size and the SHA-256 of its pointer before it enters the mirror.
  */
@@ -46,10 +46,15 @@ interface FetchOptions {
   signal: AbortSignal;
 }
 
-/** The caller holds the mirror's lock. Rejects with a RepositoryError. */
-export async function fetchLfs(options: FetchOptions): Promise<void> {
-  const { mirror, resolved, address, limits, scratch } = options;
+/** Returns the ids of the files. The caller holds the mirror's lock. Rejects with a RepositoryError. */
+export async function fetchLfs(options: FetchOptions): Promise<string[]> {
   const files = await findFiles(options);
+  await fetchMissing(options, files);
+  return [...new Set(files.map(({ oid }) => oid))];
+}
+
+async function fetchMissing(options: FetchOptions, files: LfsFile[]): Promise<void> {
+  const { mirror, resolved, address, limits, scratch } = options;
   const store = new LfsStore(mirror.folder);
   const missing = [...new Map(files.map((file) => [file.oid, file])).values()].filter(
     ({ oid }) => !store.has(oid),

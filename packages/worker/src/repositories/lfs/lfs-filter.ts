@@ -6,8 +6,7 @@
  * - `clean` reads content, stores it as an object and prints its pointer.
  *
  * Input that is a pointer for `clean`, or no pointer for `smudge`, is printed as it is. So is a file that was committed
- * without Git LFS, as long as it is unchanged: otherwise it would appear as modified from the start. OUTRIDER_LFS_SOURCE is the folder
- * of the mirror's objects during a checkout. GIT_OBJECT_DIRECTORY is set while a run's diff is made, which must not
+ * without Git LFS, as long as it is unchanged: otherwise it would appear as modified from the start. GIT_OBJECT_DIRECTORY is set while a run's diff is made, which must not
  * change the repository.
  */
 export const lfsFilter = `set -eu
@@ -35,11 +34,6 @@ case $1-$is_pointer in
   smudge-yes)
     oid=\${oid#oid sha256:}
     object=$(object_path "$oid" "$lfs/objects")
-    source=$(object_path "$oid" "\${OUTRIDER_LFS_SOURCE-}")
-    if [ ! -f "$object" ] && [ -n "\${OUTRIDER_LFS_SOURCE-}" ] && [ -f "$source" ]; then
-      cp --reflink=auto "$source" "$input.copy"
-      store "$input.copy" "$object"
-    fi
     if [ -f "$object" ]; then cat "$object"; else cat "$input"; fi ;;
   clean-no)
     if [ "$(git hash-object --no-filters "$input")" = "$(git rev-parse -q --verify ":0:$2")" ]; then cat "$input"

@@ -1,16 +1,10 @@
-import {
-  chmodSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  utimesSync,
-} from "node:fs";
-import { join } from "node:path";
+import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 const DAY_MS = 24 * 3_600_000;
+
+/** Returns the path of an LFS object below the folder of all objects. */
+export const lfsObjectPath = (oid: string) => `${oid.slice(0, 2)}/${oid.slice(2, 4)}/${oid}`;
 
 /** The LFS objects of a mirror, in the same layout as in a clone. The modification time records the last use. */
 export class LfsStore {
@@ -29,16 +23,11 @@ export class LfsStore {
     return true;
   }
 
-  /** Moves a complete, verified file into the store. Sandboxes read it under another uid. */
+  /** Moves a complete, verified file into the store. */
   add(oid: string, file: string): void {
-    let folder = this.#folder;
-    for (const part of ["", "objects", oid.slice(0, 2), oid.slice(2, 4)]) {
-      folder = join(folder, part);
-      mkdirSync(folder, { recursive: true });
-      chmodSync(folder, 0o755);
-    }
-    chmodSync(file, 0o644);
-    renameSync(file, this.#pathOf(oid));
+    const path = this.#pathOf(oid);
+    mkdirSync(dirname(path), { recursive: true });
+    renameSync(file, path);
   }
 
   bytes(): number {
@@ -63,6 +52,6 @@ export class LfsStore {
   }
 
   #pathOf(oid: string): string {
-    return join(this.#folder, "objects", oid.slice(0, 2), oid.slice(2, 4), oid);
+    return join(this.#folder, "objects", lfsObjectPath(oid));
   }
 }

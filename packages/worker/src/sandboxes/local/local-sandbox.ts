@@ -39,6 +39,7 @@ import {
   type Spawned,
   type SpawnOptions,
 } from "../sandbox.ts";
+import { sendAll } from "../send-all.ts";
 import type { Cgroup } from "./cgroups/cgroup.ts";
 import { pack, unpack } from "./files/archive.ts";
 import { layerPaths, scriptStatePath } from "./files/difference.ts";
@@ -143,7 +144,7 @@ export class LocalSandbox implements Sandbox {
     const { workingFolder } = this.#options;
     const running = await this.#start(
       options.withWorkerPrograms ? "scripts" : "commands",
-      { command, env, stdin: false, mergeOutput, workingFolder, asRoot },
+      { command, env, stdin: options.stdin !== undefined, mergeOutput, workingFolder, asRoot },
       signal,
     );
     if (!running) return { exitCode: null, signal: "SIGKILL", timedOut: false, durationMs: 0 };
@@ -163,7 +164,10 @@ export class LocalSandbox implements Sandbox {
       const deliver = async (stream: "stdout" | "stderr") => {
         for await (const data of running[stream] as AsyncIterable<Buffer>) onOutput({ stream, data });
       };
-      const [ending] = await Promise.all([running.ended, deliver("stdout"), deliver("stderr")]);
+      const [ending] = await Promise.all([
+        ...[running.ended, deliver("stdout"), deliver("stderr")],
+        options.stdin && sendAll(options.stdin, running.stdin),
+      ] as const);
       return { ...ending, timedOut, durationMs: performance.now() - startedAt };
     } catch (error) {
       kill();
@@ -172,6 +176,7 @@ export class LocalSandbox implements Sandbox {
       await running.ended;
       throw error;
     } finally {
+      options.stdin?.destroy();
       clearTimeout(timer);
       signal.removeEventListener("abort", kill);
     }

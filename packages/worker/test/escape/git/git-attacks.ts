@@ -2,21 +2,17 @@ import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import {
-  checkoutOptions,
-  type FetchedRepository,
-  mirrorMounts,
-} from "../../../src/builds/repository-contents.ts";
+import { type FetchedRepository, mirrorRequests } from "../../../src/builds/repository-contents.ts";
 import { Redactor } from "../../../src/redaction/redact.ts";
 import { checkoutScript } from "../../../src/repositories/checkout.ts";
 import { openRepositories } from "../../../src/repositories/repositories.ts";
 import type { Repositories } from "../../../src/repositories/repository.ts";
 import { RepositoryError } from "../../../src/repositories/repository-error.ts";
-import { updateScript } from "../../../src/repositories/update-checkout.ts";
 import type { Limits } from "../../../src/sandboxes/limits.ts";
 import { openLocalProvider } from "../../../src/sandboxes/local/local-provider.ts";
 import type { Sandbox, SandboxProvider } from "../../../src/sandboxes/sandbox.ts";
 import { streamDiff } from "../../../src/workspace/diff.ts";
+import { updateRepository } from "../../../src/workspace/open-sandbox.ts";
 import {
   type HttpServer,
   makeFolder,
@@ -106,7 +102,6 @@ export async function openAttackFixture(limits: Partial<AttackLimits> = {}): Pro
     folder: join(root, "..", "repositories"),
     allowedPaths: [repositoriesFolder],
     insecureHosts: [http.host, hostile.host],
-    ...(provider.group === undefined ? {} : { readerGroup: provider.group }),
     limits: { listMs: 15_000, fetchMs: 20_000, maxRefs: 500, maxMemoryBytes: 256 * 2 ** 20, ...limits },
     log: silent,
   });
@@ -206,7 +201,7 @@ class AttackExecution {
       const found = await resolve(this.#options.repositories, target);
       if (attack.fetchOnly) return;
       resolved = found;
-      const sandbox = await this.#open("clone", resolved);
+      const sandbox = await this.#open("clone");
       try {
         await this.#clone(sandbox, resolved);
       } finally {
@@ -226,7 +221,7 @@ class AttackExecution {
     const fetched = await attempt("update", async () => {
       moved = await resolve(this.#options.repositories, target);
     });
-    const sandbox = await this.#open("run", moved, `base-${id}`);
+    const sandbox = await this.#open("run", `base-${id}`);
     try {
       // The checkout is already changed, so that the script may fail.
       await this.#runInside(sandbox).catch(() => {});
@@ -252,24 +247,35 @@ class AttackExecution {
     if (exitCode !== 0) throw new UnexpectedError(`The attack failed with exit code ${exitCode}: ${stderr}`);
   }
 
-  #open(purpose: string, repository: FetchedRepository, base?: string): Promise<Sandbox> {
+  #open(purpose: string, base?: string): Promise<Sandbox> {
     return this.#options.provider.open({
       id: `${purpose}-${this.#options.id}`,
       deadline: inMs(2 * boundMs),
       label: {},
-      mounts: mirrorMounts([repository]),
       limits: enforceableLimits(this.#options.provider),
       ...(base ? { base } : {}),
     });
   }
 
   async #clone(sandbox: Sandbox, repository: FetchedRepository): Promise<void> {
-    await exec(sandbox, checkoutScript(checkoutOptions(repository, 0)));
+    const signal = AbortSignal.timeout(2 * boundMs);
+    const stdin = this.#options.repositories.streamMirrors(mirrorRequests(repository), { signal });
+    const { exitCode, stderr, timedOut } = await run(sandbox, checkoutScript(repository), {
+      ...{ stdin, withWorkerPrograms: true, timeoutMs: boundMs },
+    });
+    if (timedOut) throw new UnexpectedError("The script did not end.");
+    if (exitCode !== 0) throw new Error(`exit code ${exitCode}: ${stderr}`);
   }
 
   async #update(sandbox: Sandbox, repository: FetchedRepository): Promise<void> {
     const timeoutMs = this.#options.attack.hangs ? hangMs : boundMs;
-    await exec(sandbox, updateScript(checkoutOptions(repository, 0)), timeoutMs);
+    const signal = AbortSignal.timeout(3 * boundMs);
+    const { repositories } = this.#options;
+    const options = { repositories, redactor: new Redactor([]), signal, timeoutMs };
+    await updateRepository(sandbox, repository, options).catch((error: Error) => {
+      const isHanging = error.message.endsWith("timed out") && timeoutMs === boundMs;
+      throw isHanging ? new UnexpectedError("The script did not end.") : error;
+    });
   }
 
   #diff(sandbox: Sandbox, commit: string) {
@@ -299,12 +305,6 @@ function messageOf(error: Error): string {
 
 class UnexpectedError extends Error {
   override name = "UnexpectedError";
-}
-
-async function exec(sandbox: Sandbox, script: string, timeoutMs = boundMs): Promise<void> {
-  const { exitCode, stderr, timedOut } = await run(sandbox, script, { timeoutMs });
-  if (timedOut && timeoutMs === boundMs) throw new UnexpectedError("The script did not end.");
-  if (exitCode !== 0) throw new Error(timedOut ? "timed out" : `exit code ${exitCode}: ${stderr}`);
 }
 
 async function drain(stream: AsyncIterable<Buffer>): Promise<void> {
