@@ -4,15 +4,17 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { processTag } from "../../src/sandboxes/local/process/process-tag.ts";
 import { readProcess } from "../../src/sandboxes/local/process/processes.ts";
 import { storeUid } from "../../src/sandboxes/local/systems/uid-ranges.ts";
+import { testAttempts } from "../conformance/escape/escape-fixture.ts";
+import { imagePlace } from "../sandboxes/local-places.ts";
 import { initsOf, isRoot, run } from "../sandboxes/sandbox-support.ts";
-import { type EscapeFixture, openEscapeFixture, rootInImage, testAttempts } from "./escape-support.ts";
+import { type EscapeFixture, openEscapeFixture } from "./escape-support.ts";
 import { syscall } from "./syscalls.ts";
 
 /** Attempts that only root in an image can make. It controls every file that the sandbox sees. */
 describe.runIf(isRoot)("root in an image", () => {
   let fixture: EscapeFixture;
   beforeAll(async () => {
-    fixture = await openEscapeFixture(rootInImage());
+    fixture = await openEscapeFixture(imagePlace);
   });
   afterAll(() => fixture?.cleanUp());
 

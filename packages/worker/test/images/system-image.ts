@@ -1,8 +1,10 @@
 /** An image with a small system, made of the programs of this machine. */
 import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
   chownSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -39,6 +41,8 @@ interface SystemOptions {
   shell?: "bash" | "dash";
   /** Additional programs of this machine. */
   morePrograms?: string[];
+  /** Folders of this machine. */
+  folders?: string[];
   /** Symbolic links, by path. */
   links?: Record<string, string>;
 }
@@ -46,7 +50,7 @@ interface SystemOptions {
 /** Returns a layer with the programs, their libraries and these files. */
 export function systemLayer(
   files: Record<string, string> = {},
-  { shell = "bash", morePrograms = [], links = {} }: SystemOptions = {},
+  { shell = "bash", morePrograms = [], folders = [], links = {} }: SystemOptions = {},
 ): Buffer {
   const folder = mkdtempSync(join(tmpdir(), "outrider-system-"));
   try {
@@ -63,6 +67,8 @@ export function systemLayer(
       mkdirSync(join(folder, dirname(library)), { recursive: true });
       copyFileSync(library, join(folder, library));
     }
+    for (const path of folders) cpSync(path, join(folder, path), { recursive: true });
+    chmodSync(join(folder, "tmp"), 0o1777);
     chownSync(join(folder, "home/worker"), 1234, 1234);
     const all = {
       "etc/passwd": "root:x:0:0:root:/root:/bin/bash\nworker:x:1234:1234::/home/worker:/bin/bash\n",
@@ -78,7 +84,7 @@ export function systemLayer(
       rmSync(join(folder, path), { force: true });
       symlinkSync(target, join(folder, path));
     }
-    const options = ["--numeric-owner", "--mode=u+w", "--exclude=./tmp", "-C", folder, "-cf", "-", "."];
+    const options = ["--numeric-owner", "--mode=u+w", "-C", folder, "-cf", "-", "."];
     return execFileSync("tar", options, { maxBuffer: 2 ** 28 });
   } finally {
     rmSync(folder, { recursive: true, force: true });

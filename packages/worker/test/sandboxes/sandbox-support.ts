@@ -57,7 +57,7 @@ export function initsOf(tag: string): number[] {
   });
 }
 
-function commandLine(pid: number): string {
+export function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
   } catch {

@@ -1,0 +1,45 @@
+import type { Control } from "../../src/sandboxes/limits.ts";
+import type { SandboxImage, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
+
+/**
+ * What the conformance suite tests: a provider, and the system that its sandboxes have. The suite uses only the interface in
+ * sandboxes/sandbox.ts and what this file describes, so that every provider can be tested with the same functions.
+ */
+export interface Place {
+  /** Part of the names of the tests. */
+  name: string;
+  /**
+   * What the provider declares that it can do. The suite tests that it does, or that it refuses. A control that is not listed
+   * depends on the machine; the suite then relies on what the provider says.
+   */
+  capabilities: Partial<Record<Control | "images", boolean>>;
+  system: PlaceSystem;
+  open(): Promise<OpenPlace>;
+}
+
+/** The system that commands see. */
+export interface PlaceSystem {
+  /** Whether it is that of an image. Otherwise it is read-only. */
+  isImage: boolean;
+  user: string;
+  uid: number;
+  home: string;
+  /** The capabilities of commands, as in /proc/self/status. */
+  capabilities: string;
+  /** Environment variables that the system adds to those that all commands have. */
+  env: Record<string, string>;
+}
+
+export interface OpenPlace {
+  provider: SandboxProvider;
+  /** The image of its sandboxes. Undefined if the system is not that of an image or the provider cannot use images. */
+  image: SandboxImage | undefined;
+  /** Opens another provider with the same storage, as the previous or the next worker has it. */
+  openAgain(): Promise<SandboxProvider>;
+  /** Returns the command lines that contain the text, of all processes on the machine that runs the sandboxes. */
+  processesWith(text: string): Promise<string[]>;
+  /** Fails unless nothing is left of the sandboxes, all of which are closed. */
+  expectNoLeftovers(): Promise<void>;
+  /** Stops the provider and removes its storage. */
+  close(): Promise<void>;
+}

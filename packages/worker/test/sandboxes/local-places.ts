@@ -1,0 +1,75 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { parseExceptions } from "../../src/egress/exceptions.ts";
+import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
+import type { OpenPlace, Place } from "../conformance/place.ts";
+import { pullSystemImage } from "../images/pull-system-image.ts";
+import { systemLayer } from "../images/system-image.ts";
+import { leftoversOf, noLeftovers } from "./leftovers.ts";
+import { commandLine, isRoot, makeRoot, processesWith, silent, until } from "./sandbox-support.ts";
+
+export interface LocalPlace extends Place {
+  open(): Promise<OpenPlace & { root: string }>;
+}
+
+/** The local provider with the system of the worker, for the conformance suite. */
+export const hostPlace: LocalPlace = {
+  name: "local",
+  // The control groups of an ordinary user depend on the machine.
+  capabilities: isRoot
+    ? { memory: true, cpus: true, pids: true, disk: true, network: true, seccomp: true }
+    : { disk: false, network: true, seccomp: true },
+  system: {
+    ...{ isImage: false, user: "sandbox", uid: 1000, home: "/home/sandbox", env: {} },
+    capabilities: "0000000000000000",
+  },
+  open: () => openPlace(),
+};
+
+/** The local provider with an image, in which commands are root. */
+export const imagePlace: LocalPlace = {
+  name: "local with an image",
+  capabilities: { ...hostPlace.capabilities, images: isRoot },
+  system: {
+    ...{ isImage: true, user: "root", uid: 0, home: "/root" },
+    env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
+    capabilities: "00000000a80425fb",
+  },
+  open: () => openPlace(() => systemLayer({}, imageOptions())),
+};
+
+export const localPlaces = [hostPlace, imagePlace];
+
+/** What the suite needs in an image. */
+const imageOptions = () => ({
+  morePrograms: [
+    ...["base64", "dd", "env", "getent", "gzip", "ipcs", "mkfifo", "mknod", "mount", "nsenter", "perl"],
+    ...["pgrep", "pkill", "rmdir", "stty", "tar", "timeout", "truncate", "tty", "umount", "unshare", "wc"],
+    ...["whoami", "yes"],
+  ],
+  folders: [perlModules(), "/usr/lib/locale/C.utf8"].filter((path) => existsSync(path)),
+  // Links of the image in place of mount points must not lead a mount elsewhere.
+  links: { proc: "/tmp", dev: "/../etc", opt: "/../../tmp", "etc/hosts": "/etc/passwd" },
+});
+
+/** Returns the folder of the modules that Debian's smallest Perl has. */
+function perlModules(): string {
+  const script = "print grep { m{/perl-base$} } @INC";
+  return execFileSync("perl", ["-e", script], { encoding: "utf8" }) || "/usr/share/perl5";
+}
+
+async function openPlace(layer?: () => Buffer) {
+  const { root, remove } = makeRoot();
+  const openAgain = () => openLocalProvider({ root, log: silent, exceptions: parseExceptions("127.0.0.1") });
+  const provider = await openAgain();
+  return {
+    ...{ root, provider, openAgain },
+    image: layer && provider.images ? await pullSystemImage(provider, layer()) : undefined,
+    processesWith: async (text: string) => processesWith(text).map(commandLine),
+    expectNoLeftovers: () => until(() => JSON.stringify(leftoversOf(root)) === JSON.stringify(noLeftovers)),
+    async close() {
+      await provider.stop();
+      await remove();
+    },
+  };
+}
