@@ -232,6 +232,8 @@ static int prepare(const char *workspace, const char *link, const char *spec) {
   }
   /* Many system users have no home, or the root folder. */
   const char *home = user && user->pw_dir[0] == '/' && user->pw_dir[1] != 0 ? user->pw_dir : link;
+  /* The same home as with an account, because a command may remove /etc/passwd later. */
+  if (!user && uid == 0) home = "/root";
   prepare_folder(workspace, uid, gid, 1);
   prepare_folder(home, uid, gid, 0);
   if (strcmp(link, home) != 0) link_home(link, home);
