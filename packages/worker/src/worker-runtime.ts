@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Assignment, BuildAssignment, Signals, WorkerInfo } from "@outrider/contract/worker";
@@ -111,6 +112,9 @@ export async function openWorkerRuntime(
   const removed = await provider.reap(() => false);
   if (removed.length > 0) log.info({ count: removed.length }, "removed sandboxes of an earlier worker");
 
+  const transfersFolder = join(folder, "transfers");
+  await rm(transfersFolder, { recursive: true, force: true }); // files of an earlier worker
+
   const proxy = await startHostProxy({ exceptions, upstream, log });
   const repositories = openRepositories({
     folder: join(folder, "repositories"),
@@ -131,7 +135,7 @@ export async function openWorkerRuntime(
     }),
     networkFolder: join(folder, "tool-config"),
     maxMirrorBytes: cacheBytes,
-    bases: new BuildBases({ provider, server, folder, maxBytes: cacheBytes, log }),
+    bases: new BuildBases({ provider, server, folder: transfersFolder, maxBytes: cacheBytes, log }),
   };
 
   const warmSandboxes = new WarmSandboxes({ max: slots });

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -108,7 +109,7 @@ export class BuildBases {
 
   async #storeArchive(sandbox: Sandbox, { buildId, signal }: StoreOptions): Promise<StoredArchive> {
     const { provider, server, folder } = this.#options;
-    const file = join(folder, `${buildId}.base`);
+    const file = join(folder, `${randomUUID()}.base`);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     try {
       const hashing = new HashingStream();
@@ -148,11 +149,11 @@ export class BuildBases {
     signal: AbortSignal,
   ): Promise<void> {
     const { provider, server, folder } = this.#options;
-    const file = join(folder, `${build_id}.fetched`);
+    const file = join(folder, `${randomUUID()}.fetched`);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const deadline = process.hrtime.bigint() + FETCH_DEADLINE_NS;
     const sandbox = await provider.open({
-      ...{ id: `fetch-${build_id}`, deadline, label: { build_id } },
+      ...{ id: `fetch-${randomUUID()}`, deadline, label: { build_id } },
       ...(image ? { image: { ...image, user: "root" } } : {}),
     });
     try {

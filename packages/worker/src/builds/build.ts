@@ -19,7 +19,7 @@
  * 5. Report the outcome. This happens even if the run that needed the build was cancelled, because other runs may be
  *    waiting for it.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { Failure } from "@outrider/agent/failure";
 import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository } from "@outrider/contract/run";
@@ -190,7 +190,8 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     });
     sandbox = await provider.open({
       ...(pulled ? { image: pulled } : {}),
-      id: `build-${build_id}`,
+      // Not named after the build: if this worker lost the build's lease and claims it again, the first sandbox may still be open.
+      id: `build-${randomUUID()}`,
       deadline: log.deadline,
       label: { build_id },
       mounts: [...networkMounts(egress.inside, networkFolder)],

@@ -2,8 +2,14 @@ import { createServer, request } from "node:http";
 import { connect } from "node:net";
 import { serve } from "./egress-support.ts";
 
-/** A company's proxy. It records what it is asked for and reaches every name on loopback. */
-export async function startUpstream({ login }: { login?: string } = {}) {
+interface UpstreamOptions {
+  login?: string;
+  /** Returns where the proxy reaches a name. Default: on loopback. */
+  addressOf?(name: string): string;
+}
+
+/** A company's proxy. It records what it is asked for. */
+export async function startUpstream({ login, addressOf = () => "127.0.0.1" }: UpstreamOptions = {}) {
   const seen: string[] = [];
   const headers: string[] = [];
   const isAllowed = (authorization: string | undefined) =>
@@ -13,15 +19,18 @@ export async function startUpstream({ login }: { login?: string } = {}) {
     headers.push(JSON.stringify(incoming.headers));
     if (!isAllowed(incoming.headers["proxy-authorization"]))
       return response.writeHead(407, { "proxy-authenticate": 'Basic realm="company"' }).end("log in");
-    const { port, pathname } = new URL(incoming.url ?? "");
+    const { hostname, port, pathname } = new URL(incoming.url ?? "");
     const outgoing = request({
-      host: "127.0.0.1",
+      host: addressOf(hostname),
       port: port || 80,
       path: pathname,
       method: incoming.method,
+      headers: incoming.headers,
     });
     outgoing.on("error", () => response.writeHead(502).end("the company's error page"));
-    outgoing.on("response", (answer) => answer.pipe(response.writeHead(answer.statusCode ?? 0)));
+    outgoing.on("response", (answer) =>
+      answer.pipe(response.writeHead(answer.statusCode ?? 0, answer.headers)),
+    );
     incoming.pipe(outgoing);
   });
   server.on("connect", (incoming, client, head) => {
@@ -30,8 +39,8 @@ export async function startUpstream({ login }: { login?: string } = {}) {
     client.on("error", () => {});
     if (!isAllowed(incoming.headers["proxy-authorization"]))
       return client.end("HTTP/1.1 407 Log in\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n");
-    const port = Number(/:(\d+)$/.exec(incoming.url ?? "")?.[1]);
-    const target = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    const [, name = "", port] = /^(.*):(\d+)$/.exec(incoming.url ?? "") ?? [];
+    const target = connect({ port: Number(port), host: addressOf(name), allowHalfOpen: true });
     target.on("error", () => client.end("HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n"));
     target.on("connect", () => {
       client.write("HTTP/1.1 200 OK\r\n\r\n");

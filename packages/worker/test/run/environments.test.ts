@@ -404,6 +404,32 @@ describe("a worker that drains during a build", () => {
   });
 });
 
+describe("a build whose lease is lost", () => {
+  test("is made again by the same worker, whose first sandbox is still open", async () => {
+    const other = await startTestInstallation();
+    try {
+      await other.worker(settings());
+      const { body } = await other.call("POST", "/agent/environments", {
+        body: { name: "lost", setup_commands: ["echo running; sleep 3; echo made > made"] },
+      });
+      const create = () =>
+        other.create(["RUN: cat made"], { config: { environment_id: body.environment_id } });
+      const first = await create();
+      await vi.waitUntil(
+        async () => (await other.db`select 1 from build_events where type = 'output'`).length > 0,
+        waitOptions,
+      );
+      await other.db`update builds set state = 'QUEUED', token = null, lease_expires_at = null`;
+      for (const run of [await create(), first]) {
+        await other.until(run, "SUCCEEDED");
+        expect(outputOf(await other.events(run))).toBe("made\n");
+      }
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
 describe("a follow-up on another machine", () => {
   let elsewhere: TestInstallation;
   afterEach(() => elsewhere?.stop());
