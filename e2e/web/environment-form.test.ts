@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { addUser } from "@outrider/server/engine/operations/bootstrap";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
@@ -207,6 +208,58 @@ describe("environment form", () => {
     });
   });
 
+  test("saves an image with its credentials and user, or a devcontainer", async () => {
+    await app.call("PUT", "/agent/secrets/REGISTRY_LOGIN", { body: { value: "user:password" } });
+    const { page, consoleErrors } = await app.visit("/environments/new", { theme: "dark", size: "phone" });
+    await page.getByLabel("Name", { exact: true }).fill("imaged");
+    await page.getByText("For example node:24-bookworm").waitFor();
+    const image = page.getByLabel("Image", { exact: false }).and(page.getByRole("textbox"));
+    const devcontainer = page.getByRole("textbox", { name: /^Devcontainer/ });
+    await image.fill("Not An Image");
+    expect(await devcontainer.isDisabled()).toBe(true);
+    await page.getByLabel("Registry credentials").selectOption("REGISTRY_LOGIN");
+    await page.getByRole("textbox", { name: /^User/ }).fill("node");
+    await page.getByRole("button", { name: "Create environment" }).click();
+    await page.getByText(/^Image must be an image such as/).waitFor();
+    await expectAccessible(page);
+    await image.fill("registry.example.com:5000/acme/ci:main");
+    await page.getByRole("button", { name: "Create environment" }).click();
+    await page.getByRole("heading", { name: "imaged" }).waitFor();
+    const id = new URL(page.url()).pathname.split("/").at(-1) as string;
+    expect(await stored(id)).toMatchObject({
+      docker_image: "registry.example.com:5000/acme/ci:main",
+      docker_image_secret: "REGISTRY_LOGIN",
+      user: "node",
+    });
+
+    await page.goto(`/environments/${id}`);
+    await image.fill("");
+    await devcontainer.fill(".devcontainer/devcontainer.json");
+    expect(await image.isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText(/Devcontainer is only allowed with a repository/).waitFor();
+    await page.getByRole("button", { name: "Add repository" }).click();
+    await page.getByLabel("Repository 1", { exact: true }).fill("acme/api");
+    await page.getByLabel("Submodules").selectOption("skip");
+    await page.getByLabel("Git LFS files").selectOption("skip");
+    await page.getByLabel("Only these folders").fill("packages/api/, docs, *.md");
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText(/Only these folders .*must be a folder in the repository/).waitFor();
+    await page.getByLabel("Only these folders").fill("packages/api/, docs");
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText("All changes saved").waitFor();
+    await expectAccessible(page);
+    const saved = await stored(id);
+    expect(saved).toMatchObject({
+      devcontainer: ".devcontainer/devcontainer.json",
+      repos: [
+        { owner: "acme", repo: "api", sparse_paths: ["packages/api", "docs"], submodules: false, lfs: false },
+      ],
+    });
+    expect(saved.docker_image).toBeUndefined();
+    expect(consoleErrors).toEqual([]);
+  });
+
   test("is read-only for members", async () => {
     const id = await make({ name: "read", setup_commands: ["make ready"], variables: { COLOUR: "blue" } });
     const user = { email: "member@example.com", display_name: "Member", role: "member" as const };
@@ -228,5 +281,68 @@ describe("environment form", () => {
     expect(await page.getByRole("link", { name: "New environment" }).count()).toBe(0);
     await page.goto("/secrets");
     await page.getByRole("heading", { name: "Only admins can manage secrets" }).waitFor();
+  });
+});
+
+describe("the log of a build", () => {
+  /** Acts as a worker that makes a build of an image. */
+  async function build(environmentId: string, events: object[], outcome: object) {
+    const asWorker = async (path: string, body: object) => {
+      const response = await fetch(`${app.origin}/api/v1/worker${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${app.workerKey}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      expect(response.status, path).toBeLessThan(300);
+      // biome-ignore lint/suspicious/noExplicitAny: responses have several shapes
+      return (response.status === 204 ? undefined : await response.json()) as any;
+    };
+    await app.call("POST", `/agent/environments/${environmentId}/builds`);
+    const worker = { worker_id: randomUUID(), name: "worker", version: "0", slots: 1 };
+    const { builds } = await asWorker("/claim", { request_id: randomUUID(), worker, free: 1, wait_ms: 0 });
+    const [{ build_id, token }] = builds;
+    await asWorker(`/builds/${build_id}/finish`, { token, batch: 1, events, outcome });
+  }
+  const image = { reference: "node:24-bookworm", digest: `sha256:${"a1b2".repeat(16)}` };
+  const step = (data: object) => ({ type: "step", data });
+  const pull = { name: "pull node:24-bookworm" };
+
+  test("shows the image, and the size and duration of its steps", async () => {
+    const id = await make({ name: "sized", docker_image: image.reference, setup_commands: ["npm ci"] });
+    const text = "Digest: sha256:a1b2\nLayer 1 of 2: 48.1 MiB.\nLayer 2 of 2: already on this worker.\n";
+    const events = [
+      step({ ...pull, state: "started" }),
+      { type: "output", data: { stream: "stdout", text } },
+      step({ ...pull, state: "finished", duration_ms: 4_200, size_bytes: 50_400_000 }),
+      step({ name: "npm ci", state: "started" }),
+      step({ name: "npm ci", state: "finished", exit_code: 0, duration_ms: 61_000 }),
+      step({ name: "store", state: "started" }),
+      step({ name: "store", state: "finished", duration_ms: 900, size_bytes: 7_000_000 }),
+    ];
+    const sha256 = "0".repeat(64);
+    const ready = { type: "ready", key: sha256, sha256, size_bytes: 7_000_000, image, repositories: [] };
+    await build(id, events, ready);
+    const { page, consoleErrors } = await app.visit(`/environments/${id}?tab=builds`, { size: "phone" });
+    const log = page.getByRole("region", { name: "Build" });
+    await log.getByRole("list", { name: "Sources" }).getByText("sha256:a1b2a1b2a1b2").waitFor();
+    await log.getByRole("button", { name: /finished: Pull node:24-bookworm .*48\.1 MiB · 4\.2 s/ }).click();
+    await log.getByText("Layer 2 of 2: already on this worker.").waitFor();
+    await log.getByRole("button", { name: /finished: Save result .*6\.7 MiB · 900 ms/ }).waitFor();
+    await expectAccessible(page);
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("says why an image cannot be pulled", async () => {
+    const id = await make({ name: "unpulled", docker_image: image.reference });
+    const events = [step({ ...pull, state: "started" }), step({ ...pull, state: "failed" })];
+    const message =
+      "The registry rejects the credentials for `node:24-bookworm`. Correct the secret that `docker_image_secret` names.";
+    await build(id, events, { type: "failed", error_code: "environment_setup_failed", message });
+    const { page, consoleErrors } = await app.visit(`/environments/${id}?tab=builds`, { theme: "dark" });
+    const alert = page.getByRole("region", { name: "Build" }).getByRole("alert");
+    await alert.getByText("The registry rejects the credentials for node:24-bookworm.").waitFor();
+    expect(await alert.getByText(/killed|last lines|setup and start commands/).count()).toBe(0);
+    await expectAccessible(page);
+    expect(consoleErrors).toEqual([]);
   });
 });

@@ -55,6 +55,61 @@ describe("environments", () => {
     expect(consoleErrors).toEqual([]);
   });
 
+  test("fills in what lock files suggest, and undoes it", async () => {
+    const locked = new Origin(repositories.folder, "locked");
+    locked.push("main", { "package-lock.json": "{}", ".nvmrc": "22", "tools/go.mod": "module a" });
+    const { page, consoleErrors } = await app.visit("/environments/new", { size: "phone" });
+    const proposing = page.getByRole("button", { name: "Propose settings" });
+    const repository = page.getByLabel("Repository 1", { exact: true });
+    const image = page.getByRole("textbox", { name: /^Image/ });
+    expect(await proposing.isDisabled()).toBe(true);
+    await repository.fill(`file://${locked.bare}`);
+    await page.getByLabel("Command 1", { exact: true }).fill("make");
+    await proposing.click();
+    await page.getByText("Filled in from lock files. Check the fields below.").waitFor();
+    await page.getByText(".nvmrc names Node.js 22.").waitFor();
+    await page.getByText(/needs Go, which node:22-bookworm does not contain/).waitFor();
+    expect(await image.inputValue()).toBe("node:22-bookworm");
+    expect(await page.getByLabel("Command 1", { exact: true }).inputValue()).toBe("make");
+    expect(await page.getByLabel("Command 2", { exact: true }).inputValue()).toBe("npm ci");
+    expect(await page.getByLabel("Domain 1", { exact: true }).inputValue()).toBe("preset:npm");
+    await expectAccessible(page);
+
+    await page.getByRole("button", { name: "Undo" }).click();
+    expect(await image.inputValue()).toBe("");
+    expect(await page.getByLabel("Command 2", { exact: true }).count()).toBe(0);
+    expect(await page.getByRole("radio", { name: /^No network/ }).isChecked()).toBe(true);
+
+    await repository.fill(`file://${site.bare}`);
+    await proposing.click();
+    await page.getByText("No lock files found, so nothing was filled in.").waitFor();
+    await page.getByLabel("Branch, tag or commit").fill("nope");
+    await proposing.click();
+    await page.getByRole("alert").getByText("The repository could not be read").waitFor();
+    await expectAccessible(page);
+
+    await repository.fill(`file://${locked.bare}`);
+    await page.getByLabel("Branch, tag or commit").fill("");
+    await proposing.click();
+    await page.getByText(".nvmrc names Node.js 22.").waitFor();
+    // A second proposal replaces the first one.
+    locked.push("main", { ".nvmrc": "24", "pnpm-lock.yaml": "" });
+    await proposing.click();
+    await page.getByText(".nvmrc names Node.js 24.").waitFor();
+    expect(await page.getByLabel("Command 3", { exact: true }).inputValue()).toContain("pnpm install");
+    expect(await page.getByLabel("Command 4", { exact: true }).count()).toBe(0);
+    await page.getByLabel("Name", { exact: true }).fill("proposed");
+    await page.getByRole("button", { name: "Create environment" }).click();
+    await page.getByRole("heading", { name: "proposed" }).waitFor();
+    const id = new URL(page.url()).pathname.split("/").at(-1) as string;
+    expect(await stored(id)).toMatchObject({
+      docker_image: "node:24-bookworm",
+      setup_commands: ["make", "npm install --global 'pnpm@10'", "pnpm install --frozen-lockfile"],
+      network: { mode: "allowlist", allow: ["preset:npm"] },
+    });
+    expect(consoleErrors).toEqual([]);
+  });
+
   test("shows a test run live and links to its page", async () => {
     const id = await make({
       name: "tried",

@@ -47,6 +47,9 @@ const data = {
     state: z.enum(["started", "finished", "failed"]),
     exit_code: z.int().optional(),
     duration_ms: z.number().optional(),
+    size_bytes: z.int().min(0).optional().meta({
+      description: "What the finished step downloaded or stored, compressed.",
+    }),
   }),
   output: z.object({
     stream: z

@@ -140,6 +140,8 @@ export interface BuildStepEvent {
     state: "started" | "finished" | "failed";
     exit_code?: number;
     duration_ms?: number;
+    /** What the finished step downloaded or stored, compressed. */
+    size_bytes?: number;
   };
 }
 

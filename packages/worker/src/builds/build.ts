@@ -243,7 +243,8 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     });
     sandbox = undefined;
     log.write({ type: "output", data: { stream: "stdout", text: `${message}\n` } });
-    log.write({ type: "step", data: { name: "store", state: "finished" } });
+    const { size_bytes } = stored;
+    log.write({ type: "step", data: { name: "store", state: "finished", size_bytes } });
     return {
       type: "ready",
       key: buildKey(environment, contents),

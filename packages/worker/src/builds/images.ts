@@ -5,7 +5,13 @@ import type { AssignedEnvironment } from "@outrider/contract/worker";
 import { containerVariables } from "../devcontainers/read.ts";
 import { ImageError } from "../images/image-error.ts";
 import { defaultPath, sandboxPaths } from "../sandboxes/paths.ts";
-import type { ImageSource, Sandbox, SandboxImage, SandboxProvider } from "../sandboxes/sandbox.ts";
+import type {
+  ImageSource,
+  PullReports,
+  Sandbox,
+  SandboxImage,
+  SandboxProvider,
+} from "../sandboxes/sandbox.ts";
 import type { OnStep, StepLog } from "./step-runner.ts";
 
 const OWNER_MS = 30 * 60_000;
@@ -29,11 +35,10 @@ export async function resolveImage(
   return { reference, digest };
 }
 
-interface EnsureOptions {
+interface EnsureOptions extends PullReports {
   environment: AssignedEnvironment;
   devcontainer: BuildDevcontainer | undefined;
   signal: AbortSignal;
-  onProgress?(message: string): void;
 }
 
 /** Makes an image available on this worker, with the variables and the user of the devcontainer and the environment. */
@@ -62,8 +67,10 @@ export async function pullImage(
 ): Promise<SandboxImage> {
   const { image, environment, devcontainer, log, onStep } = options;
   const name = `pull ${image.reference}`;
+  let downloadedBytes: number | undefined;
   const report = (state: "started" | "finished" | "failed") => {
-    log.write({ type: "step", data: { name, state } });
+    const size = state === "finished" && downloadedBytes ? { size_bytes: downloadedBytes } : {};
+    log.write({ type: "step", data: { name, state, ...size } });
     onStep(name, state);
   };
   const write = (text: string) =>
@@ -73,6 +80,9 @@ export async function pullImage(
   try {
     const pulled = await ensureImage(provider, image, {
       ...{ environment, devcontainer, signal: log.signal, onProgress: write },
+      onDownloaded: (bytes) => {
+        downloadedBytes = bytes;
+      },
     });
     report("finished");
     return pulled;

@@ -229,11 +229,18 @@ export interface PullOptions {
 export interface ImageSource {
   /** Returns the digest that a reference points to now. */
   resolve(reference: string, options: PullOptions): Promise<string>;
-  /** Makes an image available on this worker, without the registry if it already is. `onProgress` receives sentences for the build log. */
+  /** Makes an image available on this worker, without the registry if it already is. */
   pull(
     image: { reference: string; digest: string },
-    options: PullOptions & { onProgress?(message: string): void },
+    options: PullOptions & PullReports,
   ): Promise<SandboxImage>;
+}
+
+export interface PullReports {
+  /** Receives sentences for the build log. */
+  onProgress?(message: string): void;
+  /** Called at the end with the compressed size of the layers that were not on this worker before. */
+  onDownloaded?(bytes: number): void;
 }
 
 export interface Forward {

@@ -38,6 +38,7 @@ export const buildsCommand = clientCommand("builds", "List the builds of an envi
           { title: "STATE", text: ({ state }) => state },
           { title: "VERSION", text: ({ version }) => String(version) },
           { title: "SIZE", text: ({ size_bytes }) => (size_bytes === undefined ? "" : bytes(size_bytes)) },
+          { title: "IMAGE", text: ({ image }) => image && imageText(image) },
           { title: "CREATED", text: ({ created_at }) => (out.isTerminal ? ago(created_at) : created_at) },
           { title: "MESSAGE", text: ({ status_message }) => status_message?.message, canShrink: true },
         ],
@@ -98,12 +99,18 @@ function formatEvent({ type, data }: BuildEvent, style: Style): string {
   if (type === "output") return style.dim(sanitize(data.text));
   if (type === "step") {
     const took = data.duration_ms === undefined ? "" : style.dim(` · ${duration(data.duration_ms)}`);
+    const size = data.size_bytes === undefined ? "" : style.dim(` · ${bytes(data.size_bytes)}`);
     const exit = data.exit_code ? style.red(` exit ${data.exit_code}`) : "";
     const marks = { started: style.cyan("▸"), finished: style.green("✓"), failed: style.red("✗") };
-    return `${marks[data.state]} ${sanitizeLine(data.name)}${exit}${took}\n`;
+    return `${marks[data.state]} ${sanitizeLine(data.name)}${exit}${size}${took}\n`;
   }
   // A newer server may send events of other types.
   return type === "notice" ? `${style.yellow("!")} ${sanitize(data.message)}\n` : "";
+}
+
+/** Shows enough of the digest to recognize it. */
+function imageText({ reference, digest }: NonNullable<Build["image"]>): string {
+  return `${reference.replace(/@sha256:.*$/, "")}@${digest.slice(0, 19)}`;
 }
 
 function showBuild(out: Output, build: Build): void {
@@ -119,6 +126,7 @@ function showBuild(out: Output, build: Build): void {
       ["created", build.created_at],
       ["finished", build.finished_at],
       ["size", build.size_bytes === undefined ? undefined : bytes(build.size_bytes)],
+      ["image", build.image && `${build.image.reference}\n${build.image.digest}`],
       ["commits", build.repositories?.map(({ url, commit }) => `${commit} ${url}`).join("\n")],
     ],
   });

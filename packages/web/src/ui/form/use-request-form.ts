@@ -34,7 +34,7 @@ interface RequestFormOptions<Values extends FieldValues, Request, Result> {
 
 export type RequestForm<Values extends FieldValues> = Pick<
   ReturnType<typeof useRequestForm<Values, unknown, unknown>>,
-  "field" | "select" | "bind" | "watch" | "control"
+  "field" | "select" | "bind" | "watch" | "control" | "getValues" | "setValue"
 >;
 
 /**

@@ -9,6 +9,8 @@ export interface Step {
   startedAt: string;
   exitCode?: number;
   durationMs?: number;
+  /** What the step downloaded or stored. */
+  sizeBytes?: number;
   text: string;
   /** Whether the beginning of a long output was dropped. */
   isCut: boolean;
@@ -35,7 +37,7 @@ export function addEvent(entries: Entry[], event: BuildEvent): void {
     return;
   }
   if (event.type === "step") {
-    const { name, state, exit_code, duration_ms } = event.data;
+    const { name, state, exit_code, duration_ms, size_bytes } = event.data;
     if (state === "started" || !last) {
       entries.push({
         type: "step",
@@ -53,6 +55,7 @@ export function addEvent(entries: Entry[], event: BuildEvent): void {
       state,
       durationMs: duration_ms ?? Date.parse(created_at) - Date.parse(last.startedAt),
       ...(exit_code === undefined ? {} : { exitCode: exit_code }),
+      ...(size_bytes === undefined ? {} : { sizeBytes: size_bytes }),
     };
     return;
   }

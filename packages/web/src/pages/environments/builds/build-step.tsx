@@ -1,6 +1,7 @@
 import clsx from "clsx";
 import { ChevronRight, CircleCheck, CircleSlash, CircleX, LoaderCircle } from "lucide-react";
 import { memo, useEffect, useRef, useState } from "react";
+import { formatBytes } from "../../../ui/format/numbers.ts";
 import { Duration, formatDuration } from "../../../ui/format/time.tsx";
 import { Ansi } from "../../../ui/text/ansi.tsx";
 import type { Step } from "./build-log.ts";
@@ -20,7 +21,7 @@ const outcomes = {
 
 /** Shows a build step. It is expanded while it is running or if it failed, unless the user chose otherwise. */
 export const BuildStep = memo(function BuildStep({ step, isOver }: BuildStepProps) {
-  const { name, state, exitCode, durationMs, startedAt, text, isCut } = step;
+  const { name, state, exitCode, durationMs, sizeBytes, startedAt, text, isCut } = step;
   const shown = state === "running" && isOver ? "broken" : state;
   const [chosen, setChosen] = useState<boolean>();
   const isOpen = chosen ?? (shown === "running" || shown === "failed");
@@ -46,6 +47,7 @@ export const BuildStep = memo(function BuildStep({ step, isOver }: BuildStepProp
           </span>
         )}
         <span className="whitespace-nowrap text-xs text-muted">
+          {sizeBytes !== undefined && `${formatBytes(sizeBytes)} · `}
           {durationMs !== undefined ? (
             formatDuration(durationMs)
           ) : shown === "running" ? (
@@ -59,7 +61,8 @@ export const BuildStep = memo(function BuildStep({ step, isOver }: BuildStepProp
 });
 
 function stepName(name: string): string {
-  return name === "store" ? "Save result" : name;
+  if (name === "store") return "Save result";
+  return name.replace(/^(pull|check out) /, (verb) => `${verb.charAt(0).toUpperCase()}${verb.slice(1)}`);
 }
 
 const NEAR_END_PX = 24;

@@ -8,6 +8,7 @@ import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
 import { formatBytes } from "../../../ui/format/numbers.ts";
 import { Duration, Time } from "../../../ui/format/time.tsx";
+import { InlineCode } from "../../../ui/text/inline-code.tsx";
 import { shortAddress } from "../repository.ts";
 import { type Entry, useBuildLog } from "./build-log.ts";
 import { BuildState, isUnfinished } from "./build-state.tsx";
@@ -19,9 +20,9 @@ export function BuildView({ build, isAdmin }: { build: Build; isAdmin: boolean }
     void queryClient.invalidateQueries({ queryKey: ["environments"] });
     void queryClient.invalidateQueries({ queryKey: ["skills"] });
   });
-  const { state, version, created_at, started_at, finished_at, size_bytes, repositories = [] } = build;
+  const { state, version, created_at, started_at, finished_at, size_bytes, image, repositories = [] } = build;
   return (
-    <section aria-label="Build" className="min-w-0 rounded-xl border border-line bg-surface">
+    <section aria-label="Build" className="min-w-0 overflow-hidden rounded-xl border border-line bg-surface">
       <header className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-3">
         <span role="status">
           <BuildState state={state} />
@@ -36,8 +37,14 @@ export function BuildView({ build, isAdmin }: { build: Build; isAdmin: boolean }
         )}
         {size_bytes !== undefined && <span className="text-muted">{formatBytes(size_bytes)}</span>}
       </header>
-      {repositories.length > 0 && (
-        <ul className="border-b border-line px-4 py-2 text-xs text-muted">
+      {(image || repositories.length > 0) && (
+        <ul aria-label="Sources" className="border-b border-line px-4 py-2 text-xs text-muted">
+          {image && (
+            <li className="truncate" title={`${image.reference} ${image.digest}`}>
+              {image.reference.replace(/@sha256:.*$/, "")}{" "}
+              <code className="text-ink">{image.digest.slice(0, 19)}</code>
+            </li>
+          )}
           {repositories.map(({ url, path, commit, ref }) => (
             <li key={path} className="truncate" title={`${url} ${commit}`}>
               {shortAddress(url)} {ref && `at ${ref.replace(/^refs\/(heads|tags)\//, "")}`}{" "}
@@ -86,19 +93,25 @@ function Failure({ build, entries, isAdmin }: { build: Build; entries: readonly 
   // The command and its last lines are not repeated here, because the failed step below shows them.
   const at = steps.findIndex((step) => step.state === "failed");
   const { exitCode } = steps[at] ?? {};
-  const words =
-    at < 0
-      ? status_message.message
-      : exitCode === undefined
-        ? `Step ${at + 1} was killed.`
-        : `Step ${at + 1} failed with exit code ${exitCode}.`;
-  const remedy =
-    at < 0
-      ? status_message.remedy
-      : "Check its last lines below, fix the command in the configuration, and build again.";
+  // Only commands have exit codes. Other steps, such as pulling the image, explain themselves in the message.
+  const isCommand =
+    at >= 0 && (exitCode !== undefined || /^`[\s\S]*` (exited|took)/.test(status_message.message));
+  const words = !isCommand
+    ? status_message.message
+    : exitCode === undefined
+      ? `Step ${at + 1} was killed.`
+      : `Step ${at + 1} failed with exit code ${exitCode}.`;
+  // The general remedy is about commands. Messages about images contain their own.
+  const remedy = !isCommand
+    ? status_message.error_code === "environment_setup_failed"
+      ? undefined
+      : status_message.remedy
+    : "Check its last lines below, fix the command in the configuration, and build again.";
   return (
     <div role="alert" className="border-b border-line bg-bad-soft px-4 py-3">
-      <p className="whitespace-pre-wrap break-words font-medium">{words}</p>
+      <p className="whitespace-pre-wrap break-words font-medium">
+        <InlineCode text={words} />
+      </p>
       {remedy && <p className="mt-1">{remedy}</p>}
       {isAdmin && (
         <Link

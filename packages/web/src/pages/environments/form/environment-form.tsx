@@ -72,8 +72,8 @@ export function EnvironmentForm(props: EnvironmentFormProps) {
           placeholder="What it is for"
         />
       </FormSection>
+      <FormRepositories form={form} secrets={secrets} proposes={isNew} />
       <FormImage form={form} secrets={secrets} />
-      <FormRepositories form={form} secrets={secrets} />
       <FormSetup form={form} />
       <FormVariables form={form} />
       <FormSecrets form={form} secrets={secrets} />

@@ -14,7 +14,8 @@ export function FormImage({ form, secrets }: FormSectionProps & { secrets: strin
           label="Image"
           {...form.field("docker_image")}
           optional
-          placeholder="debian:12 or ghcr.io/acme/ci:main"
+          placeholder="debian:12"
+          hint="For example node:24-bookworm, python:3.13-bookworm or ghcr.io/acme/ci@sha256:…"
           spellCheck={false}
           disabled={hasDevcontainer && !hasImage}
         />

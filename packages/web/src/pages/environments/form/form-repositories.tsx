@@ -2,9 +2,16 @@ import { useFieldArray } from "react-hook-form";
 import { SelectField, TextField } from "../../../ui/form/fields.tsx";
 import { Rows } from "../../../ui/form/rows.tsx";
 import { FormSection, type FormSectionProps } from "./form-section.tsx";
+import { ProposeSettings } from "./propose-settings.tsx";
 import { blankRepository } from "./values.ts";
 
-export function FormRepositories({ form, secrets }: FormSectionProps & { secrets: string[] }) {
+interface FormRepositoriesProps extends FormSectionProps {
+  secrets: string[];
+  /** Whether settings can be proposed from the first repository. */
+  proposes: boolean;
+}
+
+export function FormRepositories({ form, secrets, proposes }: FormRepositoriesProps) {
   const rows = useFieldArray({ control: form.control, name: "repos" });
   return (
     <FormSection
@@ -84,6 +91,7 @@ export function FormRepositories({ form, secrets }: FormSectionProps & { secrets
           </div>
         )}
       </Rows>
+      {proposes && <ProposeSettings form={form} />}
     </FormSection>
   );
 }

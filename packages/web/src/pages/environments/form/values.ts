@@ -110,7 +110,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
 }
 
 /** Empty rows are not sent. */
-const isFilled = (row: Record<string, Text>) => Object.values(row).some((text) => text !== undefined);
+export const isFilled = (row: Record<string, Text>) => Object.values(row).some((text) => text !== undefined);
 
 /** Returns `owner` and `repo`, or `url` if the address is not of the form `owner/repo`. */
 function addressOf(address: string) {
@@ -118,7 +118,7 @@ function addressOf(address: string) {
   return owner && repo && rest.length === 0 && !/[\s:]/.test(address) ? { owner, repo } : { url: address };
 }
 
-function repositoryOf({ address, submodules, lfs, sparse_paths, ...rest }: RepositoryValues) {
+export function repositoryOf({ address, submodules, lfs, sparse_paths, ...rest }: RepositoryValues) {
   const folders = (sparse_paths ?? "").split(",").map((path) => path.trim().replace(/\/+$/, ""));
   const sparsePaths = folders.filter((path) => path !== "");
   return {

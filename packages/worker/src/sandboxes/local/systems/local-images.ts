@@ -4,7 +4,7 @@ import type { Exceptions } from "../../../egress/exceptions.ts";
 import type { UpstreamProxy } from "../../../egress/upstream-proxy.ts";
 import { pullImage, resolveDigest } from "../../../images/images.ts";
 import type { LayerStore } from "../../../images/layer-store.ts";
-import type { ImageSource, PullOptions, SandboxImage } from "../../sandbox.ts";
+import type { ImageSource, PullOptions, PullReports, SandboxImage } from "../../sandbox.ts";
 
 interface LocalImagesOptions {
   store: LayerStore;
@@ -34,7 +34,8 @@ export class LocalImages implements ImageSource {
       secretName,
       signal,
       onProgress = () => {},
-    }: PullOptions & { onProgress?(message: string): void },
+      onDownloaded = () => {},
+    }: PullOptions & PullReports,
   ): Promise<SandboxImage> {
     const report = new ProgressReport(onProgress);
     const name = reference.replace(/@sha256:[0-9a-f]+$/, "");
@@ -44,6 +45,7 @@ export class LocalImages implements ImageSource {
       onProgress: (progress) => report.add(progress),
     });
     report.finish(pulled.layers.length);
+    onDownloaded(report.downloadedBytes);
     const osRelease = readOsRelease(pulled.layers.map(({ path }) => path));
     // A sandbox that opens acquires the layers again. Until then they are the most recently used ones.
     pulled.release();
@@ -90,6 +92,9 @@ function readRegularFile(layer: string, path: string[]): string | undefined {
 class ProgressReport {
   readonly #write: (message: string) => void;
   readonly #finished = new Set<number>();
+  readonly #startedAt = performance.now();
+  #cached = 0;
+  downloadedBytes = 0;
 
   constructor(write: (message: string) => void) {
     this.#write = write;
@@ -103,12 +108,22 @@ class ProgressReport {
   }: Parameters<NonNullable<Parameters<typeof pullImage>[1]["onProgress"]>>[0]) {
     if ((phase !== "done" && phase !== "cached") || this.#finished.has(layer)) return;
     this.#finished.add(layer);
-    const size = phase === "cached" ? "already on this worker" : `${(totalBytes / 2 ** 20).toFixed(1)} MiB`;
+    if (phase === "cached") this.#cached += 1;
+    else this.downloadedBytes += totalBytes;
+    const size = phase === "cached" ? "already on this worker" : formatSize(totalBytes);
     this.#write(`Layer ${this.#finished.size} of ${layers}: ${size}.`);
   }
 
   /** An image that was pulled before has no progress. */
   finish(layers: number) {
-    if (this.#finished.size === 0) this.#write(`The image's ${layers} layers are already on this worker.`);
+    if (this.#finished.size === this.#cached) {
+      this.#write(`All ${layers} layers of the image are already on this worker.`);
+      return;
+    }
+    const seconds = ((performance.now() - this.#startedAt) / 1_000).toFixed(1);
+    const cached = this.#cached > 0 ? `; already on this worker: ${this.#cached} of ${layers} layers` : "";
+    this.#write(`Total: ${formatSize(this.downloadedBytes)} in ${seconds} s${cached}.`);
   }
 }
+
+const formatSize = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
