@@ -26,7 +26,7 @@ import { type Outrider, post, startOutrider } from "../support/start-outrider.ts
 const FILES = 1_500;
 const FILE_BYTES = 40_000;
 /** Part of the first build's bytes. */
-const MAX_DIFFERENCE = 0.15;
+const MAX_DIFFERENCE = 0.05;
 const signal = new AbortController().signal;
 
 export async function benchBuilds(only?: string): Promise<BenchResult[]> {
