@@ -19,8 +19,7 @@ import { openRepositories } from "./repositories/repositories.ts";
 import { Execution } from "./run/execute.ts";
 import { Lease } from "./run/lease.ts";
 import { WarmSandboxes } from "./run/warm-sandboxes.ts";
-import { openProvider } from "./sandboxes/open-provider.ts";
-import type { Mount } from "./sandboxes/sandbox.ts";
+import { openProvider, type ProviderOptions } from "./sandboxes/open-provider.ts";
 import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
 import { collectStats, ErrorCounts } from "./stats.ts";
 
@@ -37,8 +36,8 @@ export interface WorkerOptions extends NetworkSettings {
   slots: number;
   /** The folder for sandboxes, caches and files to upload. No other worker may use it. */
   folder: string;
-  /** Host files and folders to mount into sandboxes, in addition to programs. */
-  mounts?: Mount[];
+  /** Files and folders of this machine that local sandboxes see. */
+  mounts?: NonNullable<ProviderOptions["mounts"]>;
   /** How long a draining worker lets its runs continue before it returns them to the server. */
   drainMs: number;
   /** Folders on this machine from which repositories may be cloned. */

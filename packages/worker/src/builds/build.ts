@@ -29,7 +29,7 @@ import type { Devcontainer } from "../devcontainers/parse.ts";
 import { readDevcontainer } from "../devcontainers/read.ts";
 import type { EgressSession, EgressSessions } from "../egress/egress-session.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
-import { networkMounts, writeHomeFiles, writeImageFiles } from "../egress/sandbox-files.ts";
+import { networkBundles, writeHomeFiles, writeImageFiles } from "../egress/sandbox-files.ts";
 import { Redactor } from "../redaction/redact.ts";
 import { checkoutScript } from "../repositories/checkout.ts";
 import type { Repositories, Resolved } from "../repositories/repository.ts";
@@ -142,7 +142,7 @@ export interface BuildContext {
   provider: SandboxProvider;
   bases: BuildBases;
   egressSessions: EgressSessions;
-  /** The folder for files that sandboxes mount for their network. */
+  /** The folder for bundles with the network configuration of sandboxes. */
   networkFolder: string;
   /** Disk space limit for repository mirrors. */
   maxMirrorBytes: number;
@@ -194,7 +194,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
       id: `build-${randomUUID()}`,
       deadline: log.deadline,
       label: { build_id },
-      mounts: [...networkMounts(egress.inside, networkFolder)],
+      bundles: networkBundles(egress.inside, networkFolder),
       ...(resources ? { limits: resources } : {}),
       ...egress.option,
     });

@@ -1,4 +1,3 @@
-import type { Duplex } from "node:stream";
 import type { AssignedEnvironment } from "@outrider/contract/worker";
 import type { Log } from "../log.ts";
 import type { OpenOptions } from "../sandboxes/sandbox.ts";
@@ -10,7 +9,7 @@ import { Presets, type ResolvedAllowlist } from "./presets/presets.ts";
 import { serveEgress } from "./proxy.ts";
 import { type EgressRefusal, RefusalReporter } from "./refusal-reporter.ts";
 import { type SandboxNetworkFiles, withImage } from "./sandbox-files.ts";
-import { hostsLines, listTcpForwards, type TcpForward } from "./tcp-forwards.ts";
+import { hostsLines, listTcpForwards } from "./tcp-forwards.ts";
 import type { UpstreamProxy } from "./upstream-proxy.ts";
 
 const CONNECT_MS = 10_000;
@@ -39,8 +38,6 @@ export interface EgressSession {
   readonly inside: SandboxNetworkFiles;
   /** The hosts of the environment's presets, for the receipt. */
   readonly presets: ResolvedAllowlist["presets"];
-  /** Connects a connection that was accepted inside for a forward to its host. */
-  relay(client: Duplex, forward: TcpForward): void;
   /**
    * Called once for each host that is refused. The next turn of a warm sandbox replaces this callback, which then
    * receives all refusals again.
@@ -96,8 +93,7 @@ export function createEgressSessions({
       let report = onNotice;
       if (mode === "none") {
         const close = async () => {};
-        const relay = (client: Duplex) => void client.destroy();
-        return { option: {}, inside, presets: [], relay, onRefused: onNotice, close };
+        return { option: {}, inside, presets: [], onRefused: onNotice, close };
       }
       const proxy = serveEgress({
         policy: { mode, allow },
@@ -106,7 +102,6 @@ export function createEgressSessions({
         log,
         onRefused: (refusal) => report(toNotice(refusal)),
       });
-      const relay = (client: Duplex, forward: TcpForward) => void proxy.relay(client, forward);
       return {
         get onRefused() {
           return report;
@@ -121,11 +116,10 @@ export function createEgressSessions({
           network: proxy.accept,
           forwards: inside.forwards.map((forward) => ({
             ...{ address: forward.address, port: forward.port },
-            accept: (client) => relay(client, forward),
+            accept: (client) => void proxy.relay(client, forward),
           })),
           hosts: hostsLines(inside.forwards),
         },
-        relay,
         close: () => proxy.close(),
       };
     },

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { sandboxPaths } from "../sandboxes/paths.ts";
-import { type Mount, type Sandbox, SandboxFileError } from "../sandboxes/sandbox.ts";
+import { type Bundle, type Sandbox, SandboxFileError } from "../sandboxes/sandbox.ts";
 import type { ResolvedAllowlist } from "./presets/presets.ts";
 import type { TcpForward } from "./tcp-forwards.ts";
 
@@ -16,20 +16,20 @@ export interface SandboxNetworkFiles
 }
 
 /**
- * Stores the read-only files that a sandbox needs for its network below `folder`, and returns the mounts that show them
- * inside. Sandboxes with the same configuration share the files. Mounts are of folders, because the source of a mounted
- * file would be visible inside.
+ * Stores the read-only files that a sandbox needs for its network below `folder`, and returns them as bundles. Sandboxes
+ * with the same configuration share the files.
  */
-export function networkMounts({ files }: SandboxNetworkFiles, folder: string): Mount[] {
+export function networkBundles({ files }: SandboxNetworkFiles, folder: string): Bundle[] {
   const byFolder = Map.groupBy(Object.entries(files), ([path]) => posix.dirname(path));
-  return [...byFolder].map(([target, entries]) => ({ source: storeFolder(folder, entries), target }));
+  return [...byFolder].map(([target, entries]) => ({ ...storeFiles(folder, entries), target }));
 }
 
 /** Stores files under the hash of their names and contents. */
-function storeFolder(parent: string, files: [path: string, content: string][]): string {
-  const hash = createHash("sha256").update(JSON.stringify(files)).digest("hex").slice(0, 32);
-  const folder = join(parent, hash);
-  if (existsSync(folder)) return folder;
+function storeFiles(parent: string, files: [path: string, content: string][]): Omit<Bundle, "target"> {
+  const named = files.map(([path, content]) => [posix.basename(path), content]);
+  const id = createHash("sha256").update(JSON.stringify(named)).digest("hex");
+  const folder = join(parent, id);
+  if (existsSync(folder)) return { id, folder };
   mkdirSync(parent, { recursive: true });
   const temporary = mkdtempSync(join(parent, "new-"));
   for (const [path, content] of files)
@@ -43,7 +43,7 @@ function storeFolder(parent: string, files: [path: string, content: string][]): 
     rmSync(temporary, { recursive: true, force: true });
     if (!existsSync(folder)) throw error;
   }
-  return folder;
+  return { id, folder };
 }
 
 /**

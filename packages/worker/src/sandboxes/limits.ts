@@ -16,7 +16,10 @@ export type Capabilities = Record<Control, Capability>;
 export type Enforced = Record<
   Control,
   { enforced: true; by: string; limit?: number } | { enforced: false; reason: string }
->;
+> & {
+  /** Whether a sandbox with an image has user ids of its own. */
+  ids?: Capability;
+};
 
 const limitFields = { memory: "memory_mb", cpus: "cpus", pids: "pids", disk: "disk_mb" } as const;
 const limitedControls = Object.keys(limitFields) as (keyof typeof limitFields)[];

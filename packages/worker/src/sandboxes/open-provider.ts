@@ -1,6 +1,8 @@
 import { type LocalProviderOptions, openLocalProvider } from "./local/local-provider.ts";
 import type { SandboxProvider } from "./sandbox.ts";
 
+export type ProviderOptions = LocalProviderOptions;
+
 /** The kinds of sandboxes, by the name that an operator uses. */
 export const sandboxKinds = ["local"] as const;
 export type SandboxKind = (typeof sandboxKinds)[number];
@@ -12,13 +14,10 @@ export function parseSandboxKind(text: string, setting: string): SandboxKind {
   throw new Error(`${setting} must be ${sandboxKinds.join(" or ")}, not "${text}".`);
 }
 
-const openers: Record<SandboxKind, (options: LocalProviderOptions) => Promise<SandboxProvider>> = {
+const openers: Record<SandboxKind, (options: ProviderOptions) => Promise<SandboxProvider>> = {
   local: openLocalProvider,
 };
 
-export async function openProvider(
-  kind: SandboxKind,
-  options: LocalProviderOptions,
-): Promise<SandboxProvider> {
+export async function openProvider(kind: SandboxKind, options: ProviderOptions): Promise<SandboxProvider> {
   return await openers[kind](options);
 }

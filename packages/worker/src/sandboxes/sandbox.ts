@@ -62,9 +62,8 @@ export interface Sandbox {
    */
   restore(snapshot: Readable): Promise<void>;
 
-  /** Pauses every process until `thaw`. Rejects without the `freeze` capability. */
-  freeze(): Promise<void>;
-  thaw(): Promise<void>;
+  /** Undefined without the `freeze` capability. */
+  readonly freezer: Freezer | undefined;
 
   /** Returns how often each limit has taken effect. All counts are 0 if limits are not enforced. */
   limitEvents(): LimitEvents;
@@ -81,6 +80,12 @@ export interface Sandbox {
 
   /** Kills every process, then removes all files. */
   close(): Promise<void>;
+}
+
+/** Pauses every process of a sandbox until it is thawed. Starts are rejected in the meantime. */
+export interface Freezer {
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
 }
 
 export interface ExecOptions {
@@ -101,7 +106,7 @@ export interface ExecOptions {
   stdin?: Readable;
   /** Whether the command runs as root of the image. Without an image, there is only one user. */
   asRoot?: boolean;
-  /** Whether it is one of the worker's own commands, which needs the worker's programs and the mounts of `OpenOptions`. */
+  /** Whether it is one of the worker's own commands, which needs the worker's programs. */
   withWorkerPrograms?: boolean;
   /** Receives output as it arrives. The sandbox does not buffer it. If the callback throws, the command is killed. */
   onOutput(chunk: OutputChunk): void;
@@ -195,11 +200,20 @@ export interface OpenOptions {
   workingFolder?: string;
   /** The author of git commits, unless a repository configures another one. Default: Outrider. */
   gitAuthor?: GitAuthor;
-  /**
-   * Host files or folders for the worker's own scripts, by absolute path. If the worker is root, every user must be able to
-   * access them.
-   */
-  mounts?: Mount[];
+  bundles?: Bundle[];
+}
+
+/**
+ * Read-only files of the worker that a sandbox needs, such as the configuration of tools. They are the same in every sandbox
+ * that has the bundle, so a provider can keep them where it runs sandboxes.
+ */
+export interface Bundle {
+  /** The SHA-256 of the names and contents of the files. */
+  id: string;
+  /** A folder of the worker that never changes, and that every user can read. */
+  folder: string;
+  /** The absolute path of the folder in the sandbox, at which there is nothing else. */
+  target: string;
 }
 
 /** An image on this worker, from `ImageSource.pull`. */
@@ -264,8 +278,6 @@ export interface Base {
 }
 
 export interface SandboxProvider {
-  /** The sandbox processes' group id on the host, if it differs from the worker's own. */
-  readonly group: number | undefined;
   /** Describes how this worker enforces each control, or why it cannot. */
   capabilities(): Capabilities;
   /** The paths of the worker's programs that every sandbox has. */
@@ -295,14 +307,6 @@ export interface SandboxProvider {
   check(): Promise<void>;
   /** Kills every process in every sandbox. The files of sandboxes that are not closed remain for `reap`. */
   stop(): Promise<void>;
-}
-
-/** A host file or folder that is visible in a sandbox. If the worker is root, every user must be able to access it. */
-export interface Mount {
-  source: string;
-  /** An absolute path inside the sandbox that nothing else uses. */
-  target: string;
-  writable?: boolean;
 }
 
 /** Thrown when a command was not started because the sandbox's deadline has passed. */

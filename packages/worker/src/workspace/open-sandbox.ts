@@ -5,7 +5,7 @@ import type { Assignment } from "@outrider/contract/worker";
 import { giveFilesToUser } from "../builds/images.ts";
 import { type FetchedRepository, mirrorRequests } from "../builds/repository-contents.ts";
 import type { EgressSession } from "../egress/egress-session.ts";
-import { networkMounts, writeHomeFiles } from "../egress/sandbox-files.ts";
+import { networkBundles, writeHomeFiles } from "../egress/sandbox-files.ts";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
 import {
   type KnownObjects,
@@ -70,7 +70,7 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
       workingFolder: options.workingFolder,
       gitAuthor: gitAuthorOf(assignment),
       ...(environment?.resources ? { limits: environment.resources } : {}),
-      mounts: networkMounts(egress.inside, options.networkFolder),
+      bundles: networkBundles(egress.inside, options.networkFolder),
       ...egress.option,
     });
     onOpened(sandbox);

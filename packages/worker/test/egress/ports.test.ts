@@ -69,27 +69,38 @@ describe("programs that know no proxy", () => {
 
   test("are connected to the host, under the same policy", async () => {
     const port = await echo();
-    const notices: Notice[] = [];
-    const sessions = createEgressSessions({
-      exceptions: parseExceptions(`localhost:${port}`),
-      log: silentLog,
+    const proxy = await startProxy({
+      policy: allowlist(`db.internal:${port}`),
+      exceptions: "127.0.0.1",
+      lookup: async () => ["127.0.0.1"],
     });
-    const session = await sessions.open({ mode: "allowlist", allow: [`localhost:${port}`] }, (notice) =>
-      notices.push(notice),
-    );
-    closeLater(() => session.close());
-    expect(session.option).toMatchObject({ forwards: [], hosts: "" });
     const open = (target: { host: string; port: number }) => {
       const [inside, outside] = duplexPair();
-      session.relay(outside, { ...target, address: "127.0.0.2" });
+      void proxy.egress.relay(outside, target);
       return { inside, outside };
     };
-    const { inside } = open({ host: "localhost", port });
+    const { inside } = open({ host: "db.internal", port });
     inside.end("SELECT 1");
     expect(await text(inside)).toBe("SELECT 1");
     const refused = open({ host: "other.internal", port });
     await once(refused.outside, "close");
-    expect(notices).toMatchObject([{ code: "network_refused" }]);
+    expect(proxy.refusals).toMatchObject([{ host: "other.internal" }]);
+  });
+
+  test("are accepted at the addresses of a session's forwards", async () => {
+    const sessions = createEgressSessions({ exceptions: parseExceptions(""), log: silentLog });
+    const notices: Notice[] = [];
+    const allow = ["db.internal:5432"];
+    const session = await sessions.open({ mode: "allowlist", allow }, (notice) => notices.push(notice));
+    closeLater(() => session.close());
+    const { forwards = [], hosts } = session.option;
+    expect(forwards).toMatchObject([{ address: "127.0.0.2", port: 5432 }]);
+    expect(hosts).toBe("127.0.0.2 db.internal\n");
+    const [, outside] = duplexPair();
+    outside.on("error", () => {});
+    forwards[0]?.accept(outside);
+    await once(outside, "close");
+    expect(notices).toEqual([]); // the policy permits it, but there is no such host
   });
 });
 

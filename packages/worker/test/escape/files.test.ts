@@ -56,7 +56,7 @@ describe("on the worker's own system", () => {
   test("a read-only mount cannot be changed", async () => {
     const given = join(fixture.root, "..", "given");
     mkdirSync(given, { recursive: true, mode: 0o777 });
-    const sandbox = await fixture.open({ mounts: [{ source: given, target: "/run/given" }] });
+    const sandbox = await fixture.open({ bundles: [{ id: "given", folder: given, target: "/run/given" }] });
     const { stdout } = await run(
       sandbox,
       "exec 2>&1; touch /run/given/x; chmod 700 /run/given; rmdir /run/given; mv /run/given /tmp",

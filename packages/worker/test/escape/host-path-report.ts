@@ -26,8 +26,8 @@ echo to stderr > /dev/stderr
 `;
 
 async function report(id: string, options: Partial<OpenOptions> = {}) {
-  const mounts = [{ source, target: "/mounted" }];
-  const sandbox = await provider.open({ id, deadline: inMs(60_000), label: {}, mounts, ...options });
+  const bundles = [{ id: "given", folder: source, target: "/mounted" }];
+  const sandbox = await provider.open({ id, deadline: inMs(60_000), label: {}, bundles, ...options });
   const { stdout, stderr } = await run(sandbox, command);
   const [, other = "", mountinfo = "", openLinks = "", files = ""] = stdout.split("===\n");
   return { sandbox, seen: { other, mountinfo, links: openLinks, files, stderr } };

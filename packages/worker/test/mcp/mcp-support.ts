@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import type { Mount } from "../../src/sandboxes/sandbox.ts";
+import type { Mount } from "../../src/sandboxes/local/mount.ts";
 
 const modules = fileURLToPath(new URL("../../../../node_modules", import.meta.url));
 const everything = `${modules}/@modelcontextprotocol/server-everything/dist/index.js`;

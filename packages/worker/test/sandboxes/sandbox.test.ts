@@ -143,7 +143,7 @@ describe("on the worker's own system, a sandbox", () => {
   test("sees a mounted folder of the host read-only by default", async () => {
     const withMount = await provider.open({
       ...{ id: randomUUID(), deadline: inMs(60_000), label: {} },
-      mounts: [{ source: "/etc/ssl", target: "/opt/given" }],
+      bundles: [{ id: "given", folder: "/etc/ssl", target: "/opt/given" }],
     });
     expect((await run(withMount, "ls -A /opt/given")).stdout).not.toBe("");
     expect((await run(withMount, "touch /opt/given/x")).stderr).toContain("Read-only");

@@ -1,6 +1,6 @@
 import { programFolderArgs } from "../../program-folders.ts";
 import { defaultPath, sandboxPaths } from "../paths.ts";
-import type { Mount } from "../sandbox.ts";
+import type { Mount } from "./mount.ts";
 
 const sandboxFolderNames = Object.keys(sandboxPaths) as (keyof typeof sandboxPaths)[];
 

@@ -5,7 +5,7 @@ import { programsPath } from "./files/programs.ts";
 
 const { home } = sandboxPaths;
 /** Where pip, npm, go and cargo install programs for a user. */
-const homeFolders = [`${home}/.local/bin`, `${home}/go/bin`, `${home}/.cargo/bin`];
+export const homeFolders = [`${home}/.local/bin`, `${home}/go/bin`, `${home}/.cargo/bin`];
 
 const systemFolders = [
   ...["/usr/local/sbin", "/usr/local/bin", ...localFolders()],

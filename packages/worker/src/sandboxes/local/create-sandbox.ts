@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder } from "../../remove-folder.ts";
-import { describeEnforcement, type Enforced, type Limits, resolveLimits } from "../limits.ts";
+import { describeEnforcement, type Limits, resolveLimits } from "../limits.ts";
 import type { OpenOptions, SandboxImage } from "../sandbox.ts";
 import { filesScripts, imageScripts } from "./files/base-archive.ts";
 import { extendEtc, hostsFile } from "./files/etc.ts";
@@ -11,6 +11,7 @@ import { makeImageFiles, makeLayers, saveFiles } from "./files/layers.ts";
 import { programsPath } from "./files/programs.ts";
 import { closeRootfs, type Rootfs } from "./files/rootfs.ts";
 import { LocalSandbox, type SandboxFiles } from "./local-sandbox.ts";
+import type { Mount } from "./mount.ts";
 import { proxyEnvironment, proxyPort } from "./network/proxy.ts";
 import type { SharedResources } from "./shared-resources.ts";
 import { HostSystem, scriptMounts } from "./systems/host-system.ts";
@@ -20,7 +21,7 @@ import type { UnixAccount } from "./unix-account.ts";
 
 const firstUnprivilegedPort = 1024;
 
-type CreateOptions = OpenOptions & { onClosed(): void };
+type CreateOptions = OpenOptions & { mounts: Mount[]; onClosed(): void };
 
 /** What a new sandbox has before its files are mounted. */
 interface Draft {
@@ -56,7 +57,7 @@ export async function createSandbox(shared: SharedResources, options: CreateOpti
       enforced: {
         ...describeEnforcement(limits, shared.capabilities),
         ...(image ? { ids: shared.ids } : {}),
-      } as Enforced,
+      },
       openSeccompFilter: () => seccompFilter.open(),
       releaseResources: () => resources.disposeAsync(),
     });
@@ -71,7 +72,7 @@ export async function createSandbox(shared: SharedResources, options: CreateOpti
 async function createFiles(draft: Draft): Promise<SandboxFiles> {
   const { shared, options, folder } = draft;
   const { root, account, canOverlay } = shared;
-  const { mounts = [], network } = options;
+  const { mounts, network } = options;
   const etc = extendEtc(shared.etc, folder, {
     gitconfig: gitConfig(options.gitAuthor),
     ...(options.hosts ? { hosts: hostsFile(options.hosts) } : {}),
@@ -105,7 +106,7 @@ async function createImageFiles(
 ): Promise<SandboxFiles> {
   const { shared, options, folder, resources } = draft;
   const { root, canOverlay, etcFolder } = shared;
-  const { mounts = [], network } = options;
+  const { mounts, network } = options;
   const gitconfig = gitConfig(options.gitAuthor);
   const etc = extendEtc(shared.etc, folder, { gitconfig });
   // Git reads only one system file, so this one includes the image's own.
@@ -133,7 +134,6 @@ async function createImageFiles(
       },
       programs: { source: rootfs.programs ?? shared.programs, target: programsPath },
       hostMounts: files.mounts,
-      readerGroup: shared.account?.gid ?? 0,
       files: {
         hosts,
         connect: join(etcFolder, "outrider-connect"),

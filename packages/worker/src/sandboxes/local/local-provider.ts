@@ -21,21 +21,13 @@ import type { UpstreamProxy } from "../../egress/upstream-proxy.ts";
 import type { Log } from "../../log.ts";
 import { removeFolder } from "../../remove-folder.ts";
 import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
-import type {
-  Base,
-  ImageSource,
-  Label,
-  Mount,
-  OpenOptions,
-  Sandbox,
-  SandboxProvider,
-  Spawned,
-} from "../sandbox.ts";
+import type { Base, ImageSource, Label, OpenOptions, Sandbox, SandboxProvider, Spawned } from "../sandbox.ts";
 import { explainBwrapError } from "./bubblewrap.ts";
 import { createSandbox } from "./create-sandbox.ts";
 import { listFolders } from "./files/folders.ts";
 import { ripgrepPath } from "./files/programs.ts";
 import type { LocalSandbox } from "./local-sandbox.ts";
+import type { Mount } from "./mount.ts";
 import { openSharedResources, type SharedResources } from "./shared-resources.ts";
 import { LocalImages } from "./systems/local-images.ts";
 
@@ -105,10 +97,6 @@ class LocalProvider implements SandboxProvider {
     this.images = options.images;
   }
 
-  get group(): number | undefined {
-    return this.#shared.account?.gid;
-  }
-
   capabilities(): Capabilities {
     return this.#shared.capabilities;
   }
@@ -137,7 +125,10 @@ class LocalProvider implements SandboxProvider {
     };
     const sandbox = await createSandbox(this.#shared, {
       ...options,
-      mounts: [...this.#mounts, ...(options.mounts ?? [])],
+      mounts: [
+        ...this.#mounts,
+        ...(options.bundles ?? []).map(({ folder, target }) => ({ source: folder, target })),
+      ],
       onClosed,
     });
     watchdog.setDeadline(id, deadline);

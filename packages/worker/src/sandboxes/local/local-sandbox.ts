@@ -33,6 +33,7 @@ import {
   type ExecOptions,
   type ExecResult,
   type Forward,
+  type Freezer,
   type LimitEvents,
   type Sandbox,
   type ScriptPaths,
@@ -105,6 +106,7 @@ export class LocalSandbox implements Sandbox {
   readonly id: string;
   readonly enforced: Enforced;
   readonly scriptPaths: ScriptPaths;
+  readonly freezer: Freezer | undefined;
   readonly #options: LocalSandboxOptions;
   readonly #processes = new Map<ProcessKind, SandboxProcess>();
   /** Processes that were replaced or killed but have not exited yet. */
@@ -131,6 +133,8 @@ export class LocalSandbox implements Sandbox {
   constructor(options: LocalSandboxOptions) {
     this.id = options.id;
     this.enforced = options.enforced;
+    if (options.enforced.freeze.enforced)
+      this.freezer = { freeze: () => this.#freeze(), thaw: () => this.#thaw() };
     this.scriptPaths = {
       state: scriptStatePath,
       ...(options.base === undefined ? {} : { layers: layerPaths }),
@@ -236,14 +240,12 @@ export class LocalSandbox implements Sandbox {
     await unpack(snapshot, { run: this.#runScript, base: this.#options.base });
   }
 
-  async freeze(): Promise<void> {
-    const { freeze } = this.enforced;
-    if (!freeze.enforced) throw new Error(freeze.reason);
+  async #freeze(): Promise<void> {
     this.#isFrozen = true; // set first, because a process that starts in a frozen group would never answer
     await this.#options.cgroup.freeze();
   }
 
-  async thaw(): Promise<void> {
+  async #thaw(): Promise<void> {
     await this.#options.cgroup.thaw();
     this.#isFrozen = false;
   }
@@ -276,7 +278,7 @@ export class LocalSandbox implements Sandbox {
   }
 
   async #waitForKilled(): Promise<void> {
-    if (this.#isFrozen) await this.thaw(); // frozen processes in a v1 group do not respond to SIGKILL
+    if (this.#isFrozen) await this.#thaw(); // frozen processes in a v1 group do not respond to SIGKILL
     await this.#waitForEnding();
   }
 

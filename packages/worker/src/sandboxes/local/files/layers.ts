@@ -4,8 +4,8 @@ import { chmodSync, closeSync, mkdirSync, renameSync, statSync, symlinkSync } fr
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { firstBytes } from "../../first-bytes.ts";
-import type { Mount } from "../../sandbox.ts";
 import { explainBwrapError, type SandboxFolders } from "../bubblewrap.ts";
+import type { Mount } from "../mount.ts";
 import { type ImageMounts, mountImage } from "../systems/mount-image.ts";
 import { sandboxFoldersIn } from "./folders.ts";
 import { mountOverlaysScript, type OverlayMount, overlayArgs } from "./overlays.ts";

@@ -51,8 +51,8 @@ export function launchCommand({ user, mnt, seccomp, account, image }: LaunchCont
   const prepare =
     account && image
       ? [
-          ...[nativeProgram("enter-image"), String(account.uid), String(image.group ?? 0)],
-          ...[String(launchFd.bwrapUser), image.root, ...image.mountpoints, "--"],
+          ...[nativeProgram("enter-image"), String(account.uid), "0", String(launchFd.bwrapUser)],
+          ...[image.root, ...image.mountpoints, "--"],
         ]
       : [];
   const filter = seccomp === undefined ? [] : ["--seccomp", String(launchFd.seccomp)];

@@ -1,7 +1,7 @@
 import { programFolderArgs } from "../../../program-folders.ts";
 import { sandboxPaths } from "../../paths.ts";
-import type { Mount } from "../../sandbox.ts";
 import { deviceArgs } from "../bubblewrap.ts";
+import type { Mount } from "../mount.ts";
 import { firstCopiedFd, launchFd } from "../process/launch.ts";
 import type { ImageMounts } from "./mount-image.ts";
 

@@ -11,10 +11,12 @@ import { statSync } from "node:fs";
 import { firstBytes } from "../../first-bytes.ts";
 import type { InitConnection } from "../../init/init-connection.ts";
 import { defaultPath, sandboxPaths } from "../../paths.ts";
-import { type Mount, SandboxImageError } from "../../sandbox.ts";
+import { SandboxImageError } from "../../sandbox.ts";
 import { baseEnvironment } from "../bubblewrap.ts";
+import { homeFolders } from "../command-environment.ts";
 import { openAll } from "../files/etc.ts";
 import { programsPath, sandboxFilesPath } from "../files/programs.ts";
+import type { Mount } from "../mount.ts";
 import { proxyEnvironment } from "../network/proxy.ts";
 import type { UnixAccount } from "../unix-account.ts";
 import { imageBwrapArgs, imageScriptBwrapArgs } from "./image-bwrap-args.ts";
@@ -58,8 +60,6 @@ interface ImageSystemOptions {
   env: Record<string, string>;
   hasNetwork: boolean;
   programs: Mount;
-  /** The group on the host that can read mirrors. */
-  readerGroup: number;
   /** Mounts of files of the host. */
   hostMounts: Mount[];
   /** The host files with the content of these files. */
@@ -99,8 +99,6 @@ export class ImageSystem implements System {
   }
 
   #path({ homeFirst }: { homeFirst: boolean }): string {
-    const { home } = sandboxPaths;
-    const homeFolders = [`${home}/.local/bin`, `${home}/go/bin`, `${home}/.cargo/bin`];
     const image = this.#options.env.PATH ?? defaultPath;
     return [...(homeFirst ? homeFolders : []), image, programsPath, ...(homeFirst ? [] : homeFolders)].join(
       ":",
@@ -111,7 +109,7 @@ export class ImageSystem implements System {
     const { mounts, programs, hostMounts, files, etcArgs, openEtc } = this.#options;
     if (kind === "scripts") {
       const args = imageScriptBwrapArgs({ mounts, etcArgs, scriptMounts: [programs, ...hostMounts] });
-      const image = { root: mounts.merged, mountpoints: [], group: this.#options.readerGroup };
+      const image = { root: mounts.merged, mountpoints: [] };
       return { bwrapArgs: args, copied: openEtc(), image };
     }
     return {

@@ -8,8 +8,6 @@ export interface ImageEntry {
   root: string;
   /** Mount points in the hostile files of the root, which are prepared before bubblewrap mounts something there. */
   mountpoints: string[];
-  /** A group on the host whose files the process can read. */
-  group?: number;
 }
 
 /** How to start one of the two processes. */
