@@ -397,6 +397,18 @@ describe("resources", () => {
     expect((await runCommand(["workers", "list"])).stdout).toContain("\tworker-1\talive\t");
   });
 
+  test("rejects a worker with an unknown kind of sandboxes", async () => {
+    for (const [args, OUTRIDER_SANDBOX] of [
+      [["--sandbox", "nowhere"], "local"],
+      [[], "nowhere"],
+    ] as const) {
+      const environment = { OUTRIDER_WORKER_KEY: "x", OUTRIDER_SANDBOX };
+      const { code, stderr } = await cli(["worker", ...args], { environment });
+      expect(code).not.toBe(0);
+      expect(stderr).toContain('--sandbox must be local, not "nowhere".');
+    }
+  });
+
   test("shows the limits and retention of the installation", async () => {
     const { stdout } = await runCommand(["installation"]);
     expect(stdout).toMatch(/^accepts new runs +yes$/m);

@@ -223,6 +223,7 @@ const amount = z.number().min(0).max(1e18);
 export const WorkerStats = z.object({
   slots_used: amount.meta({ description: "Slots used by runs and builds." }),
   accepts_runs: z.boolean().optional().meta({ description: "False while its disk is low on space." }),
+  sandbox: text({ max: 64 }).optional().meta({ description: "Its kind of sandboxes, such as `local`." }),
   sandboxes: amount.meta({ description: "Running sandboxes, including warm ones kept for a follow-up." }),
   memory_bytes: amount,
   heap_bytes: amount
@@ -503,6 +504,9 @@ export const Worker = z
       .meta({ description: "Runs of these executions, oldest first; at most 100." }),
     disk_free_bytes: z.int().optional().meta({
       description: "Free space on the fullest disk. Absent if not reported recently.",
+    }),
+    sandbox: z.string().optional().meta({
+      description: "Its kind of sandboxes, such as `local`. Absent if not reported.",
     }),
     draining: z.boolean(),
     is_alive: z.boolean(),

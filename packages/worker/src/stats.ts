@@ -43,7 +43,7 @@ export class ErrorCounts {
 
 interface StatsSources {
   folder: string;
-  provider: Pick<SandboxProvider, "count" | "listBases">;
+  provider: Pick<SandboxProvider, "kind" | "count" | "listBases">;
   bases: Pick<BuildBases, "chunkBytes">;
   repositories: Pick<Repositories, "bytes">;
   errorCounts: ErrorCounts;
@@ -62,6 +62,7 @@ export async function collectStats(sources: StatsSources): Promise<WorkerStats> 
   return {
     slots_used: slotsUsed,
     accepts_runs: acceptsWork,
+    sandbox: provider.kind,
     sandboxes: provider.count(),
     memory_bytes: rss,
     heap_bytes: heapUsed,

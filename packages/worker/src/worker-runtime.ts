@@ -19,7 +19,7 @@ import { openRepositories } from "./repositories/repositories.ts";
 import { Execution } from "./run/execute.ts";
 import { Lease } from "./run/lease.ts";
 import { WarmSandboxes } from "./run/warm-sandboxes.ts";
-import { openProvider, type ProviderOptions } from "./sandboxes/open-provider.ts";
+import { openProvider, type ProviderOptions, type SandboxKind } from "./sandboxes/open-provider.ts";
 import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
 import { collectStats, ErrorCounts } from "./stats.ts";
 
@@ -36,6 +36,8 @@ export interface WorkerOptions extends NetworkSettings {
   slots: number;
   /** The folder for sandboxes, caches and files to upload. No other worker may use it. */
   folder: string;
+  /** The kind of sandboxes. Default: local. */
+  sandbox?: SandboxKind;
   /** Files and folders of this machine that local sandboxes see. */
   mounts?: NonNullable<ProviderOptions["mounts"]>;
   /** How long a draining worker lets its runs continue before it returns them to the server. */
@@ -103,7 +105,7 @@ export async function openWorkerRuntime(
     onRetry: () => errorCounts.add("server_retry"),
   });
   const onOpenFailed = () => errorCounts.add("sandbox");
-  const provider = await openProvider("local", {
+  const provider = await openProvider(options.sandbox ?? "local", {
     ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
     root: join(folder, "sandboxes"),
   });

@@ -69,6 +69,8 @@ test("a worker reports slots, sandboxes, memory, CPU and disk stats", async () =
   for (const folder of ["data", "sandboxes", "repositories"])
     expect(busy[`disk_free_bytes ${folder}`]).toBeGreaterThan(2 ** 20);
   expect(busy["cache_bytes bases"]).toBe(0);
+  const { body } = await installation.call("GET", "/workers");
+  expect(body.workers).toMatchObject([{ worker_id: worker.workerId, sandbox: "local" }]);
   await installation.call("POST", `/agent/runs/${run}/cancel`);
   await until(worker, (stats) => stats.slots_used === 0 && stats.slots_free === 3);
 });

@@ -4,6 +4,7 @@ import { type LogFormat, logFormats } from "@outrider/server/logging/log-output"
 import { readExtraCertificates, trustCertificates } from "@outrider/worker/egress/extra-ca";
 import { parseUpstreamProxy } from "@outrider/worker/egress/upstream-proxy";
 import type { NetworkSettings } from "@outrider/worker/egress/worker-network";
+import { parseSandboxKind, sandboxKinds } from "@outrider/worker/sandboxes/open-provider";
 import { Supervisor } from "@outrider/worker/supervisor/supervisor";
 import { Command } from "commander";
 import { toolEnvironment } from "../tool-environment.ts";
@@ -16,6 +17,7 @@ interface WorkerFlags {
   name: string;
   slots: string;
   dataDir: string;
+  sandbox: string;
   drainSeconds: string;
   allowAddresses: string;
   extraCa?: string;
@@ -54,6 +56,11 @@ export const workerCommand = new Command("worker")
     "--data-dir <path>",
     "directory for sandboxes; must not be shared with another worker",
     ".outrider-worker",
+  )
+  .option(
+    "--sandbox <kind>",
+    `where runs execute: ${sandboxKinds.join(" or ")} (OUTRIDER_SANDBOX)`,
+    process.env.OUTRIDER_SANDBOX || "local",
   )
   .option(
     "--drain-seconds <number>",
@@ -102,6 +109,7 @@ export const workerCommand = new Command("worker")
       throw new Error(
         "OUTRIDER_WORKER_KEY is not set. Ask an admin to create a key with `outrider key create --type worker`.",
       );
+    const sandbox = parseSandboxKind(flags.sandbox, "--sandbox");
     const network = networkSettings(flags);
     const format = logFormat(flags.logFormat);
     const log = openWorkerLog({ name, format });
@@ -115,6 +123,7 @@ export const workerCommand = new Command("worker")
         version,
         slots: positiveInteger("--slots", slots),
         folder: resolve(dataDir),
+        sandbox,
         drainMs: positiveInteger("--drain-seconds", drainSeconds) * 1_000,
         allowedAddresses: flags.allowAddresses,
         ...network,

@@ -29,6 +29,7 @@ const list = clientCommand("list", "List workers, connected ones first.")
             title: "LAST SEEN",
             text: ({ last_seen_at }) => (out.isTerminal ? ago(last_seen_at) : last_seen_at),
           },
+          { title: "SANDBOX", text: ({ sandbox }) => sandbox ?? "" },
           { title: "DISK FREE", text: ({ disk_free_bytes }) => freeSpace(disk_free_bytes) },
         ],
       });

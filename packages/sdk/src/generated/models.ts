@@ -1552,6 +1552,8 @@ export interface Worker {
   }[];
   /** Free space on the fullest disk. Absent if not reported recently. */
   disk_free_bytes?: number;
+  /** Its kind of sandboxes, such as `local`. Absent if not reported. */
+  sandbox?: string;
   draining: boolean;
   is_alive: boolean;
   first_seen_at: string;

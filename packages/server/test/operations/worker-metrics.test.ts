@@ -26,6 +26,7 @@ const stats: WorkerStats = {
   memory_bytes: 1_000,
   heap_bytes: 400,
   cpu_seconds: 1.5,
+  sandbox: "local",
   disk_free_bytes: { data: 10, sandboxes: 20 },
   cache_bytes: { bases: 30, mirrors: 40 },
   errors: { sandbox: 1, model_retry: 5 },
@@ -77,8 +78,9 @@ test("the list of workers shows the free space of the fullest disk", async () =>
   await beat(unknown);
   const { workers } = (await server.call("GET", "/workers")).body as { workers: { worker_id: string }[] };
   const find = ({ worker_id }: { worker_id: string }) => workers.find((one) => one.worker_id === worker_id);
-  expect(find(known)).toMatchObject({ disk_free_bytes: 10 });
+  expect(find(known)).toMatchObject({ disk_free_bytes: 10, sandbox: "local" });
   expect(find(unknown)).not.toHaveProperty("disk_free_bytes");
+  expect(find(unknown)).not.toHaveProperty("sandbox");
 });
 
 test("a heartbeat without stats keeps the previous ones, and a second scrape does not add them up", async () => {

@@ -278,6 +278,8 @@ export interface Base {
 }
 
 export interface SandboxProvider {
+  /** The name by which operators choose it. */
+  readonly kind: string;
   /** Describes how this worker enforces each control, or why it cannot. */
   capabilities(): Capabilities;
   /** The paths of the worker's programs that every sandbox has. */

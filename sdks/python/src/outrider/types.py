@@ -1976,6 +1976,8 @@ class Worker(BaseModel):
     """Runs of these executions, oldest first; at most 100."""
     disk_free_bytes: int | None = None
     """Free space on the fullest disk. Absent if not reported recently."""
+    sandbox: str | None = None
+    """Its kind of sandboxes, such as `local`. Absent if not reported."""
     draining: bool
     is_alive: bool
     first_seen_at: datetime

@@ -74,8 +74,8 @@ export async function listLiveWorkers(sql: Sql, aliveMs: number): Promise<LiveWo
  * `environmentIds`, the workers' runs in other environments are not listed.
  */
 export async function listWorkers(sql: Sql, aliveMs: number, environmentIds?: string[]): Promise<Worker[]> {
-  const rows = await sql<(Worker & { disk_free_bytes: number | null })[]>`
-    select w.worker_id, w.name, w.version, w.slots, w.draining, w.first_seen_at, w.last_seen_at,
+  const rows = await sql<(Worker & { disk_free_bytes: number | null; sandbox: string | null })[]>`
+    select w.worker_id, w.name, w.version, w.slots, w.draining, w.first_seen_at, w.last_seen_at, w.stats ->> 'sandbox' as sandbox,
       (select count(*)::int from executions e where e.worker_id = w.worker_id and e.ended_at is null) as busy,
       array(
         select json_build_object('run_id', r.run_id, 'title', r.title) from executions e join runs r using (run_id)
@@ -86,9 +86,11 @@ export async function listWorkers(sql: Sql, aliveMs: number, environmentIds?: st
       (select floor(min(value::float8)) from jsonb_each_text(w.stats -> 'disk_free_bytes') where ${isFresh(sql)}) as disk_free_bytes,
       w.last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' as is_alive
     from workers w where w.last_seen_at > outrider_now() - interval '1 day' order by is_alive desc, w.name, w.worker_id`;
-  return rows.map(({ disk_free_bytes, ...worker }) =>
-    disk_free_bytes === null ? worker : { ...worker, disk_free_bytes },
-  );
+  return rows.map(({ disk_free_bytes, sandbox, ...worker }) => ({
+    ...worker,
+    ...(disk_free_bytes === null ? {} : { disk_free_bytes }),
+    ...(sandbox === null ? {} : { sandbox }),
+  }));
 }
 
 export async function drainWorker(sql: Sql, workerId: string): Promise<boolean> {

@@ -40,6 +40,7 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
               </div>
               <div className="mt-0.5 text-xs text-muted">
                 version {worker.version} · since <Time at={worker.first_seen_at} />
+                {worker.sandbox !== undefined && ` · ${worker.sandbox} sandboxes`}
                 {worker.disk_free_bytes !== undefined &&
                   ` · ${formatBytes(worker.disk_free_bytes)} disk free`}
               </div>

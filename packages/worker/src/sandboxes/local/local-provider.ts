@@ -80,6 +80,7 @@ class LocalProvider implements SandboxProvider {
   readonly #sandboxes: Map<string, LocalSandbox>;
   readonly #mounts: Mount[];
   readonly #onOpenFailed: () => void;
+  readonly kind = "local";
   readonly programs = { ripgrep: ripgrepPath };
   readonly images: ImageSource | undefined;
 
