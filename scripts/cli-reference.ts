@@ -17,6 +17,7 @@ const meanings: Record<keyof typeof exits, string> = {
   cancelled: "the run was cancelled",
   blocked: "the run is waiting for an answer",
   interrupted: "interrupted with Ctrl-C; the run continues",
+  disconnected: "the connection to a shell was lost, or the shell was ended from outside",
 };
 
 const globalFlags = new Set(globalOptions.map(([flags]) => flags));

@@ -109,6 +109,7 @@ export async function recordRequests(
     listLimiter: createListLimiter(),
     streams: new Streams({ max: 1, maxPerCaller: 1 }, stopping),
     stopping,
+    log,
   };
   const httpServer = {
     createServer: (listener: RequestListener) => createServer(listener),

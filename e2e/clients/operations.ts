@@ -31,6 +31,11 @@ export const operations: Record<string, string> = {
   listBuildEvents: "builds.events",
   createProposal: "proposals.create",
   getProposal: "proposals.get",
+  createShell: "shells.create",
+  getShell: "shells.get",
+  listShellEvents: "shells.events",
+  sendShellInput: "shells.input",
+  deleteShell: "shells.delete",
   listSecrets: "secrets.list",
   putSecret: "secrets.put",
   deleteSecret: "secrets.delete",
@@ -63,6 +68,7 @@ export const operations: Record<string, string> = {
 export const streams: Record<string, string> = {
   listEvents: "runs.stream",
   listBuildEvents: "builds.stream",
+  listShellEvents: "shells.stream",
 };
 
 /** Methods that the clients add to the operations. */

@@ -13,6 +13,8 @@ export const exits = {
   /** The run is waiting for an answer. */
   blocked: 8,
   interrupted: 130,
+  /** A shell ended without an exit code. */
+  disconnected: 255,
 } as const;
 
 /** An error that the user can fix. The message explains how. */

@@ -60,6 +60,9 @@ const data = {
   notice: z.object({ message: z.string() }),
 };
 
+/** A step of a build, which shells report too. */
+export const buildStep = data.step;
+
 /** A build log entry that the server has not numbered yet. */
 export const NewBuildEvent = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("step"), data: data.step }),

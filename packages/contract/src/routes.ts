@@ -13,6 +13,7 @@ import { proposalsRoutes } from "./routes/proposals.ts";
 import { runsRoutes } from "./routes/runs.ts";
 import { secretsRoutes } from "./routes/secrets.ts";
 import { sharesRoutes } from "./routes/shares.ts";
+import { shellsRoutes } from "./routes/shells.ts";
 import { skillsRoutes } from "./routes/skills.ts";
 import { usersRoutes } from "./routes/users.ts";
 import { workersRoutes } from "./routes/workers.ts";
@@ -27,6 +28,7 @@ export const routes = {
   ...environmentsRoutes,
   ...buildsRoutes,
   ...proposalsRoutes,
+  ...shellsRoutes,
   ...secretsRoutes,
   ...modelsRoutes,
   ...skillsRoutes,

@@ -28,6 +28,10 @@ import {
   ReserveRequest,
   ReserveResponse,
   SettleRequest,
+  ShellFinishRequest,
+  ShellInputRequest,
+  ShellInputResponse,
+  ShellReportRequest,
   Signals,
 } from "./worker.ts";
 
@@ -45,6 +49,7 @@ const route = <const R extends WorkerRoute>(definition: R) => definition;
 const executionId = z.object({ executionId: Uuid });
 const buildId = z.object({ buildId: Uuid });
 const proposalId = z.object({ proposalId: Uuid });
+const shellId = z.object({ shellId: Uuid });
 const bytes = { 200: { description: "The content.", media: ["application/octet-stream"] } };
 const done = { 204: { description: "Done." } };
 
@@ -130,6 +135,28 @@ export const workerRoutes = {
     path: "/worker/proposals/{proposalId}/finish",
     params: proposalId,
     body: ProposalFinishRequest,
+    responses: done,
+  }),
+  reportShell: route({
+    method: "POST",
+    path: "/worker/shells/{shellId}/report",
+    params: shellId,
+    body: ShellReportRequest,
+    responses: done,
+  }),
+  shellInput: route({
+    method: "POST",
+    path: "/worker/shells/{shellId}/input",
+    params: shellId,
+    body: ShellInputRequest,
+    ownTransactions: true,
+    responses: { 200: { description: "The input.", schema: ShellInputResponse } },
+  }),
+  finishShell: route({
+    method: "POST",
+    path: "/worker/shells/{shellId}/finish",
+    params: shellId,
+    body: ShellFinishRequest,
     responses: done,
   }),
   reserve: route({

@@ -11,6 +11,7 @@ import { ResolvedImage } from "./image.ts";
 import { ModelPrices } from "./model.ts";
 import { ProposalResult } from "./proposal.ts";
 import { CheckedOutRepository, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
+import { NewShellEvent, ShellInputPiece, TerminalSize } from "./shell.ts";
 import { FoundSkill } from "./skill.ts";
 import { Timestamp, text, Uuid } from "./text.ts";
 
@@ -40,6 +41,8 @@ export const ClaimRequest = z.strictObject({
     description: "Number of free slots. With 0, the claim only returns what the same request claimed before.",
   }),
   wait_ms: z.int().min(0).max(60_000).meta({ description: "How long to wait if there is no work." }),
+  /** Sent only if the last response set `offers_shells`, because older servers reject this field. */
+  takes_shells: z.literal(true).optional(),
 });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
 
@@ -207,10 +210,25 @@ export const BuildAssignment = z.object({
 });
 export type BuildAssignment = z.infer<typeof BuildAssignment>;
 
+/** Assigns a shell in the sandbox of an environment. */
+export const ShellAssignment = z.object({
+  shell_id: Uuid,
+  token: Uuid,
+  lease_ms: z.int(),
+  environment: AssignedEnvironment,
+  build: ReadyBuild.optional().meta({
+    description: "The latest build. If it is absent, the worker runs the steps of the build.",
+  }),
+  terminal: TerminalSize.optional(),
+});
+export type ShellAssignment = z.infer<typeof ShellAssignment>;
+
 export const ClaimResponse = z.object({
   executions: z.array(Assignment),
   builds: z.array(BuildAssignment),
   draining: z.boolean(),
+  offers_shells: z.boolean().optional(),
+  shells: z.array(ShellAssignment).optional(),
 });
 export type ClaimResponse = z.infer<typeof ClaimResponse>;
 
@@ -466,6 +484,41 @@ export const ProposalFinishRequest = z.strictObject({
   ]),
 });
 export type ProposalFinishRequest = z.infer<typeof ProposalFinishRequest>;
+
+/** Reports what happens in a shell and renews its lease. Sent at least six times per lease. */
+export const ShellReportRequest = z.strictObject({
+  token: Uuid,
+  batch,
+  events: z.array(NewShellEvent).max(1_000),
+});
+export type ShellReportRequest = z.infer<typeof ShellReportRequest>;
+
+/** Waits for input of the shell, for a confirmation of events after `received`, or for the shell's end. */
+export const ShellInputRequest = z.strictObject({
+  token: Uuid,
+  after: z.int().min(0).optional().meta({
+    description:
+      "The last piece of input that the worker has. Absent if the worker cannot accept more input.",
+  }),
+  received: z.int().min(0),
+  wait_ms: z.int().min(0).max(60_000),
+});
+export type ShellInputRequest = z.infer<typeof ShellInputRequest>;
+
+export const ShellInputResponse = z.object({
+  pieces: z.array(ShellInputPiece),
+  received: z.int().meta({ description: "The last event that the client has received." }),
+});
+export type ShellInputResponse = z.infer<typeof ShellInputResponse>;
+
+export const ShellFinishRequest = z.strictObject({
+  token: Uuid,
+  batch,
+  events: z.array(NewShellEvent).max(1_000),
+  exit_code: z.int().optional(),
+  message: z.string().optional(),
+});
+export type ShellFinishRequest = z.infer<typeof ShellFinishRequest>;
 
 /** Signals for a worker's executions. If an execution is not listed, the worker has lost it or it was cancelled. */
 export const Signals = z.object({

@@ -19,6 +19,7 @@ import { Models } from "./resources/models.ts";
 import { Proposals } from "./resources/proposals.ts";
 import { Runs } from "./resources/runs.ts";
 import { Secrets } from "./resources/secrets.ts";
+import { Shells } from "./resources/shells.ts";
 import { Skills } from "./resources/skills.ts";
 import { Users } from "./resources/users.ts";
 import { Workers } from "./resources/workers.ts";
@@ -61,6 +62,7 @@ export class Outrider {
   readonly environments: Environments;
   readonly builds: Builds;
   readonly proposals: Proposals;
+  readonly shells: Shells;
   readonly secrets: Secrets;
   readonly models: Models;
   readonly skills: Skills;
@@ -86,6 +88,7 @@ export class Outrider {
     this.environments = new Environments(http);
     this.builds = new Builds(http);
     this.proposals = new Proposals(http);
+    this.shells = new Shells(http);
     this.secrets = new Secrets(http);
     this.models = new Models(http);
     this.skills = new Skills(http);

@@ -158,6 +158,7 @@ const policyVariables = {
   maxSteps: ["OUTRIDER_MAX_STEPS", positive(1)],
   maxConcurrentRuns: ["OUTRIDER_MAX_CONCURRENT_RUNS", positive(1)],
   maxBuildsPerUser: ["OUTRIDER_MAX_BUILDS_PER_USER", positive(1)],
+  maxShellsPerUser: ["OUTRIDER_MAX_SHELLS_PER_USER", positive(1)],
 } as const;
 
 /** The environment variable for each setting. The master key has no flag, because other users can see arguments. */

@@ -29,6 +29,7 @@ import { Counters } from "./engine/operations/counters.ts";
 import { startDatabaseHealth } from "./engine/operations/database-health.ts";
 import { openMaintenance } from "./engine/operations/maintenance.ts";
 import { defaultRunPolicy } from "./engine/runs/run-policy.ts";
+import { startShellReaper } from "./engine/shells/shell-reaper.ts";
 import { createLogger } from "./logging/logger.ts";
 import { startEmbedded } from "./postgres/embedded-postgres.ts";
 import { startConnectionWatchdog } from "./store/connection/connection-watchdog.ts";
@@ -152,6 +153,8 @@ export async function startServer(config: Config): Promise<Server> {
     const policy = { ...defaultRunPolicy, ...config.policy };
     const reaper = startReaper(db, policy, { log, pubsub, counters });
     stops.push(reaper.stop);
+    const shellReaper = startShellReaper({ db, vault, pubsub, counters, log });
+    stops.push(shellReaper.stop);
     const stopping = new AbortController();
     const httpServer = await openHttpServer({ config, isProxy: isWithin(config.trustProxy), log });
     stops.push(async () => httpServer.close());
@@ -183,6 +186,7 @@ export async function startServer(config: Config): Promise<Server> {
         stopping.signal,
       ),
       stopping: stopping.signal,
+      log,
     };
     const app = createApp({
       services,

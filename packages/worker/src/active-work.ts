@@ -1,10 +1,10 @@
 import type { Execution } from "./run/execute.ts";
 
-/** The executions, builds and isolated runs that occupy this worker's slots. */
+/** The executions, builds, shells and isolated runs that occupy this worker's slots. */
 export class ActiveWork {
   readonly #slots: number;
   readonly #executions = new Map<string, { execution: Execution; done: Promise<void> }>();
-  /** Builds, and runs that another process executes. */
+  /** Builds, shells, and runs that another process executes. */
   readonly #others = new Set<Promise<void>>();
   #slotFreed = Promise.withResolvers<void>();
 
@@ -47,6 +47,11 @@ export class ActiveWork {
 
   /** Occupies a slot until `work` settles. */
   addBuild(work: Promise<void>) {
+    this.#addOther(work);
+  }
+
+  /** Occupies a slot until `work` settles. */
+  addShell(work: Promise<void>) {
     this.#addOther(work);
   }
 

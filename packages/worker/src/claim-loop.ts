@@ -1,9 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Assignment, BuildAssignment, WorkerInfo } from "@outrider/contract/worker";
+import type {
+  Assignment,
+  BuildAssignment,
+  ClaimResponse,
+  ShellAssignment,
+  WorkerInfo,
+} from "@outrider/contract/worker";
 import type { ActiveWork } from "./active-work.ts";
 import type { FreeSpace } from "./free-space.ts";
 import type { Log } from "./log.ts";
+import { HttpStatusError } from "./server-client/http.ts";
 import type { ServerClient } from "./server-client/server-client.ts";
 
 const RETRY_CLAIM_MS = 2_000;
@@ -19,6 +26,8 @@ interface ClaimLoopOptions {
   /** `leaseStart` is the time at which the execution's lease starts. */
   startExecution(assignment: Assignment, leaseStart: bigint): void;
   startBuild(assignment: BuildAssignment): void;
+  /** `leaseStart` is the time at which the shell's lease starts. */
+  startShell(assignment: ShellAssignment, leaseStart: bigint): void;
   /** Called before each claim is sent. */
   onClaim(requestId: string): void;
   /** Aborts when the worker must stop claiming work. The loop itself aborts it when the server drains the worker. */
@@ -29,21 +38,25 @@ interface ClaimLoopOptions {
 }
 
 /**
- * Claims runs and builds while the worker has free slots and free disk space, until it stops.
+ * Claims runs, builds and shells while the worker has free slots and free disk space, until it stops.
  *
  * Each claim is a long poll with a request id. The server answers a repeated request id with the same result, so a lost
  * response does not lose the claimed work. If the worker stops while a claim is in flight, the loop repeats that claim
  * with no free slots and releases whatever the server had granted.
+ *
+ * The first claim does not wait, because its response says whether the server offers shells.
  */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
+  /** Undefined until the first response. */
+  #offersShells: boolean | undefined;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
   }
 
   async run(): Promise<void> {
-    const { server, worker, active, freeSpace, startBuild, onClaim, stopping, stopped, log } = this.#options;
+    const { active, freeSpace, startBuild, startShell, onClaim, stopping, stopped, log } = this.#options;
     for (let request_id = randomUUID(); !stopping.signal.aborted; ) {
       const free = active.freeSlots;
       if (free <= 0) {
@@ -57,10 +70,7 @@ export class ClaimLoop {
       try {
         onClaim(request_id);
         const sentAt = process.hrtime.bigint();
-        const { executions, builds, draining } = await server.claim(
-          { request_id, worker, free, wait_ms: CLAIM_WAIT_MS },
-          stopping.signal,
-        );
+        const { executions, builds, shells = [], draining } = await this.#claim(request_id, free);
         request_id = randomUUID();
         if (executions.length > 0) {
           // The disk may have filled up during the long poll.
@@ -68,6 +78,7 @@ export class ClaimLoop {
           else await this.#release(executions, stopped);
         }
         for (const build of builds) startBuild(build);
+        for (const shell of shells) startShell(shell, sentAt);
         if (draining) stopping.abort();
       } catch (error) {
         if (stopping.signal.aborted) {
@@ -80,6 +91,20 @@ export class ClaimLoop {
         await this.#wait(RETRY_CLAIM_MS);
       }
     }
+  }
+
+  async #claim(request_id: string, free: number): Promise<ClaimResponse> {
+    const { server, worker, stopping } = this.#options;
+    const wait_ms = this.#offersShells === undefined ? 0 : CLAIM_WAIT_MS;
+    const request = { request_id, worker, free, wait_ms };
+    const takesShells = this.#offersShells ? ({ takes_shells: true } as const) : {};
+    const response = await server.claim({ ...request, ...takesShells }, stopping.signal).catch((error) => {
+      if (!this.#offersShells || !(error instanceof HttpStatusError && error.status === 400)) throw error;
+      // During an upgrade, the request may reach a server of the previous version, which rejects the unknown field.
+      return server.claim(request, stopping.signal);
+    });
+    this.#offersShells = response.offers_shells ?? false;
+    return response;
   }
 
   /**

@@ -2,7 +2,13 @@ import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Assignment, BuildAssignment, Signals, WorkerInfo } from "@outrider/contract/worker";
+import type {
+  Assignment,
+  BuildAssignment,
+  ShellAssignment,
+  Signals,
+  WorkerInfo,
+} from "@outrider/contract/worker";
 import { ActiveWork } from "./active-work.ts";
 import { type BuildContext, runBuild } from "./builds/build.ts";
 import { BuildBases } from "./builds/build-bases.ts";
@@ -21,6 +27,7 @@ import { Lease } from "./run/lease.ts";
 import { WarmSandboxes } from "./run/warm-sandboxes.ts";
 import { openProvider, type ProviderOptions, type SandboxKind } from "./sandboxes/open-provider.ts";
 import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
+import { runShell } from "./shells/shell.ts";
 import { collectStats, ErrorCounts } from "./stats.ts";
 
 const CACHE_BYTES = 20 * 2 ** 30;
@@ -82,6 +89,8 @@ export interface WorkerRuntime {
   /** `leaseStart` is the time at which the execution's lease starts. */
   startExecution(assignment: Assignment, leaseStart: bigint): void;
   startBuild(assignment: BuildAssignment): void;
+  /** `leaseStart` is the time at which the shell's lease starts. */
+  startShell(assignment: ShellAssignment, leaseStart: bigint): void;
   /** Stops claiming, lets running work finish or returns it, then shuts down. `idle` waits for the running work. */
   drain(idle: () => Promise<void>): Promise<void>;
 }
@@ -213,6 +222,17 @@ export async function openWorkerRuntime(
     active.addBuild(work);
   }
 
+  function startShell(assignment: ShellAssignment, leaseStart: bigint) {
+    const { shell_id } = assignment;
+    const work = runOnBehalfOf({ shell_id }, () =>
+      runShell(buildContext, { assignment, leaseStart, drain: returning.signal }),
+    ).catch((error) => {
+      errorCounts.add("build");
+      log.error({ error, shell_id }, "shell failed");
+    });
+    active.addShell(work);
+  }
+
   const proposals = new ProposalReader({
     ...{ server, worker, repositories, maxMirrorBytes: cacheBytes, log },
     stopping: stopping.signal,
@@ -225,7 +245,7 @@ export async function openWorkerRuntime(
   const listening = server.signals(worker.worker_id, handleSignals, stopped.signal);
 
   return {
-    ...{ server, worker, active, freeSpace, log, stopping, startExecution, startBuild },
+    ...{ server, worker, active, freeSpace, log, stopping, startExecution, startBuild, startShell },
     stopped: stopped.signal,
     async drain(idle) {
       stopping.abort();

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { buildCommand, buildsCommand, logCommand } from "./env/builds.ts";
 import { proposeCommand } from "./env/propose.ts";
 import { getCommand, listCommand } from "./env/read.ts";
+import { shellCommand } from "./env/shell.ts";
 import { createCommand, deleteCommand, updateCommand } from "./env/write.ts";
 
 export const envCommand = new Command("env")
@@ -14,4 +15,5 @@ export const envCommand = new Command("env")
   .addCommand(deleteCommand)
   .addCommand(buildCommand)
   .addCommand(buildsCommand)
-  .addCommand(logCommand);
+  .addCommand(logCommand)
+  .addCommand(shellCommand);

@@ -718,6 +718,12 @@ export interface ListSecretsResponse {
   secrets: Secret[];
 }
 
+/** Pass `next_cursor` as `after` to get the next page. */
+export interface ListShellEventsResponse {
+  events: ShellEvent[];
+  page_info: PageInfo;
+}
+
 export interface ListSkillsResponse {
   skills: Skill[];
 }
@@ -1448,6 +1454,99 @@ export interface ShareResponse {
   expires_at: string;
 }
 
+/** A terminal in the sandbox of an environment. */
+export interface Shell {
+  shell_id: string;
+  environment_id: string;
+  state: ShellState;
+  created_at: string;
+  opened_at?: string;
+  closed_at?: string;
+  /** Exit code of the shell. Absent if it was ended from outside. */
+  exit_code?: number;
+  /** Why the shell was ended from outside. */
+  message?: string;
+}
+
+export interface ShellClosedEvent {
+  /** Sequence number. Starts at 1, without gaps. */
+  seq: number;
+  type: "closed";
+  data: {
+    /** Exit code of the shell. Absent if it was ended from outside. */
+    exit_code?: number;
+    /** Why the shell was ended from outside. */
+    message?: string;
+  };
+}
+
+/** What happens in a shell: the steps that prepare its sandbox, `opened`, its output, and finally `closed`. */
+export type ShellEvent = ShellStepEvent | ShellNoticeEvent | ShellOutputEvent | ShellOpenedEvent | ShellClosedEvent;
+
+export interface ShellInput {
+  /** Number of this piece of input, starting at 1, without gaps. A repeated number has no effect. Required for `data`, `terminal` and `ends_input`. */
+  seq?: number;
+  /** Bytes for the shell's input, in base64. At most 32 KiB. */
+  data?: string;
+  /** The new size of the terminal. */
+  terminal?: TerminalSize;
+  /** No more input follows. Used without a terminal. */
+  ends_input?: true;
+  /** `seq` of the last event that the client has received. The events up to it are deleted. While many events are not confirmed, the shell's programs wait. */
+  received?: number;
+}
+
+export interface ShellNoticeEvent {
+  /** Sequence number. Starts at 1, without gaps. */
+  seq: number;
+  type: "notice";
+  data: {
+    message: string;
+  };
+}
+
+export interface ShellOpenedEvent {
+  /** Sequence number. Starts at 1, without gaps. */
+  seq: number;
+  type: "opened";
+  data: {
+    /** The step at which the build fails. Absent if no step fails. */
+    failed_step?: string;
+  };
+}
+
+export interface ShellOutputEvent {
+  /** Sequence number. Starts at 1, without gaps. */
+  seq: number;
+  type: "output";
+  data: {
+    /** `stdout` for everything that a terminal shows. */
+    stream: "stdout" | "stderr";
+    /** Bytes, in base64. */
+    data: string;
+  };
+}
+
+export interface ShellRequest {
+  /** The size of the terminal. Without it, the shell reads commands from its input and has no terminal. */
+  terminal?: TerminalSize;
+}
+
+/** `QUEUED`: waiting for a worker. `OPENING`: the worker prepares the sandbox. `OPEN`: the shell accepts input. `CLOSED`: the shell has ended. */
+export type ShellState = "QUEUED" | "OPENING" | "OPEN" | "CLOSED";
+
+export interface ShellStepEvent {
+  /** Sequence number. Starts at 1, without gaps. */
+  seq: number;
+  type: "step";
+  data: {
+    name: string;
+    state: "started" | "finished" | "failed";
+    exit_code?: number;
+    duration_ms?: number;
+  };
+}
+
 export interface SignInLinkResponse {
   /** The one-time sign-in link, shown only once. Absent in a replayed response. */
   link?: string;
@@ -1464,6 +1563,12 @@ export interface Skill {
   skill_spec: string;
   /** IDs of the environments whose repositories contain the skill. */
   environments: string[];
+}
+
+/** The size of a terminal, in characters. */
+export interface TerminalSize {
+  rows: number;
+  columns: number;
 }
 
 export interface ToolCalledEvent {
@@ -1601,6 +1706,13 @@ export interface ListEventsQuery {
 }
 
 export interface ListBuildEventsQuery {
+  /** Return only events with a higher `seq`. */
+  after?: number;
+  /** Maximum number of events per page. Default 100. Not allowed for streams. */
+  limit?: number;
+}
+
+export interface ListShellEventsQuery {
   /** Return only events with a higher `seq`. */
   after?: number;
   /** Maximum number of events per page. Default 100. Not allowed for streams. */

@@ -160,7 +160,7 @@ interface MakeBuildOptions {
   onOpened(sandbox: Sandbox): void;
   onStep: OnStep;
   /** Called after the last step or after the first one that fails. The build is then not stored. */
-  inspect?(sandbox: Sandbox, context: StepContext, failure?: Failure): Promise<void>;
+  inspect?(sandbox: Sandbox, context: StepContext): Promise<void>;
 }
 
 /** Runs the steps of a build in a sandbox and stores the result. */
@@ -205,7 +205,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     const runner = new StepRunner({
       ...{ sandbox, log, redactor, onStep },
       env: egress.inside.environment,
-      onFailed: inspect && ((context, failure) => inspect(opened, context, failure)),
+      onFailed: inspect && ((context) => inspect(opened, context)),
     });
     for (const repository of fetched) {
       const { url, commit } = repository;

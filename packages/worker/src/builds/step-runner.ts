@@ -15,6 +15,8 @@ export type StepLog = Pick<BuildLog, "write" | "signal" | "deadline">;
 
 /** How a step runs, which a shell that opens in its place needs. */
 export interface StepContext {
+  /** The name of the step, or undefined after the last one. */
+  step?: string | undefined;
   /** Undefined for the folder in which commands start. */
   folder?: string | undefined;
   env: Record<string, string>;
@@ -29,7 +31,7 @@ interface StepRunnerOptions {
   env: Record<string, string>;
   onStep: OnStep;
   /** Called before a failed step ends the build. */
-  onFailed?: ((context: StepContext, failure: Failure) => Promise<void>) | undefined;
+  onFailed?: ((context: StepContext) => Promise<void>) | undefined;
 }
 
 interface StepOptions extends Pick<ExecOptions, "env" | "asRoot" | "withWorkerPrograms" | "stdin"> {
@@ -80,7 +82,7 @@ export class StepRunner {
       "environment_setup_failed",
       `\`${name}\` ${reason}.${lines ? ` Last lines of its output:\n${lines}` : ""}`,
     );
-    await onFailed?.({ folder, env: stepEnv, asRoot: options.asRoot ?? false }, failure);
+    await onFailed?.({ step: name, folder, env: stepEnv, asRoot: options.asRoot ?? false });
     throw failure;
   }
 }

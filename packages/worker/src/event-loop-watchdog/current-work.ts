@@ -1,7 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** The execution or build on whose behalf code runs. */
-export type CurrentWork = { run_id: string; execution_id: string } | { build_id: string };
+/** The execution, build or shell on whose behalf code runs. */
+export type CurrentWork =
+  | { run_id: string; execution_id: string }
+  | { build_id: string }
+  | { shell_id: string };
 
 const storage = new AsyncLocalStorage<CurrentWork>();
 

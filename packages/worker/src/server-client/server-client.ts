@@ -25,6 +25,10 @@ import type {
   ReserveRequest,
   ReserveResponse,
   SettleRequest,
+  ShellFinishRequest,
+  ShellInputRequest,
+  ShellInputResponse,
+  ShellReportRequest,
   Signals,
   Snapshot,
 } from "@outrider/contract/worker";
@@ -63,6 +67,9 @@ export interface ServerClient {
   finishBuild(buildId: string, body: BuildFinishRequest, signal: AbortSignal): Promise<void>;
   takeProposal(proposalId: string, workerId: string, signal: AbortSignal): Promise<AssignedProposal>;
   finishProposal(proposalId: string, body: ProposalFinishRequest, signal: AbortSignal): Promise<void>;
+  reportShell(shellId: string, body: ShellReportRequest, signal: AbortSignal): Promise<void>;
+  shellInput(shellId: string, body: ShellInputRequest, signal: AbortSignal): Promise<ShellInputResponse>;
+  finishShell(shellId: string, body: ShellFinishRequest, signal: AbortSignal): Promise<void>;
   reserve(executionId: string, body: ReserveRequest, signal: AbortSignal): Promise<ReserveResponse>;
   settle(executionId: string, body: SettleRequest, signal: AbortSignal): Promise<void>;
   report(executionId: string, body: ReportRequest, signal: AbortSignal): Promise<ReportResponse>;
@@ -127,7 +134,7 @@ export function connectToServer({
       const attempt = await http
         .send({ ...rest, signal, timeoutMs, ...(stream ? { stream } : {}) })
         .catch(reportUntrusted);
-      if (attempt?.status === 500 && /^\/(executions|builds|proposals)\//.test(rest.path)) {
+      if (attempt?.status === 500 && /^\/(executions|builds|proposals|shells)\//.test(rest.path)) {
         internalErrors += 1;
         return internalErrors < MAX_INTERNAL_ERRORS ? undefined : attempt;
       }
@@ -163,6 +170,10 @@ export function connectToServer({
     takeProposal: (proposalId, worker_id, signal) =>
       post(`/proposals/${proposalId}/take`, { worker_id }, signal),
     finishProposal: (proposalId, body, signal) => post(`/proposals/${proposalId}/finish`, body, signal),
+    reportShell: (shellId, body, signal) => post(`/shells/${shellId}/report`, body, signal),
+    shellInput: (shellId, body, signal) =>
+      post(`/shells/${shellId}/input`, body, signal, body.wait_ms + REQUEST_MS),
+    finishShell: (shellId, body, signal) => post(`/shells/${shellId}/finish`, body, signal),
     reserve: (executionId, body, signal) => post(`/executions/${executionId}/reserve`, body, signal),
     settle: (executionId, body, signal) => post(`/executions/${executionId}/settle`, body, signal),
     report: (executionId, body, signal) => post(`/executions/${executionId}/report`, body, signal),

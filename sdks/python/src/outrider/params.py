@@ -32,6 +32,9 @@ __all__ = [
     "RunFollowupRequestParam",
     "RunLimitsParam",
     "ShareRequestParam",
+    "ShellParam",
+    "ShellRequestParam",
+    "TerminalSizeParam",
     "UpdateFollowupRequestParam",
     "UpdateUserRequestParam",
 ]
@@ -369,6 +372,37 @@ class RunLimitsParam(TypedDict):
 class ShareRequestParam(TypedDict):
     expires_in_hours: NotRequired[int]
     """Default 168 (one week). The link never outlives the key that creates it."""
+
+
+class ShellParam(TypedDict):
+    seq: NotRequired[int]
+    """Number of this piece of input, starting at 1, without gaps. A repeated number has no effect.
+    Required for `data`, `terminal` and `ends_input`.
+    """
+    data: NotRequired[str]
+    """Bytes for the shell's input, in base64. At most 32 KiB."""
+    terminal: NotRequired[TerminalSizeParam | types.TerminalSize]
+    """The new size of the terminal."""
+    ends_input: NotRequired[Literal["True"]]
+    """No more input follows. Used without a terminal."""
+    received: NotRequired[int]
+    """`seq` of the last event that the client has received. The events up to it are deleted. While
+    many events are not confirmed, the shell's programs wait.
+    """
+
+
+class ShellRequestParam(TypedDict):
+    terminal: NotRequired[TerminalSizeParam | types.TerminalSize]
+    """The size of the terminal. Without it, the shell reads commands from its input and has no
+    terminal.
+    """
+
+
+class TerminalSizeParam(TypedDict):
+    """The size of a terminal, in characters."""
+
+    rows: int
+    columns: int
 
 
 class UpdateFollowupRequestParam(TypedDict):

@@ -83,6 +83,7 @@ __all__ = [
     "ListModelsResponse",
     "ListRunsResponse",
     "ListSecretsResponse",
+    "ListShellEventsResponse",
     "ListSkillsResponse",
     "ListUsersResponse",
     "ListWorkersResponse",
@@ -172,8 +173,24 @@ __all__ = [
     "Share",
     "ShareRequest",
     "ShareResponse",
+    "Shell",
+    "ShellClosedEvent",
+    "ShellClosedEventData",
+    "ShellEvent",
+    "ShellInput",
+    "ShellNoticeEvent",
+    "ShellNoticeEventData",
+    "ShellOpenedEvent",
+    "ShellOpenedEventData",
+    "ShellOutputEvent",
+    "ShellOutputEventData",
+    "ShellRequest",
+    "ShellState",
+    "ShellStepEvent",
+    "ShellStepEventData",
     "SignInLinkResponse",
     "Skill",
+    "TerminalSize",
     "ToolCalledEvent",
     "ToolCalledEventData",
     "ToolReturnedEvent",
@@ -181,6 +198,7 @@ __all__ = [
     "ToolReturnedEventDataImage",
     "UnknownBuildEvent",
     "UnknownRunEvent",
+    "UnknownShellEvent",
     "UpdateFollowupRequest",
     "UpdateUserRequest",
     "UsageUpdatedEvent",
@@ -1052,6 +1070,13 @@ class ListSecretsResponse(BaseModel):
     secrets: list[Secret]
 
 
+class ListShellEventsResponse(BaseModel):
+    """Pass `next_cursor` as `after` to get the next page."""
+
+    events: list[ShellEvent]
+    page_info: PageInfo
+
+
 class ListSkillsResponse(BaseModel):
     skills: list[Skill]
 
@@ -1862,6 +1887,116 @@ class ShareResponse(BaseModel):
     expires_at: datetime
 
 
+class Shell(BaseModel):
+    """A terminal in the sandbox of an environment."""
+
+    shell_id: str
+    environment_id: str
+    state: OpenEnum[ShellState]
+    created_at: datetime
+    opened_at: datetime | None = None
+    closed_at: datetime | None = None
+    exit_code: int | None = None
+    """Exit code of the shell. Absent if it was ended from outside."""
+    message: str | None = None
+    """Why the shell was ended from outside."""
+
+
+class ShellClosedEventData(BaseModel):
+    exit_code: int | None = None
+    """Exit code of the shell. Absent if it was ended from outside."""
+    message: str | None = None
+    """Why the shell was ended from outside."""
+
+
+class ShellClosedEvent(BaseModel):
+    seq: int
+    """Sequence number. Starts at 1, without gaps."""
+    type: Literal["closed"]
+    data: ShellClosedEventData
+
+
+class ShellInput(BaseModel):
+    seq: int | None = None
+    """Number of this piece of input, starting at 1, without gaps. A repeated number has no effect.
+    Required for `data`, `terminal` and `ends_input`.
+    """
+    data: str | None = None
+    """Bytes for the shell's input, in base64. At most 32 KiB."""
+    terminal: TerminalSize | None = None
+    """The new size of the terminal."""
+    ends_input: Literal[True] | None = None
+    """No more input follows. Used without a terminal."""
+    received: int | None = None
+    """`seq` of the last event that the client has received. The events up to it are deleted. While
+    many events are not confirmed, the shell's programs wait.
+    """
+
+
+class ShellNoticeEventData(BaseModel):
+    message: str
+
+
+class ShellNoticeEvent(BaseModel):
+    seq: int
+    """Sequence number. Starts at 1, without gaps."""
+    type: Literal["notice"]
+    data: ShellNoticeEventData
+
+
+class ShellOpenedEventData(BaseModel):
+    failed_step: str | None = None
+    """The step at which the build fails. Absent if no step fails."""
+
+
+class ShellOpenedEvent(BaseModel):
+    seq: int
+    """Sequence number. Starts at 1, without gaps."""
+    type: Literal["opened"]
+    data: ShellOpenedEventData
+
+
+class ShellOutputEventData(BaseModel):
+    stream: OpenEnum[Literal["stdout", "stderr"]]
+    """`stdout` for everything that a terminal shows."""
+    data: str
+    """Bytes, in base64."""
+
+
+class ShellOutputEvent(BaseModel):
+    seq: int
+    """Sequence number. Starts at 1, without gaps."""
+    type: Literal["output"]
+    data: ShellOutputEventData
+
+
+class ShellRequest(BaseModel):
+    terminal: TerminalSize | None = None
+    """The size of the terminal. Without it, the shell reads commands from its input and has no
+    terminal.
+    """
+
+
+ShellState = Literal["QUEUED", "OPENING", "OPEN", "CLOSED"]
+"""`QUEUED`: waiting for a worker. `OPENING`: the worker prepares the sandbox. `OPEN`: the shell
+accepts input. `CLOSED`: the shell has ended.
+"""
+
+
+class ShellStepEventData(BaseModel):
+    name: str
+    state: OpenEnum[Literal["started", "finished", "failed"]]
+    exit_code: int | None = None
+    duration_ms: float | None = None
+
+
+class ShellStepEvent(BaseModel):
+    seq: int
+    """Sequence number. Starts at 1, without gaps."""
+    type: Literal["step"]
+    data: ShellStepEventData
+
+
 class SignInLinkResponse(BaseModel):
     link: str | None = None
     """The one-time sign-in link, shown only once. Absent in a replayed response."""
@@ -1879,6 +2014,13 @@ class Skill(BaseModel):
     """Value for `config.skill_spec` of a run."""
     environments: list[str]
     """IDs of the environments whose repositories contain the skill."""
+
+
+class TerminalSize(BaseModel):
+    """The size of a terminal, in characters."""
+
+    rows: int
+    columns: int
 
 
 class ToolCalledEventData(BaseModel):
@@ -2082,3 +2224,27 @@ RunEvent = Annotated[
     ),
 ]
 """One numbered entry of a run's transcript."""
+
+
+class UnknownShellEvent(BaseModel):
+    """A ShellEvent with a type that this version does not know. Find it with isinstance: type is what
+    the server sent, but type checkers see "unknown", so that comparing type narrows a ShellEvent.
+    """
+
+    seq: int
+    type: OpenEnum[Literal["unknown"]]
+    data: Any = None
+
+
+ShellEvent = Annotated[
+    Annotated[ShellStepEvent, Tag("step")]
+    | Annotated[ShellNoticeEvent, Tag("notice")]
+    | Annotated[ShellOutputEvent, Tag("output")]
+    | Annotated[ShellOpenedEvent, Tag("opened")]
+    | Annotated[ShellClosedEvent, Tag("closed")]
+    | Annotated[UnknownShellEvent, Tag("unknown")],
+    Discriminator(known_or("unknown", "type", frozenset(["step", "notice", "output", "opened", "closed"]))),
+]
+"""What happens in a shell: the steps that prepare its sandbox, `opened`, its output, and finally
+`closed`.
+"""

@@ -1,4 +1,4 @@
-import type { Build, BuildEvent } from "@outrider/sdk";
+import type { Build, BuildEvent, BuildStepEvent } from "@outrider/sdk";
 import type { Context } from "../../client-command.ts";
 import { clientCommand, withClient } from "../../client-command.ts";
 import { exits, UsageError } from "../../exit-codes.ts";
@@ -97,13 +97,7 @@ async function followBuild({ client, out }: Context<LogFlags>, environment: stri
 
 function formatEvent({ type, data }: BuildEvent, style: Style): string {
   if (type === "output") return style.dim(sanitize(data.text));
-  if (type === "step") {
-    const took = data.duration_ms === undefined ? "" : style.dim(` · ${duration(data.duration_ms)}`);
-    const size = data.size_bytes === undefined ? "" : style.dim(` · ${bytes(data.size_bytes)}`);
-    const exit = data.exit_code ? style.red(` exit ${data.exit_code}`) : "";
-    const marks = { started: style.cyan("▸"), finished: style.green("✓"), failed: style.red("✗") };
-    return `${marks[data.state]} ${sanitizeLine(data.name)}${exit}${size}${took}\n`;
-  }
+  if (type === "step") return formatStep(data, style);
   // A newer server may send events of other types.
   return type === "notice" ? `${style.yellow("!")} ${sanitize(data.message)}\n` : "";
 }
@@ -111,6 +105,14 @@ function formatEvent({ type, data }: BuildEvent, style: Style): string {
 /** Shows enough of the digest to recognize it. */
 function imageText({ reference, digest }: NonNullable<Build["image"]>): string {
   return `${reference.replace(/@sha256:.*$/, "")}@${digest.slice(0, 19)}`;
+}
+
+export function formatStep(data: BuildStepEvent["data"], style: Style): string {
+  const took = data.duration_ms === undefined ? "" : style.dim(` · ${duration(data.duration_ms)}`);
+  const size = data.size_bytes === undefined ? "" : style.dim(` · ${bytes(data.size_bytes)}`);
+  const exit = data.exit_code ? style.red(` exit ${data.exit_code}`) : "";
+  const marks = { started: style.cyan("▸"), finished: style.green("✓"), failed: style.red("✗") };
+  return `${marks[data.state]} ${sanitizeLine(data.name)}${exit}${size}${took}\n`;
 }
 
 function showBuild(out: Output, build: Build): void {

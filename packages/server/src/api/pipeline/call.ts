@@ -1,6 +1,7 @@
 import type { OperationId, Routes } from "@outrider/contract/routes";
 import type { WorkerOperationId, WorkerRoutes } from "@outrider/contract/worker-route";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
 import type { z } from "zod";
 import type { QuotaSettings } from "../../config/quotas.ts";
 import type { RetentionSettings } from "../../config/retention.ts";
@@ -58,6 +59,7 @@ export interface Services {
   listLimiter: ConcurrencyLimiter;
   /** Aborts when the server stops, which ends all streams. */
   stopping: AbortSignal;
+  log: Logger;
 }
 
 type Input<R, M extends string> =

@@ -16,6 +16,7 @@ import { proposalHandlers } from "../routes/proposals.ts";
 import { runHandlers } from "../routes/runs.ts";
 import { secretHandlers } from "../routes/secrets.ts";
 import { shareHandlers } from "../routes/shares.ts";
+import { shellHandlers } from "../routes/shells.ts";
 import { skillHandlers } from "../routes/skills.ts";
 import { usersHandlers } from "../routes/users.ts";
 import { workerHandlers } from "../routes/worker.ts";
@@ -30,6 +31,7 @@ const handlers: Handlers = {
   ...environmentHandlers,
   ...buildHandlers,
   ...proposalHandlers,
+  ...shellHandlers,
   ...secretHandlers,
   ...modelHandlers,
   ...skillHandlers,

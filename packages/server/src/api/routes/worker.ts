@@ -8,6 +8,7 @@ import { reserve, settle } from "../../engine/limits/budgets.ts";
 import { topics } from "../../engine/live/pubsub.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/runs/executions.ts";
 import { interrupt } from "../../engine/runs/interruptions.ts";
+import { finishShell, reportShell, waitForInput } from "../../engine/shells/shells.ts";
 import { findRevokedCredentials } from "../../store/auth/credentials.ts";
 import { listSignals, renewLeases } from "../../store/dispatch/leases.ts";
 import { recordWorker } from "../../store/dispatch/workers.ts";
@@ -143,6 +144,25 @@ export const workerHandlers: WorkerHandlers = {
 
   async finishProposal({ sql, params, body }) {
     await finishProposal(sql, params.proposalId, body);
+    return noContent;
+  },
+
+  async reportShell({ sql, services, params, body, publish }) {
+    await reportShell(sql, services, params.shellId, body);
+    publish(topics.shell(params.shellId));
+    return noContent;
+  },
+
+  async shellInput({ services, params, body, reply }) {
+    const disconnected = new AbortController();
+    reply.raw.once("close", () => disconnected.abort());
+    const signal = AbortSignal.any([services.stopping, disconnected.signal]);
+    return ok(await waitForInput(services, params.shellId, body, signal));
+  },
+
+  async finishShell({ sql, services, params, body, publish }) {
+    await finishShell(sql, services, params.shellId, body);
+    publish(topics.shell(params.shellId));
     return noContent;
   },
 

@@ -8,6 +8,7 @@ import { type PubSub, topics } from "../live/pubsub.ts";
 import type { Models } from "../models/models.ts";
 import type { MaintenanceView } from "../operations/maintenance.ts";
 import type { RunPolicy } from "../runs/run-policy.ts";
+import { takeQueuedShell } from "../shells/shells.ts";
 import { assignAll, claim } from "./claims.ts";
 import type { WaitingClaims } from "./waiting-claims.ts";
 
@@ -15,7 +16,8 @@ import type { WaitingClaims } from "./waiting-claims.ts";
  * Implements long polling for a worker's claim. The loop repeats until work is available, the wait time ends or the
  * worker disconnects:
  *
- * 1. Claim runs from the queue. If there are none, take a queued build instead.
+ * 1. Take a shell, because a user is waiting for it. Claim runs from the queue for the other slots. If there are none,
+ *    take a queued build instead.
  * 2. If there is no work, register the claim so that a run created on this server can be assigned to it directly
  *    (waiting-claims.ts). Then wait for a notification on the queue topic or for POLL_MS, whichever comes first.
  *    Polling is necessary because notifications can be lost.
@@ -63,20 +65,30 @@ export async function claimWhenAvailable(
     // While the queue is paused, a claim still records that the worker is alive and returns assignments whose response
     // was lost.
     const free = maintenance.dispatchEnabled() ? request.free : 0;
-    const claimed = await claim(claims, services, { ...request, free });
-    const isIdle = claimed.executions.length === 0 && !claimed.draining && !signal.aborted;
+    const shell =
+      request.takes_shells && free > 0 && !signal.aborted
+        ? await takeQueuedShell(db, services, request)
+        : undefined;
+    const claimed = await claim(claims, services, { ...request, free: shell ? free - 1 : free });
+    const isIdle = claimed.executions.length === 0 && !claimed.draining && !signal.aborted && !shell;
     const build =
       isIdle && free > 0 ? await takeQueuedBuild(db, services, request.worker.worker_id) : undefined;
     if (!isIdle || build || Date.now() >= deadline) {
       onClaimed(claimed.executions);
-      return { ...claimed, builds: build ? [build] : [] };
+      const shells = shell ? [shell] : [];
+      return { ...claimed, builds: build ? [build] : [], shells, offers_shells: true };
     }
     const offer = free > 0 ? waitingClaims.offer(request) : undefined;
     await Promise.race([notified, ...(offer ? [offer.settled] : [])]);
     const work = (await offer?.end()) ?? [];
     if (work.length > 0) {
       onClaimed(work);
-      return { executions: await assignAll(claims, services, work), draining: false, builds: [] };
+      return {
+        executions: await assignAll(claims, services, work),
+        draining: false,
+        builds: [],
+        offers_shells: true,
+      };
     }
     if (Date.now() - checkedAt < CREDENTIAL_CHECK_MS) continue;
     if ((await findRevokedCredentials(db, [credentialId])).length > 0)

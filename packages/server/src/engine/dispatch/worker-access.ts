@@ -3,6 +3,7 @@ import { findBuildHolder } from "../../store/builds.ts";
 import type { Sql } from "../../store/connection/db.ts";
 import { bindWorker, findWorkerKey } from "../../store/dispatch/workers.ts";
 import { findExecutionHolder } from "../../store/runs/executions.ts";
+import { findShellHolder } from "../../store/shells.ts";
 import { ApiError, notFound } from "../api-error.ts";
 
 /*
@@ -79,6 +80,12 @@ export class WorkerAccess {
   async requireBuild(sql: Sql, keyId: string, buildId: string): Promise<void> {
     const found = await findBuildHolder(sql, buildId);
     if (!found || (found.key_id !== null && found.key_id !== keyId)) throw notFound("build");
+  }
+
+  /** The same for a shell. */
+  async requireShell(sql: Sql, keyId: string, shellId: string): Promise<void> {
+    const found = await findShellHolder(sql, shellId);
+    if (!found || (found.key_id !== null && found.key_id !== keyId)) throw notFound("shell");
   }
 }
 

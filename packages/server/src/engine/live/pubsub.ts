@@ -48,6 +48,7 @@ export const topics = {
   run: (runId: string) => `run ${runId}`,
   worker: (workerId: string) => `worker ${workerId}`,
   build: (buildId: string) => `build ${buildId}`,
+  shell: (shellId: string) => `shell ${shellId}`,
 };
 
 export interface PubSubOptions {

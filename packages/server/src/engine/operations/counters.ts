@@ -22,6 +22,7 @@ const backgroundTasks = [
   "subscription",
   "connection_watchdog",
   "last_used",
+  "shells",
 ] as const;
 export type BackgroundTask = (typeof backgroundTasks)[number];
 /** Background tasks that run periodically and report when they succeed. */

@@ -21,6 +21,8 @@ export interface RunPolicy {
   maxConcurrentRuns?: number;
   /** The number of unfinished builds that a user may have requested, directly or through cloud agents. */
   maxBuildsPerUser: number;
+  /** The number of shells that a user may have at a time. */
+  maxShellsPerUser: number;
 }
 
 const MINUTE = 60_000;
@@ -36,6 +38,7 @@ export const defaultRunPolicy: RunPolicy = {
   turnMs: 60 * MINUTE,
   maxSteps: 200,
   maxBuildsPerUser: 5,
+  maxShellsPerUser: 3,
 };
 
 /** How long the last worker may take to store the sandbox's final state after a run was cancelled or timed out. */

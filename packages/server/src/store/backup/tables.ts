@@ -8,13 +8,16 @@ export interface Table {
   columns: string[];
 }
 
-/** Returns all tables except `migrations`, which is filled when migrations are applied. */
+/**
+ * Returns all tables except `migrations`, which is filled when migrations are applied, and unlogged tables, whose data is
+ * temporary.
+ */
 export async function listTables(sql: Sql): Promise<Table[]> {
   return sql<Table[]>`
     select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
     from pg_class c join pg_attribute a on a.attrelid = c.oid
     where c.relnamespace = current_schema::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-      and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and c.relname <> 'migrations'
+      and c.relpersistence = 'p' and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and c.relname <> 'migrations'
       and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype = 'e')
     group by c.relname order by c.relname`;
 }

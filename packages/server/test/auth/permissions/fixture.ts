@@ -16,6 +16,9 @@ export interface Fixture {
   followup: string;
   build: { build_id: string; token: string };
   proposal: string;
+  /** A shell of the admin that waits for a worker, and one that the worker holds. */
+  shell: string;
+  heldShell: { shell_id: string; token: string };
   secret: string;
   user: string;
   key: string;
@@ -40,6 +43,7 @@ export interface Fixture {
   newSecret(): Promise<string>;
   newUser(): Promise<string>;
   newExecution(): Promise<{ run: string; execution: string }>;
+  newShell(): Promise<string>;
 }
 
 const CONTENT = "the content of an artifact";
@@ -47,7 +51,11 @@ const sha256 = createHash("sha256").update(CONTENT).digest("hex");
 
 export async function createFixture(): Promise<Fixture> {
   // Leases outlast the test, so that no run is recovered meanwhile.
-  const server = await testServer({ OUTRIDER_LEASE_SECONDS: "600", OUTRIDER_TURN_TIMEOUT_MINUTES: "600" });
+  const server = await testServer({
+    OUTRIDER_LEASE_SECONDS: "600",
+    OUTRIDER_TURN_TIMEOUT_MINUTES: "600",
+    OUTRIDER_MAX_SHELLS_PER_USER: "1000",
+  });
   const call = async (method: string, path: string, body?: unknown, key = server.key) => {
     const reply = await server.call(method, path, { key, ...(body === undefined ? {} : { body }) });
     if (reply.status >= 300) throw new Error(`${method} ${path}: ${reply.text}`);
@@ -86,6 +94,16 @@ export async function createFixture(): Promise<Fixture> {
   // No run waits yet, so the worker gets the build.
   await call("POST", `/agent/environments/${environment.home}/builds`);
   const [build] = (await claim(1)).builds;
+
+  const newShell = async (): Promise<string> => {
+    const { shell_id } = await call("POST", `/agent/environments/${environment.home}/shells`, {});
+    // Clients that send nothing for a minute lose their shell.
+    await server.db`update shells set client_seen_at = outrider_now() + interval '1 hour' where shell_id = ${shell_id}`;
+    return shell_id;
+  };
+  await newShell();
+  const claimShell = { request_id: randomUUID(), worker, free: 1, wait_ms: 0, takes_shells: true };
+  const [heldShell] = (await asWorker("/claim", claimShell)).shells;
 
   const attachments = [{ file_name: "a.txt", mime_type: "text/plain", data: "aGk=" }];
   const newRun = async (more: object = {}): Promise<string> => {
@@ -139,6 +157,8 @@ export async function createFixture(): Promise<Fixture> {
     followup: await newFollowup(),
     build,
     proposal: proposal_id,
+    shell: await newShell(),
+    heldShell,
     secret: await newSecret(),
     user: await newUser(),
     key: (await newKey({}, member)).key_id,
@@ -159,5 +179,6 @@ export async function createFixture(): Promise<Fixture> {
     newSecret,
     newUser,
     newExecution,
+    newShell,
   };
 }

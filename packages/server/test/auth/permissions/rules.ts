@@ -52,6 +52,9 @@ const ofAgent: CreateRequest = ({ agent }) => ({ params: { uid: agent } });
 const newRun: CreateRequest = ({ environment }) => ({
   body: { prompt: "SAY: hi", config: { environment_id: environment.home } },
 });
+const ofShell = async ({ environment, shell }: Fixture) => ({
+  params: { environmentId: environment.home, shellId: shell },
+});
 const followupOf = async (fixture: Fixture, isFresh: boolean) => ({
   runId: fixture.run,
   followupId: isFresh ? await fixture.newFollowup() : fixture.followup,
@@ -76,6 +79,26 @@ export const rules: Record<OperationId, Rule> = {
     }),
     access: "steers run",
     environment: "hidden",
+  },
+
+  createShell: {
+    request: ({ environment }) => ({ params: { environmentId: environment.home }, body: {} }),
+    environment: "managed",
+  },
+  getShell: { request: ofShell, environment: "managed" },
+  listShellEvents: { request: ofShell, environment: "managed" },
+  sendShellInput: {
+    request: async (fixture) => ({ ...(await ofShell(fixture)), body: { received: 0 } }),
+    environment: "managed",
+  },
+  deleteShell: {
+    request: async (fixture, isFresh) => ({
+      params: {
+        environmentId: fixture.environment.home,
+        shellId: isFresh ? await fixture.newShell() : fixture.shell,
+      },
+    }),
+    environment: "managed",
   },
 
   createFollowup: {
@@ -285,6 +308,27 @@ export const workerRules: Record<WorkerOperationId, WorkerRule> = {
       body: { worker_id: worker.worker_id, outcome: failed },
     }),
     otherKey: 403,
+  },
+  reportShell: {
+    request: ({ heldShell: { shell_id, token } }) => ({
+      params: { shellId: shell_id },
+      body: { token, ...batch },
+    }),
+    otherKey: 404,
+  },
+  shellInput: {
+    request: ({ heldShell: { shell_id, token } }) => ({
+      params: { shellId: shell_id },
+      body: { token, after: 0, received: 0, wait_ms: 0 },
+    }),
+    otherKey: 404,
+  },
+  finishShell: {
+    request: ({ heldShell: { shell_id, token } }) => ({
+      params: { shellId: shell_id },
+      body: { token, ...batch, exit_code: 0 },
+    }),
+    otherKey: 404,
   },
   reserve: { request: inExecution({ ...reservation, usd: 1 }), otherKey: 404 },
   settle: { request: inExecution(reservation), otherKey: 404 },

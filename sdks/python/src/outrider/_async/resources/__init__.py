@@ -20,6 +20,7 @@ from .models import AsyncModels
 from .proposals import AsyncProposals
 from .runs import AsyncRuns
 from .secrets import AsyncSecrets
+from .shells import AsyncShells
 from .skills import AsyncSkills
 from .users import AsyncUsers
 from .workers import AsyncWorkers
@@ -85,6 +86,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def secrets(self) -> AsyncSecrets:
         return AsyncSecrets(self)
+
+    @cached_property
+    def shells(self) -> AsyncShells:
+        return AsyncShells(self)
 
     @cached_property
     def skills(self) -> AsyncSkills:

@@ -21,6 +21,7 @@ from .models import Models
 from .proposals import Proposals
 from .runs import Runs
 from .secrets import Secrets
+from .shells import Shells
 from .skills import Skills
 from .users import Users
 from .workers import Workers
@@ -86,6 +87,10 @@ class Resources(Http):
     @cached_property
     def secrets(self) -> Secrets:
         return Secrets(self)
+
+    @cached_property
+    def shells(self) -> Shells:
+        return Shells(self)
 
     @cached_property
     def skills(self) -> Skills:
