@@ -1,12 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import {
-  longSleep,
-  processesWith,
-  startTestInstallation,
-  type TestInstallation,
-  waitForSleep,
-} from "../../packages/worker/test/installation.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { startTestInstallation, type TestInstallation } from "../../packages/worker/test/installation.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { type Cli, createCli, type Terminal } from "./cli.ts";
 
@@ -65,7 +59,14 @@ describe("a shell in a terminal", () => {
     const terminal = await openTerminal(failing);
     terminal.type("pwd; cat site/file; echo $PLACE ${#REGISTRY_TOKEN} $REGISTRY_TOKEN; tty; exit 42\r");
     expect((await terminal.ended).code).toBe(42);
-    console.log(terminal.text());
+    const screen = terminal.text();
+    expect(screen).toMatch(
+      /Waiting for a worker[\s\S]*▸ mkdir site[\s\S]*✗ cd site; echo broken; exit 7 exit 7/,
+    );
+    expect(screen).toContain("`cd site; echo broken; exit 7` fails. This shell is in its place");
+    expect(screen).toContain(`/workspace\nmade\nhere ${SECRET.length} ***\n/dev/pts/`);
+    expect(screen).not.toContain(SECRET);
+    expect(screen).not.toContain("never");
   });
 });
 
@@ -74,7 +75,7 @@ describe("without a terminal", () => {
     const { code, stdout, stderr } = await cli(["env", "shell", ready], {
       input: "cat file; echo problem >&2; tty; exit 3",
     });
-    console.log({ code, stdout, stderr });
+    expect({ code, stdout }).toEqual({ code: 3, stdout: "prepared\nnot a tty\n" });
+    expect(stderr).toBe("Waiting for a worker…\nproblem\n");
   });
 });
-void [longSleep, processesWith, waitForSleep, onTestFinished];
