@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+
 /** Leaves the alternate screen, shows the cursor, and ends mouse reports, bracketed paste and colors. */
 const RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[0m\r\n";
 
@@ -9,6 +11,8 @@ export class RawTerminal {
   start() {
     this.#isRaw = true;
     process.stdin.setRawMode(true);
+    // Node's raw mode still adds a carriage return to each line feed, which programs use to move the cursor down.
+    spawnSync("stty", ["-onlcr"], { stdio: ["inherit", "ignore", "ignore"] });
     process.once("exit", this.#restore);
   }
 

@@ -1544,6 +1544,8 @@ export interface ShellStepEvent {
     state: "started" | "finished" | "failed";
     exit_code?: number;
     duration_ms?: number;
+    /** What the finished step downloaded or stored, compressed. */
+    size_bytes?: number;
   };
 }
 

@@ -13,7 +13,7 @@ import type { ReadyBuild, ShellAssignment } from "@outrider/contract/worker";
 import { type BuildContext, makeBuild, resolveContents } from "../builds/build.ts";
 import { ensureImage } from "../builds/images.ts";
 import type { StepContext } from "../builds/step-runner.ts";
-import { networkMounts, writeHomeFiles } from "../egress/sandbox-files.ts";
+import { networkBundles, writeHomeFiles } from "../egress/sandbox-files.ts";
 import { quote } from "../quote.ts";
 import { Redactor } from "../redaction/redact.ts";
 import { checkSecretSize, listEnvironmentSecrets } from "../run/run-secrets.ts";
@@ -91,7 +91,7 @@ async function openOnBuild(
     const sandbox = await provider.open({
       ...{ id: `shell-${shell_id}`, deadline: channel.deadline, label: { shell_id }, base },
       ...(image ? { image } : {}),
-      mounts: networkMounts(egress.inside, networkFolder),
+      bundles: networkBundles(egress.inside, networkFolder),
       ...(resources ? { limits: resources } : {}),
       ...egress.option,
     });

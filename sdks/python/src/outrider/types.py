@@ -1988,6 +1988,8 @@ class ShellStepEventData(BaseModel):
     state: OpenEnum[Literal["started", "finished", "failed"]]
     exit_code: int | None = None
     duration_ms: float | None = None
+    size_bytes: int | None = None
+    """What the finished step downloaded or stored, compressed."""
 
 
 class ShellStepEvent(BaseModel):
