@@ -37,11 +37,7 @@ export function environmentText(facts: EnvironmentFacts): string {
   const { workspace, working_folder, home, system = "Linux", programs = [], repositories, limits } = facts;
   const lines = [
     `System: ${system}. Your home folder is ${home}.`,
-    ...(facts.hasImage
-      ? [
-          "You can install packages and change the system, but if the sandbox is created anew, only the workspace is restored.",
-        ]
-      : []),
+    `If the sandbox is created anew, ${workspace} and your home are restored. ${facts.hasImage ? "You can install packages and change the system, but other changes to it" : "Files elsewhere"} are lost then.`,
     ...(facts.shell
       ? [`Commands run with ${facts.shell}: bash is not installed, so use only the syntax of sh.`]
       : []),

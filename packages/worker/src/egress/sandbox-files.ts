@@ -3,8 +3,11 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writ
 import { join, posix } from "node:path";
 import { sandboxPaths } from "../sandboxes/paths.ts";
 import { type Bundle, type Sandbox, SandboxFileError } from "../sandboxes/sandbox.ts";
+import { homeFileMark } from "./presets/preset.ts";
 import type { ResolvedAllowlist } from "./presets/presets.ts";
 import type { TcpForward } from "./tcp-forwards.ts";
+
+const MAX_HOME_FILE_BYTES = 2 ** 20;
 
 /** What a sandbox needs inside for its network, apart from connections. It contains no secrets. */
 export interface SandboxNetworkFiles
@@ -61,15 +64,20 @@ export function withImage(inside: SandboxNetworkFiles, osRelease: string): Sandb
   };
 }
 
-/** Writes the files of the home that do not exist yet. A setup command may have written its own. */
+/**
+ * Writes the files of the home, which may be outdated ones from a build or a snapshot. A file that a command has written
+ * itself stays.
+ */
 export async function writeHomeFiles(sandbox: Sandbox, { homeFiles }: SandboxNetworkFiles): Promise<void> {
   for (const [name, content] of Object.entries(homeFiles)) {
     const path = `${sandboxPaths.home}/${name}`;
-    const isMissing = await sandbox.read(path, 1).then(
-      () => false,
-      (error) => error instanceof SandboxFileError && error.code === "not_found",
-    );
-    if (isMissing) await sandbox.write(path, Buffer.from(content));
+    const existing = await sandbox.read(path, MAX_HOME_FILE_BYTES).catch((error) => {
+      return error instanceof SandboxFileError && error.code === "not_found"
+        ? undefined
+        : Buffer.from(content);
+    });
+    const isOutdated = existing?.includes(homeFileMark) && existing.toString() !== content;
+    if (!existing || isOutdated) await sandbox.write(path, Buffer.from(content));
   }
 }
 

@@ -51,13 +51,13 @@ export interface Sandbox {
   remove(path: string): Promise<void>;
 
   /**
-   * Streams a compressed archive of the workspace. With a base, the archive contains only the difference. The archive
-   * is created inside the sandbox. A failure is reported as a stream error; destroying the stream kills the processes.
+   * Streams a compressed archive of the workspace and the home. With a base, the archive contains only the difference. The
+   * archive is created inside the sandbox. A failure is reported as a stream error; destroying the stream kills the processes.
    */
   snapshot(): Readable;
 
   /**
-   * Extracts a snapshot over the workspace, inside the sandbox. A hostile snapshot can do no more than a command could.
+   * Extracts a snapshot over the workspace and the home, inside the sandbox. A hostile snapshot can do no more than a command could.
    * A snapshot that was made over a base requires a sandbox over the same base.
    */
   restore(snapshot: Readable): Promise<void>;

@@ -41,10 +41,29 @@ function defineTests(getFixture: () => Fixture): void {
       await second.close();
     });
 
+    test("restores the home, but nothing else", async () => {
+      const [first, second] = [await getFixture().open(), await getFixture().open()];
+      await run(
+        first,
+        "mkdir -p ~/.config; echo h > ~/.config/own; ln ~/.config/own ~/hard; echo t > /tmp/lost",
+      );
+      await run(first, "ln -s .config/own ~/link; touch -d @1000000000 ~/old; chmod 751 ~/old; chmod 750 ~");
+      await second.restore(first.snapshot());
+      const list =
+        "cat ~/.config/own; stat -c '%h %Y %a %N' ~ ~/hard ~/old ~/link | sed 's/^[0-9]* [0-9]* 750/750/'";
+      expect((await run(second, list)).stdout).toBe((await run(first, list)).stdout);
+      expect((await run(second, "ls -A /workspace /tmp/lost 2> /dev/null")).stdout).toBe("/workspace:\n");
+      await first.close();
+      await second.close();
+    });
+
     test("skips at most unreadable files", async () => {
       const first = await getFixture().open();
       const second = await getFixture().open();
-      await run(first, "echo a > readable; echo b > shut; mkdir none; echo c > none/c; chmod 000 shut none");
+      await run(
+        first,
+        "echo a > readable; echo b > shut; mkdir none; echo c > none/c; chmod 000 shut none ~",
+      );
       await second.restore(first.snapshot());
       expect((await run(second, "cat readable")).stdout).toBe("a\n");
       await first.close();

@@ -6,7 +6,8 @@ const log = { info() {}, warn() {}, error() {} };
 
 test("a pack that fails before it is read rejects the later reader and does not crash", async () => {
   const packed = pack({
-    run: () => Promise.reject(new Error("The sandbox was killed.")),
+    run: () => Promise.reject(new Error("Not reached.")),
+    folders: () => Promise.reject(new Error("The sandbox was killed.")),
     log,
     base: undefined,
   });

@@ -1,12 +1,18 @@
+import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
-import type { OpenOptions, Sandbox, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
-import { inMs, makeRoot, run, silent } from "./sandbox-support.ts";
+import type { OpenOptions, Sandbox, SandboxImage, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
+import { pullSystemImage } from "../images/pull-system-image.ts";
+import { systemLayer } from "../images/system-image.ts";
+import { inMs, isRoot, makeRoot, run, silent } from "./sandbox-support.ts";
 
 const { root, remove } = makeRoot();
 let provider: SandboxProvider;
@@ -24,17 +30,18 @@ async function makeBase(command: string, options: Partial<OpenOptions> = {}): Pr
 }
 
 /** Lists all files with mode, target, size, time and hash. Omits the times and sizes of folders. */
-async function describeFiles(sandbox: Sandbox): Promise<string[]> {
+async function describeFiles(sandbox: Sandbox, folder = "."): Promise<string[]> {
   const { stdout } = await run(
     sandbox,
-    `find . -mindepth 1 \\( -type d -printf '%p d %m\\0' \\) -o -printf '%p %y %m %l %s %T@\\0'
+    `cd ${folder}
+     find . -mindepth 1 \\( -type d -printf '%p d %m\\0' \\) -o -printf '%p %y %m %l %s %T@\\0'
      find . -type f -readable -exec sha256sum -z {} +`,
   );
   return stdout.split("\0").sort();
 }
 
 beforeAll(async () => {
-  provider = await openLocalProvider({ root, log: silent });
+  provider = await openLocalProvider({ root, log: silent, exceptions: parseExceptions("127.0.0.1") });
 });
 
 afterAll(async () => {
@@ -134,6 +141,16 @@ const allKindsOfChanges = `
   deep=$(printf 'dddddddd/%.0s' {1..100}); mkdir -p "$deep"; echo deep > "$deep/file"; mkdir empty; mkfifo fifo
   rm same/deep/s`;
 
+/** How workers of the previous version apply a snapshot over a base. */
+const previousUnpack = `
+set -o pipefail
+gzip -dc | {
+  IFS= read -r line && read -r kind base both deleted rest <<< "$line"
+  head -c "$both" | xargs -0 -r chmod u+rwx -- 2> /dev/null
+  head -c "$deleted" | xargs -0 -r rm -rf -- || exit 1
+  exec tar --no-same-owner --same-permissions -xf -
+}`;
+
 describe("a snapshot over a base", () => {
   test("contains the difference and restores the same files over the same base", async () => {
     const base = await makeBase(allKindsOfFiles);
@@ -178,14 +195,65 @@ describe("a snapshot over a base", () => {
     await second.close();
   });
 
-  test("does not include the home", async () => {
-    const base = await makeBase("echo base > ~/file");
+  test("contains the difference in the home too", async () => {
+    const base = await makeBase(`cd ~; ${allKindsOfFiles}`);
     const [first, second] = [await open({ base }), await open({ base })];
-    await run(first, "echo changed > ~/file; echo w > file");
+    expect(await run(first, `echo w > file; cd ~; ${allKindsOfChanges}; chmod 750 ~`)).toMatchObject({
+      exitCode: 0,
+    });
     await second.restore(first.snapshot());
-    expect((await run(second, "cat ~/file file")).stdout).toBe("base\nw\n");
+    const expected = await describeFiles(first, "~");
+    expect(expected.length).toBeGreaterThan(40);
+    expect(await describeFiles(second, "~")).toEqual(expected);
+    expect((await run(second, "cat file; stat -c %a ~; ls /workspace")).stdout).toBe("w\n750\nfile\n");
     await first.close();
     await second.close();
+  });
+
+  test("is read by workers that know no homes in snapshots, and theirs is read here", async () => {
+    const base = await makeBase("echo 1 > kept; echo 2 > gone");
+    const [first, second] = [await open({ base }), await open({ base })];
+    await run(first, "rm gone; echo 3 > new; head -c 3000000 /dev/urandom > ~/noise");
+    const folder = mkdtempSync(join(tmpdir(), "outrider-test-"));
+    try {
+      writeFileSync(join(folder, "gone"), "");
+      execFileSync("bash", ["-c", previousUnpack], { cwd: folder, input: await buffer(first.snapshot()) });
+      expect(readdirSync(folder)).toEqual(["new"]);
+      const list = { cwd: folder, input: "./new\0" };
+      const archive = execFileSync("tar", ["--format=pax", "--null", "-T", "-", "-cf", "-"], list);
+      const header = `outrider-difference ${base} 2 7\n.\0./gone\0`;
+      await second.restore(Readable.from([gzipSync(Buffer.concat([Buffer.from(header), archive]))]));
+      expect((await run(second, "ls; cat new; ls -A ~")).stdout).toBe("kept\nnew\n3\n");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+    await first.close();
+    await second.close();
+  });
+
+  describe.runIf(isRoot)("with an image", () => {
+    let image: SandboxImage;
+    beforeAll(async () => {
+      image = { ...(await pullSystemImage(provider, systemLayer())), user: "worker" };
+    });
+
+    test.each([true, false])("restores workspace and home with their owners (base: %s)", async (hasBase) => {
+      const prepare = "echo 1 > ~/kept; echo 2 > ~/gone; echo 3 > /workspace/gone";
+      const options = { image, ...(hasBase ? { base: await makeBase(prepare, { image }) } : {}) };
+      const [first, second] = [await open(options), await open(options)];
+      await run(first, "rm -f ~/gone gone; echo 4 > new; mkdir ~/.config; echo 5 > ~/.config/own; id -u");
+      await run(first, "echo 6 > /home/worker/root; echo 7 > root; echo 8 > /etc/lost", { asRoot: true });
+      await second.restore(first.snapshot());
+      const list = `cd ~; find . /workspace -type f -printf '%p %U %G %m\\n' | sort; cat root; test -e /etc/lost || echo lost`;
+      expect((await run(second, list)).stdout).toBe(
+        [
+          ...["./.config/own 1234 1234 644", ...(hasBase ? ["./kept 1234 1234 644"] : []), "./root 0 0 644"],
+          ...["/workspace/new 1234 1234 644", "/workspace/root 0 0 644", "6", "lost", ""],
+        ].join("\n"),
+      );
+      await first.close();
+      await second.close();
+    });
   });
 
   test("is rejected over another base or without a base, and so is a full snapshot over a base", async () => {

@@ -1,6 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Redactor } from "../../src/redaction/redact.ts";
@@ -69,4 +72,22 @@ test("the folder of a sandbox is closed to other users, has a name that is not r
   const reserved = provider.open({ id: ".etc", label: {}, deadline: inMs(60_000) });
   await expect(reserved).rejects.toThrow("not a valid sandbox id");
   expect(readdirSync(root).filter((name) => !name.startsWith("."))).toEqual([sandbox.id]);
+});
+
+test("workers that know no homes in snapshots ignore the home, and their snapshots are restored here", async () => {
+  const [first, second] = [await open(), await open()];
+  await run(first, "echo w > file; head -c 3000000 /dev/urandom > ~/noise");
+  const folder = mkdtempSync(join(tmpdir(), "outrider-test-"));
+  try {
+    const input = await buffer(first.snapshot());
+    execFileSync("tar", ["--no-same-owner", "--same-permissions", "-xzf", "-"], { cwd: folder, input });
+    expect(readdirSync(folder)).toEqual(["file"]);
+    const previous = execFileSync("tar", ["--format=pax", "-czf", "-", "."], { cwd: folder });
+    await second.restore(Readable.from([previous]));
+    expect((await run(second, "cat file; ls -A ~")).stdout).toBe("w\n");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  await first.close();
+  await second.close();
 });

@@ -5,6 +5,7 @@ import {
   cleanUrl,
   credentialNotices,
   emptyPreset,
+  homeFileMark,
   type ResolvePreset,
   runTool,
   uniqueTargets,
@@ -115,6 +116,7 @@ function formatSettings({ mirrors, repositories }: { mirrors: Mirror[]; reposito
   ].join("");
   return [
     "<settings>",
+    `<!-- ${homeFileMark} -->`,
     `<proxies>${proxies.join("")}</proxies>`,
     `<mirrors>${mirrorElements.join("")}</mirrors>`,
     ...(repositories.length > 0 ? [`<profiles>${profile}</profiles>`] : []),

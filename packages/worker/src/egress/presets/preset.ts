@@ -12,7 +12,7 @@ export interface ResolvedPreset {
   environment: Record<string, string>;
   /** Read-only files, by their absolute path in the sandbox. */
   files: Record<string, string>;
-  /** Files below the home, by their relative path. They do not replace existing ones. */
+  /** Files below the home, by their relative path. They contain `homeFileMark`, and replace only files that do too. */
   homeFiles: Record<string, string>;
   /** For sandboxes whose image is a release of the same Linux distribution as the worker's. */
   distribution?: { codename: string; environment: Record<string, string>; files: Record<string, string> };
@@ -28,6 +28,8 @@ export interface PresetContext {
 }
 
 export type ResolvePreset = (context: PresetContext) => Promise<ResolvedPreset>;
+
+export const homeFileMark = "Written by Outrider whenever a sandbox starts, unless you remove this line.";
 
 export const emptyPreset: ResolvedPreset = {
   targets: [],

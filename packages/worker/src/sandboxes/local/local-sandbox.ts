@@ -42,16 +42,15 @@ import {
 } from "../sandbox.ts";
 import { sendAll } from "../send-all.ts";
 import type { Cgroup } from "./cgroups/cgroup.ts";
-import { pack, unpack } from "./files/archive.ts";
-import { layerPaths, scriptStatePath } from "./files/difference.ts";
+import { pack, type RunCommand, type SnapshotFolders, unpack } from "./files/archive.ts";
 import { sandboxFilesPath } from "./files/programs.ts";
 import {
   type RunFileProgram,
-  type RunScript,
   readFileInside,
   removeFileInside,
   writeFileInside,
 } from "./files/read-write.ts";
+import { layerPaths, scriptStatePath } from "./files/script-paths.ts";
 import { SandboxProcess } from "./process/sandbox-process.ts";
 import { type ProcessKind, type System, shellArgs, type UserOptions } from "./systems/system.ts";
 import type { Watchdog } from "./watchdog/watchdog.ts";
@@ -233,11 +232,18 @@ export class LocalSandbox implements Sandbox {
 
   snapshot(): Readable {
     const { log, base } = this.#options;
-    return pack({ run: this.#runScriptAsRoot, log, base });
+    return pack({ run: this.#runAsRoot, folders: () => this.#snapshotFolders(), log, base });
   }
 
   async restore(snapshot: Readable): Promise<void> {
-    await unpack(snapshot, { run: this.#runScript, base: this.#options.base });
+    const { base } = this.#options;
+    await unpack(snapshot, { run: this.#runAsRoot, folders: () => this.#snapshotFolders(), base });
+  }
+
+  async #snapshotFolders(): Promise<SnapshotFolders> {
+    this.#assertMayStart();
+    await this.#connect("scripts");
+    return this.#options.files.system.snapshotFolders;
   }
 
   async #freeze(): Promise<void> {
@@ -334,17 +340,9 @@ export class LocalSandbox implements Sandbox {
     this.#options.onClosed();
   }
 
-  readonly #runScript: RunScript = (...script) => this.#runScriptAs({}, ...script);
-  /** In a sandbox with an image, other users of the image may own files of the workspace. */
-  readonly #runScriptAsRoot: RunScript = (...script) => this.#runScriptAs({ asRoot: true }, ...script);
-
-  async #runScriptAs(
-    options: UserOptions,
-    ...[command, args, stdin]: Parameters<RunScript>
-  ): Promise<InitCommand> {
-    const started = await this.#start("scripts", { command, args, stdin: stdin === "pipe", ...options });
-    return await this.#requireStarted(started);
-  }
+  /** In a sandbox with an image, other users of the image may own files of the workspace and the home. */
+  readonly #runAsRoot: RunCommand = async (command, options) =>
+    await this.#requireStarted(await this.#start("scripts", { command, asRoot: true, ...options }));
 
   /** Runs the program that reads and writes files, where commands run. */
   readonly #runFileProgram = async (args: string[], stdin: boolean, options: UserOptions = {}) => {

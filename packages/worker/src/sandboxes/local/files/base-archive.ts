@@ -2,7 +2,7 @@
  * Scripts that pack and unpack the files of a base inside a sandbox, so that hostile files can do no more harm than a
  * command could.
  */
-import { layerPaths } from "./difference.ts";
+import { layerPaths } from "./script-paths.ts";
 
 // Sparse files stay sparse. tar's exit code 1 means that a file changed while it was being read, which is accepted.
 const tar = "tar --format=pax --pax-option=delete=atime,delete=ctime --sparse --sort=name --numeric-owner";

@@ -9,6 +9,8 @@ export const ripgrepPath = `${programsPath}/rg`;
 export const initPath = `${programsPath}/outrider-init`;
 /** Reads and writes files inside a sandbox. Its source is there too. */
 export const sandboxFilesPath = `${programsPath}/sandbox-files`;
+/** Reads the files of a sandbox for snapshots. Its source is there too. */
+export const snapshotFilesPath = `${programsPath}/snapshot-files`;
 /** The folder of the programs that scripts/setup builds. */
 const buildFolder = fileURLToPath(new URL("../../../../native/build", import.meta.url));
 
@@ -27,7 +29,8 @@ export async function installPrograms(root: string): Promise<string> {
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o755);
   install(ripgrep, join(folder, "rg"));
-  for (const name of ["outrider-init", "sandbox-files"]) install(nativeProgram(name), join(folder, name));
+  for (const name of ["outrider-init", "sandbox-files", "snapshot-files"])
+    install(nativeProgram(name), join(folder, name));
   return folder;
 }
 

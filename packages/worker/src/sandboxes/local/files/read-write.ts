@@ -2,9 +2,6 @@ import { firstBytes } from "../../first-bytes.ts";
 import type { InitCommand } from "../../init/init-connection.ts";
 import { SandboxFileError } from "../../sandbox.ts";
 
-/** Runs one of the worker's own bash scripts inside a sandbox. */
-export type RunScript = (script: string, args: string[], stdin: "ignore" | "pipe") => Promise<InitCommand>;
-
 const timeoutMs = 60_000;
 const notFoundCode = 44;
 const notAFileCode = 45;

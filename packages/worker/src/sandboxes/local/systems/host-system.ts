@@ -1,8 +1,10 @@
+import { sandboxPaths } from "../../paths.ts";
 import { type BwrapOptions, baseEnvironment, bwrapArgs, type SandboxFolders } from "../bubblewrap.ts";
 import { commandEnvironment, serviceEnvironment } from "../command-environment.ts";
-import { layerPaths, scriptStatePath } from "../files/difference.ts";
+import type { SnapshotFolders } from "../files/archive.ts";
 import { scriptStateFolder } from "../files/folders.ts";
 import type { Overlay } from "../files/layers.ts";
+import { layerPaths, scriptStatePath } from "../files/script-paths.ts";
 import type { UnixAccount } from "../unix-account.ts";
 import {
   type CommandContext,
@@ -23,6 +25,10 @@ interface HostSystemOptions {
   openEtc(): number[];
 }
 
+const snapshotFolder = (merged: string, layer: string) => ({
+  ...{ merged, upper: `${layerPaths.upper}/${layer}`, lower: `${layerPaths.lower}/${layer}` },
+});
+
 /** The worker's own system, read-only. All processes run as the same unprivileged user. */
 export class HostSystem implements System {
   readonly userNamespace = undefined;
@@ -30,6 +36,11 @@ export class HostSystem implements System {
   readonly shell = defaultShell;
   readonly commandEnvironment = commandEnvironment;
   readonly serviceEnvironment = serviceEnvironment;
+  readonly snapshotFolders: SnapshotFolders = {
+    workspace: snapshotFolder(sandboxPaths.workspace, "workspace"),
+    home: snapshotFolder(sandboxPaths.home, "home"),
+    hasOwners: false,
+  };
   readonly #options: HostSystemOptions;
 
   constructor(options: HostSystemOptions) {

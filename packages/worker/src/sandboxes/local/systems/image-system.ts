@@ -8,14 +8,17 @@
  *   scripts see anyway, never to the host.
  */
 import { statSync } from "node:fs";
+import { posix } from "node:path";
 import { firstBytes } from "../../first-bytes.ts";
 import type { InitConnection } from "../../init/init-connection.ts";
 import { defaultPath, sandboxPaths } from "../../paths.ts";
 import { SandboxImageError } from "../../sandbox.ts";
 import { baseEnvironment } from "../bubblewrap.ts";
 import { homeFolders } from "../command-environment.ts";
+import type { SnapshotFolders } from "../files/archive.ts";
 import { openAll } from "../files/etc.ts";
 import { programsPath, sandboxFilesPath } from "../files/programs.ts";
+import { imageRootPath, layerPaths } from "../files/script-paths.ts";
 import type { Mount } from "../mount.ts";
 import { proxyEnvironment } from "../network/proxy.ts";
 import type { UnixAccount } from "../unix-account.ts";
@@ -96,6 +99,17 @@ export class ImageSystem implements System {
 
   get serviceEnvironment(): Record<string, string> {
     return { PATH: this.#path({ homeFirst: false }), PIP_BREAK_SYSTEM_PACKAGES: "1" };
+  }
+
+  get snapshotFolders(): SnapshotFolders {
+    const { workspace } = sandboxPaths;
+    if (!this.#user) throw new Error("The sandbox's user is not known yet.");
+    const home = posix.normalize(this.#user.home);
+    const folder = (path: string) => ({
+      ...{ merged: imageRootPath + path, upper: layerPaths.upper + path, lower: layerPaths.lower + path },
+    });
+    const isInWorkspace = `${home}/`.startsWith(`${workspace}/`);
+    return { workspace: folder(workspace), home: isInWorkspace ? undefined : folder(home), hasOwners: true };
   }
 
   #path({ homeFirst }: { homeFirst: boolean }): string {

@@ -1,4 +1,5 @@
 import type { InitConnection, StartOptions } from "../../init/init-connection.ts";
+import type { SnapshotFolders } from "../files/archive.ts";
 import type { UnixAccount } from "../unix-account.ts";
 
 /** A sandbox's two bubblewrap processes: one for commands, one for the worker's own scripts. */
@@ -37,6 +38,8 @@ export interface System {
   readonly serviceEnvironment: Record<string, string>;
   /** The shell that runs commands. Known after the process for commands is connected. */
   readonly shell: string;
+  /** What snapshots contain. With an image, it is known once the process for commands is connected. */
+  readonly snapshotFolders: SnapshotFolders;
   describeProcess(kind: ProcessKind): SystemProcess;
   /** Called when the process for commands is connected, before its first command. */
   onConnected(connection: InitConnection): Promise<void>;
