@@ -236,6 +236,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     await rejectLeftoverSecrets(sandbox, build_secrets, log.signal);
     const skills = await listSkills(repositories, log);
     log.write({ type: "step", data: { name: "store", state: "started" } });
+    const startedAt = performance.now();
     const { message, ...stored } = await bases.store(sandbox, {
       ...{ buildId: build_id, token: options.token, signal: log.signal },
       // Workers of the previous version read only archives. They cannot use images anyway.
@@ -243,8 +244,8 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     });
     sandbox = undefined;
     log.write({ type: "output", data: { stream: "stdout", text: `${message}\n` } });
-    const { size_bytes } = stored;
-    log.write({ type: "step", data: { name: "store", state: "finished", size_bytes } });
+    const sizes = { size_bytes: stored.size_bytes, duration_ms: performance.now() - startedAt };
+    log.write({ type: "step", data: { name: "store", state: "finished", ...sizes } });
     return {
       type: "ready",
       key: buildKey(environment, contents),

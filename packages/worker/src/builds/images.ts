@@ -67,10 +67,12 @@ export async function pullImage(
 ): Promise<SandboxImage> {
   const { image, environment, devcontainer, log, onStep } = options;
   const name = `pull ${image.reference}`;
+  const startedAt = performance.now();
   let downloadedBytes: number | undefined;
   const report = (state: "started" | "finished" | "failed") => {
+    const duration = state === "started" ? {} : { duration_ms: performance.now() - startedAt };
     const size = state === "finished" && downloadedBytes ? { size_bytes: downloadedBytes } : {};
-    log.write({ type: "step", data: { name, state, ...size } });
+    log.write({ type: "step", data: { name, state, ...duration, ...size } });
     onStep(name, state);
   };
   const write = (text: string) =>

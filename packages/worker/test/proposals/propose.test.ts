@@ -261,6 +261,27 @@ describe("a devcontainer", () => {
   });
 });
 
+it("takes little time for hostile files", () => {
+  const texts: Files = {};
+  const size = 2 ** 21;
+  const fillers = ["\n", " ", "[", '{"a":', "channel", "<release>", "1.", "python\n"];
+  for (const [index, filler] of fillers.entries()) {
+    const text = filler.repeat(size / filler.length);
+    for (const name of [
+      "package.json",
+      "rust-toolchain.toml",
+      "pom.xml",
+      "pyproject.toml",
+      "go.mod",
+      "Gemfile.lock",
+    ])
+      texts[`p${index}/${name}`] = text;
+    for (const name of [".tool-versions", ".nvmrc", ".python-version", "yarn.lock", "Cargo.lock"])
+      texts[`p${index}/${name}`] = text;
+  }
+  expect(proposeFor(texts).settings.docker_image).toBeDefined();
+});
+
 it("reads the files of a folder, without following links", () => {
   const root = mkdtempSync(join(tmpdir(), "outrider-proposal-"));
   onTestFinished(() => rmSync(root, { recursive: true }));

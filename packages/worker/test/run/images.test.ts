@@ -75,6 +75,24 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
       "vanilla\n/var\n0\nvanilla\nuid=0(root) gid=0(root) groups=0(root)\ninstalled\n/workspace\n/root\n",
     );
     expect(item.receipt.environment.image).toEqual({ reference, digest });
+    const { build_id } = item.receipt.environment;
+    const log = await installation.call(
+      "GET",
+      `/agent/environments/${environment_id}/builds/${build_id}/events`,
+    );
+    const number = expect.any(Number);
+    const finished = (name: string) => ({
+      type: "step",
+      data: { name, state: "finished", size_bytes: number, duration_ms: number },
+    });
+    expect(log.body.events).toEqual(
+      expect.arrayContaining(
+        [finished(`pull ${reference}`), finished("store")].map((event) => expect.objectContaining(event)),
+      ),
+    );
+    const texts = log.body.events.map(({ data }: Event) => data.text);
+    expect(texts).toContainEqual(expect.stringMatching(/^Layer 1 of 1: [\d.]+ MiB\.\n$/));
+    expect(texts).toContainEqual(expect.stringMatching(/^Total: [\d.]+ MiB in [\d.]+ s\.\n$/));
     expect(item.receipt.resources.ids).toEqual({ enforced: true, by: "id-mapped mounts" });
     expect(events.find(({ type }) => type === "run.started")?.data.instructions).toContain("Test Linux 1");
   });

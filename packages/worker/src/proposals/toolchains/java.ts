@@ -53,5 +53,5 @@ function gradle(folder: Folder): Project | undefined {
 /** Returns the oldest release with long-term support that can compile for a version. */
 function releaseFor(version: string | undefined): string {
   if (version === undefined) return DEFAULT_RELEASE;
-  return releases.find((release) => Number(release) >= Number(version)) ?? DEFAULT_RELEASE;
+  return releases.find((release) => Number(release) >= Number(version)) ?? (releases.at(-1) as string);
 }

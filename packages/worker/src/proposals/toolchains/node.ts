@@ -13,6 +13,9 @@ const releaseNames: Record<string, string> = {
   gallium: "16",
 };
 
+/** Larger ones are not read, because parsing blocks the worker. */
+const MAX_MANIFEST_CHARACTERS = 200_000;
+
 interface Manifest {
   packageManager?: unknown;
   engines?: { node?: unknown };
@@ -81,7 +84,8 @@ function yarn(named: string | undefined, folder: Folder): Found {
 
 function readManifest(folder: Folder): Manifest {
   try {
-    const manifest: unknown = JSON.parse(folder.text("package.json") || "{}");
+    const text = folder.text("package.json");
+    const manifest: unknown = JSON.parse(text.length > MAX_MANIFEST_CHARACTERS ? "{}" : text || "{}");
     return typeof manifest === "object" && manifest !== null ? (manifest as Manifest) : {};
   } catch {
     return {};

@@ -10,9 +10,10 @@ export const rust: Toolchain = {
     const file = ["Cargo.lock", "Cargo.toml"].find((name) => folder.has(name));
     if (!file || (file === "Cargo.toml" && folder.path !== "")) return undefined;
     const commands = [file === "Cargo.lock" ? "cargo fetch --locked" : "cargo fetch"];
-    const toolchain = folder.inheritedText("rust-toolchain.toml") || folder.inheritedText("rust-toolchain");
+    const names = ["rust-toolchain.toml", "rust-toolchain"];
+    const toolchain = names.map((name) => folder.inheritedText(name).slice(0, 10_000)).find(Boolean) ?? "";
     const channel =
-      /^\s*channel\s*=\s*["']([\w.-]+)["']/m.exec(toolchain)?.[1] ??
+      /^[ \t]*channel[ \t]*=[ \t]*["']([\w.-]+)["']/m.exec(toolchain)?.[1] ??
       /^([\w.-]+)\s*$/.exec(toolchain.trim().slice(0, 100))?.[1];
     const version = /^1\.(\d{1,3})(?:\.\d{1,3})?$/.exec(channel ?? "");
     if (version && Number(version[1]) >= OLDEST_MINOR) {
