@@ -190,6 +190,10 @@ export const Assignment = z.object({
   usage: RunUsage,
   environment: AssignedEnvironment.optional(),
   build: ReadyBuild.optional().meta({ description: "The build that earlier turns of the run started from." }),
+  image_build: ReadyBuild.optional().meta({
+    description:
+      "The same for a build with an image. Workers of the previous version ignore it, and learn from `prepare` that they cannot use images.",
+  }),
   receipt: RunReceipt.optional().meta({ description: "Receipt of the previous turn." }),
   snapshot: Snapshot.optional(),
   history: z.array(LoggedEvent).meta({ description: "The events so far, or the first page of them." }),

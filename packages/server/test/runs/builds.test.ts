@@ -138,6 +138,14 @@ describe("an environment with an image", () => {
     await finish(again, { ...ready(key), image });
     expect(await run.prepare(key, { image })).toMatchObject({ state: "ready", build: { image } });
     expect(await old.prepare("without image")).toMatchObject({ state: "failed", status_message });
+
+    // In a later turn, such a worker does not see the build, and therefore asks for one.
+    await server.call("POST", `/agent/runs/${run.run_id}/cancel`);
+    await call(`/executions/${run.execution.execution_id}/close`, { run_id: run.run_id });
+    await server.call("POST", `/agent/runs/${run.run_id}/followups`, { body: { message: "SAY: more" } });
+    const [continued] = (await claim()).executions;
+    expect(continued).toMatchObject({ run_id: run.run_id, image_build: { build_id: again.build_id, image } });
+    expect(continued).not.toHaveProperty("build");
   });
 });
 

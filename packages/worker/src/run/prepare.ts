@@ -51,7 +51,8 @@ export async function prepareRun(
   context: BuildContext,
   { assignment, workerId, emit, signal }: PrepareOptions,
 ): Promise<PreparedRun | undefined> {
-  const { environment, build, receipt, execution_id, run_id } = assignment;
+  const { environment, receipt, execution_id, run_id } = assignment;
+  const build = assignment.build ?? assignment.image_build;
   if (!environment || !needsBuild(environment)) return undefined;
   if (build) {
     const files = await ensureFiles(context, { build, environment, signal });

@@ -216,11 +216,12 @@ export async function environmentOfRun(
   sql: Sql,
   services: { vault: Vault; gitHost: string },
   runId: string,
-): Promise<{ environment?: AssignedEnvironment; build?: ReadyBuild }> {
+): Promise<{ environment?: AssignedEnvironment; build?: ReadyBuild; image_build?: ReadyBuild }> {
   const environment = await findEnvironmentOfRun(sql, runId);
   if (!environment) return {};
   const build = await findBuildOfRun(sql, runId);
-  return { environment: await environmentWork(sql, services, environment), ...(build ? { build } : {}) };
+  const pinned = build && (build.image ? { image_build: build } : { build });
+  return { environment: await environmentWork(sql, services, environment), ...pinned };
 }
 
 /** Returns an environment in the form that workers receive, including the values of secrets that its build needs. */
