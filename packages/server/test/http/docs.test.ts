@@ -205,7 +205,7 @@ describe("in a browser", () => {
     await page.getByRole("button", { name: "Authorize" }).click();
     await page.getByLabel("Value").fill("orp_of_the_test");
     await page.getByRole("button", { name: "Apply credentials" }).click();
-    await page.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("button", { name: "Close", exact: true }).click();
     const call = page.locator("#operations-Keys-getMe");
     await call.locator(".opblock-summary-control").click();
     await call.getByRole("button", { name: "Try it out" }).click();
