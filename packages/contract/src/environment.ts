@@ -2,6 +2,7 @@ import { z } from "zod";
 import { BuildSummary } from "./build.ts";
 import { eitherFields } from "./conditions.ts";
 import { DevcontainerPath } from "./devcontainer.ts";
+import { DockerfileSource } from "./dockerfile.ts";
 import { ImageReference, ImageUser } from "./image.ts";
 import { limits } from "./limits.ts";
 import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
@@ -173,13 +174,17 @@ const members = {
     description:
       "Path of a devcontainer.json in the first repository, which names the image, variables, user and commands. Replaces `docker_image`.",
   }),
+  dockerfile: DockerfileSource.optional().meta({
+    description:
+      "Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces `docker_image`.",
+  }),
   docker_image_secret: VariableName.optional().meta({
     description:
       "Name of the secret with the registry's credentials: `user:password`, or the content of Docker's `config.json`. It never enters a sandbox.",
   }),
   user: ImageUser.optional().meta({
     description:
-      "The user of the image that runs commands. Default: the user that the devcontainer.json or the image names, otherwise root. Setup commands always run as root.",
+      "The user of the image that runs commands. Default: the user that the devcontainer.json, the Dockerfile or the image names, otherwise root. Setup commands always run as root.",
   }),
   repos: z.array(Repository).max(20).optional(),
   setup_commands: Commands.optional().meta({
@@ -221,22 +226,29 @@ const members = {
     .meta({ description: "Maximum number of concurrent runs in this environment." }),
 };
 
+/** The fields of which one can provide the system. */
+const imageFields = ["docker_image", "devcontainer", "dockerfile"] as const;
+
 export const EnvironmentRequest = z
   .strictObject(members)
   .superRefine(({ variables = {}, secrets = [], build_secrets = [], ...rest }, context) => {
     for (const field of ["docker_image_secret", "user"] as const) {
-      if (rest[field] !== undefined && rest.docker_image === undefined && rest.devcontainer === undefined) {
-        const message = "is only allowed with `docker_image` or `devcontainer`";
+      if (rest[field] !== undefined && imageFields.every((source) => rest[source] === undefined)) {
+        const message = "is only allowed with `docker_image`, `devcontainer` or `dockerfile`";
         context.addIssue({ code: "custom", path: [field], message });
       }
     }
-    if (rest.devcontainer !== undefined) {
-      const addIssue = (message: string) =>
-        context.addIssue({ code: "custom", path: ["devcontainer"], message });
+    for (const field of ["devcontainer", "dockerfile"] as const) {
+      if (rest[field] === undefined) continue;
+      const addIssue = (message: string) => context.addIssue({ code: "custom", path: [field], message });
       if (rest.docker_image !== undefined)
         addIssue("is not allowed with `docker_image`; the file names the image");
       if (!rest.repos?.length)
         addIssue("is only allowed with a repository in `repos`, which contains the file");
+    }
+    if (rest.devcontainer !== undefined && rest.dockerfile !== undefined) {
+      const message = "is not allowed with `devcontainer`; name it in `build` of the devcontainer.json";
+      context.addIssue({ code: "custom", path: ["dockerfile"], message });
     }
     for (const [field, names] of Object.entries({ secrets, build_secrets })) {
       names.forEach((name, index) => {

@@ -3,6 +3,7 @@ import { AmbientAgentConfig } from "./agent-config.ts";
 import { NewArtifact } from "./artifact.ts";
 import { NewBuildEvent } from "./build.ts";
 import { BuildDevcontainer } from "./devcontainer.ts";
+import { DockerfileSource } from "./dockerfile.ts";
 import { EnvironmentCheck, GitAuthor, Network, Resources } from "./environment.ts";
 import { ErrorCodeName } from "./errors/error.ts";
 import { LoggedEvent, SentFile, WorkerEvent } from "./event.ts";
@@ -132,6 +133,7 @@ export const AssignedEnvironment = z.object({
   ),
   docker_image: z.string().optional(),
   devcontainer: z.string().optional(),
+  dockerfile: DockerfileSource.optional(),
   docker_image_secret: z.string().optional(),
   user: z.string().optional(),
   setup_commands: z.array(z.string()),

@@ -9,6 +9,7 @@
  *     sandbox-files prepare WORKSPACE HOME_LINK NAME|UID[:GID]
  *                                       creates the folders of a user, as root, and prints "UID GID HOME SHELL GROUP...",
  *                                       each followed by NUL
+ *     sandbox-files user NAME|UID[:GID] prints the same, without creating folders
  *
  * Exit codes: 44 if the file or user does not exist, 45 if it is not a file, 1 for other errors, with a message.
  */
@@ -170,7 +171,7 @@ static void prepare_folder(const char *path, unsigned uid, unsigned gid, int is_
 
 /* The link is relative, so that it works wherever the files are mounted. */
 static void link_home(const char *link, const char *home) {
-  char parent[PATH_MAX], target[2 * PATH_MAX] = "";
+  char parent[PATH_MAX], target[2 * PATH_MAX] = "", current[2 * PATH_MAX];
   parent_of(link, parent);
   make_folders(parent);
   for (const char *part = parent; *part; part++) {
@@ -178,6 +179,13 @@ static void link_home(const char *link, const char *home) {
   }
   if (strlen(home) >= PATH_MAX) errno = ENAMETOOLONG, fail("link the home");
   strcat(target, home);
+  /* A build may have begun with another user. */
+  ssize_t size = readlink(link, current, sizeof current - 1);
+  if (size >= 0) {
+    current[size] = 0;
+    if (strcmp(current, target) == 0) return;
+    if (unlink(link)) fail("link the home");
+  }
   if (symlink(target, link) && errno != EEXIST) fail("link the home");
 }
 
@@ -208,6 +216,7 @@ static const char *find_shell(void) {
   return "";
 }
 
+/* Without a workspace, no folder is created. */
 static int prepare(const char *workspace, const char *link, const char *spec) {
   const char *colon = strchr(spec, ':');
   size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
@@ -234,9 +243,11 @@ static int prepare(const char *workspace, const char *link, const char *spec) {
   const char *home = user && user->pw_dir[0] == '/' && user->pw_dir[1] != 0 ? user->pw_dir : link;
   /* The same home as with an account, because a command may remove /etc/passwd later. */
   if (!user && uid == 0) home = "/root";
-  prepare_folder(workspace, uid, gid, 1);
-  prepare_folder(home, uid, gid, 0);
-  if (strcmp(link, home) != 0) link_home(link, home);
+  if (workspace) {
+    prepare_folder(workspace, uid, gid, 1);
+    prepare_folder(home, uid, gid, 0);
+    if (strcmp(link, home) != 0) link_home(link, home);
+  }
   printf("%u%c%u%c%s%c%s%c", uid, 0, gid, 0, home, 0, find_shell(), 0);
   if (user && !colon) {
     gid_t groups[MAX_GROUPS];
@@ -254,6 +265,7 @@ int main(int argc, char **argv) {
   if (argc == 4 && strcmp(action, "write") == 0) return write_file(strtoull(argv[2], NULL, 10), argv[3]);
   if (argc == 3 && strcmp(action, "remove") == 0) return remove_file(argv[2]);
   if (argc == 5 && strcmp(action, "prepare") == 0) return prepare(argv[2], argv[3], argv[4]);
-  fprintf(stderr, "usage: sandbox-files read LIMIT PATH | write SIZE PATH | remove PATH | prepare WORKSPACE HOME_LINK USER\n");
+  if (argc == 3 && strcmp(action, "user") == 0) return prepare(NULL, "/", argv[2]);
+  fprintf(stderr, "usage: sandbox-files read LIMIT PATH | write SIZE PATH | remove PATH | prepare WORKSPACE HOME_LINK USER | user USER\n");
   return 2;
 }

@@ -9,6 +9,10 @@ export interface EnvironmentFlags {
   description?: string;
   image?: string;
   devcontainer?: string;
+  dockerfile?: string;
+  dockerfileContext?: string;
+  dockerfileTarget?: string;
+  buildArg?: string[];
   imageSecret?: string;
   user?: string;
   repo?: string[];
@@ -36,6 +40,7 @@ export const environmentFlags: readonly string[] = [
     "description",
     "image",
     "devcontainer",
+    ...["dockerfile", "dockerfileContext", "dockerfileTarget", "buildArg"],
     "imageSecret",
     "user",
     "repo",
@@ -57,6 +62,10 @@ export function addEnvironmentOptions(command: Command): Command {
     .option("--description <text>", "description of the environment")
     .option("--image <reference>", "OCI image that provides the system, such as debian:12")
     .option("--devcontainer <path>", "devcontainer.json in the first repository, instead of an image")
+    .option("--dockerfile <path>", "Dockerfile in the first repository, instead of an image")
+    .option("--dockerfile-context <folder>", "folder whose files COPY and ADD use; default: the repository")
+    .option("--dockerfile-target <stage>", "stage to build; default: the last one")
+    .option("--build-arg <name=value>", "value of an ARG of the Dockerfile; repeatable", collect)
     .option("--image-secret <name>", "secret with the registry's credentials")
     .option("--user <user>", "user of the image that runs commands")
     .option(
@@ -120,6 +129,7 @@ export async function buildEnvironmentRequest(
       description: flags.description,
       docker_image: flags.image,
       devcontainer: flags.devcontainer,
+      dockerfile: buildDockerfile(flags, base.dockerfile),
       docker_image_secret: flags.imageSecret,
       user: flags.user,
       repos: flags.repo?.map(parseRepository),
@@ -135,6 +145,23 @@ export async function buildEnvironmentRequest(
       max_concurrent_runs: flags.maxConcurrentRuns,
     }),
   };
+}
+
+function buildDockerfile(
+  { dockerfile, dockerfileContext, dockerfileTarget, buildArg }: EnvironmentFlags,
+  before: CloudEnvironmentRequest["dockerfile"],
+): CloudEnvironmentRequest["dockerfile"] {
+  const changes = omitUndefined({
+    path: dockerfile,
+    context: dockerfileContext,
+    target: dockerfileTarget,
+    args: buildArg && parsePairs("--build-arg", buildArg),
+  });
+  if (Object.keys(changes).length === 0) return undefined;
+  const path = dockerfile ?? before?.path;
+  if (path === undefined)
+    throw new UsageError("--dockerfile-context, --dockerfile-target and --build-arg need --dockerfile.");
+  return { ...before, ...changes, path };
 }
 
 function parseAuthor(text: string): NonNullable<CloudEnvironmentRequest["git_author"]> {

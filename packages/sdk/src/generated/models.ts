@@ -220,9 +220,11 @@ export interface CloudEnvironment {
   docker_image?: string;
   /** Path of a devcontainer.json in the first repository, which names the image, variables, user and commands. Replaces `docker_image`. */
   devcontainer?: string;
+  /** Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces `docker_image`. */
+  dockerfile?: EnvironmentDockerfile;
   /** Name of the secret with the registry's credentials: `user:password`, or the content of Docker's `config.json`. It never enters a sandbox. */
   docker_image_secret?: string;
-  /** The user of the image that runs commands. Default: the user that the devcontainer.json or the image names, otherwise root. Setup commands always run as root. */
+  /** The user of the image that runs commands. Default: the user that the devcontainer.json, the Dockerfile or the image names, otherwise root. Setup commands always run as root. */
   user?: string;
   repos: EnvironmentRepository[];
   setup_commands: string[];
@@ -256,9 +258,11 @@ export interface CloudEnvironmentRequest {
   docker_image?: string;
   /** Path of a devcontainer.json in the first repository, which names the image, variables, user and commands. Replaces `docker_image`. */
   devcontainer?: string;
+  /** Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces `docker_image`. */
+  dockerfile?: EnvironmentDockerfile;
   /** Name of the secret with the registry's credentials: `user:password`, or the content of Docker's `config.json`. It never enters a sandbox. */
   docker_image_secret?: string;
-  /** The user of the image that runs commands. Default: the user that the devcontainer.json or the image names, otherwise root. Setup commands always run as root. */
+  /** The user of the image that runs commands. Default: the user that the devcontainer.json, the Dockerfile or the image names, otherwise root. Setup commands always run as root. */
   user?: string;
   repos?: EnvironmentRepository[];
   /** Run once, in order, when the environment is built. Runs start from a copy of the result. */
@@ -404,6 +408,19 @@ export interface EnvironmentCheck {
   command: string;
   /** The command runs after changes to files that match one of these, such as `*.ts`. */
   globs: string[];
+}
+
+export interface EnvironmentDockerfile {
+  /** Path of the file in the first repository. */
+  path: string;
+  /** The folder whose files COPY and ADD use. Default: `.`, the whole repository. */
+  context?: string;
+  /** The stage to build. Default: the last one. */
+  target?: string;
+  /** Values of ARG instructions. They are visible in the build; use `build_secrets` for secrets. */
+  args?: {
+    [key: string]: string;
+  };
 }
 
 export interface EnvironmentNetwork {

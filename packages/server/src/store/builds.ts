@@ -194,7 +194,7 @@ export async function lockBuild(
   const [row] = await tx<BuildLease[]>`
     update builds set lease_expires_at = outrider_now() + ${leaseMs} * interval '1 ms'
     where build_id = ${buildId} and token = ${token} and state = 'BUILDING'
-    returning build_id, report_batch, config ?| array['docker_image', 'devcontainer'] as needs_image`;
+    returning build_id, report_batch, config ?| array['docker_image', 'devcontainer', 'dockerfile'] as needs_image`;
   return row;
 }
 

@@ -10,8 +10,8 @@
  * sent even if there are no events. If a report is rejected, the lease is lost: the build stops with the outcome
  * "abandoned". The sandbox's deadline follows the lease, as it does for runs.
  *
- * 1. Resolve each repository to a commit, read the devcontainer.json if there is one, and fetch the commit, with its submodules and Git LFS files, into this worker's mirrors.
- * 2. Open a sandbox.
+ * 1. Resolve each repository to a commit, read the devcontainer.json or Dockerfile if there is one, and fetch the commit, with its submodules and Git LFS files, into this worker's mirrors.
+ * 2. Open a sandbox. With a Dockerfile, execute its instructions first (see dockerfiles/build-dockerfile.ts).
  * 3. Check out the repositories from what the worker sends, and run the setup commands, with the variables and the build secrets in their
  *    environment. The first command that fails ends the build.
  * 4. Kill what the commands left running, and reject files that contain a build secret, because the files become visible
@@ -19,7 +19,7 @@
  * 5. Report the outcome. This happens even if the run that needed the build was cancelled, because other runs may be
  *    waiting for it.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { Failure } from "@outrider/agent/failure";
 import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository } from "@outrider/contract/run";
@@ -27,9 +27,11 @@ import type { FoundSkill } from "@outrider/contract/skill";
 import type { AssignedEnvironment, BuildOutcome } from "@outrider/contract/worker";
 import type { Devcontainer } from "../devcontainers/parse.ts";
 import { readDevcontainer } from "../devcontainers/read.ts";
-import type { EgressSession, EgressSessions } from "../egress/egress-session.ts";
+import { dockerfileKey, type ResolvedDockerfile, readDockerfile } from "../dockerfiles/read.ts";
+import { runDockerfile } from "../dockerfiles/run-dockerfile.ts";
+import type { EgressSessions } from "../egress/egress-session.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
-import { networkBundles, writeHomeFiles, writeImageFiles } from "../egress/sandbox-files.ts";
+import { writeHomeFiles, writeImageFiles } from "../egress/sandbox-files.ts";
 import { Redactor } from "../redaction/redact.ts";
 import { checkoutScript } from "../repositories/checkout.ts";
 import type { Repositories, Resolved } from "../repositories/repository.ts";
@@ -42,7 +44,8 @@ import type { ServerClient } from "../server-client/server-client.ts";
 import { collectSkills } from "../skills/collect-skills.ts";
 import type { BuildBases } from "./build-bases.ts";
 import { type BuildLease, BuildLog } from "./build-log.ts";
-import { giveFilesToUser, pullImage, resolveImage } from "./images.ts";
+import { BuildSandboxes } from "./build-sandboxes.ts";
+import { giveFilesToUser, imageForRuns, pullImage, resolveImage, resolveReference } from "./images.ts";
 import { rejectLeftoverSecrets } from "./leftover-secrets.ts";
 import {
   fetchRepositoryContents,
@@ -59,6 +62,8 @@ const FORMAT = "outrider-image-2";
 export interface ResolvedContents {
   repositories: ResolvedRepository[];
   devcontainer: Devcontainer | undefined;
+  dockerfile: ResolvedDockerfile | undefined;
+  /** With a Dockerfile, the image of its last stage. */
   image: ResolvedImage | undefined;
 }
 
@@ -77,7 +82,11 @@ export async function resolveContents(
     resolvingFile,
     environment.devcontainer === undefined ? resolveImageOf(undefined) : resolvingFile.then(resolveImageOf),
   ]);
-  return { repositories, devcontainer, image };
+  const dockerfile = await readDockerfile(devcontainer?.dockerfile ?? environment.dockerfile, repositories, {
+    resolveImage: (reference) => resolveReference(context.provider, reference, { environment, signal }),
+    signal,
+  });
+  return { repositories, devcontainer, dockerfile, image: dockerfile?.base ?? image };
 }
 
 /** Resolves an environment's repositories to their current commits. */
@@ -103,6 +112,7 @@ interface BuildInputs {
   repositories: CheckedOutRepository[];
   image: ResolvedImage | undefined;
   devcontainer: Devcontainer | undefined;
+  dockerfile?: ResolvedDockerfile | undefined;
 }
 
 /**
@@ -111,7 +121,7 @@ interface BuildInputs {
  */
 export function buildKey(
   { repos, setup_commands, variables = {}, build_secrets = {}, user }: AssignedEnvironment,
-  { repositories, image, devcontainer }: BuildInputs,
+  { repositories, image, devcontainer, dockerfile }: BuildInputs,
 ): string {
   const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
   const checkouts = repos.map(({ submodules = true, lfs = true, sparse_paths }) => ({
@@ -128,6 +138,7 @@ export function buildKey(
         ...[FORMAT, image?.digest, user, commits, checkouts],
         ...[setup_commands, sortedVariables, secretNames],
         ...(devcontainer ? [devcontainer.forRuns, devcontainer.setupCommands] : []),
+        ...(dockerfile ? dockerfileKey(dockerfile) : []),
       ]),
     )
     .digest("hex");
@@ -156,7 +167,7 @@ interface MakeBuildOptions {
   contents: ResolvedContents;
   log: StepLog;
   redactor: Redactor;
-  /** Called with the opened sandbox. The caller must extend its deadline whenever the lease is extended. */
+  /** Called with each opened sandbox. The caller must extend its deadline whenever the lease is extended. */
   onOpened(sandbox: Sandbox): void;
   onStep: OnStep;
   /** Called after the last step or after the first one that fails. The build is then not stored. */
@@ -166,47 +177,45 @@ interface MakeBuildOptions {
 /** Runs the steps of a build in a sandbox and stores the result. */
 export async function makeBuild(context: BuildContext, options: MakeBuildOptions): Promise<BuildOutcome> {
   const { provider, bases, egressSessions, networkFolder } = context;
-  const { build_id, environment, contents, log, redactor, onStep, inspect } = options;
-  const { repositories, devcontainer, image } = contents;
-  const { network, git_host, resources, setup_commands, variables, build_secrets = {} } = environment;
+  const { build_id, environment, contents, log, redactor, onStep, onOpened, inspect } = options;
+  const { repositories, devcontainer, dockerfile, image } = contents;
+  const { setup_commands, variables, build_secrets = {} } = environment;
   const refusals = new RefusalSummary();
-  let sandbox: Sandbox | undefined;
-  let egress: EgressSession | undefined;
+  let sandboxes: BuildSandboxes | undefined;
   try {
     const fetched = await fetchRepositoryContents(context.repositories, environment, {
       ...{ resolved: repositories, signal: log.signal },
       emitNotice: (message) => log.write({ type: "notice", data: { message } }),
     });
     for (const message of devcontainer?.notices ?? []) log.write({ type: "notice", data: { message } });
-    const pulled =
-      image &&
-      (await pullImage(provider, {
-        ...{ image, environment, log, onStep },
-        devcontainer: devcontainer?.forRuns,
-      }));
-    egress = await egressSessions.open({ ...network, git_host, osRelease: pulled?.osRelease }, (notice) => {
-      refusals.add(notice);
-      log.write({ type: "notice", data: { message: notice.message } });
+    const pull = (wanted: ResolvedImage) => pullImage(provider, { image: wanted, environment, log, onStep });
+    const base = image && (await pull(image));
+    const opening = new BuildSandboxes({
+      ...{ buildId: build_id, environment, provider, egressSessions, networkFolder, log, refusals, onOpened },
     });
-    sandbox = await provider.open({
-      ...(pulled ? { image: pulled } : {}),
-      // Not named after the build: if this worker lost the build's lease and claims it again, the first sandbox may still be open.
-      id: `build-${randomUUID()}`,
-      deadline: log.deadline,
-      label: { build_id },
-      bundles: networkBundles(egress.inside, networkFolder),
-      ...(resources ? { limits: resources } : {}),
-      ...egress.option,
-    });
-    options.onOpened(sandbox);
-    const opened = sandbox;
-    await writeHomeFiles(sandbox, egress.inside);
-    if (pulled) await writeImageFiles(sandbox, egress.inside);
-    const runner = new StepRunner({
-      ...{ sandbox, log, redactor, onStep },
-      env: egress.inside.environment,
-      onFailed: inspect && ((context) => inspect(opened, context)),
-    });
+    sandboxes = opening;
+    const createRunner = (opened: Sandbox) =>
+      new StepRunner({
+        ...{ sandbox: opened, log, redactor, onStep },
+        env: opening.network(opened).environment,
+        onFailed: inspect && ((context) => inspect(opened, context)),
+      });
+    const built =
+      dockerfile && base
+        ? await runDockerfile(dockerfile, {
+            ...{ provider, sandboxes, base, pull, createRunner, log, secrets: build_secrets },
+            devcontainer: devcontainer?.forRuns,
+          })
+        : undefined;
+    const forRuns = built?.forRuns ?? devcontainer?.forRuns;
+    const pulled = base && imageForRuns(base, environment, forRuns);
+    const sandbox = built?.sandbox ?? (await sandboxes.open(pulled));
+    // Only now do the user and the variables of the Dockerfile exist.
+    if (built && pulled) await sandbox.configureImage(pulled);
+    const { environment: networkEnvironment } = sandboxes.network(sandbox);
+    await writeHomeFiles(sandbox, sandboxes.network(sandbox));
+    if (pulled) await writeImageFiles(sandbox, sandboxes.network(sandbox));
+    const runner = createRunner(sandbox);
     for (const repository of fetched) {
       const { url, commit } = repository;
       const name = `check out ${url} at ${commit.slice(0, 12)}`;
@@ -227,7 +236,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     for (const command of setup_commands)
       await runner.run(command, command, { folder: startFolder, env, asRoot: true });
     if (inspect) {
-      const all = { ...sandbox.commandEnvironment, ...egress.inside.environment, ...env };
+      const all = { ...sandbox.commandEnvironment, ...networkEnvironment, ...env };
       await inspect(sandbox, { folder: startFolder, env: all, asRoot: true });
       return { type: "abandoned" };
     }
@@ -242,7 +251,6 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
       // Workers of the previous version read only archives. They cannot use images anyway.
       inChunks: image !== undefined,
     });
-    sandbox = undefined;
     log.write({ type: "output", data: { stream: "stdout", text: `${message}\n` } });
     const sizes = { size_bytes: stored.size_bytes, duration_ms: performance.now() - startedAt };
     log.write({ type: "step", data: { name: "store", state: "finished", ...sizes } });
@@ -250,7 +258,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
       type: "ready",
       key: buildKey(environment, contents),
       ...stored,
-      ...(devcontainer ? { devcontainer: devcontainer.forRuns } : {}),
+      ...(forRuns ? { devcontainer: forRuns } : {}),
       ...(image ? { image } : {}),
       repositories: withoutMirrors(repositories),
       skills,
@@ -260,8 +268,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     const { error_code, message } = failedOutcome(error);
     return { type: "failed", error_code, message: refusals.appendTo(message) };
   } finally {
-    await sandbox?.close().catch(() => {});
-    await egress?.close();
+    await sandboxes?.closeAll();
   }
 }
 
@@ -296,7 +303,7 @@ interface RunBuildOptions {
 export async function runBuild(context: BuildContext, options: RunBuildOptions): Promise<BuildOutcome> {
   const { lease, environment, signal, onStep = () => {} } = options;
   const { server, repositories: allRepositories } = context;
-  let sandbox: Sandbox | undefined;
+  const sandboxes: Sandbox[] = [];
   const secrets = listEnvironmentSecrets(environment);
   const secretSizeFailure = checkSecretSize(secrets);
   const redactor = new Redactor(secretSizeFailure ? [] : secrets);
@@ -305,7 +312,9 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
     lease,
     redactor,
     signal,
-    onExtended: (deadline) => sandbox?.extendDeadline(deadline),
+    onExtended: (deadline) => {
+      for (const sandbox of sandboxes) sandbox.extendDeadline(deadline);
+    },
   });
   const emitNotice = (message: string) => log.write({ type: "notice", data: { message } });
   try {
@@ -319,9 +328,7 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
       contents,
       log,
       redactor,
-      onOpened: (opened) => {
-        sandbox = opened;
-      },
+      onOpened: (opened) => sandboxes.push(opened),
       onStep,
     });
     return await finish(log, outcome);

@@ -19,7 +19,7 @@ const OWNER_MS = 30 * 60_000;
 interface ResolveOptions {
   environment: AssignedEnvironment;
   /** Names the image if the environment does not. */
-  devcontainer: { image: string } | undefined;
+  devcontainer: { image?: string | undefined } | undefined;
   signal: AbortSignal;
 }
 
@@ -29,7 +29,15 @@ export async function resolveImage(
   { environment, devcontainer, signal }: ResolveOptions,
 ): Promise<ResolvedImage | undefined> {
   const reference = devcontainer?.image ?? environment.docker_image;
-  if (reference === undefined) return undefined;
+  return reference === undefined ? undefined : resolveReference(provider, reference, { environment, signal });
+}
+
+/** Returns an image with the digest that its reference points to now. */
+export async function resolveReference(
+  provider: SandboxProvider,
+  reference: string,
+  { environment, signal }: Pick<ResolveOptions, "environment" | "signal">,
+): Promise<ResolvedImage> {
   const credentials = credentialsOf(environment);
   const digest = await explain(() => imagesOf(provider).resolve(reference, { credentials, signal }));
   return { reference, digest };
@@ -41,31 +49,52 @@ interface EnsureOptions extends PullReports {
   signal: AbortSignal;
 }
 
-/** Makes an image available on this worker, with the variables and the user of the devcontainer and the environment. */
+/** Makes an image available on this worker, as the runs of a build use it. */
 export async function ensureImage(
   provider: SandboxProvider,
   image: ResolvedImage,
-  options: EnsureOptions,
+  { devcontainer, ...options }: EnsureOptions,
 ): Promise<SandboxImage> {
-  const { environment, devcontainer, ...rest } = options;
-  const credentials = credentialsOf(environment);
-  const secretName = environment.docker_image_secret;
-  const pulled = await explain(() => imagesOf(provider).pull(image, { credentials, secretName, ...rest }));
-  const user = environment.user ?? devcontainer?.user;
-  const added = devcontainer && containerVariables(devcontainer, { PATH: defaultPath, ...pulled.env });
-  return { ...pulled, env: { ...pulled.env, ...added }, ...(user ? { user } : {}) };
+  return imageForRuns(await ensurePlainImage(provider, image, options), options.environment, devcontainer);
 }
 
-/** The same as a step of a build. */
+async function ensurePlainImage(
+  provider: SandboxProvider,
+  image: ResolvedImage,
+  { environment, ...rest }: Omit<EnsureOptions, "devcontainer">,
+): Promise<SandboxImage> {
+  const credentials = credentialsOf(environment);
+  const secretName = environment.docker_image_secret;
+  return await explain(() => imagesOf(provider).pull(image, { credentials, secretName, ...rest }));
+}
+
+/** Applies the variables, the user and the folder of the Dockerfile, the devcontainer.json and the environment. */
+export function imageForRuns(
+  image: SandboxImage,
+  environment: AssignedEnvironment,
+  devcontainer: BuildDevcontainer | undefined,
+): SandboxImage {
+  const built = devcontainer?.dockerfile;
+  const env = { ...image.env, ...built?.env };
+  const added = devcontainer && containerVariables(devcontainer, { PATH: defaultPath, ...env });
+  return {
+    ...image,
+    env: { ...env, ...added },
+    user: environment.user ?? devcontainer?.user ?? built?.user ?? image.user,
+    workingFolder: built ? built.working_folder : image.workingFolder,
+  };
+}
+
+/** Makes an image available on this worker, as a step of a build. */
 export async function pullImage(
   provider: SandboxProvider,
-  options: Pick<EnsureOptions, "environment" | "devcontainer"> & {
+  options: Pick<EnsureOptions, "environment"> & {
     image: ResolvedImage;
     log: StepLog;
     onStep: OnStep;
   },
 ): Promise<SandboxImage> {
-  const { image, environment, devcontainer, log, onStep } = options;
+  const { image, environment, log, onStep } = options;
   const name = `pull ${image.reference}`;
   const startedAt = performance.now();
   let downloadedBytes: number | undefined;
@@ -80,8 +109,8 @@ export async function pullImage(
   report("started");
   write(`Digest: ${image.digest}`);
   try {
-    const pulled = await ensureImage(provider, image, {
-      ...{ environment, devcontainer, signal: log.signal, onProgress: write },
+    const pulled = await ensurePlainImage(provider, image, {
+      ...{ environment, signal: log.signal, onProgress: write },
       onDownloaded: (bytes) => {
         downloadedBytes = bytes;
       },

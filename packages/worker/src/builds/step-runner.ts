@@ -34,9 +34,11 @@ interface StepRunnerOptions {
   onFailed?: ((context: StepContext) => Promise<void>) | undefined;
 }
 
-interface StepOptions extends Pick<ExecOptions, "env" | "asRoot" | "withWorkerPrograms" | "stdin"> {
+interface StepOptions extends Pick<ExecOptions, "env" | "asRoot" | "user" | "withWorkerPrograms" | "stdin"> {
   /** The folder in which the command runs. */
   folder?: string | undefined;
+  /** Where the step is defined, for its error. */
+  place?: string;
 }
 
 /** Runs a build's steps in its sandbox and writes their output to the build log. */
@@ -48,7 +50,11 @@ export class StepRunner {
   }
 
   /** Runs one step. If the step fails, rejects with a Failure that contains the last lines of its output. */
-  async run(name: string, command: string, { env, folder, ...options }: StepOptions = {}): Promise<void> {
+  async run(
+    name: string,
+    command: string,
+    { env, folder, place, ...options }: StepOptions = {},
+  ): Promise<void> {
     const { sandbox, log, redactor, onStep, onFailed } = this.#options;
     const stepEnv = { ...sandbox.commandEnvironment, ...this.#options.env, ...env };
     const script = folder === undefined ? command : `cd ${quote(folder)} && { ${command}\n}`;
@@ -80,9 +86,27 @@ export class StepRunner {
     const lines = tail.trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
     const failure = new Failure(
       "environment_setup_failed",
-      `\`${name}\` ${reason}.${lines ? ` Last lines of its output:\n${lines}` : ""}`,
+      `${place === undefined ? "" : `${place}: `}\`${name}\` ${reason}.${lines ? ` Last lines of its output:\n${lines}` : ""}`,
     );
     await onFailed?.({ step: name, folder, env: stepEnv, asRoot: options.asRoot ?? false });
     throw failure;
+  }
+
+  /** Runs one step that the worker does itself. */
+  async perform(name: string, action: () => Promise<void>): Promise<void> {
+    const { log, onStep } = this.#options;
+    const report = (state: "started" | "finished" | "failed") => {
+      log.write({ type: "step", data: { name, state } });
+      onStep(name, state);
+    };
+    report("started");
+    try {
+      await action();
+    } catch (error) {
+      log.signal.throwIfAborted();
+      report("failed");
+      throw error;
+    }
+    report("finished");
   }
 }

@@ -5,6 +5,7 @@
  */
 import { Failure } from "@outrider/agent/failure";
 import { BuildDevcontainer } from "@outrider/contract/devcontainer";
+import type { DockerfileSource } from "@outrider/contract/dockerfile";
 import { ImageReference } from "@outrider/contract/image";
 import { createScanner, type ParseError, parse, printParseErrorCode } from "jsonc-parser";
 import { z } from "zod";
@@ -17,7 +18,9 @@ const MAX_COMMAND_CHARACTERS = 32_768;
 const MAX_SHOWN_CHARACTERS = 200;
 
 export interface Devcontainer {
-  image: string;
+  /** Undefined if the file names a Dockerfile. */
+  image: string | undefined;
+  dockerfile?: DockerfileSource;
   /** Run as the user, before the environment's own setup commands. */
   setupCommands: string[];
   /** What the build's runs need. */

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { totalmem } from "node:os";
+import { PassThrough, type Readable } from "node:stream";
 import { Redactor, type StreamRedactor } from "../redaction/redact.ts";
 import type { Access } from "./access.ts";
 
@@ -20,6 +21,8 @@ export interface GitOptions {
   /** Further environment variables. */
   env?: Record<string, string>;
   onOutput?(data: Buffer): void;
+  /** Reads the output at its own pace, instead of `onOutput`. If it rejects, git is killed and its error is thrown. */
+  readOutput?(stdout: Readable): Promise<void>;
   onProgress?(text: string): void;
   /** Called every second. If it returns a reason, git is killed. */
   checkEverySecond?(): string | undefined;
@@ -109,12 +112,20 @@ export async function git(options: GitOptions): Promise<GitResult> {
   const stderr = new StderrReader(new Redactor(access?.secrets ?? []), options.onProgress);
   const chunks: Buffer[] = [];
   let size = 0;
-  child.stdout?.on("data", (data: Buffer) => {
+  // Node discards the rest of a child's own stream when the child exits before it is read.
+  const output = options.readOutput && child.stdout?.pipe(new PassThrough());
+  const reading = options.readOutput?.(output as Readable).catch((error: unknown) => {
+    end("reader");
+    child.stdout?.destroy();
+    return error;
+  });
+  const onData = (data: Buffer) => {
     if (options.onOutput) return options.onOutput(data);
     size += data.length;
     if (size > MAX_OUTPUT_BYTES) end("output");
     else chunks.push(data);
-  });
+  };
+  if (!options.readOutput) child.stdout?.on("data", onData);
   child.stderr?.setEncoding("utf8").on("data", (text: string) => stderr.push(text));
   child.stdin?.on("error", () => {}); // the exit code reports the failure
   child.stdin?.end(options.stdin);
@@ -123,7 +134,9 @@ export async function git(options: GitOptions): Promise<GitResult> {
       child.once("error", reject);
       child.once("close", resolve);
     });
+    const readError = await reading;
     signal.throwIfAborted();
+    if (readError) throw readError;
     const result = {
       ok: code === 0 && !endReason,
       stderr: stderr.end(),

@@ -27,8 +27,11 @@ export interface Sandbox {
    */
   exec(command: string, options: ExecOptions): Promise<ExecResult>;
 
-  /** Like `exec`, for a process whose streams the caller uses while it runs. */
-  spawn(command: string, options: SpawnOptions): Promise<Spawned>;
+  /**
+   * Like `exec`, for a process whose streams the caller uses while it runs. A list is a program with its arguments, which
+   * needs no shell.
+   */
+  spawn(command: string | string[], options: SpawnOptions): Promise<Spawned>;
 
   /**
    * Like `spawn`, for one of the worker's own bash scripts, which sees the worker's programs and `scriptPaths`. The script
@@ -75,6 +78,12 @@ export interface Sandbox {
    */
   extendDeadline(at: bigint): void;
 
+  /**
+   * Kills every process, and replaces the variables and the user of the image for later commands. A build that changes the
+   * system uses it when the new user exists. Rejects without an image.
+   */
+  configureImage(config: Pick<SandboxImage, "env" | "user">): Promise<void>;
+
   /** Kills every process and resolves when all have exited. The files remain, and more commands may follow. */
   kill(): Promise<void>;
 
@@ -106,6 +115,8 @@ export interface ExecOptions {
   stdin?: Readable;
   /** Whether the command runs as root of the image. Without an image, there is only one user. */
   asRoot?: boolean;
+  /** The user of the image that runs the command, as in `SandboxImage`. Default: the sandbox's user. */
+  user?: string;
   /** Whether it is one of the worker's own commands, which needs the worker's programs. */
   withWorkerPrograms?: boolean;
   /** Receives output as it arrives. The sandbox does not buffer it. If the callback throws, the command is killed. */
@@ -227,6 +238,8 @@ export interface SandboxImage {
   workingFolder?: string | undefined;
   /** The user that runs commands: a name, or `uid[:gid]`. */
   user: string;
+  /** Whether it may have no shell, because it is still being built or files are only copied from it. */
+  mayLackShell?: boolean;
   /** The content of its /etc/os-release, or an empty string. */
   osRelease: string;
 }
@@ -283,7 +296,7 @@ export interface SandboxProvider {
   /** Describes how this worker enforces each control, or why it cannot. */
   capabilities(): Capabilities;
   /** The paths of the worker's programs that every sandbox has. */
-  readonly programs: { ripgrep: string };
+  readonly programs: { ripgrep: string; sandboxCopy: string };
   /** Undefined if this worker cannot use images. */
   readonly images: ImageSource | undefined;
   open(options: OpenOptions): Promise<Sandbox>;

@@ -16,6 +16,7 @@ __all__ = [
     "CloudEnvironmentRequestParam",
     "CreateKeyRequestParam",
     "EnvironmentCheckParam",
+    "EnvironmentDockerfileParam",
     "EnvironmentNetworkParam",
     "EnvironmentProposalRequestParam",
     "EnvironmentRepositoryParam",
@@ -117,13 +118,17 @@ class CloudEnvironmentRequestParam(TypedDict):
     """Path of a devcontainer.json in the first repository, which names the image, variables, user and
     commands. Replaces `docker_image`.
     """
+    dockerfile: NotRequired[EnvironmentDockerfileParam | types.EnvironmentDockerfile]
+    """Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces
+    `docker_image`.
+    """
     docker_image_secret: NotRequired[str]
     """Name of the secret with the registry's credentials: `user:password`, or the content of Docker's
     `config.json`. It never enters a sandbox.
     """
     user: NotRequired[str]
-    """The user of the image that runs commands. Default: the user that the devcontainer.json or the
-    image names, otherwise root. Setup commands always run as root.
+    """The user of the image that runs commands. Default: the user that the devcontainer.json, the
+    Dockerfile or the image names, otherwise root. Setup commands always run as root.
     """
     repos: NotRequired[Sequence[EnvironmentRepositoryParam | types.EnvironmentRepository]]
     setup_commands: NotRequired[Sequence[str]]
@@ -178,6 +183,17 @@ class EnvironmentCheckParam(TypedDict):
     """
     globs: Sequence[str]
     """The command runs after changes to files that match one of these, such as `*.ts`."""
+
+
+class EnvironmentDockerfileParam(TypedDict):
+    path: str
+    """Path of the file in the first repository."""
+    context: NotRequired[str]
+    """The folder whose files COPY and ADD use. Default: `.`, the whole repository."""
+    target: NotRequired[str]
+    """The stage to build. Default: the last one."""
+    args: NotRequired[Mapping[str, str]]
+    """Values of ARG instructions. They are visible in the build; use `build_secrets` for secrets."""
 
 
 class EnvironmentNetworkParam(TypedDict):

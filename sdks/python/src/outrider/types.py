@@ -45,6 +45,7 @@ __all__ = [
     "CreateKeyRequest",
     "CreateKeyResponse",
     "EnvironmentCheck",
+    "EnvironmentDockerfile",
     "EnvironmentNetwork",
     "EnvironmentProposal",
     "EnvironmentProposalRequest",
@@ -453,13 +454,17 @@ class CloudEnvironment(BaseModel):
     """Path of a devcontainer.json in the first repository, which names the image, variables, user and
     commands. Replaces `docker_image`.
     """
+    dockerfile: EnvironmentDockerfile | None = None
+    """Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces
+    `docker_image`.
+    """
     docker_image_secret: str | None = None
     """Name of the secret with the registry's credentials: `user:password`, or the content of Docker's
     `config.json`. It never enters a sandbox.
     """
     user: str | None = None
-    """The user of the image that runs commands. Default: the user that the devcontainer.json or the
-    image names, otherwise root. Setup commands always run as root.
+    """The user of the image that runs commands. Default: the user that the devcontainer.json, the
+    Dockerfile or the image names, otherwise root. Setup commands always run as root.
     """
     repos: list[EnvironmentRepository]
     setup_commands: list[str]
@@ -499,13 +504,17 @@ class CloudEnvironmentRequest(BaseModel):
     """Path of a devcontainer.json in the first repository, which names the image, variables, user and
     commands. Replaces `docker_image`.
     """
+    dockerfile: EnvironmentDockerfile | None = None
+    """Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces
+    `docker_image`.
+    """
     docker_image_secret: str | None = None
     """Name of the secret with the registry's credentials: `user:password`, or the content of Docker's
     `config.json`. It never enters a sandbox.
     """
     user: str | None = None
-    """The user of the image that runs commands. Default: the user that the devcontainer.json or the
-    image names, otherwise root. Setup commands always run as root.
+    """The user of the image that runs commands. Default: the user that the devcontainer.json, the
+    Dockerfile or the image names, otherwise root. Setup commands always run as root.
     """
     repos: list[EnvironmentRepository] | None = None
     setup_commands: list[str] | None = None
@@ -677,6 +686,17 @@ class EnvironmentCheck(BaseModel):
     """
     globs: list[str]
     """The command runs after changes to files that match one of these, such as `*.ts`."""
+
+
+class EnvironmentDockerfile(BaseModel):
+    path: str
+    """Path of the file in the first repository."""
+    context: str | None = None
+    """The folder whose files COPY and ADD use. Default: `.`, the whole repository."""
+    target: str | None = None
+    """The stage to build. Default: the last one."""
+    args: dict[str, str] | None = None
+    """Values of ARG instructions. They are visible in the build; use `build_secrets` for secrets."""
 
 
 class EnvironmentNetwork(BaseModel):

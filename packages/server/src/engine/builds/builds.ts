@@ -101,6 +101,7 @@ function needsBuild({ docker_image, repos, setup_commands }: CloudEnvironment): 
 function contentOf({
   docker_image,
   devcontainer,
+  dockerfile,
   docker_image_secret,
   user,
   repos,
@@ -113,6 +114,7 @@ function contentOf({
   return {
     ...(docker_image ? { docker_image } : {}),
     ...(devcontainer ? { devcontainer } : {}),
+    ...(dockerfile ? { dockerfile } : {}),
     ...(docker_image_secret ? { docker_image_secret } : {}),
     ...(user ? { user } : {}),
     ...(repos ? { repos } : {}),
@@ -129,7 +131,7 @@ interface BuildError {
   message: string;
 }
 
-/** Workers of the previous version ignore `docker_image` and `devcontainer`, so they would use their own system instead. */
+/** Workers of the previous version ignore `docker_image`, `devcontainer` and `dockerfile`, so they would use their own system instead. */
 const withoutImages: BuildError = {
   error_code: "environment_setup_failed",
   message: "This worker's version does not know images. Upgrade all workers.",
@@ -147,7 +149,8 @@ export async function prepare(
   if (!environment) throw new ApiError("conflict", "The run has no environment.");
   const { environment_id, version, config } = environment;
 
-  if ((config.docker_image !== undefined || config.devcontainer !== undefined) && !image) {
+  const { docker_image, devcontainer, dockerfile } = config;
+  if ((docker_image ?? devcontainer ?? dockerfile) !== undefined && !image) {
     const status_message = statusMessage(withoutImages);
     return { response: { state: "failed", build_id: uuidv7(), status_message }, queued: false };
   }
@@ -232,7 +235,7 @@ export async function environmentWork(
 ): Promise<AssignedEnvironment> {
   const { repos = [], setup_commands = [], variables = {}, build_secrets = [] } = environment.config;
   const { start_commands = [], network = { mode: "none" }, resources, git_author } = environment.config;
-  const { checks, docker_image, devcontainer, docker_image_secret, user } = environment.config;
+  const { checks, docker_image, devcontainer, dockerfile, docker_image_secret, user } = environment.config;
   const credentials = [docker_image_secret, ...repos.map(({ secret }) => secret)].flatMap(
     (name) => name ?? [],
   );
@@ -249,6 +252,7 @@ export async function environmentWork(
     version: environment.version,
     ...(docker_image ? { docker_image } : {}),
     ...(devcontainer ? { devcontainer } : {}),
+    ...(dockerfile ? { dockerfile } : {}),
     ...(docker_image_secret ? { docker_image_secret } : {}),
     ...(user ? { user } : {}),
     repos: repos.map((repo) => resolveRepo(repo, gitHost)),

@@ -160,7 +160,7 @@ const environments: [name: string, members: object, expected: Expected][] = [
   [
     "a user without an image",
     { user: "node" },
-    { pointer: "/user", says: "is only allowed with `docker_image` or `devcontainer`" },
+    { pointer: "/user", says: "is only allowed with `docker_image`, `devcontainer` or `dockerfile`" },
   ],
   [
     "a registry's secret that does not exist",
@@ -177,6 +177,29 @@ const environments: [name: string, members: object, expected: Expected][] = [
     "a devcontainer and an image",
     { repos: [{ owner: "a", repo: "b" }], devcontainer: ".devcontainer.json", docker_image: "node:24" },
     { pointer: "/devcontainer", says: "is not allowed with `docker_image`" },
+  ],
+  [
+    "a Dockerfile and an image",
+    { repos: [{ owner: "a", repo: "b" }], dockerfile: { path: "Dockerfile" }, docker_image: "node:24" },
+    { pointer: "/dockerfile", says: "is not allowed with `docker_image`" },
+  ],
+  [
+    "a Dockerfile and a devcontainer",
+    {
+      repos: [{ owner: "a", repo: "b" }],
+      ...{ dockerfile: { path: "Dockerfile" }, devcontainer: ".devcontainer.json" },
+    },
+    { pointer: "/dockerfile", says: "is not allowed with `devcontainer`" },
+  ],
+  [
+    "a Dockerfile outside the repository",
+    { repos: [{ owner: "a", repo: "b" }], dockerfile: { path: "a/../../Dockerfile" } },
+    { pointer: "/dockerfile/path", says: "must be the relative path of a file in the first repository" },
+  ],
+  [
+    "a Dockerfile without a repository",
+    { dockerfile: { path: "Dockerfile" } },
+    { pointer: "/dockerfile", says: "is only allowed with a repository" },
   ],
   [
     "a devcontainer without a repository",

@@ -9,6 +9,7 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
   const {
     docker_image,
     devcontainer,
+    dockerfile,
     user,
     repos,
     setup_commands,
@@ -26,9 +27,14 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
         Only admins can edit this environment. You can run, build and test it.
       </p>
       <dl className="divide-y divide-line rounded-xl border border-line bg-surface">
-        {(docker_image || devcontainer) && (
-          <Fact name={devcontainer ? "Devcontainer" : "Image"}>
-            <Lines of={[devcontainer ?? docker_image ?? "", ...(user ? [`User: ${user}`] : [])]} />
+        {(docker_image || devcontainer || dockerfile) && (
+          <Fact name={dockerfile ? "Dockerfile" : devcontainer ? "Devcontainer" : "Image"}>
+            <Lines
+              of={[
+                dockerfile?.path ?? devcontainer ?? docker_image ?? "",
+                ...(user ? [`User: ${user}`] : []),
+              ]}
+            />
           </Fact>
         )}
         <Fact name="Repositories">

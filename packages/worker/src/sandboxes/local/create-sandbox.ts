@@ -130,6 +130,7 @@ async function createImageFiles(
         mounts: files.image,
         user: image.user,
         env: image.env,
+        mayLackShell: image.mayLackShell ?? false,
         hasNetwork: network !== undefined,
       },
       programs: { source: rootfs.programs ?? shared.programs, target: programsPath },

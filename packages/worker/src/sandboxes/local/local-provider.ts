@@ -25,7 +25,7 @@ import type { Base, ImageSource, Label, OpenOptions, Sandbox, SandboxProvider, S
 import { explainBwrapError } from "./bubblewrap.ts";
 import { createSandbox } from "./create-sandbox.ts";
 import { listFolders } from "./files/folders.ts";
-import { ripgrepPath } from "./files/programs.ts";
+import { ripgrepPath, sandboxCopyPath } from "./files/programs.ts";
 import type { LocalSandbox } from "./local-sandbox.ts";
 import type { Mount } from "./mount.ts";
 import { openSharedResources, type SharedResources } from "./shared-resources.ts";
@@ -81,7 +81,7 @@ class LocalProvider implements SandboxProvider {
   readonly #mounts: Mount[];
   readonly #onOpenFailed: () => void;
   readonly kind = "local";
-  readonly programs = { ripgrep: ripgrepPath };
+  readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
   readonly images: ImageSource | undefined;
 
   constructor(options: {

@@ -142,12 +142,12 @@ export class LocalSandbox implements Sandbox {
   }
 
   async exec(command: string, options: ExecOptions): Promise<ExecResult> {
-    const { signal, timeoutMs, onOutput, env = {}, mergeOutput = false, asRoot } = options;
+    const { signal, timeoutMs, onOutput, env = {}, mergeOutput = false, asRoot, user } = options;
     signal.throwIfAborted();
     const { workingFolder } = this.#options;
     const running = await this.#start(
       options.withWorkerPrograms ? "scripts" : "commands",
-      { command, env, stdin: options.stdin !== undefined, mergeOutput, workingFolder, asRoot },
+      { command, env, stdin: options.stdin !== undefined, mergeOutput, workingFolder, asRoot, user },
       signal,
     );
     if (!running) return { exitCode: null, signal: "SIGKILL", timedOut: false, durationMs: 0 };
@@ -186,7 +186,7 @@ export class LocalSandbox implements Sandbox {
   }
 
   async spawn(
-    command: string,
+    command: string | string[],
     { signal, withWorkerPrograms = false, ...spawnOptions }: SpawnOptions,
   ): Promise<Spawned> {
     const { workingFolder } = this.#options;
@@ -278,6 +278,11 @@ export class LocalSandbox implements Sandbox {
     await this.#waitForKilled();
   }
 
+  async configureImage(config: { env: Record<string, string>; user: string }): Promise<void> {
+    await this.kill();
+    this.#options.files.system.configureImage(config);
+  }
+
   #killProcess(kind: ProcessKind): void {
     this.#processes.get(kind)?.kill();
     this.#processes.delete(kind);
@@ -355,7 +360,7 @@ export class LocalSandbox implements Sandbox {
   /** Starts a command. Returns undefined if the signal aborts first or the sandbox is killed first. */
   async #start(
     kind: ProcessKind,
-    { command, args = [], env = {}, workingFolder, asRoot, ...streams }: CommandOptions,
+    { command, args = [], env = {}, workingFolder, asRoot, user: name, ...streams }: CommandOptions,
     signal?: AbortSignal,
   ): Promise<InitCommand | undefined> {
     this.#assertMayStart();
@@ -367,8 +372,12 @@ export class LocalSandbox implements Sandbox {
     }
     const connection = await this.#connect(kind, signal);
     if (!connection) return undefined;
+    const { system } = this.#options.files;
+    const { shell, user, ...context } =
+      name === undefined
+        ? system.describeCommand(kind, { asRoot })
+        : await system.describeCommandOf(name, connection);
     this.#assertMayStart();
-    const { shell, user, ...context } = this.#options.files.system.describeCommand(kind, { asRoot });
     const started = connection.start({
       ...{ user, ...streams },
       argv: typeof command === "string" ? [...shellArgs(shell, command), shell, ...args] : command,

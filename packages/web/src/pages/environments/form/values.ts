@@ -9,6 +9,8 @@ export interface Values {
   description: Text;
   docker_image: Text;
   devcontainer: Text;
+  /** The form has a field only for the path, but keeps the rest. */
+  dockerfile: Omit<NonNullable<CloudEnvironment["dockerfile"]>, "path"> & { path: Text };
   docker_image_secret: Text;
   user: Text;
   repos: RepositoryValues[];
@@ -60,6 +62,7 @@ export const blankValues: Values = {
   description: undefined,
   docker_image: undefined,
   devcontainer: undefined,
+  dockerfile: { path: undefined },
   docker_image_secret: undefined,
   user: undefined,
   repos: [blankRepository],
@@ -84,6 +87,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
     description,
     docker_image: environment.docker_image,
     devcontainer: environment.devcontainer,
+    dockerfile: environment.dockerfile ?? blankValues.dockerfile,
     docker_image_secret: environment.docker_image_secret,
     user: environment.user,
     repos: repos.map(({ url, owner, repo, ref, path, secret, submodules, lfs, sparse_paths }) => ({
@@ -131,10 +135,12 @@ export function repositoryOf({ address, submodules, lfs, sparse_paths, ...rest }
 }
 
 export function requestOf(values: Values) {
-  const { repos, setup_commands, start_commands, variables, network, resources, ...same } = values;
+  const { repos, setup_commands, start_commands, variables, network, resources, dockerfile, ...same } =
+    values;
   const texts = (rows: { text: Text }[]) => rows.flatMap(({ text }) => text ?? []);
   return {
     ...same,
+    ...(dockerfile.path === undefined ? {} : { dockerfile: { ...dockerfile, path: dockerfile.path } }),
     ...(Object.values(resources).some((amount) => amount !== undefined) ? { resources } : {}),
     repos: repos.filter(isFilled).map(repositoryOf),
     setup_commands: texts(setup_commands),
@@ -165,6 +171,7 @@ export function fieldOf(path: string[], values: Values): string[] {
     return [first, position(values[first], second), "text"];
   if (first === "variables" && second !== undefined)
     return [first, String(variables.findIndex(({ name = "" }) => name === second)), "name"];
+  if (first === "dockerfile") return [first, "path"];
   if (first === "network" && second === "allow")
     return [first, second, position(network.allow, third), "text"];
   return path;

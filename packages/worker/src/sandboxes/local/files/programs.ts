@@ -11,6 +11,8 @@ export const initPath = `${programsPath}/outrider-init`;
 export const sandboxFilesPath = `${programsPath}/sandbox-files`;
 /** Reads the files of a sandbox for snapshots. Its source is there too. */
 export const snapshotFilesPath = `${programsPath}/snapshot-files`;
+/** Copies files into and out of a sandbox as archives. */
+export const sandboxCopyPath = `${programsPath}/sandbox-copy`;
 /** The folder of the programs that scripts/setup builds. */
 const buildFolder = fileURLToPath(new URL("../../../../native/build", import.meta.url));
 
@@ -29,7 +31,7 @@ export async function installPrograms(root: string): Promise<string> {
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o755);
   install(ripgrep, join(folder, "rg"));
-  for (const name of ["outrider-init", "sandbox-files", "snapshot-files"])
+  for (const name of ["outrider-init", "sandbox-files", "sandbox-copy", "snapshot-files"])
     install(nativeProgram(name), join(folder, name));
   return folder;
 }

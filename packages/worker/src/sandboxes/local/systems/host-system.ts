@@ -63,6 +63,14 @@ export class HostSystem implements System {
     const env = kind === "commands" ? { ...baseEnvironment, ...this.#options.env } : baseEnvironment;
     return { shell: this.shell, env };
   }
+
+  async describeCommandOf(): Promise<CommandContext> {
+    return this.describeCommand("commands");
+  }
+
+  configureImage(): never {
+    throw new Error("The sandbox has no image.");
+  }
 }
 
 /** Returns the mounts that the worker's own scripts have in addition to those of commands. */

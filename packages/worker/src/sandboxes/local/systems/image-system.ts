@@ -34,6 +34,8 @@ import {
 } from "./system.ts";
 import { idCount } from "./uid-ranges.ts";
 
+const noShell =
+  "The image has neither bash nor /bin/sh, one of which runs commands: use an image that has a shell.";
 const notFoundCode = 44;
 const maxUserBytes = 16 * 1024;
 const rootHome = "/root";
@@ -61,6 +63,7 @@ interface ImageSystemOptions {
   user: string;
   /** The environment variables of the image. */
   env: Record<string, string>;
+  mayLackShell: boolean;
   hasNetwork: boolean;
   programs: Mount;
   /** Mounts of files of the host. */
@@ -74,7 +77,7 @@ interface ImageSystemOptions {
 
 export class ImageSystem implements System {
   readonly preparesFolders = true;
-  readonly #options: ImageSystemOptions;
+  #options: ImageSystemOptions;
   #user: ImageUser | undefined;
 
   constructor(options: ImageSystemOptions) {
@@ -134,33 +137,22 @@ export class ImageSystem implements System {
   }
 
   async onConnected(connection: InitConnection): Promise<void> {
-    const command = connection.start({
-      argv: [sandboxFilesPath, "prepare", sandboxPaths.workspace, sandboxPaths.home, this.#options.user],
-      env: {},
-      folders: ["/"],
-      stdin: false,
-    });
-    await command.started;
-    const [output, stderr, { exitCode }] = await Promise.all([
-      firstBytes(command.stdout, maxUserBytes),
-      firstBytes(command.stderr, 500),
-      command.ended,
-    ]);
-    if (exitCode === notFoundCode)
-      throw new SandboxImageError(
-        `The image has no user "${this.#options.user}": set \`user\` to one that it has.`,
-      );
-    if (exitCode !== 0)
-      throw new SandboxImageError(
-        `The image's folders cannot be prepared: ${stderr.toString().trim() || "it took too long"}.`,
-      );
-    const user = parseUser(output.toString());
-    if (user.shell === "") {
-      throw new SandboxImageError(
-        "The image has neither bash nor /bin/sh, one of which runs commands: use an image that has a shell.",
-      );
-    }
-    this.#user = user;
+    const { user, mayLackShell } = this.#options;
+    const { workspace, home } = sandboxPaths;
+    const found = await findUser(connection, ["prepare", workspace, home, user]);
+    if (found.shell === "" && !mayLackShell) throw new SandboxImageError(noShell);
+    this.#user = found;
+  }
+
+  configureImage(config: { env: Record<string, string>; user: string }): void {
+    this.#options = { ...this.#options, ...config, mayLackShell: false };
+    this.#user = undefined;
+  }
+
+  async describeCommandOf(name: string, connection: InitConnection): Promise<CommandContext> {
+    const user = await findUser(connection, ["user", name]);
+    if (user.shell === "") throw new SandboxImageError(noShell);
+    return { shell: user.shell, env: this.#environment(user, name), user };
   }
 
   describeCommand(kind: ProcessKind, { asRoot = false }: UserOptions): CommandContext {
@@ -169,19 +161,46 @@ export class ImageSystem implements System {
     if (kind === "scripts") return { shell: defaultShell, env: baseEnvironment, ...ids };
     if (!user) throw new Error("The sandbox's user is not known yet.");
     const isRoot = asRoot || user.uid === 0;
-    const name = isRoot ? "root" : (this.#options.user.split(":")[0] as string);
+    const env = this.#environment(
+      { ...user, ...(asRoot ? { home: rootHome } : {}) },
+      isRoot ? "root" : this.#options.user,
+    );
+    return { shell: user.shell, env, ...ids };
+  }
+
+  #environment({ home, shell }: ImageUser, user: string): Record<string, string> {
+    const name = user.split(":")[0] as string;
     return {
-      shell: user.shell,
-      env: {
-        ...{ PATH: defaultPath, LANG: "C.UTF-8", TERM: "dumb" },
-        ...this.#options.env,
-        ...{ HOME: asRoot ? rootHome : user.home, USER: name, LOGNAME: name, SHELL: user.shell },
-        GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig",
-        ...(this.#options.hasNetwork ? proxyEnvironment : {}),
-      },
-      ...ids,
+      ...{ PATH: defaultPath, LANG: "C.UTF-8", TERM: "dumb" },
+      ...this.#options.env,
+      ...{ HOME: home, USER: name, LOGNAME: name, SHELL: shell },
+      GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig",
+      ...(this.#options.hasNetwork ? proxyEnvironment : {}),
     };
   }
+}
+
+/** Looks up the last argument with the program for files. */
+async function findUser(connection: InitConnection, args: string[]): Promise<ImageUser> {
+  const command = connection.start({
+    argv: [sandboxFilesPath, ...args],
+    env: {},
+    folders: ["/"],
+    stdin: false,
+  });
+  await command.started;
+  const [output, stderr, { exitCode }] = await Promise.all([
+    firstBytes(command.stdout, maxUserBytes),
+    firstBytes(command.stderr, 500),
+    command.ended,
+  ]);
+  if (exitCode === notFoundCode)
+    throw new SandboxImageError(`The image has no user "${args.at(-1)}": set \`user\` to one that it has.`);
+  if (exitCode !== 0)
+    throw new SandboxImageError(
+      `The image's folders cannot be prepared: ${stderr.toString().trim() || "it took too long"}.`,
+    );
+  return parseUser(output.toString());
 }
 
 function mountpointOf({ source, target }: Mount): string {

@@ -1,4 +1,5 @@
 import type { InitConnection, StartOptions } from "../../init/init-connection.ts";
+import { SandboxImageError } from "../../sandbox.ts";
 import type { SnapshotFolders } from "../files/archive.ts";
 import type { UnixAccount } from "../unix-account.ts";
 
@@ -23,6 +24,8 @@ export interface SystemProcess {
 export interface UserOptions {
   /** Whether the command runs as the root of the image. Without an image, there is only one user. */
   asRoot?: boolean | undefined;
+  /** Another user of the image than the sandbox's. */
+  user?: string | undefined;
 }
 
 /** The system that the processes of a sandbox see: that of the worker, or that of an image. */
@@ -45,6 +48,10 @@ export interface System {
   onConnected(connection: InitConnection): Promise<void>;
   /** Describes who runs a command, and the shell that can run it. */
   describeCommand(kind: ProcessKind, options: UserOptions): CommandContext;
+  /** The same for another user, whom the connection looks up. */
+  describeCommandOf(user: string, connection: InitConnection): Promise<CommandContext>;
+  /** Replaces the variables and the user of the image. No process may be running. */
+  configureImage(config: { env: Record<string, string>; user: string }): void;
 }
 
 export interface CommandContext extends Pick<StartOptions, "env" | "user"> {
@@ -59,6 +66,7 @@ const maxArgumentBytes = 128 * 2 ** 10;
 
 /** --norc: bash must not run ~/.bashrc, which an earlier command could have written. */
 export function shellArgs(shell: string, command: string): string[] {
+  if (shell === "") throw new SandboxImageError("The image has no shell, which this command needs.");
   if (Buffer.byteLength(command) >= maxArgumentBytes)
     throw new Error("The command is longer than 128 KiB, the maximum on Linux. Run it from a file.");
   return [shell, ...(shell.endsWith("bash") ? ["--norc"] : []), "-c", command];

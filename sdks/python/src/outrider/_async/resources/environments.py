@@ -27,6 +27,7 @@ class AsyncEnvironments(AsyncResource):
         description: str | None = None,
         docker_image: str | None = None,
         devcontainer: str | None = None,
+        dockerfile: params.EnvironmentDockerfileParam | types.EnvironmentDockerfile | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
@@ -49,10 +50,13 @@ class AsyncEnvironments(AsyncResource):
             Default: the system of the worker, read-only.
         :param devcontainer: Path of a devcontainer.json in the first repository, which names the image,
             variables, user and commands. Replaces `docker_image`.
+        :param dockerfile: Dockerfile in the first repository, whose last stage or `target` provides the
+            system. Replaces `docker_image`.
         :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
             or the content of Docker's `config.json`. It never enters a sandbox.
         :param user: The user of the image that runs commands. Default: the user that the
-            devcontainer.json or the image names, otherwise root. Setup commands always run as root.
+            devcontainer.json, the Dockerfile or the image names, otherwise root. Setup commands always
+            run as root.
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
         :param start_commands: Run in order at each start of a sandbox, before the agent's first
@@ -80,6 +84,7 @@ class AsyncEnvironments(AsyncResource):
                     "description": description,
                     "docker_image": docker_image,
                     "devcontainer": devcontainer,
+                    "dockerfile": dockerfile,
                     "docker_image_secret": docker_image_secret,
                     "user": user,
                     "repos": repos,
@@ -113,6 +118,7 @@ class AsyncEnvironments(AsyncResource):
         description: str | None = None,
         docker_image: str | None = None,
         devcontainer: str | None = None,
+        dockerfile: params.EnvironmentDockerfileParam | types.EnvironmentDockerfile | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
         repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
@@ -135,10 +141,13 @@ class AsyncEnvironments(AsyncResource):
             Default: the system of the worker, read-only.
         :param devcontainer: Path of a devcontainer.json in the first repository, which names the image,
             variables, user and commands. Replaces `docker_image`.
+        :param dockerfile: Dockerfile in the first repository, whose last stage or `target` provides the
+            system. Replaces `docker_image`.
         :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
             or the content of Docker's `config.json`. It never enters a sandbox.
         :param user: The user of the image that runs commands. Default: the user that the
-            devcontainer.json or the image names, otherwise root. Setup commands always run as root.
+            devcontainer.json, the Dockerfile or the image names, otherwise root. Setup commands always
+            run as root.
         :param setup_commands: Run once, in order, when the environment is built. Runs start from a copy
             of the result.
         :param start_commands: Run in order at each start of a sandbox, before the agent's first
@@ -166,6 +175,7 @@ class AsyncEnvironments(AsyncResource):
                     "description": description,
                     "docker_image": docker_image,
                     "devcontainer": devcontainer,
+                    "dockerfile": dockerfile,
                     "docker_image_secret": docker_image_secret,
                     "user": user,
                     "repos": repos,
