@@ -316,6 +316,16 @@ describe("resources", () => {
     const [build] = (await runCommand(["env", "builds", environment_id, "-q"])).stdout.split("\n");
     expect((await runCommand(["env", "builds", "site", build as string])).stdout).toContain("READY");
     expect((await runCommand(["env", "log", "site"])).stdout).toContain("building");
+    expect((await runCommand(["env", "log", "site"])).stdout).toMatch(/✓ store · \d+ B · \d+/);
+    const image = { reference: "node:24-bookworm", digest: `sha256:${"ab".repeat(32)}` };
+    await installation.db`update builds set image = ${installation.db.json(image)} where build_id = ${build as string}`;
+    expect((await runCommand(["env", "builds", "site", build as string])).stdout).toMatch(
+      /^image +node:24-bookworm\n +sha256:(ab){32}$/m,
+    );
+    expect((await runCommand(["env", "builds", "site"])).stdout).toContain(
+      "node:24-bookworm@sha256:abababababab",
+    );
+    await installation.db`update builds set image = null where build_id = ${build as string}`;
     expect((await runCommand(["env", "log", "site", "--json"])).json.build_id).toBe(build);
     expect((await runCommand(["skill", "list", "--json"])).json).toEqual({ skills: [] });
     const { run_id } = (await runCommand(["run", "RUN: true", "--env", "site", "--wait", "--json"])).json;
@@ -331,6 +341,9 @@ describe("resources", () => {
     );
     expect((await runCommand(["env", "get", "site", "--json"])).json).toMatchObject({ repos });
     await runCommand(["env", "delete", "site", "--yes"]);
+    expect((await runCommand(["secret", "list"])).stdout).toMatch(/^TOKEN\t/);
+    await runCommand(["secret", "delete", "TOKEN", "-y"]);
+    expect((await runCommand(["secret", "list"])).stderr).toBe("No secrets.\n");
   });
 
   test("proposes settings for a repository or a folder", async () => {
@@ -353,9 +366,12 @@ describe("resources", () => {
     const created = await runCommand([...create, "--yes", "--setup", "make"]);
     expect(created.json).toMatchObject({ ...settings, setup_commands: ["make"] });
     expect(created.stderr).toContain("`.nvmrc` names Node.js 22");
-    expect((await runCommand(["secret", "list"])).stdout).toMatch(/^TOKEN\t/);
-    await runCommand(["secret", "delete", "TOKEN", "-y"]);
-    expect((await runCommand(["secret", "list"])).stderr).toBe("No secrets.\n");
+    const terminal = cli.terminal(create);
+    await terminal.waitForOutput("[Y/n]");
+    expect(terminal.text()).toContain("  image         node:22-bookworm\n  setup         npm ci\n");
+    terminal.type("n\r");
+    expect((await terminal.ended).code).toBe(1);
+    expect((await cli(["env", "list"])).stdout.match(/\tproposed\t/g)).toHaveLength(1);
   });
 
   test("creates, updates and deletes cloud agents and keys", async () => {
