@@ -1,6 +1,6 @@
 /**
  * One sandbox on this host. It owns a folder, a control group and, with a base or a disk limit, a mount namespace. Its
- * processes run in up to two bubblewrap processes (see process/sandbox-process.ts), which start on first use:
+ * processes run in up to two bubblewrap processes (see process/sandbox-processes.ts), which start on first use:
  *
  * - `commands` contains everything that the agent starts. Commands share their processes, network and files. A process
  *   that outlives its command runs until the sandbox is killed or closed.
@@ -20,11 +20,10 @@
  * - Files are read, written, packed and unpacked by scripts inside the sandbox, so that hostile paths cannot lead
  *   outside.
  */
-import { closeSync } from "node:fs";
 import type { Readable } from "node:stream";
 import type { Log } from "../../log.ts";
 import { removeFolder } from "../../remove-folder.ts";
-import type { InitCommand, InitConnection, StartOptions } from "../init/init-connection.ts";
+import type { InitCommand, StartOptions } from "../init/init-connection.ts";
 import { ProcessLimitError } from "../init/start-failure.ts";
 import type { Enforced } from "../limits.ts";
 import { sandboxPaths } from "../paths.ts";
@@ -51,13 +50,11 @@ import {
   writeFileInside,
 } from "./files/read-write.ts";
 import { layerPaths, scriptStatePath } from "./files/script-paths.ts";
-import { SandboxProcess } from "./process/sandbox-process.ts";
+import { SandboxProcesses } from "./process/sandbox-processes.ts";
 import { type ProcessKind, type System, shellArgs, type UserOptions } from "./systems/system.ts";
 import type { Watchdog } from "./watchdog/watchdog.ts";
 
 const maxTimerMs = 2 ** 31 - 1;
-/** The maximum number of processes of a sandbox user if no control group limits it. */
-const maxProcesses = 4096;
 
 /** The files of a sandbox, and how its processes see them. */
 export interface SandboxFiles {
@@ -107,10 +104,7 @@ export class LocalSandbox implements Sandbox {
   readonly scriptPaths: ScriptPaths;
   readonly freezer: Freezer | undefined;
   readonly #options: LocalSandboxOptions;
-  readonly #processes = new Map<ProcessKind, SandboxProcess>();
-  /** Processes that were replaced or killed but have not exited yet. */
-  readonly #ending = new Set<SandboxProcess>();
-  readonly #connections = new Set<InitConnection>();
+  readonly #processes: SandboxProcesses;
   /** The number of running commands and scripts. */
   readonly #running = { commands: 0, scripts: 0 };
   #isFrozen = false;
@@ -139,6 +133,12 @@ export class LocalSandbox implements Sandbox {
       ...(options.base === undefined ? {} : { layers: layerPaths }),
     };
     this.#options = options;
+    const { system, mnt, user } = options.files;
+    this.#processes = new SandboxProcesses({
+      ...options,
+      ...{ system, mnt, user },
+      assertMayStart: () => this.#assertMayStart(),
+    });
   }
 
   async exec(command: string, options: ExecOptions): Promise<ExecResult> {
@@ -242,7 +242,7 @@ export class LocalSandbox implements Sandbox {
 
   async #snapshotFolders(): Promise<SnapshotFolders> {
     this.#assertMayStart();
-    await this.#connect("scripts");
+    await this.#processes.connect("scripts");
     return this.#options.files.system.snapshotFolders;
   }
 
@@ -263,18 +263,18 @@ export class LocalSandbox implements Sandbox {
   extendDeadline(at: bigint): void {
     if (this.#isClosed || at <= this.#options.watchdog.deadlineOf(this.id)) return;
     this.#options.watchdog.setDeadline(this.id, at);
-    for (const connection of this.#connections) connection.setDeadline(this.#remainingMs());
+    this.#processes.updateDeadline();
   }
 
   /** Kills all processes without waiting for them to exit. Called when the watchdog has exited. */
   killNow(): void {
-    for (const kind of [...this.#processes.keys()]) this.#killProcess(kind);
+    this.#processes.killAll();
   }
 
   /** An idle process for scripts stays, because nothing runs in it and the next script would have to start another one. */
   async kill(): Promise<void> {
-    this.#killProcess("commands");
-    if (this.#running.scripts > 0) this.#killProcess("scripts");
+    this.#processes.kill("commands");
+    if (this.#running.scripts > 0) this.#processes.kill("scripts");
     await this.#waitForKilled();
   }
 
@@ -283,19 +283,9 @@ export class LocalSandbox implements Sandbox {
     this.#options.files.system.configureImage(config);
   }
 
-  #killProcess(kind: ProcessKind): void {
-    this.#processes.get(kind)?.kill();
-    this.#processes.delete(kind);
-  }
-
   async #waitForKilled(): Promise<void> {
     if (this.#isFrozen) await this.#thaw(); // frozen processes in a v1 group do not respond to SIGKILL
-    await this.#waitForEnding();
-  }
-
-  async #waitForEnding(): Promise<void> {
-    const running = [...this.#processes.values()];
-    await Promise.all([...this.#ending].filter((each) => !running.includes(each)).map(({ ended }) => ended));
+    await this.#processes.waitForKilled();
   }
 
   /** Packs what a base consists of, as an archive. */
@@ -370,7 +360,7 @@ export class LocalSandbox implements Sandbox {
       if (value.includes("\0"))
         throw new Error(`The environment variable ${name} must not contain a NUL character.`);
     }
-    const connection = await this.#connect(kind, signal);
+    const connection = await this.#processes.connect(kind, signal);
     if (!connection) return undefined;
     const { system } = this.#options.files;
     const { shell, user, ...context } =
@@ -407,7 +397,7 @@ export class LocalSandbox implements Sandbox {
       await command.ended;
       const isAlone = this.#running.commands === 0;
       if (!(error instanceof ProcessLimitError) || !isAlone) throw error;
-      this.#killProcess("commands");
+      this.#processes.kill("commands");
       await this.#waitForKilled();
       throw new Error(
         "The sandbox had reached its process limit, so all processes that earlier commands left running were stopped. Run the command again.",
@@ -415,98 +405,9 @@ export class LocalSandbox implements Sandbox {
     }
   }
 
-  /** Returns the connection to a running process, or starts the process. */
-  async #connect(kind: ProcessKind, signal?: AbortSignal): Promise<InitConnection | undefined> {
-    // The process for commands prepares the folders that scripts use.
-    if (
-      kind === "scripts" &&
-      this.#options.files.system.preparesFolders &&
-      !(await this.#connect("commands", signal))
-    )
-      return undefined;
-    if (!this.#processes.has(kind) && this.#options.files.system.preparesFolders) {
-      // A process that is about to exit could replace the mount points of the next one.
-      await this.#waitForEnding();
-      this.#assertMayStart();
-    }
-    const process = this.#processes.get(kind) ?? this.#launch(kind);
-    const connection = await this.#connectionOf(process, signal);
-    if (!connection?.isClosed) return connection;
-    // init has ended since the last command.
-    if (this.#processes.get(kind) === process) this.#processes.delete(kind);
-    this.#assertMayStart();
-    return await this.#connect(kind, signal);
-  }
-
-  async #connectionOf(process: SandboxProcess, signal?: AbortSignal): Promise<InitConnection | undefined> {
-    if (!signal) return await process.connection;
-    const aborted = Promise.withResolvers<undefined>();
-    const abort = () => aborted.resolve(undefined);
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-    try {
-      return await Promise.race([process.connection, aborted.promise]);
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
-  }
-
-  #launch(kind: ProcessKind): SandboxProcess {
-    const { cgroup, watchdog } = this.#options;
-    const { system, mnt, user } = this.#options.files;
-    const { account, userNamespace: bwrapUser } = system;
-    const { bwrapArgs, copied, image } = system.describeProcess(kind);
-    let seccomp: number | undefined;
-    try {
-      seccomp = this.#options.openSeccompFilter();
-    } catch (error) {
-      for (const file of copied) closeSync(file);
-      throw error;
-    }
-    const process = new SandboxProcess({
-      sandbox: this.id,
-      context: { user, mnt, bwrapUser, image, seccomp, account, copied },
-      bwrapArgs,
-      procsFiles: cgroup.procsFiles,
-      watchdog,
-      initOptions: () => ({
-        deadlineMs: this.#remainingMs(),
-        folders: Object.values(sandboxPaths),
-        // `ulimit -u` counts all of a user's processes. That works for the sandbox account, but an ordinary user has
-        // other processes.
-        maxProcesses: account !== undefined && cgroup.procsFiles.length === 0 ? maxProcesses : undefined,
-      }),
-      onConnected: (connection) => this.#onConnected(kind, connection),
-    });
-    this.#processes.set(kind, process);
-    this.#ending.add(process);
-    void process.ended.then(() => {
-      this.#ending.delete(process);
-      if (this.#processes.get(kind) === process) this.#processes.delete(kind);
-    });
-    return process;
-  }
-
-  /** Called before the first command starts, so that no command can take the port of the proxy first. */
-  async #onConnected(kind: ProcessKind, connection: InitConnection): Promise<void> {
-    this.#connections.add(connection);
-    void connection.closed.then((error) => {
-      this.#connections.delete(connection);
-      if (error) this.#options.log.warn({ error, sandbox: this.id }, "lost the connection to a sandbox");
-    });
-    if (kind !== "commands") return;
-    const { forwards, files } = this.#options;
-    await Promise.all(forwards.map((forward) => connection.listen(forward, forward.accept)));
-    await files.system.onConnected(connection);
-  }
-
-  #remainingMs(): number {
-    return Number(this.#options.watchdog.deadlineOf(this.id) - process.hrtime.bigint()) / 1e6;
-  }
-
   #assertMayStart(): void {
     if (this.#isClosed) throw new Error(`The sandbox ${this.id} is closed.`);
     if (this.#isFrozen) throw new Error(`The sandbox ${this.id} is frozen.`);
-    if (this.#remainingMs() <= 0) throw new DeadlinePassedError();
+    if (this.#processes.remainingMs <= 0) throw new DeadlinePassedError();
   }
 }
