@@ -25,6 +25,7 @@ export interface CliResult {
 
 export interface Terminal extends Running {
   type(keys: string): void;
+  resize(rows: number, columns: number): void;
   /** Everything shown so far, without colors and cursor movements. */
   text(): string;
 }
@@ -83,6 +84,7 @@ export function createCli(variables: Record<string, string> = {}): Cli {
     return {
       ...running,
       type: (keys) => void child.stdin.write(keys),
+      resize: (rows, columns) => void child.stdin.write(`\0resize ${rows} ${columns}\n`),
       text: () => stripVTControlCharacters(running.stdout()).replaceAll("\r\n", "\n"),
     };
   };

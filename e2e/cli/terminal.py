@@ -1,17 +1,35 @@
-"""Runs a command in a pseudo-terminal: stdin is the keyboard, stdout is the screen. Exits with its exit code."""
+"""Runs a command in a pseudo-terminal: stdin is the keyboard, stdout is the screen. Exits with its exit code.
+
+A line `NUL resize ROWS COLUMNS` on stdin changes the size of the terminal.
+"""
 
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import sys
 import termios
 
+
+
+def resize(terminal, rows, columns):
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", int(rows), int(columns), 0, 0))
+
+
+def type_keys(typed):
+    for part in re.split(rb"(\0resize \d+ \d+\n)", typed):
+        if part.startswith(b"\0resize"):
+            resize(screen, *part.split()[1:])
+        elif part:
+            os.write(screen, part)
+
+
 columns, *command = sys.argv[1:]
 pid, screen = pty.fork()
 if pid == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, int(columns), 0, 0))
+    resize(0, 40, columns)
     os.execvp(command[0], command)
 
 keyboard = 0
@@ -21,7 +39,7 @@ while True:
     if keyboard in ready:
         typed = os.read(keyboard, 65536)
         if typed:
-            os.write(screen, typed)
+            type_keys(typed)
         else:
             sources.remove(keyboard)
     if screen in ready:

@@ -95,6 +95,7 @@ export async function startTestInstallation(environment: Record<string, string> 
 
   return {
     origin,
+    databaseUrl: database.url,
     key,
     workerKey,
     /** The server's data folder. */
