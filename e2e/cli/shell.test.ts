@@ -152,12 +152,25 @@ describe("a shell in a terminal", () => {
     expect((await cli(["env", "shell", ready], { input: "cat file" })).stdout).toBe("prepared\n");
   });
 
-  test("ends if its client is lost, and nothing is left", async () => {
+  test("ends if the terminal is closed, and nothing is left", async () => {
     const terminal = await openTerminal(ready);
     const { command, mark } = longSleep();
     terminal.type(`${command}\r`);
     await waitForSleep(mark);
     process.kill(terminal.pid, "SIGKILL");
+    await expectNothingLeft(mark);
+    const [shell] = await installation.db`select message from shells order by created_at desc`;
+    expect(shell?.message).toBe("The shell was closed by its user.");
+  });
+
+  test("ends if its client is lost, and nothing is left", async () => {
+    const terminal = await openTerminal(ready);
+    const { command, mark } = longSleep();
+    terminal.type(`${command}\r`);
+    await waitForSleep(mark);
+    const clients = processesWith(`env shell ${ready}`).filter((line) => line.includes("main.ts"));
+    for (const line of clients) process.kill(Number.parseInt(line, 10), "SIGKILL");
+    await terminal.ended;
     await installation.db`update shells set client_seen_at = outrider_now() - interval '61 seconds'`;
     await expectNothingLeft(mark);
   });

@@ -21,7 +21,11 @@ export class RawTerminal {
     process.off("exit", this.#restore);
     if (!this.#isRaw) return;
     this.#isRaw = false;
-    process.stdin.setRawMode(false);
+    try {
+      process.stdin.setRawMode(false);
+    } catch {
+      return; // The terminal was closed.
+    }
     if (isInterrupted) process.stdout.write(RESET);
   }
 }

@@ -60,6 +60,7 @@ export class ShellSession {
     const resize = () => input.resize(terminalSize());
     const read = (bytes: Buffer) => this.#read(bytes, input, () => interrupt("~."));
     const end = () => input.end();
+    const hangUp = () => interrupt("SIGHUP");
     let ending: Extract<ShellEvent, { type: "closed" }> | undefined;
     try {
       if (out.isLive) this.#status.show("Waiting for a worker…");
@@ -70,7 +71,7 @@ export class ShellSession {
         if (event.type !== "opened") continue;
         this.#isOpen = true;
         if (this.#hasTerminal) this.#terminal.start();
-        process.stdin.on("data", read).on("end", end);
+        process.stdin.on("data", read).on("end", end).on("error", hangUp);
         if (this.#hasTerminal) process.stdout.on("resize", resize);
       }
     } catch (error) {
