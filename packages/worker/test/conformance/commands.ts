@@ -1,12 +1,17 @@
+import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { inMs, run, until } from "../sandboxes/sandbox-support.ts";
+import { inMs, processesWith, run, until } from "../sandboxes/sandbox-support.ts";
 import { collect, describePlace, type Fixture, makeMarker, signal } from "./fixture.ts";
 import type { Place } from "./place.ts";
 
 /** Commands with their output, environment and terminal. */
 export function testCommands(place: Place): void {
   describePlace("commands", place, defineTests);
+}
+
+function* repeat(chunk: Buffer): Generator<Buffer> {
+  for (;;) yield chunk;
 }
 
 function defineTests(getFixture: () => Fixture): void {
@@ -54,6 +59,24 @@ function defineTests(getFixture: () => Fixture): void {
         "pwd; cat; echo a > /dev/stdout; echo b | tee /dev/stderr",
       );
       expect({ stdout, stderr }).toEqual({ stdout: "/workspace\na\nb\n", stderr: "b\n" });
+    });
+
+    test("reads a stream from its stdin, and may ignore it", async () => {
+      const { sandbox } = getFixture();
+      const endless = () => Readable.from(repeat(Buffer.alloc(2 ** 16, "x")), { objectMode: false });
+      const sent = Readable.from([Buffer.alloc(300_000, "a"), Buffer.from("b")], { objectMode: false });
+      expect((await run(sandbox, "wc -c; tail -c 1", { stdin: sent })).stdout).toContain("300001\n");
+      const ignored = endless();
+      expect(await run(sandbox, "exec < /dev/null; echo on; exit 3", { stdin: ignored })).toMatchObject({
+        ...{ stdout: "on\n", exitCode: 3 },
+      });
+      await until(() => ignored.destroyed);
+      const marker = makeMarker();
+      const [failing, failure] = [endless(), new Error("the source failed")];
+      const result = run(sandbox, `exec -a ${marker} sleep 1000`, { stdin: failing });
+      failing.destroy(failure);
+      await expect(result).rejects.toThrow("the source failed");
+      expect(processesWith(marker)).toEqual([]);
     });
 
     test("gets the given and the default environment, but nothing from the worker", async () => {

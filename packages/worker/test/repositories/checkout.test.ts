@@ -1,8 +1,11 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CheckoutOptions, checkoutScript } from "../../src/repositories/checkout.ts";
+import { parseKnownObjects } from "../../src/repositories/known-objects.ts";
 import { openRepositories } from "../../src/repositories/repositories.ts";
 import type { Repositories } from "../../src/repositories/repository.ts";
 import { isRoot, silent } from "../sandboxes/sandbox-support.ts";
@@ -180,6 +183,24 @@ describe("a checkout", () => {
     expect(repo("fsck", "--full")).toBe("");
     expect(repo("symbolic-ref", "refs/remotes/origin/HEAD")).toBe("refs/remotes/origin/main");
     expect(repo("rev-parse", "HEAD")).toBe(commit);
+  });
+
+  test("that exists gets only the objects that it lacks", async () => {
+    const first = origin.push("main", { a: "1", large: randomBytes(300_000).toString("base64") });
+    await repositories.resolve({ url: origin.bare }, { signal });
+    origin.push("main", { a: "2" });
+    const resolved = await repositories.resolve({ url: origin.bare }, { signal });
+    const request = { ...resolved, isPartial: false, lfsObjects: [] };
+    const sizeOf = async (output?: string) => {
+      const known = output === undefined ? undefined : parseKnownObjects(output, 1)[0];
+      return (await buffer(repositories.streamMirrors([{ ...request, known }], { signal }))).length;
+    };
+    expect(await sizeOf()).toBeGreaterThan(300_000);
+    expect(await sizeOf(`0 commit ${first}\n`)).toBeLessThan(20_000);
+    // What the clone says is not trusted: other ids, clones and lines are ignored.
+    const hostile = `0 clone\n0 commit ${"1".repeat(40)}\n7 commit ${first}\n0 commit --all\n0 pack ../x\n`;
+    expect(await sizeOf(hostile)).toBeGreaterThan(300_000);
+    expect(readdirSync(join(work.folder, "repositories/scratch"))).toEqual([]);
   });
 
   test("is rejected in a folder that is not empty", async () => {

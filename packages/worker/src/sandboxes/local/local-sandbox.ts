@@ -143,6 +143,7 @@ export class LocalSandbox implements Sandbox {
 
   async exec(command: string, options: ExecOptions): Promise<ExecResult> {
     const { signal, timeoutMs, onOutput, env = {}, mergeOutput = false, asRoot, user } = options;
+    options.stdin?.on("error", () => {}); // reported when it is read
     signal.throwIfAborted();
     const { workingFolder } = this.#options;
     const running = await this.#start(
