@@ -9,6 +9,7 @@ import type { DockerfileSource } from "@outrider/contract/dockerfile";
 import { ImageReference } from "@outrider/contract/image";
 import { createScanner, type ParseError, parse, printParseErrorCode } from "jsonc-parser";
 import { z } from "zod";
+import { buildFields, readBuild } from "./build.ts";
 import { LifecycleCommand, shellCommand } from "./commands.ts";
 import { substitute } from "./substitute.ts";
 
@@ -43,6 +44,7 @@ const values = z.record(z.string(), z.string().nullable(), {
 
 const File = z.looseObject({
   image: name.optional(),
+  ...buildFields,
   containerEnv: values.optional(),
   remoteEnv: values.optional(),
   remoteUser: name.optional(),
@@ -57,10 +59,8 @@ type File = z.infer<typeof File>;
 const setupFields = ["onCreateCommand", "updateContentCommand", "postCreateCommand"] as const;
 
 const refusedFields: Record<string, string> = {
-  build: "is not supported yet: name an image in `image`.",
-  dockerFile: "is not supported yet: name an image in `image`.",
   dockerComposeFile:
-    "is not supported: name an image in `image`, and start services in `postStartCommand` or `start_commands`.",
+    "is not supported: name an image in `image` or a Dockerfile in `build`, and start services in `postStartCommand` or `start_commands`.",
   mounts: "is not supported: sandboxes have no access to files of the host.",
   runArgs: "is not supported: sandboxes do not run in Docker.",
   privileged: "is not supported: sandboxes are never privileged.",
@@ -135,8 +135,9 @@ function readFile(object: Record<string, unknown>, options: ParseOptions): Devco
       describeIssue({ path: [sourceFields[String(field)] ?? "", ...rest], message: issue?.message }),
     );
   }
+  const dockerfile = readBuild(file, { ...options, notices });
   return {
-    image: readImage(file, { ...options, notices }),
+    ...(dockerfile ? { image: undefined, dockerfile } : { image: readImage(file, options) }),
     setupCommands: readCommands(file, setupFields, { ...options, notices }),
     forRuns: forRuns.data,
     notices: [...new Set(notices)].map((notice) => `${path}: ${notice}`),
@@ -190,8 +191,11 @@ interface ReadOptions extends ParseOptions {
   notices: string[];
 }
 
-function readImage({ image }: File, { workspaceFolder }: ReadOptions): string {
-  if (!image) throw new Error("`image` is missing: name the image that provides the system.");
+function readImage({ image }: File, { workspaceFolder }: ParseOptions): string {
+  if (!image)
+    throw new Error(
+      "`image` is missing: name the image that provides the system, or a Dockerfile in `build.dockerfile`.",
+    );
   const onHostVariable = (variable: string) => {
     throw new Error(
       `\`image\` needs the variable ${shown(variable)} of the host: name an image, or add a default.`,

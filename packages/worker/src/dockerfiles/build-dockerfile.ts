@@ -132,6 +132,11 @@ class DockerfileBuild {
     const { file } = dockerfile;
     if ("image" in stage.base) {
       const image = await this.#pull(stage.base.image);
+      if (image.onBuild !== undefined)
+        throw new Failure(
+          "environment_setup_failed",
+          `${file.path} line ${stage.line}: FROM: The image has the instruction ONBUILD ${image.onBuild}, which is not supported: use an image without it, and write the instruction into the Dockerfile.`,
+        );
       const sandbox = await open(asRoot(image));
       await prepare(sandbox);
       return { sandbox, image, state: new StageState(file, image) };

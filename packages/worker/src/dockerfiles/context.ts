@@ -17,8 +17,9 @@ const READ_MS = 60 * 60_000;
 const MAX_IGNORE_BYTES = 64 * 1024;
 const MAX_LINKS = 10;
 const MAX_LINK_BYTES = 4_096;
-/** How many paths are matched before other work gets its turn. */
-const MATCHES_PER_TURN = 500;
+/** How long paths are matched before other work gets its turn, and in total. */
+const TURN_MS = 20;
+const MAX_MATCHING_MS = 60_000;
 
 interface ContextOptions {
   mirror: string;
@@ -69,8 +70,9 @@ export class Context {
     });
     if (!isComplete) throw new Error("The context has too many files: choose a smaller folder in `context`.");
     const files = new Map<string, ContextFile>();
-    for (const [index, file] of listed.entries()) {
-      if (index % MATCHES_PER_TURN === 0) await yieldToOthers();
+    const turns = new Turns();
+    for (const file of listed) {
+      if (turns.isOver()) await turns.next();
       if (!isIgnored(file.path)) files.set(file.path, file);
     }
     return new Context(options, files);
@@ -92,8 +94,9 @@ export class Context {
   async #match(pattern: string): Promise<string[]> {
     const parts = pattern.split("/");
     const matches: string[] = [];
-    for (const [index, path] of [...this.#files.keys(), ...this.#folders].entries()) {
-      if (index % MATCHES_PER_TURN === 0) await yieldToOthers();
+    const turns = new Turns();
+    for (const path of [...this.#files.keys(), ...this.#folders]) {
+      if (turns.isOver()) await turns.next();
       if (path !== "" && matchesPath(parts, path.split("/"))) matches.push(path);
     }
     return matches;
@@ -152,6 +155,26 @@ export class Context {
       stdin: files.map(({ id }) => `${id}\n`).join(""),
     });
     if (!result.ok) throw new Error(`The repository cannot be read: ${result.endReason ?? result.stderr}`);
+  }
+}
+
+/** Divides long work, so that the worker stays responsive. */
+class Turns {
+  #startedAt = performance.now();
+  #usedMs = 0;
+
+  isOver(): boolean {
+    return performance.now() - this.#startedAt > TURN_MS;
+  }
+
+  async next(): Promise<void> {
+    this.#usedMs += performance.now() - this.#startedAt;
+    if (this.#usedMs > MAX_MATCHING_MS)
+      throw new Error(
+        "The context has too many files for these patterns: use fewer patterns, or a smaller folder.",
+      );
+    await yieldToOthers();
+    this.#startedAt = performance.now();
   }
 }
 

@@ -21,6 +21,8 @@ export type Source = { image: string } | { stage: number };
 
 export interface Stage {
   index: number;
+  /** The line of its FROM. */
+  line: number;
   name: string | undefined;
   base: Source;
   instructions: Instruction[];
@@ -148,6 +150,7 @@ function readFrom({ line, text }: RawInstruction, earlier: Stage[], expand: (wor
   const source = readSource(expand(base), earlier, line);
   return {
     index: earlier.length,
+    line,
     name: name?.toLowerCase(),
     base: source,
     instructions: [],

@@ -12,8 +12,12 @@ export function matchesPath(pattern: string[], path: string[], { orFolder = fals
   for (const part of pattern) {
     const next = new Set<number>();
     for (const position of reached) {
-      if (part === "**") for (let end = position; end <= path.length; end++) next.add(end);
-      else if (position < path.length && matchesName(part, path[position] as string)) next.add(position + 1);
+      if (part === "**") {
+        // The set is in ascending order, so the first position reaches all others.
+        for (let end = position; end <= path.length; end++) next.add(end);
+        break;
+      }
+      if (position < path.length && matchesName(part, path[position] as string)) next.add(position + 1);
     }
     if (next.size === 0) return false;
     reached = next;

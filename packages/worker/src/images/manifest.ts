@@ -22,6 +22,8 @@ export interface ImageConfig {
   workingDir: string | undefined;
   /** As in the image: a name or an id, optionally with a group (`postgres`, `1000:1000`). Undefined for root. */
   user: string | undefined;
+  /** The first instruction that it adds to Dockerfiles, shortened. */
+  onBuild?: string;
 }
 
 const jsonLimits = { depth: 32, values: 100_000 };
@@ -106,7 +108,9 @@ export function parseConfig(
       `The image's configuration lists ${diffIds.length} layers, but its manifest has ${layerCount}.`,
     );
   const settings = (typeof json.config === "object" && json.config !== null ? json.config : {}) as Json;
+  const [onBuild] = Array.isArray(settings.OnBuild) ? settings.OnBuild : [];
   const config = {
+    ...(typeof onBuild === "string" && onBuild ? { onBuild: printable(onBuild, 200) } : {}),
     env: variablesOf(settings.Env),
     workingDir: absolutePath(textOf(settings.WorkingDir, "WORKDIR")),
     user: textOf(settings.User, "USER"),

@@ -238,6 +238,8 @@ export interface SandboxImage {
   workingFolder?: string | undefined;
   /** The user that runs commands: a name, or `uid[:gid]`. */
   user: string;
+  /** The first instruction that the image adds to Dockerfiles. */
+  onBuild?: string | undefined;
   /** Whether it may have no shell, because it is still being built or files are only copied from it. */
   mayLackShell?: boolean;
   /** The content of its /etc/os-release, or an empty string. */

@@ -112,12 +112,18 @@ test.for<[name: string, file: object, problem: string]>([
     { features: { "ghcr.io/devcontainers/features/go:1": {} } },
     "The feature ghcr.io/devcontainers/features/go:1 is not supported: install it in `postCreateCommand`",
   ],
+  ["build without a Dockerfile", { build: { context: ".." } }, "`build.dockerfile` is missing"],
   [
-    "build",
-    { build: { dockerfile: "Dockerfile" } },
-    "`build` is not supported yet: name an image in `image`.",
+    "a Dockerfile outside of the repository",
+    { dockerFile: "../../a" },
+    "`build.dockerfile` must be the relative path",
   ],
-  ["dockerFile", { dockerFile: "Dockerfile" }, "`dockerFile` is not supported yet"],
+  [
+    "options of Docker",
+    { build: { dockerfile: "a", options: ["--rm"] } },
+    "`build.options` is not supported",
+  ],
+  ["arguments of a wrong type", { build: { dockerfile: "a", args: { A: 1 } } }, "`build.args.A` "],
   ["dockerComposeFile", { dockerComposeFile: ["a.yml"] }, "`dockerComposeFile` is not supported"],
   ["mounts", { mounts: ["source=/,target=/host,type=bind"] }, "`mounts` is not supported"],
   ["runArgs", { runArgs: ["--network=host"] }, "`runArgs` is not supported"],
@@ -160,4 +166,14 @@ test.for<[name: string, text: string, problem: string]>([
   ["a prototype", '{"__proto__": {"image": 5}}', "`image` "],
 ])("%s is refused", ([, text, problem]) => {
   expect(problemOf(text)).toContain(problem);
+});
+
+test("a Dockerfile is named relative to the file, in its new and old form", () => {
+  const build = { dockerfile: "Dockerfile", context: "..", target: "dev", args: { A: "${localEnv:A}b" } };
+  const { image, dockerfile, notices } = parseFile({ image: undefined, build });
+  const path = ".devcontainer/Dockerfile";
+  expect([image, dockerfile]).toEqual([undefined, { path, context: ".", target: "dev", args: { A: "b" } }]);
+  expect(notices).toEqual([expect.stringContaining("uses the variable A of the host")]);
+  const old = parseFile({ image: undefined, dockerFile: "../docker/Dockerfile", context: "." });
+  expect(old.dockerfile).toEqual({ path: "docker/Dockerfile", context: ".devcontainer" });
 });

@@ -202,7 +202,12 @@ EOF`;
   });
 
   test("names the file, the line and the remedy if an instruction fails", async () => {
+    const onBuild = makeImage({
+      ...{ layers: [layer({ name: "x", text: "x" })], config: { OnBuild: ["COPY . /app"] } },
+    });
+    const onBuildReference = await push(registry, "acme/onbuild:1", onBuild);
     const failures = await Promise.all([
+      failureOf(`FROM ${onBuildReference}`),
       failureOf(`FROM ${reference}\n\nRUN echo one \\\n  && exit 3`),
       failureOf(`FROM ${reference}\nCOPY nope /x`),
       failureOf(`FROM ${reference}\nCOPY --chown=nobody-here Dockerfile /x`),
@@ -219,6 +224,7 @@ EOF`;
       failureOf(`FROM ${reference}\nRUN --mount=type=secret,id=NOPE,required=true true`),
     ]);
     expect(failures).toEqual([
+      "Dockerfile line 1: FROM: The image has the instruction ONBUILD COPY . /app, which is not supported: use an image without it, and write the instruction into the Dockerfile.",
       "Dockerfile line 3: `RUN echo one && exit 3` exited with code 3. Last lines of its output:\none",
       "Dockerfile line 2: COPY: nope is not in the context, the folder . of the repository, or .dockerignore excludes it.",
       "Dockerfile line 2: COPY: There is no user nobody-here in /etc/passwd of the image.",
@@ -230,5 +236,30 @@ EOF`;
       "Dockerfile line 2: COPY: ../x is outside of the context, the folder sub.",
       "Dockerfile line 2: RUN: The secret NOPE is not in `build_secrets`: add it.",
     ]);
+  });
+
+  test("is built from a devcontainer.json too", async () => {
+    const file = {
+      build: { dockerfile: "Dockerfile", context: "..", target: "dev", args: { KIND: "team" } },
+      containerEnv: { FLAVOR: "${containerEnv:FLAVOR} twice" },
+      postCreateCommand: "id -un > created; echo $FLAVOR >> created",
+    };
+    const dockerfile = `FROM ${reference} AS dev
+ARG KIND
+ENV FLAVOR="$FLAVOR of $KIND"
+COPY src/page.txt /etc/page
+USER worker
+FROM dev
+RUN false`;
+    const environment_id = await environment(
+      {
+        ".devcontainer/devcontainer.json": JSON.stringify(file),
+        ".devcontainer/Dockerfile": dockerfile,
+        "src/page.txt": "page\n",
+      },
+      { dockerfile: undefined, devcontainer: ".devcontainer/devcontainer.json" },
+    );
+    const { output } = await run(environment_id, ["RUN: cat /etc/page created; id -un; echo $FLAVOR"]);
+    expect(output).toBe("page\nworker\nvanilla of team twice\nworker\nvanilla of team twice\n");
   });
 });

@@ -56,6 +56,7 @@ export class LocalImages implements ImageSource {
       env: pulled.config.env,
       workingFolder: pulled.config.workingDir,
       user: pulled.config.user ?? "root",
+      onBuild: pulled.config.onBuild,
       osRelease,
     };
   }
