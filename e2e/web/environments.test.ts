@@ -66,7 +66,7 @@ describe("environments", () => {
     await repository.fill(`file://${locked.bare}`);
     await page.getByLabel("Command 1", { exact: true }).fill("make");
     await proposing.click();
-    await page.getByText("Filled in from lock files. Check the fields below.").waitFor();
+    await page.getByText("Filled in from the repository. Check the fields below.").waitFor();
     await page.getByText(".nvmrc names Node.js 22.").waitFor();
     await page.getByText(/needs Go, which node:22-bookworm does not contain/).waitFor();
     expect(await image.inputValue()).toBe("node:22-bookworm");
@@ -79,6 +79,16 @@ describe("environments", () => {
     expect(await image.inputValue()).toBe("");
     expect(await page.getByLabel("Command 2", { exact: true }).count()).toBe(0);
     expect(await page.getByRole("radio", { name: /^No network/ }).isChecked()).toBe(true);
+
+    const described = new Origin(repositories.folder, "described");
+    described.push("main", { Dockerfile: "FROM debian:12\n" });
+    await repository.fill(`file://${described.bare}`);
+    await proposing.click();
+    await page.getByText("Filled in from the repository.").waitFor();
+    const dockerfile = page.getByRole("textbox", { name: /^Dockerfile/ });
+    expect([await dockerfile.inputValue(), await image.isDisabled()]).toEqual(["Dockerfile", true]);
+    await page.getByRole("button", { name: "Undo" }).click();
+    expect([await dockerfile.inputValue(), await image.isDisabled()]).toEqual(["", false]);
 
     await repository.fill(`file://${site.bare}`);
     await proposing.click();

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { DevcontainerPath } from "./devcontainer.ts";
+import { DockerfileSource } from "./dockerfile.ts";
 import { Commands, Network, Repository } from "./environment.ts";
 import { ImageReference } from "./image.ts";
 import { RunStatusMessage } from "./run.ts";
@@ -20,6 +21,7 @@ export const ProposedSettings = z
   .object({
     docker_image: ImageReference.optional(),
     devcontainer: DevcontainerPath.optional(),
+    dockerfile: DockerfileSource.optional(),
     setup_commands: Commands,
     network: Network.optional().meta({ description: "Absent if no setup command needs the network." }),
   })
@@ -32,7 +34,7 @@ export type ProposedSettings = z.infer<typeof ProposedSettings>;
 export const ProposalReason = z
   .object({
     field: z
-      .enum(["docker_image", "devcontainer", "setup_commands", "network"])
+      .enum(["docker_image", "devcontainer", "dockerfile", "setup_commands", "network"])
       .optional()
       .meta({ description: "The proposed field. Absent if the sentence says what is missing." }),
     message: text({ max: 2_000 }),

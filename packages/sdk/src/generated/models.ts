@@ -973,7 +973,7 @@ export interface PlanUpdatedEvent {
 
 export interface ProposalReason {
   /** The proposed field. Absent if the sentence says what is missing. */
-  field?: "docker_image" | "devcontainer" | "setup_commands" | "network";
+  field?: "docker_image" | "devcontainer" | "dockerfile" | "setup_commands" | "network";
   message: string;
 }
 
@@ -983,6 +983,7 @@ export type ProposalState = "QUEUED" | "READING" | "READY" | "FAILED";
 export interface ProposedSettings {
   docker_image?: string;
   devcontainer?: string;
+  dockerfile?: EnvironmentDockerfile;
   setup_commands: string[];
   /** Absent if no setup command needs the network. */
   network?: EnvironmentNetwork;

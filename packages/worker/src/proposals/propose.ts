@@ -1,12 +1,14 @@
 /**
  * Proposes an environment's settings from the files of its repository, with a sentence for each that says why.
  *
- * A devcontainer.json says what the project needs, so a usable one comes first. Otherwise, the lock files decide: the
+ * A devcontainer.json or a Dockerfile says what the project needs, so a usable one comes first. Otherwise, the lock files decide: the
  * toolchain that is closest to the root provides the image, and installs the dependencies of its projects. One image has
  * one toolchain, so for all others the proposal only says what is missing.
  */
+import type { NetworkPreset } from "@outrider/contract/environment";
 import type { ProposalReason, ProposedSettings } from "@outrider/contract/proposal";
 import { parseDevcontainer } from "../devcontainers/parse.ts";
+import { parseDockerfile } from "../dockerfiles/parse.ts";
 import { quote } from "../quote.ts";
 import { listFolders, type RepositoryFiles } from "./repository-files.ts";
 import { elixir } from "./toolchains/elixir.ts";
@@ -45,6 +47,7 @@ export function propose(files: RepositoryFiles): Proposal {
   const reasons: ProposalReason[] = [];
   const projects = findProjects(files);
   const devcontainer = findDevcontainer(files, reasons);
+  const dockerfile = devcontainer ? undefined : findDockerfile(files, reasons);
   const [first] = projects;
   const chosen = projects.filter(({ toolchain }) => toolchain === first?.toolchain);
   const settings: ProposedSettings = { setup_commands: [] };
@@ -53,6 +56,13 @@ export function propose(files: RepositoryFiles): Proposal {
     reasons.push({
       field: "devcontainer",
       message: `\`${devcontainer.path}\` describes the system that the project is developed in.`,
+    });
+  } else if (dockerfile) {
+    settings.dockerfile = { path: dockerfile.path };
+    const otherwise = first ? ` Otherwise, use the image \`${first.image}\`.` : "";
+    reasons.push({
+      field: "dockerfile",
+      message: `\`${dockerfile.path}\` describes a system for the project. Check that it contains the tools for development.${otherwise}`,
     });
   } else if (first) {
     settings.docker_image = first.image;
@@ -66,8 +76,9 @@ export function propose(files: RepositoryFiles): Proposal {
     addCommands(chosen, settings, reasons);
     for (const message of first?.notes ?? []) reasons.push({ message });
   }
-  addNetwork(devcontainer ? projects : chosen, settings, reasons);
-  if (!devcontainer) addMissing(projects, chosen, reasons);
+  const hasOwnSystem = devcontainer !== undefined || dockerfile !== undefined;
+  addNetwork(hasOwnSystem ? projects : chosen, settings, reasons, dockerfile?.presets);
+  if (!hasOwnSystem) addMissing(projects, chosen, reasons);
   return { settings, reasons: reasons.map(shorten) };
 }
 
@@ -129,8 +140,15 @@ function addCommands(projects: FoundProject[], settings: ProposedSettings, reaso
 /** Commands that install a package manager do not depend on the folder. */
 const isGlobal = (command: string) => /^(?:npm install --global|pip install [a-z]+$|mix local)/.test(command);
 
-function addNetwork(projects: FoundProject[], settings: ProposedSettings, reasons: ProposalReason[]): void {
-  const presets = [...new Set(projects.flatMap(({ toolchain }) => toolchain.preset ?? []))];
+function addNetwork(
+  projects: FoundProject[],
+  settings: ProposedSettings,
+  reasons: ProposalReason[],
+  morePresets: NetworkPreset[] = [],
+): void {
+  const presets = [
+    ...new Set([...projects.flatMap(({ toolchain }) => toolchain.preset ?? []), ...morePresets]),
+  ];
   if (presets.length === 0) return;
   const allow = presets.map((preset) => `preset:${preset}`);
   settings.network = { mode: "allowlist", allow };
@@ -158,6 +176,33 @@ function listPaths(projects: FoundProject[]): string {
   const paths = projects.slice(0, MAX_SHOWN).map(({ path }) => `\`${path}\``);
   const more = projects.length - paths.length;
   return more > 0 ? `${paths.join(", ")} and ${more} more` : paths.join(", ");
+}
+
+interface FoundDockerfile {
+  path: string;
+  /** What its commands download from. */
+  presets: NetworkPreset[];
+}
+
+/** Finds a Dockerfile for development. The last of several stages usually contains only what production needs. */
+function findDockerfile(
+  { paths, texts }: RepositoryFiles,
+  reasons: ProposalReason[],
+): FoundDockerfile | undefined {
+  const path = ["Dockerfile.dev", "Dockerfile"].find((each) => paths.includes(each));
+  if (path === undefined) return undefined;
+  const text = texts.get(path) ?? "";
+  try {
+    const { stages } = parseDockerfile(text, { path });
+    if (stages.length === 1 || path === "Dockerfile.dev")
+      return { path, presets: /\bapt(?:-get)? /.test(text) ? ["debian"] : [] };
+    reasons.push({
+      message: `\`${path}\` has several stages, so its last one is probably made for production. To use a stage of it, set \`dockerfile\`.`,
+    });
+  } catch (error) {
+    reasons.push({ message: `The Dockerfile cannot be used. ${(error as Error).message}` });
+  }
+  return undefined;
 }
 
 function findDevcontainer(

@@ -58,6 +58,8 @@ const withText = [
   ".ruby-version",
   "devcontainer.json",
   ".devcontainer.json",
+  "Dockerfile",
+  "Dockerfile.dev",
 ];
 
 const listed = new Set([...namesOnly, ...withText]);

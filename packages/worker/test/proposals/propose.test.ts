@@ -261,6 +261,36 @@ describe("a devcontainer", () => {
   });
 });
 
+describe("a Dockerfile", () => {
+  const lock = { "package-lock.json": "" };
+  it("comes before an image, with the preset for its packages", () => {
+    const files = { Dockerfile: "FROM node:24\nRUN apt-get update && apt-get install -y make\n", ...lock };
+    expect(settingsFor(files)).toEqual({
+      dockerfile: { path: "Dockerfile" },
+      setup_commands: ["npm ci"],
+      network: { mode: "allowlist", allow: ["preset:npm", "preset:debian"] },
+    });
+    expect(reasonsFor(files)[0]).toContain("Otherwise, use the image `node:24-bookworm`.");
+  });
+
+  it("for development is preferred to one for production", () => {
+    const stages = "FROM node:24 AS build\nRUN make\nFROM debian:12\nCOPY --from=build /a /b\n";
+    const settings = settingsFor({ Dockerfile: stages, ...lock });
+    expect(settings.docker_image).toBe("node:24-bookworm");
+    expect(reasonsFor({ Dockerfile: stages, ...lock })[0]).toContain("probably made for production");
+    const { dockerfile } = settingsFor({ Dockerfile: stages, "Dockerfile.dev": stages });
+    expect(dockerfile).toEqual({ path: "Dockerfile.dev" });
+  });
+
+  it("that cannot be used is named, and a devcontainer precedes it", () => {
+    expect(reasonsFor({ Dockerfile: "RUN make\n" })[0]).toContain(
+      "The Dockerfile cannot be used. Dockerfile",
+    );
+    const files = { Dockerfile: "FROM debian:12\n", ".devcontainer.json": '{"image": "debian:12"}' };
+    expect(settingsFor(files)).toEqual({ devcontainer: ".devcontainer.json", setup_commands: [] });
+  });
+});
+
 it("takes little time for hostile files", () => {
   const texts: Files = {};
   const size = 2 ** 21;

@@ -1340,7 +1340,9 @@ class PlanUpdatedEvent(BaseModel):
 
 
 class ProposalReason(BaseModel):
-    field: OpenEnum[Literal["docker_image", "devcontainer", "setup_commands", "network"]] | None = None
+    field: (
+        OpenEnum[Literal["docker_image", "devcontainer", "dockerfile", "setup_commands", "network"]] | None
+    ) = None
     """The proposed field. Absent if the sentence says what is missing."""
     message: str
 
@@ -1353,6 +1355,7 @@ class ProposedSettings(BaseModel):
 
     docker_image: str | None = None
     devcontainer: str | None = None
+    dockerfile: EnvironmentDockerfile | None = None
     setup_commands: list[str]
     network: EnvironmentNetwork | None = None
     """Absent if no setup command needs the network."""

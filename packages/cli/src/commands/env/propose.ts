@@ -87,7 +87,7 @@ function showProposal(out: Output, proposal: Proposal & Partial<EnvironmentPropo
   const { settings, reasons } = proposal;
   out.item({
     document: proposal,
-    id: settings.docker_image ?? settings.devcontainer ?? "",
+    id: settings.docker_image ?? settings.devcontainer ?? settings.dockerfile?.path ?? "",
     fields: [...listSettings(settings), ["why", reasons.map(({ message }) => `- ${message}`).join("\n")]],
   });
   if (isEmpty(settings)) out.note(nothingFound);
@@ -96,13 +96,15 @@ function showProposal(out: Output, proposal: Proposal & Partial<EnvironmentPropo
 const nothingFound =
   "No lock files found, so nothing is proposed. Choose an image and setup commands yourself.";
 
-const isEmpty = ({ docker_image, devcontainer, setup_commands }: ProposedSettings) =>
-  docker_image === undefined && devcontainer === undefined && setup_commands.length === 0;
+const isEmpty = ({ docker_image, devcontainer, dockerfile, setup_commands }: ProposedSettings) =>
+  !docker_image && !devcontainer && !dockerfile && setup_commands.length === 0;
 
-function listSettings({ docker_image, devcontainer, setup_commands, network }: ProposedSettings) {
+function listSettings(settings: ProposedSettings) {
+  const { docker_image, devcontainer, dockerfile, setup_commands, network } = settings;
   const fields: [string, string | undefined][] = [
     ["image", docker_image],
     ["devcontainer", devcontainer],
+    ["dockerfile", dockerfile?.path],
     ["setup", setup_commands.join("\n")],
     ["network", network && [network.mode, ...(network.allow ?? [])].join(" ")],
   ];
@@ -127,11 +129,12 @@ export async function addProposedSettings(
     out.note(nothingFound);
     return fields;
   }
-  const hasImage = fields.docker_image !== undefined || fields.devcontainer !== undefined;
-  const { docker_image, devcontainer, setup_commands, network } = settings;
+  const hasImage = [fields.docker_image, fields.devcontainer, fields.dockerfile].some(Boolean);
+  const { docker_image, devcontainer, dockerfile, setup_commands, network } = settings;
   const proposed: ProposedSettings = {
     ...(docker_image && !hasImage ? { docker_image } : {}),
     ...(devcontainer && !hasImage ? { devcontainer } : {}),
+    ...(dockerfile && !hasImage ? { dockerfile } : {}),
     setup_commands: fields.setup_commands ?? setup_commands,
     ...(network && !fields.network ? { network } : {}),
   };

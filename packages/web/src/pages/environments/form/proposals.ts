@@ -1,11 +1,17 @@
 import type { EnvironmentProposal, EnvironmentRepository } from "@outrider/sdk";
 import { outrider } from "../../../api.ts";
-import type { Values } from "./values.ts";
+import { blankValues, type Values } from "./values.ts";
 
 const POLL_MS = 500;
 
 /** The fields that a proposal can change. */
-export const proposableFields = ["docker_image", "devcontainer", "setup_commands", "network"] as const;
+export const proposableFields = [
+  "docker_image",
+  "devcontainer",
+  "dockerfile",
+  "setup_commands",
+  "network",
+] as const;
 export type ProposableValues = Pick<Values, (typeof proposableFields)[number]>;
 
 type Settings = NonNullable<EnvironmentProposal["settings"]>;
@@ -39,13 +45,14 @@ export async function readProposal(
 
 /** Adds proposed settings to those in the form. What the user has entered stays, except the image. */
 export function applySettings(before: ProposableValues, settings: Settings): ProposableValues {
-  const { docker_image, devcontainer, setup_commands, network } = settings;
-  const hasSystem = docker_image !== undefined || devcontainer !== undefined;
+  const { docker_image, devcontainer, dockerfile, setup_commands, network } = settings;
+  const hasSystem = [docker_image, devcontainer, dockerfile].some(Boolean);
   const commands = addTexts(before.setup_commands, setup_commands);
   const allow = network?.allow ?? [];
   return {
     docker_image: hasSystem ? docker_image : before.docker_image,
     devcontainer: hasSystem ? devcontainer : before.devcontainer,
+    dockerfile: hasSystem ? (dockerfile ?? blankValues.dockerfile) : before.dockerfile,
     setup_commands: commands,
     network:
       allow.length === 0 || before.network.mode === "open"

@@ -33,8 +33,9 @@ export function ProposeSettings({ form }: FormSectionProps) {
     for (const field of proposableFields) form.setValue(field, values[field], { shouldDirty: true });
   };
   const proposableValues = (): ProposableValues => {
-    const { docker_image, devcontainer, setup_commands, network } = structuredClone(form.getValues());
-    return { docker_image, devcontainer, setup_commands, network };
+    const values = structuredClone(form.getValues());
+    const { docker_image, devcontainer, dockerfile, setup_commands, network } = values;
+    return { docker_image, devcontainer, dockerfile, setup_commands, network };
   };
   const start = async () => {
     const first = form.getValues("repos").filter(isFilled)[0];
@@ -122,7 +123,8 @@ interface ResultProps {
 }
 
 function Result({ proposal: { settings, reasons }, onUndo }: ResultProps) {
-  const isEmpty = !settings.docker_image && !settings.devcontainer && settings.setup_commands.length === 0;
+  const { docker_image, devcontainer, dockerfile, setup_commands } = settings;
+  const isEmpty = !docker_image && !devcontainer && !dockerfile && setup_commands.length === 0;
   if (isEmpty) {
     return (
       <>
@@ -134,7 +136,7 @@ function Result({ proposal: { settings, reasons }, onUndo }: ResultProps) {
   return (
     <>
       <div className="flex flex-wrap items-center gap-2">
-        <p className="min-w-0 flex-1 font-medium">Filled in from lock files. Check the fields below.</p>
+        <p className="min-w-0 flex-1 font-medium">Filled in from the repository. Check the fields below.</p>
         <Button small icon={<Undo2 className="size-3.5" aria-hidden />} onClick={onUndo}>
           Undo
         </Button>
