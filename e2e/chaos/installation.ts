@@ -24,6 +24,8 @@ export const limits: Record<Exclude<Owner, "user"> | "environment", number> = {
 };
 
 const root = join(import.meta.dirname, "..", "..");
+/** On a busy machine, several processes start at once. */
+const START_TIMEOUT_MS = 180_000;
 
 export interface Installation {
   folder: string;
@@ -91,7 +93,11 @@ export async function startInstallation(): Promise<Installation> {
   // The first server creates the tables and the first key, so the second starts only when the first is ready.
   for (const [index, server] of targets.servers.entries()) {
     processes[server]?.start();
-    await waitFor(30_000, `${server} is ready`, async () => (await fetch(`${serverUrls[index]}/readyz`)).ok);
+    await waitFor(
+      START_TIMEOUT_MS,
+      `${server} is ready`,
+      async () => (await fetch(`${serverUrls[index]}/readyz`)).ok,
+    );
   }
   const client = new Client(serverUrls);
   const admin = readFileSync(join(folder, "servers", "key"), "utf8").trim();
@@ -122,7 +128,7 @@ export async function startInstallation(): Promise<Installation> {
   }
 
   for (const worker of targets.workers) {
-    await waitFor(30_000, `${worker} is ready`, async () => processes[worker]?.isReady ?? false);
+    await waitFor(START_TIMEOUT_MS, `${worker} is ready`, async () => processes[worker]?.isReady ?? false);
   }
 
   const stopAll = (names: readonly string[]) =>
