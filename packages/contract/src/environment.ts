@@ -172,7 +172,7 @@ const members = {
   }),
   devcontainer: DevcontainerPath.optional().meta({
     description:
-      "Path of a devcontainer.json in the first repository, which names the image, variables, user and commands. Replaces `docker_image`.",
+      "Path of a devcontainer.json in the first repository, which names the image or Dockerfile, variables, user and commands. Replaces `docker_image`.",
   }),
   dockerfile: DockerfileSource.optional().meta({
     description:

@@ -218,7 +218,7 @@ export interface CloudEnvironment {
   description?: string;
   /** OCI image that provides the system. A tag is resolved for each new build. Default: the system of the worker, read-only. */
   docker_image?: string;
-  /** Path of a devcontainer.json in the first repository, which names the image, variables, user and commands. Replaces `docker_image`. */
+  /** Path of a devcontainer.json in the first repository, which names the image or Dockerfile, variables, user and commands. Replaces `docker_image`. */
   devcontainer?: string;
   /** Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces `docker_image`. */
   dockerfile?: EnvironmentDockerfile;
@@ -256,7 +256,7 @@ export interface CloudEnvironmentRequest {
   description?: string;
   /** OCI image that provides the system. A tag is resolved for each new build. Default: the system of the worker, read-only. */
   docker_image?: string;
-  /** Path of a devcontainer.json in the first repository, which names the image, variables, user and commands. Replaces `docker_image`. */
+  /** Path of a devcontainer.json in the first repository, which names the image or Dockerfile, variables, user and commands. Replaces `docker_image`. */
   devcontainer?: string;
   /** Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces `docker_image`. */
   dockerfile?: EnvironmentDockerfile;

@@ -115,8 +115,8 @@ class CloudEnvironmentRequestParam(TypedDict):
     the worker, read-only.
     """
     devcontainer: NotRequired[str]
-    """Path of a devcontainer.json in the first repository, which names the image, variables, user and
-    commands. Replaces `docker_image`.
+    """Path of a devcontainer.json in the first repository, which names the image or Dockerfile,
+    variables, user and commands. Replaces `docker_image`.
     """
     dockerfile: NotRequired[EnvironmentDockerfileParam | types.EnvironmentDockerfile]
     """Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces

@@ -451,8 +451,8 @@ class CloudEnvironment(BaseModel):
     the worker, read-only.
     """
     devcontainer: str | None = None
-    """Path of a devcontainer.json in the first repository, which names the image, variables, user and
-    commands. Replaces `docker_image`.
+    """Path of a devcontainer.json in the first repository, which names the image or Dockerfile,
+    variables, user and commands. Replaces `docker_image`.
     """
     dockerfile: EnvironmentDockerfile | None = None
     """Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces
@@ -501,8 +501,8 @@ class CloudEnvironmentRequest(BaseModel):
     the worker, read-only.
     """
     devcontainer: str | None = None
-    """Path of a devcontainer.json in the first repository, which names the image, variables, user and
-    commands. Replaces `docker_image`.
+    """Path of a devcontainer.json in the first repository, which names the image or Dockerfile,
+    variables, user and commands. Replaces `docker_image`.
     """
     dockerfile: EnvironmentDockerfile | None = None
     """Dockerfile in the first repository, whose last stage or `target` provides the system. Replaces

@@ -47,8 +47,8 @@ class Environments(Resource):
 
         :param docker_image: OCI image that provides the system. A tag is resolved for each new build.
             Default: the system of the worker, read-only.
-        :param devcontainer: Path of a devcontainer.json in the first repository, which names the image,
-            variables, user and commands. Replaces `docker_image`.
+        :param devcontainer: Path of a devcontainer.json in the first repository, which names the image
+            or Dockerfile, variables, user and commands. Replaces `docker_image`.
         :param dockerfile: Dockerfile in the first repository, whose last stage or `target` provides the
             system. Replaces `docker_image`.
         :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
@@ -138,8 +138,8 @@ class Environments(Resource):
 
         :param docker_image: OCI image that provides the system. A tag is resolved for each new build.
             Default: the system of the worker, read-only.
-        :param devcontainer: Path of a devcontainer.json in the first repository, which names the image,
-            variables, user and commands. Replaces `docker_image`.
+        :param devcontainer: Path of a devcontainer.json in the first repository, which names the image
+            or Dockerfile, variables, user and commands. Replaces `docker_image`.
         :param dockerfile: Dockerfile in the first repository, whose last stage or `target` provides the
             system. Replaces `docker_image`.
         :param docker_image_secret: Name of the secret with the registry's credentials: `user:password`,
