@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "@outrider/worker/log";
-import { openProvider } from "@outrider/worker/sandboxes/open-provider";
+import { openProvider, parseSandboxKind } from "@outrider/worker/sandboxes/open-provider";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 /** Checks that this machine has everything that a worker needs. */
@@ -31,7 +31,8 @@ async function checkSandbox(): Promise<Finding[]> {
   // If the command runs as root, the sandbox's unprivileged user must be able to enter the directory.
   chmodSync(root, 0o711);
   try {
-    const provider = await openProvider("local", { root, log: silentLog });
+    const kind = parseSandboxKind(process.env.OUTRIDER_SANDBOX || "local", "OUTRIDER_SANDBOX");
+    const provider = await openProvider(kind, { root, log: silentLog });
     const controls = Object.entries(provider.capabilities()).map(([name, capability]) =>
       capability.enforced
         ? ok(name, `enforced by ${capability.by}`)

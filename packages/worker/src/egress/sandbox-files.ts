@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join, posix } from "node:path";
+import { posix } from "node:path";
 import { sandboxPaths } from "../sandboxes/paths.ts";
 import { type Bundle, type Sandbox, SandboxFileError } from "../sandboxes/sandbox.ts";
+import { storeBundle } from "../sandboxes/store-bundle.ts";
 import { homeFileMark } from "./presets/preset.ts";
 import type { ResolvedAllowlist } from "./presets/presets.ts";
 import type { TcpForward } from "./tcp-forwards.ts";
@@ -24,29 +23,10 @@ export interface SandboxNetworkFiles
  */
 export function networkBundles({ files }: SandboxNetworkFiles, folder: string): Bundle[] {
   const byFolder = Map.groupBy(Object.entries(files), ([path]) => posix.dirname(path));
-  return [...byFolder].map(([target, entries]) => ({ ...storeFiles(folder, entries), target }));
-}
-
-/** Stores files under the hash of their names and contents. */
-function storeFiles(parent: string, files: [path: string, content: string][]): Omit<Bundle, "target"> {
-  const named = files.map(([path, content]) => [posix.basename(path), content]);
-  const id = createHash("sha256").update(JSON.stringify(named)).digest("hex");
-  const folder = join(parent, id);
-  if (existsSync(folder)) return { id, folder };
-  mkdirSync(parent, { recursive: true });
-  const temporary = mkdtempSync(join(parent, "new-"));
-  for (const [path, content] of files)
-    writeFileSync(join(temporary, posix.basename(path)), content, { mode: 0o644 });
-  // The Unix accounts of sandboxes must be able to read the files.
-  for (const path of [parent, temporary]) chmodSync(path, 0o755);
-  try {
-    renameSync(temporary, folder);
-  } catch (error) {
-    // Another process of this worker was faster.
-    rmSync(temporary, { recursive: true, force: true });
-    if (!existsSync(folder)) throw error;
-  }
-  return { id, folder };
+  return [...byFolder].map(([target, entries]) => {
+    const named = entries.map(([path, text]) => ({ name: posix.basename(path), content: Buffer.from(text) }));
+    return storeBundle(folder, target, named);
+  });
 }
 
 /**

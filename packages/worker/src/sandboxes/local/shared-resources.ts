@@ -54,7 +54,7 @@ export async function openSharedResources(options: {
   const diskImages = await openDiskImages({ folder: join(root, ".disks"), owner });
   const poolFolder = makePoolFolder(root);
   const canOverlay = await checkOverlays(join(poolFolder, randomUUID()), log);
-  const programs = await installPrograms(root);
+  const { folder: programs } = await installPrograms(root);
   const ids: Capability = account
     ? await checkIdMappedMounts(join(poolFolder, randomUUID()), log)
     : { enforced: false, reason: "Images require a worker that runs as root." };

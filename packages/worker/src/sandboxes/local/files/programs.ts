@@ -1,6 +1,8 @@
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Bundle } from "../../sandbox.ts";
+import { storeBundle } from "../../store-bundle.ts";
 
 /** The folder of the programs that Outrider brings along, as seen inside a sandbox. */
 export const programsPath = "/opt/outrider/bin";
@@ -20,28 +22,27 @@ const buildFolder = fileURLToPath(new URL("../../../../native/build", import.met
 export const nativeProgram = (name: string) => join(buildFolder, name);
 
 /**
- * Copies the programs that every sandbox has to a folder below the root, and returns the folder. They are copies, so that
- * every user can reach them and an update of the worker's packages does not replace them while sandboxes use them.
+ * Stores the programs that every sandbox has below the root, as a bundle. They are copies, so that every user can reach them
+ * and an update of the worker's packages does not replace them while sandboxes use them. Those of an earlier version are
+ * removed.
  */
-export async function installPrograms(root: string): Promise<string> {
+export async function installPrograms(root: string): Promise<Bundle> {
   const ripgrep = await findRipgrep();
   if (!existsSync(nativeProgram("outrider-init")))
     throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
-  const folder = join(root, ".programs");
-  mkdirSync(folder, { recursive: true });
-  chmodSync(folder, 0o755);
-  install(ripgrep, join(folder, "rg"));
-  for (const name of ["outrider-init", "sandbox-files", "sandbox-copy", "snapshot-files"])
-    install(nativeProgram(name), join(folder, name));
-  return folder;
-}
-
-function install(source: string, target: string): void {
-  if (existsSync(target) && readFileSync(target).equals(readFileSync(source))) return;
-  const draft = `${target}.${process.pid}`;
-  copyFileSync(source, draft);
-  chmodSync(draft, 0o755);
-  renameSync(draft, target);
+  const names = ["outrider-init", "sandbox-files", "sandbox-copy", "snapshot-files"];
+  const programs = { rg: ripgrep, ...Object.fromEntries(names.map((name) => [name, nativeProgram(name)])) };
+  const parent = join(root, ".programs");
+  const bundle = storeBundle(
+    parent,
+    programsPath,
+    Object.entries(programs).map(([name, path]) => ({
+      ...{ name, content: readFileSync(path), isExecutable: true },
+    })),
+  );
+  for (const name of readdirSync(parent))
+    if (name !== bundle.id) rmSync(join(parent, name), { recursive: true, force: true });
+  return bundle;
 }
 
 /** The package throws while it is loaded if it has no program for this system. */
