@@ -68,6 +68,7 @@ const fakes = {
   hexdump: "",
   sshd: "",
   "docker-registry": "",
+  newuidmap: "",
 };
 
 /** Creates a checkout on a simulated machine that has only the fake commands above. */

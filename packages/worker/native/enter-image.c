@@ -3,9 +3,10 @@
  *
  *     enter-image UID GROUP NAMESPACE ROOT PATH... -- PROGRAM ARGUMENT...
  *
- * The user is also a member of GROUP, unless that is 0. The files below ROOT are hostile. Every PATH becomes a folder, or a
- * file for "file:PATH", to which no symbolic link leads. Otherwise a mount at this path could end up outside of ROOT. Nothing
- * may be running in the sandbox.
+ * UID 0 means that the program already runs as the right user: as root of a user namespace of a worker that is not the
+ * host's root. The user is also a member of GROUP, unless that is 0. The files below ROOT are hostile. Every PATH becomes a
+ * folder, or a file for "file:PATH", to which no symbolic link leads. Otherwise a mount at this path could end up outside of
+ * ROOT. Nothing may be running in the sandbox.
  *
  * NAMESPACE is the open file of the sandbox's user namespace. The mount points are created by its root, because their folders
  * may belong to any user of the image. This root has no power over other files.
@@ -65,6 +66,20 @@ static void make_mountpoints(int user_namespace, const char *root, char **paths,
   if (waitpid(pid, &status, 0) < 0 || status != 0) exit(1);
 }
 
+static int is_host_root(void) {
+  unsigned inside = 0, outside = 0, count = 0;
+  FILE *map = fopen("/proc/self/uid_map", "re");
+  if (!map || fscanf(map, "%u %u %u", &inside, &outside, &count) != 3) return 1;
+  fclose(map);
+  return geteuid() == 0 && outside == 0;
+}
+
+static void become(unsigned uid, gid_t group) {
+  if (uid == 0 && !is_host_root()) return;
+  if (uid == 0) errno = EPERM, fail("run as", "root");
+  if (setgroups(group ? 1 : 0, &group) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) fail("change to uid", "of the sandbox");
+}
+
 int main(int argc, char **argv) {
   if (argc < 7) {
     fprintf(stderr, "usage: enter-image UID GROUP NAMESPACE ROOT PATH... -- PROGRAM ARGUMENT...\n");
@@ -73,7 +88,7 @@ int main(int argc, char **argv) {
   unsigned uid = (unsigned)strtoul(argv[1], NULL, 10);
   gid_t group = (gid_t)strtoul(argv[2], NULL, 10);
   umask(022);
-  if (uid == 0 || setgroups(group ? 1 : 0, &group) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) fail("change to uid", argv[1]);
+  become(uid, group);
   int i = 5;
   while (i < argc && strcmp(argv[i], "--") != 0) i++;
   if (i + 1 >= argc) return 2;

@@ -1,16 +1,20 @@
 /*
  * Prepares the files of a sandbox with an image, in the mount namespace of the caller.
  *
- *     mount-image UID STORE_UID COUNT STEP...
+ *     mount-image UID STORE_UID COUNT PROCESSES STEP...
  *
  * Image files belong to the ids STORE_UID to STORE_UID + COUNT - 1 on disk. The program creates a user namespace in which 0
  * is UID, and shows the files in mounts that map STORE_UID to UID. So every sandbox can have ids of its own over shared
- * files. If UID equals STORE_UID, the mounts need no mapping.
+ * files. If UID equals STORE_UID, the mounts need no mapping. Without the host's root, the program runs as root of a user
+ * namespace that already has these ids, and UID and STORE_UID are 0.
+ *
+ * At most PROCESSES processes can run in the user namespace, whatever their users are. 0 means no limit.
  *
  * Steps, in order:
  *     folder PATH             creates a folder that belongs to STORE_UID
  *     shared-folder PATH      creates a folder in which everyone can create files
  *     bind SOURCE TARGET      mounts SOURCE at TARGET, with mapped ids
+ *     place SOURCE TARGET     mounts SOURCE at TARGET, with everything that is mounted below it, and changes to TARGET
  *     overlay OPTIONS TARGET  mounts an overlay as UID, which owns what the overlay creates in its upper layer
  *
  * Then it prints the pid of a process in the user namespace and waits until stdin ends.
@@ -29,6 +33,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -61,6 +66,7 @@ static void write_file(const char *path, const char *text) {
 }
 
 static void become(unsigned uid) {
+  if (uid == 0) return; /* this process is root already */
   if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) fail("change to uid %u", uid);
 }
 
@@ -72,14 +78,17 @@ static void write_map(pid_t pid, const char *name, unsigned inside, unsigned out
 }
 
 /* Starts a process in a new user namespace that maps `inside` to `outside`. It exits with this process. */
-static pid_t start_in_user_namespace(unsigned owner, unsigned inside, unsigned outside, unsigned count, int is_final) {
+static pid_t start_in_user_namespace(unsigned owner, unsigned inside, unsigned outside, unsigned count, unsigned processes, int is_final) {
   int ready[2], mapped[2];
   if (pipe2(ready, O_CLOEXEC) || pipe2(mapped, O_CLOEXEC)) fail("pipe");
   pid_t pid = fork();
   if (pid < 0) fail("fork");
   if (pid == 0) {
     char byte;
-    if (owner) become(owner);
+    become(owner);
+    /* The kernel remembers the limit of the process that creates a namespace and applies it to all processes inside. */
+    struct rlimit limit = {processes, processes};
+    if (processes && setrlimit(RLIMIT_NPROC, &limit)) fail("limit the processes");
     if (unshare(CLONE_NEWUSER)) fail("create a user namespace");
     /* Set now, because a change of credentials clears it. If the parent has already exited, the pipe is closed. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -143,27 +152,32 @@ static void mount_overlay(const char *options, const char *target, unsigned uid)
   if (waitpid(pid, &status, 0) < 0 || status != 0) exit(1);
 }
 
+static void place(const char *source, const char *target) {
+  if (mount(source, target, NULL, MS_BIND | MS_REC, NULL)) fail("mount %s", source);
+  if (chdir(target)) fail("chdir %s", target);
+}
+
 static void make_folder(const char *path, unsigned owner, mode_t mode) {
   if (mkdir(path, 0700) || chmod(path, mode)) fail("mkdir %s", path);
   if (chown(path, owner, owner)) fail("chown %s", path);
 }
 
 int main(int argc, char **argv) {
-  if (argc < 4) {
-    fprintf(stderr, "usage: mount-image UID STORE_UID COUNT STEP...\n");
+  if (argc < 5) {
+    fprintf(stderr, "usage: mount-image UID STORE_UID COUNT PROCESSES STEP...\n");
     return 2;
   }
-  unsigned uid = parse_id(argv[1]), store = parse_id(argv[2]), count = parse_id(argv[3]);
+  unsigned uid = parse_id(argv[1]), store = parse_id(argv[2]), count = parse_id(argv[3]), processes = parse_id(argv[4]);
   umask(022);
-  pid_t holder = start_in_user_namespace(uid, 0, uid, count, 1);
+  pid_t holder = start_in_user_namespace(uid, 0, uid, count, processes, 1);
   int map = -1;
   if (uid != store) {
-    pid_t mapper = start_in_user_namespace(0, store, uid, count, 0);
+    pid_t mapper = start_in_user_namespace(0, store, uid, count, 0, 0);
     map = open_user_namespace(mapper);
     kill(mapper, SIGKILL);
     waitpid(mapper, NULL, 0);
   }
-  for (int i = 4; i < argc;) {
+  for (int i = 5; i < argc;) {
     const char *step = argv[i], *first = i + 1 < argc ? argv[i + 1] : NULL, *second = i + 2 < argc ? argv[i + 2] : NULL;
     if (first && strcmp(step, "folder") == 0) {
       make_folder(first, store, 0755);
@@ -173,6 +187,9 @@ int main(int argc, char **argv) {
       i += 2;
     } else if (second && strcmp(step, "bind") == 0) {
       bind_mapped(first, second, map);
+      i += 3;
+    } else if (second && strcmp(step, "place") == 0) {
+      place(first, second);
       i += 3;
     } else if (second && strcmp(step, "overlay") == 0) {
       mount_overlay(first, second, uid);

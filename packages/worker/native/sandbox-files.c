@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 enum { MAX_ACCOUNT_BYTES = 4 << 20, MAX_MEMORY = 256 << 20, MAX_SECONDS = 20 };
-enum { NOT_FOUND = 44, NOT_A_FILE = 45, MAX_LINKS = 40, MAX_GROUPS = 64 };
+enum { NOT_FOUND = 44, NOT_A_FILE = 45, NOT_MAPPED = 46, MAX_LINKS = 40, MAX_GROUPS = 64 };
 
 static void fail(const char *action) {
   fprintf(stderr, "%s: %s\n", action, strerror(errno));
@@ -216,6 +216,19 @@ static const char *find_shell(void) {
   return "";
 }
 
+/* Without ranges of ids, a worker that is not root can give its sandboxes only one. */
+static int is_mapped(unsigned uid, unsigned gid) {
+  const char *paths[] = {"/proc/self/uid_map", "/proc/self/gid_map"};
+  for (int i = 0; i < 2; i++) {
+    unsigned inside = 0, outside = 0, count = 0;
+    FILE *map = fopen(paths[i], "re");
+    if (!map || fscanf(map, "%u %u %u", &inside, &outside, &count) != 3) fail(paths[i]);
+    fclose(map);
+    if ((i ? gid : uid) >= count) return 0;
+  }
+  return 1;
+}
+
 /* Without a workspace, no folder is created. */
 static int prepare(const char *workspace, const char *link, const char *spec) {
   const char *colon = strchr(spec, ':');
@@ -239,6 +252,7 @@ static int prepare(const char *workspace, const char *link, const char *spec) {
     if (group) gid = group->gr_gid;
     else if (!parse_id(colon + 1, strlen(colon + 1), &gid)) return NOT_FOUND;
   }
+  if (!is_mapped(uid, gid)) return NOT_MAPPED;
   /* Many system users have no home, or the root folder. */
   const char *home = user && user->pw_dir[0] == '/' && user->pw_dir[1] != 0 ? user->pw_dir : link;
   /* The same home as with an account, because a command may remove /etc/passwd later. */

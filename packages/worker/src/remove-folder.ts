@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { enterIdNamespace, openIdNamespace } from "./id-namespace.ts";
 
 const run = promisify(execFile);
 
@@ -12,6 +13,13 @@ export async function removeFolder(folder: string): Promise<void> {
   const remove = () => run("rm", ["-rf", "--one-file-system", "--", folder], options);
   await remove().catch(async () => {
     await run("chmod", ["-R", "u+rwX", "--", folder], options).catch(() => {});
-    await remove();
+    await remove().catch((error) => removeImageFiles(folder, error));
   });
+}
+
+/** The files of images belong to ids that only root in the worker's user namespace has. */
+async function removeImageFiles(folder: string, error: unknown): Promise<void> {
+  if (process.getuid?.() === 0) throw error;
+  const args = [...enterIdNamespace(await openIdNamespace()), "rm", "-rf", "--one-file-system", "--", folder];
+  await run("nsenter", args, { env: { PATH: "/usr/bin:/bin", LC_ALL: "C" }, cwd: "/" });
 }

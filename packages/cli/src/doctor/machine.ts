@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "@outrider/worker/log";
 import { openProvider, parseSandboxKind } from "@outrider/worker/sandboxes/open-provider";
+import type { ImageSource } from "@outrider/worker/sandboxes/sandbox";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 /** Checks that this machine has everything that a worker needs. */
@@ -25,6 +26,15 @@ function checkProgram(name: string, purpose: string): Finding {
   }
 }
 
+function imageFindings(images: ImageSource | undefined): Finding[] {
+  if (!images) return [];
+  const { ids, problem } = images;
+  const remedy = 'see "Images without root" in docs/running.md';
+  if (problem !== undefined) return [warn("images", `not available: ${problem}`, remedy)];
+  if (ids.enforced) return [ok("images", `work; each sandbox has its own user ids by ${ids.by}`)];
+  return [warn("images", `work. ${ids.reason}`, remedy)];
+}
+
 /** Starts a sandbox, because this is the only reliable way to find out what the kernel allows. */
 async function checkSandbox(): Promise<Finding[]> {
   const root = mkdtempSync(join(tmpdir(), "outrider-doctor-"));
@@ -39,7 +49,7 @@ async function checkSandbox(): Promise<Finding[]> {
         : warn(name, `not enforced: ${capability.reason}`, "see docs/running.md for the requirements"),
     );
     await provider.stop();
-    return [ok("sandbox", "works"), ...controls];
+    return [ok("sandbox", "works"), ...controls, ...imageFindings(provider.images)];
   } catch (error) {
     return [fail("sandbox", "failed to start", (error as Error).message)];
   } finally {

@@ -143,10 +143,7 @@ export async function giveFilesToUser(sandbox: Sandbox, signal: AbortSignal): Pr
 
 function imagesOf({ images }: SandboxProvider): ImageSource {
   if (images) return images;
-  throw new Failure(
-    "environment_setup_failed",
-    "This worker cannot use images, because it does not run as root. Start the worker as root.",
-  );
+  throw new Failure("environment_setup_failed", "This worker's kind of sandbox cannot use images.");
 }
 
 function credentialsOf({ docker_image_secret, credentials }: AssignedEnvironment): string | undefined {

@@ -129,7 +129,7 @@ function noticesOf(layers: LayerRef[]): string[] {
     ...(attributes > 0 ? [`The image contains ${attributes} extended attributes, which were left out.`] : []),
     ...(owners > 0
       ? [
-          `This worker does not run as root, so ${owners} files of the image lost their owner or their setuid bit. All files belong to one user.`,
+          `This worker has only one user id for images, so ${owners} files of the image lost their owner or their setuid bit. All files belong to root.`,
         ]
       : []),
   ];

@@ -147,7 +147,8 @@ export class LayerStore {
       chmodSync(folder, 0o755);
       const metadata: LayerMetadata = { diffId, ...(await create({ folder, blob })) };
       writeFileSync(this.#metadataPath(name), JSON.stringify(metadata), { mode: 0o600 });
-      await promisify(execFile)("sync", ["-f", "--", folder], execOptions);
+      // Syncs the whole file system. Without root, the worker may be unable to open the layer's own folder.
+      await promisify(execFile)("sync", ["-f", "--", this.folder], execOptions);
       renameSync(folder, join(this.folder, name));
     } catch (error) {
       await this.#removeLeftovers(name).catch(() => {});

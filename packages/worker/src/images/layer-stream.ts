@@ -174,15 +174,17 @@ export class LayerStream {
 
   #writeFolder(entry: TarHeader, location: Location | undefined): boolean {
     const { mode, uid, gid, mtime } = this.#attributesOf(entry);
+    // A sandbox's own layer decides about the root folder, and the worker must be able to enter the layer.
+    if (!location) return false;
     const attributes = { mode, uid, gid, mtime };
-    const old = location ? location.parent.children.get(location.name) : this.#tree.root;
+    const old = location.parent.children.get(location.name);
     if (old?.kind === "folder") old.attributes = attributes;
-    else if (location) {
+    else {
       const folder = newFolder(attributes);
       folder.isOpaque = old?.kind === "whiteout";
       this.#tree.put(location, folder);
     }
-    this.#writeHeader({ ...plainHeader, ...attributes, type: "5", name: location?.path ?? "." });
+    this.#writeHeader({ ...plainHeader, ...attributes, type: "5", name: location.path });
     return false;
   }
 

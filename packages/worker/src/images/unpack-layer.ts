@@ -10,6 +10,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { enterIdNamespace, type IdNamespace, openIdNamespace } from "../id-namespace.ts";
 import { programFolderArgs } from "../program-folders.ts";
 import { firstBytes } from "../sandboxes/first-bytes.ts";
 import { explainBwrapError } from "../sandboxes/local/bubblewrap.ts";
@@ -45,7 +46,9 @@ const opaqueAttribute = "user.overlay.opaque";
 
 export async function unpackLayer(options: UnpackOptions): Promise<UnpackedLayer> {
   const { blob, folder, diffId, budget, signal } = options;
-  const layer = new LayerStream({ budget, keepsOwners: isRoot, idOffset });
+  const ids = isRoot ? undefined : await openIdNamespace();
+  const keepsOwners = ids === undefined || ids.count > 1;
+  const layer = new LayerStream({ budget, keepsOwners, idOffset });
   const hash = createHash("sha256");
   let archiveBytes = 0;
   const measure = async function* (input: AsyncIterable<Buffer>) {
@@ -57,7 +60,7 @@ export async function unpackLayer(options: UnpackOptions): Promise<UnpackedLayer
     }
   };
   const decompressed = await decompress(blob);
-  await extract({ folder, signal, attribute: "security.capability" }, (stdin) =>
+  await extract({ folder, signal, ids, attribute: "security.capability" }, (stdin) =>
     pipeline(decompressed, measure, (input: AsyncIterable<Buffer>) => layer.convert(input), stdin, {
       signal,
     }),
@@ -66,7 +69,7 @@ export async function unpackLayer(options: UnpackOptions): Promise<UnpackedLayer
     throw corrupt(`The content of a layer does not match its digest ${diffId} in the image's configuration.`);
   const opaque = layer.opaqueFolders();
   if (opaque.length > 0) {
-    await extract({ folder, signal, attribute: opaqueAttribute }, (stdin) =>
+    await extract({ folder, signal, ids, attribute: opaqueAttribute }, (stdin) =>
       pipeline(Readable.from(opaqueArchive(opaque)), stdin, { signal }),
     );
   }
@@ -86,12 +89,21 @@ function* opaqueArchive(folders: OpaqueFolder[]): Generator<Buffer> {
 
 /** Runs tar on what `send` writes to it. */
 async function extract(
-  { folder, signal, attribute }: { folder: string; signal: AbortSignal; attribute: string },
+  {
+    folder,
+    signal,
+    ids,
+    attribute,
+  }: { folder: string; signal: AbortSignal; ids: IdNamespace | undefined; attribute: string },
   send: (stdin: Writable) => Promise<void>,
 ): Promise<void> {
   signal.throwIfAborted();
-  const args = [...isolationArgs(folder), "tar", ...tarArgs(attribute)];
-  const tar = spawn("bwrap", args, {
+  const [program, ...args] = [
+    // With only one id, bubblewrap creates the namespace itself.
+    ...(ids && ids.count > 1 ? ["nsenter", ...enterIdNamespace(ids)] : []),
+    ...["bwrap", ...isolationArgs(folder, ids), "tar", ...tarArgs(attribute, ids)],
+  ] as [string, ...string[]];
+  const tar = spawn(program, args, {
     stdio: ["pipe", "ignore", "pipe"],
     env: { PATH: "/usr/bin:/bin" },
     cwd: "/",
@@ -127,12 +139,13 @@ async function waitForEnd(
   }
 }
 
-function isolationArgs(folder: string): string[] {
-  const capabilities = isRoot
+function isolationArgs(folder: string, ids: IdNamespace | undefined): string[] {
+  const hasSingleId = ids?.count === 1;
+  const capabilities = !hasSingleId
     ? ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETFCAP"]
     : ["CAP_DAC_OVERRIDE", "CAP_FOWNER"];
   return [
-    ...(isRoot ? [] : ["--unshare-user", "--uid", "0", "--gid", "0"]),
+    ...(hasSingleId ? ["--unshare-user", "--uid", "0", "--gid", "0"] : []),
     ...["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...["--die-with-parent", "--new-session", "--clearenv", "--setenv", "PATH", "/usr/bin:/bin"],
     ...["--cap-drop", "ALL", ...capabilities.flatMap((name) => ["--cap-add", name])],
@@ -141,10 +154,10 @@ function isolationArgs(folder: string): string[] {
   ];
 }
 
-function tarArgs(attribute: string): string[] {
+function tarArgs(attribute: string, ids: IdNamespace | undefined): string[] {
   return [
     ...["--extract", "--file=-", "--same-permissions", "--numeric-owner", "--delay-directory-restore"],
-    isRoot ? "--same-owner" : "--no-same-owner",
+    ids?.count === 1 ? "--no-same-owner" : "--same-owner",
     // Symlinks are written as they are. Names in the archive are never absolute.
     ...["--absolute-names", "--xattrs", `--xattrs-include=${attribute}`, "--warning=none"],
   ];

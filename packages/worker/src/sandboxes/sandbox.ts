@@ -1,5 +1,5 @@
 import type { Duplex, Readable, Writable } from "node:stream";
-import type { Capabilities, Enforced, Limits } from "./limits.ts";
+import type { Capabilities, Capability, Enforced, Limits } from "./limits.ts";
 
 /**
  * The files and processes of one execution, isolated from the host and from other sandboxes. Code inside a sandbox may
@@ -256,6 +256,10 @@ export interface PullOptions {
 
 /** Where a provider gets images from. Rejects with an ImageError, whose message is for the environment's owner. */
 export interface ImageSource {
+  /** Whether each sandbox with an image has user ids of its own. */
+  readonly ids: Capability;
+  /** Why this worker cannot use images. */
+  readonly problem: string | undefined;
   /** Returns the digest that a reference points to now. */
   resolve(reference: string, options: PullOptions): Promise<string>;
   /** Makes an image available on this worker, without the registry if it already is. */

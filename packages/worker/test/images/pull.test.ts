@@ -293,7 +293,7 @@ describe.each(users)("an overlay of the layers that $user pulls", ({ prefix, has
     );
     expect(notices).toEqual([
       "The image contains 2 device files or pipes, which were left out.",
-      ...(hasOwners ? [] : [expect.stringContaining("does not run as root, so 3 files")]),
+      ...(hasOwners ? [] : [expect.stringContaining("one user id for images, so 3 files")]),
     ]);
   });
 });

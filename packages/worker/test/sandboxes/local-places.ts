@@ -29,11 +29,11 @@ export const hostPlace: LocalPlace = {
 /** The local provider with an image, in which commands are root. */
 export const imagePlace: LocalPlace = {
   name: "local with an image",
-  capabilities: { ...hostPlace.capabilities, images: isRoot },
+  capabilities: hostPlace.capabilities,
   system: {
     ...{ isImage: true, user: "root", uid: 0, home: "/root" },
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
-    capabilities: "00000000a80425fb",
+    capabilities: "00000000a80025fb",
   },
   open: () => openPlace(() => systemLayer({}, imageOptions())),
 };

@@ -13,6 +13,7 @@ import { closeRootfs, type Rootfs } from "./files/rootfs.ts";
 import { LocalSandbox, type SandboxFiles } from "./local-sandbox.ts";
 import type { Mount } from "./mount.ts";
 import { proxyEnvironment, proxyPort } from "./network/proxy.ts";
+import { maxProcesses } from "./process/sandbox-processes.ts";
 import type { SharedResources } from "./shared-resources.ts";
 import { HostSystem, scriptMounts } from "./systems/host-system.ts";
 import { ImageSystem } from "./systems/image-system.ts";
@@ -41,7 +42,7 @@ export async function createSandbox(shared: SharedResources, options: CreateOpti
   const account = image ? await takeAccount(shared, resources) : shared.account;
   let folder: string | undefined;
   try {
-    folder = makeFolder({ root, id, label, account });
+    folder = makeFolder({ root, id, label, account: shared.account && account });
     const cgroup = resources.adopt(shared.cgroups.create(id, limits), (group) => group.remove());
     const draft = { shared, options, folder, limits, resources };
     const files = image && account ? await createImageFiles(draft, image, account) : await createFiles(draft);
@@ -119,11 +120,13 @@ async function createImageFiles(
   const files = await makeImageFiles({
     ...{ root, rootfs, base, mounts, hidesMounts: canOverlay },
     ...{ layers: acquireLayers(draft, image), uid: account.uid, layersFolder: shared.layers.folder },
+    ids: shared.rootless?.ids,
+    maxProcesses: shared.capabilities.pids.enforced ? undefined : maxProcesses,
   });
   resources.defer(files.release);
   return {
     mnt: rootfs.mnt,
-    user: undefined,
+    user: shared.rootless?.ids.file,
     system: new ImageSystem({
       ...{
         account,
@@ -133,7 +136,8 @@ async function createImageFiles(
         mayLackShell: image.mayLackShell ?? false,
         hasNetwork: network !== undefined,
       },
-      programs: { source: rootfs.programs ?? shared.programs, target: programsPath },
+      ids: shared.rootless?.ids,
+      programs: { source: files.programs ?? shared.programs, target: programsPath },
       hostMounts: files.mounts,
       files: {
         hosts,
@@ -150,10 +154,12 @@ async function createImageFiles(
 
 /** Returns the account whose ids the sandbox's root has outside. */
 async function takeAccount(
-  { ids, account }: SharedResources,
+  { ids, account, rootless }: SharedResources,
   resources: AsyncDisposableStack,
 ): Promise<UnixAccount> {
-  if (!account) throw new Error("Environments with an image require a worker that runs as root.");
+  // bubblewrap starts as root of the worker's user namespace.
+  if (rootless) return { uid: 0, gid: 0 };
+  if (!account) throw new Error("This worker cannot use images.");
   if (!ids.enforced) return { uid: storeUid, gid: storeUid };
   const { uid } = resources.adopt(await takeUidRange(), ({ release }) => release());
   return { uid, gid: uid };
@@ -174,8 +180,9 @@ function acquireBase({ shared, options, resources }: Draft): string | undefined 
   return resources.adopt(shared.bases.acquire(options.base), ({ release }) => release()).path;
 }
 
-async function takeRootfs({ shared, folder, limits, resources }: Draft): Promise<Rootfs> {
-  const rootfs = await shared.rootfsPool.take(join(folder, "rootfs"), limits.disk_mb);
+async function takeRootfs({ shared, options, folder, limits, resources }: Draft): Promise<Rootfs> {
+  const pool = options.image ? shared.imageRootfsPool : shared.rootfsPool;
+  const rootfs = await pool.take(join(folder, "rootfs"), limits.disk_mb);
   resources.defer(() => closeRootfs(rootfs));
   return rootfs;
 }

@@ -30,6 +30,7 @@ import type { LocalSandbox } from "./local-sandbox.ts";
 import type { Mount } from "./mount.ts";
 import { openSharedResources, type SharedResources } from "./shared-resources.ts";
 import { LocalImages } from "./systems/local-images.ts";
+import { noticesOf } from "./systems/rootless-images.ts";
 
 const defaultLayerBytes = 20 * 2 ** 30;
 
@@ -63,8 +64,12 @@ export async function openLocalProvider(options: LocalProviderOptions): Promise<
     },
   );
   const { mounts = [], onOpenFailed = () => {} } = options;
-  const { account, layers: store } = shared;
-  const images = account && new LocalImages({ store, exceptions, upstream: options.upstream });
+  const { layers: store } = shared;
+  const images = new LocalImages({
+    ...{ store, exceptions, upstream: options.upstream, ids: shared.ids },
+    problem: shared.rootless?.problem,
+    notices: shared.rootless ? noticesOf(shared.rootless.ids) : [],
+  });
   const provider = new LocalProvider({ shared, sandboxes, images, mounts, onOpenFailed });
   try {
     await provider.check();
@@ -166,7 +171,7 @@ class LocalProvider implements SandboxProvider {
   }
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
-    const { root, bases, cgroups, rootfsPool, layers, log } = this.#shared;
+    const { root, bases, cgroups, rootfsPool, imageRootfsPool, layers, log } = this.#shared;
     const removed: string[] = [];
     const foldersToKeep = listFolders(root).filter(({ label }) => keep(label));
     const groupsToKeep = [...this.#sandboxes.keys(), ...foldersToKeep.map(({ id }) => id)];
@@ -182,8 +187,8 @@ class LocalProvider implements SandboxProvider {
         log.warn({ id, error }, "failed to remove leftover sandbox");
       }
     }
-    await Promise.all([bases.reap(), rootfsPool.reap(), layers.reap()]).catch((error) =>
-      log.warn({ error }, "failed to remove leftover bases or root file systems"),
+    await Promise.all([bases.reap(), rootfsPool.reap(), imageRootfsPool.reap(), layers.reap()]).catch(
+      (error) => log.warn({ error }, "failed to remove leftover bases or root file systems"),
     );
     return removed;
   }
@@ -206,6 +211,6 @@ class LocalProvider implements SandboxProvider {
   async stop(): Promise<void> {
     await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.killAndRelease()));
     await this.#shared.watchdog.stop();
-    await this.#shared.rootfsPool.close();
+    await Promise.all([this.#shared.rootfsPool.close(), this.#shared.imageRootfsPool.close()]);
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { openIdNamespace } from "../../id-namespace.ts";
 import { LayerStore } from "../../images/layer-store.ts";
 import type { Log } from "../../log.ts";
 import type { Capabilities, Capability } from "../limits.ts";
@@ -11,9 +12,12 @@ import { checkOverlays } from "./files/overlays.ts";
 import { installPrograms } from "./files/programs.ts";
 import { makePoolFolder, RootfsPool } from "./files/rootfs.ts";
 import { SeccompFilterFile } from "./seccomp/filter-file.ts";
+import { checkRootlessImages, type RootlessImages, removeOtherOwners } from "./systems/rootless-images.ts";
 import { checkIdMappedMounts } from "./systems/uid-ranges.ts";
 import { loadUnixAccount, type UnixAccount } from "./unix-account.ts";
 import { Watchdog } from "./watchdog/watchdog.ts";
+
+const imagePoolName = ".image-rootfs-pool";
 
 /** The resources that all of a worker's sandboxes share. */
 export interface SharedResources {
@@ -35,6 +39,10 @@ export interface SharedResources {
   cgroups: Cgroups;
   bases: Bases;
   rootfsPool: RootfsPool;
+  /** The same for sandboxes with an image. */
+  imageRootfsPool: RootfsPool;
+  /** How sandboxes with an image work if the worker does not run as root. */
+  rootless: RootlessImages | undefined;
   watchdog: Watchdog;
   capabilities: Capabilities;
 }
@@ -55,16 +63,19 @@ export async function openSharedResources(options: {
   const poolFolder = makePoolFolder(root);
   const canOverlay = await checkOverlays(join(poolFolder, randomUUID()), log);
   const { folder: programs } = await installPrograms(root);
-  const ids: Capability = account
-    ? await checkIdMappedMounts(join(poolFolder, randomUUID()), log)
-    : { enforced: false, reason: "Images require a worker that runs as root." };
+  const rootless = account ? undefined : await openRootlessImages(root, log);
+  const ids = rootless?.capability ?? (await checkIdMappedMounts(join(poolFolder, randomUUID()), log));
   const etcFolder = join(root, ".etc");
-  const rootfsPool = new RootfsPool({
-    ...{ account, diskImages, folder: poolFolder },
-    programs: canOverlay ? programs : undefined,
-  });
+  const poolOptions = { account, diskImages, programs: canOverlay ? programs : undefined };
+  const rootfsPool = new RootfsPool({ ...poolOptions, folder: poolFolder });
+  const imageRootfsPool = rootless
+    ? new RootfsPool({
+        ...{ ...poolOptions, folder: makePoolFolder(root, imagePoolName), ids: rootless.ids },
+      })
+    : rootfsPool;
   return {
     ...{ root, log, seccompFilter, account, cgroups, rootfsPool, canOverlay, programs },
+    ...{ imageRootfsPool, rootless },
     ...{ etc: makeEtc(etcFolder), etcFolder },
     layers: new LayerStore({ folder: join(root, ".layers"), maxBytes: options.maxLayerBytes, log }),
     ids,
@@ -77,4 +88,11 @@ export async function openSharedResources(options: {
       seccomp: seccompFilter.capability,
     },
   };
+}
+
+async function openRootlessImages(root: string, log: Log): Promise<RootlessImages> {
+  const ids = await openIdNamespace();
+  await removeOtherOwners(root, ids, log);
+  const folder = join(makePoolFolder(root, imagePoolName), randomUUID());
+  return await checkRootlessImages(ids, { folder, log });
 }

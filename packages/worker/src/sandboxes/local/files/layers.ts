@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, closeSync, mkdirSync, renameSync, statSync, symlinkSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, renameSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { enterIdNamespace, type IdNamespace } from "../../../id-namespace.ts";
 import { firstBytes } from "../../first-bytes.ts";
 import { explainBwrapError, type SandboxFolders } from "../bubblewrap.ts";
 import type { Mount } from "../mount.ts";
-import { type ImageMounts, mountImage } from "../systems/mount-image.ts";
+import { type ImageMounts, mountedFolder, mountImage } from "../systems/mount-image.ts";
 import { sandboxFoldersIn } from "./folders.ts";
 import { mountOverlaysScript, type OverlayMount, overlayArgs } from "./overlays.ts";
 import type { Rootfs } from "./rootfs.ts";
@@ -89,9 +90,19 @@ function hideMounts({ rootfs: { folder }, ...options }: LayersOptions) {
   return { overlays, mounts };
 }
 
-async function mountOverlays({ mnt, user, folder }: Rootfs, overlays: OverlayMount[]): Promise<void> {
-  const args = overlays.flatMap((overlay) => overlayArgs(overlay, user !== undefined));
-  await runIn({ mnt, user }, ["sh", "-c", mountOverlaysScript, "sh", folder, ...args]);
+async function mountOverlays(
+  { mnt, user, folder }: Rootfs,
+  overlays: OverlayMount[],
+  ids?: IdNamespace,
+): Promise<void> {
+  const inUserNamespace = user !== undefined || ids !== undefined;
+  const args = overlays.flatMap((overlay) => overlayArgs(overlay, inUserNamespace));
+  await runIn({ mnt, user, ids }, ["sh", "-c", mountOverlaysScript, "sh", folder, ...args]);
+}
+
+/** A mount in a sandbox with an image. */
+export interface ImageMount extends Mount {
+  isFolder: boolean;
 }
 
 /**
@@ -102,24 +113,53 @@ export async function makeImageFiles({
   layers,
   layersFolder,
   uid,
+  maxProcesses,
+  ids,
   ...options
-}: LayersOptions & { layers: string[]; layersFolder: string; uid: number }): Promise<{
+}: LayersOptions & {
+  layers: string[];
+  layersFolder: string;
+  uid: number;
+  maxProcesses: number | undefined;
+  ids: IdNamespace | undefined;
+}): Promise<{
   image: ImageMounts;
-  mounts: Mount[];
+  mounts: ImageMount[];
+  programs: string | undefined;
   save(target: string): Promise<void>;
   release(): void;
 }> {
   const { root, rootfs, base } = options;
   const { mnt, folder } = rootfs;
-  const { overlays, mounts } = hideMounts(options);
-  if (overlays.length > 0) await mountOverlays(rootfs, overlays);
+  const hidden = hideMounts(options);
+  if (hidden.overlays.length > 0) await mountOverlays(rootfs, hidden.overlays, ids);
+  const mounted = mountedFolder(rootfs, ids);
+  const hostFiles: Record<string, string> = {};
+  const mounts = hidden.mounts.map((mount, index): ImageMount => {
+    const isFolder = statSync(mount.source).isDirectory();
+    if (mount.source.startsWith(`${folder}/`))
+      return { ...mount, isFolder, source: join(mounted, mount.source.slice(folder.length)) };
+    if (!ids) return { ...mount, isFolder };
+    const name = `host-${index}`;
+    if (isFolder) mkdirSync(join(folder, name));
+    else writeFileSync(join(folder, name), "");
+    hostFiles[name] = mount.source;
+    return { ...mount, isFolder, source: join(mounted, name) };
+  });
   const baseFolder = base === undefined ? undefined : join(root, base);
-  const image = await mountImage({ layersFolder, layers, baseFolder, rootfs, uid });
+  const image = await mountImage({
+    ...{ layersFolder, layers, baseFolder, rootfs, uid, ids, maxProcesses, hostFiles },
+  });
   // The copy has the ids of the files on disk, not those of the sandbox.
   const upper = join(folder, rootfs.files, "image/upper");
   const save = (target: string) =>
-    runIn({ mnt, user: undefined }, copyCommand([upper], join(target, "root")), explainCopyError);
-  return { image, mounts, save, release: () => closeSync(image.user) };
+    runIn(
+      { mnt: ids ? undefined : mnt, user: undefined, ids },
+      copyCommand([upper], join(target, "root")),
+      explainCopyError,
+    );
+  const programs = rootfs.programs && join(mounted, rootfs.programs.slice(folder.length));
+  return { image, mounts, programs, save, release: () => closeSync(image.user) };
 }
 
 /** Moves the workspace and the home into a folder, or copies them if they are in another file system. */
@@ -153,16 +193,17 @@ function explainCopyError(stderr: string): string {
 }
 
 async function runIn(
-  { mnt, user }: Pick<Layers, "mnt" | "user">,
+  { mnt, user, ids }: { mnt: number | undefined; user: number | undefined; ids?: IdNamespace | undefined },
   argv: string[],
   explain = (stderr: string) => explainBwrapError(stderr.slice(0, 1000)),
 ): Promise<void> {
   const enter = [
-    "--mount=/proc/self/fd/3",
+    ...(mnt === undefined ? [] : ["--mount=/proc/self/fd/3"]),
+    ...(ids ? enterIdNamespace(ids) : []),
     ...(user === undefined ? [] : ["--user=/proc/self/fd/4", "--preserve-credentials"]),
   ];
   const child = spawn("nsenter", [...enter, ...argv], {
-    stdio: ["ignore", "ignore", "pipe", mnt, user ?? "ignore"],
+    stdio: ["ignore", "ignore", "pipe", mnt ?? "ignore", user ?? "ignore"],
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
   });
   const [[code], stderr] = await Promise.all([

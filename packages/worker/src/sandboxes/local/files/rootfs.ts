@@ -22,6 +22,7 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, closeSync, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { enterIdNamespace, type IdNamespace } from "../../../id-namespace.ts";
 import { removeFolder } from "../../../remove-folder.ts";
 import { Pool } from "../pool.ts";
 import { createNamespaces } from "../process/namespaces.ts";
@@ -48,6 +49,8 @@ interface RootfsPoolOptions {
   folder: string;
   account: UnixAccount | undefined;
   diskImages: DiskImages;
+  /** The user namespace to which the mount namespaces belong. Default: without root, a new one for each. */
+  ids?: IdNamespace;
   /** The folder with the programs to mount. Absent if overlays cannot hide its path. */
   programs: string | undefined;
 }
@@ -66,8 +69,8 @@ const programsSource = "source-programs";
 const programsTarget = "programs";
 
 /** Creates and returns the folder for root file systems in preparation, and for trials. */
-export function makePoolFolder(root: string): string {
-  const folder = join(root, ".rootfs-pool");
+export function makePoolFolder(root: string, name = ".rootfs-pool"): string {
+  const folder = join(root, name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
 }
@@ -128,8 +131,9 @@ export class RootfsPool {
   }
 
   async #populate(folder: string, disk_mb: number | undefined): Promise<Omit<Rootfs, "folder">> {
-    const { account, diskImages } = this.#options;
+    const { account, diskImages, ids } = this.#options;
     const isRoot = account !== undefined;
+    const hasOwnUser = !isRoot && ids === undefined;
     const [image, disk] = [join(folder, "disk.ext4"), join(folder, "disk")];
     const programs = join(folder, programsTarget);
     for (const path of [folder, join(folder, "merged"), join(folder, "empty"), disk, programs]) {
@@ -145,12 +149,19 @@ export class RootfsPool {
     // Uses slave mounts, not private ones: otherwise this copy would keep a mount busy after the host unmounts it.
     const [mnt, user] = await createNamespaces({
       argv: [
-        ...["unshare", ...(isRoot ? [] : ["--user", "--map-root-user"]), "--mount", "--propagation", "slave"],
+        ...(ids ? ["nsenter", ...enterIdNamespace(ids)] : []),
+        ...[
+          "unshare",
+          ...(hasOwnUser ? ["--user", "--map-root-user"] : []),
+          "--mount",
+          "--propagation",
+          "slave",
+        ],
         ...["sh", "-c", holderScript, processTag, ...overlay],
         ...(disk_mb === undefined ? [] : mountCommand(image, disk)),
       ],
       cwd: "/",
-      namespaces: isRoot ? ["mnt"] : ["mnt", "user"],
+      namespaces: hasOwnUser ? ["mnt", "user"] : ["mnt"],
     });
     return {
       ...{ mnt: mnt as number, user },

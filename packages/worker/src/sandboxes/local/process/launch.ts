@@ -45,7 +45,9 @@ const fdPath = (fd: number) => `/proc/self/fd/${fd}`;
 export function launchCommand({ user, mnt, seccomp, account, image }: LaunchContext): [string, ...string[]] {
   const enter = [
     ...(mnt === undefined ? [] : [`--mount=${fdPath(launchFd.mnt)}`]),
-    ...(user === undefined ? [] : [`--user=${fdPath(launchFd.user)}`, "--preserve-credentials"]),
+    ...(user === undefined
+      ? []
+      : [`--user=${fdPath(launchFd.user)}`, ...(image?.rootArgs ?? ["--preserve-credentials"])]),
     ...(account && !image ? ["--setuid", String(account.uid), "--setgid", String(account.gid)] : []),
   ];
   const prepare =

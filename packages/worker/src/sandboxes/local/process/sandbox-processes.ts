@@ -9,7 +9,7 @@ import type { Watchdog } from "../watchdog/watchdog.ts";
 import { SandboxProcess } from "./sandbox-process.ts";
 
 /** The maximum number of processes of a sandbox user if no control group limits it. */
-const maxProcesses = 4096;
+export const maxProcesses = 4096;
 
 export interface SandboxProcessesOptions {
   id: string;

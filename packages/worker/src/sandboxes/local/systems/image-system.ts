@@ -7,8 +7,8 @@
  *   are at /.outrider/root, and /workspace and /home/sandbox are links to them. So a hostile link leads to a file that the
  *   scripts see anyway, never to the host.
  */
-import { statSync } from "node:fs";
 import { posix } from "node:path";
+import { type IdNamespace, rootArgs } from "../../../id-namespace.ts";
 import { firstBytes } from "../../first-bytes.ts";
 import type { InitConnection } from "../../init/init-connection.ts";
 import { defaultPath, sandboxPaths } from "../../paths.ts";
@@ -17,6 +17,7 @@ import { baseEnvironment } from "../bubblewrap.ts";
 import { homeFolders } from "../command-environment.ts";
 import type { SnapshotFolders } from "../files/archive.ts";
 import { openAll } from "../files/etc.ts";
+import type { ImageMount } from "../files/layers.ts";
 import { programsPath, sandboxFilesPath } from "../files/programs.ts";
 import { imageRootPath, layerPaths } from "../files/script-paths.ts";
 import type { Mount } from "../mount.ts";
@@ -27,6 +28,7 @@ import type { ImageMounts } from "./mount-image.ts";
 import {
   type CommandContext,
   defaultShell,
+  type ImageEntry,
   type ProcessKind,
   type System,
   type SystemProcess,
@@ -37,6 +39,7 @@ import { idCount } from "./uid-ranges.ts";
 const noShell =
   "The image has neither bash nor /bin/sh, one of which runs commands: use an image that has a shell.";
 const notFoundCode = 44;
+const notMappedCode = 46;
 const maxUserBytes = 16 * 1024;
 const rootHome = "/root";
 const mountpoints = [
@@ -67,7 +70,9 @@ interface ImageSystemOptions {
   hasNetwork: boolean;
   programs: Mount;
   /** Mounts of files of the host. */
-  hostMounts: Mount[];
+  hostMounts: ImageMount[];
+  /** The worker's user namespace, if the worker does not run as root. */
+  ids: IdNamespace | undefined;
   /** The host files with the content of these files. */
   files: { hosts: string; connect: string; gitconfig: string };
   /** The arguments and files of /etc for scripts. */
@@ -126,14 +131,23 @@ export class ImageSystem implements System {
     const { mounts, programs, hostMounts, files, etcArgs, openEtc } = this.#options;
     if (kind === "scripts") {
       const args = imageScriptBwrapArgs({ mounts, etcArgs, scriptMounts: [programs, ...hostMounts] });
-      const image = { root: mounts.merged, mountpoints: [] };
+      const image = { root: mounts.merged, mountpoints: [], ...this.#rootArgs };
       return { bwrapArgs: args, copied: openEtc(), image };
     }
     return {
       bwrapArgs: imageBwrapArgs({ root: mounts.merged, mounts: [programs, ...hostMounts] }),
       copied: openAll([files.hosts, files.connect, files.gitconfig]),
-      image: { root: mounts.merged, mountpoints: [...mountpoints, ...hostMounts.map(mountpointOf)] },
+      image: {
+        root: mounts.merged,
+        mountpoints: [...mountpoints, ...hostMounts.map(mountpointOf)],
+        ...this.#rootArgs,
+      },
     };
+  }
+
+  get #rootArgs(): Pick<ImageEntry, "rootArgs"> {
+    const { ids } = this.#options;
+    return ids ? { rootArgs: rootArgs(ids) } : {};
   }
 
   async onConnected(connection: InitConnection): Promise<void> {
@@ -152,12 +166,12 @@ export class ImageSystem implements System {
   async describeCommandOf(name: string, connection: InitConnection): Promise<CommandContext> {
     const user = await findUser(connection, ["user", name]);
     if (user.shell === "") throw new SandboxImageError(noShell);
-    return { shell: user.shell, env: this.#environment(user, name), user };
+    return { shell: user.shell, env: this.#environment(user, name), ...this.#idsOf(user) };
   }
 
   describeCommand(kind: ProcessKind, { asRoot = false }: UserOptions): CommandContext {
     const user = this.#user;
-    const ids = asRoot || user === undefined ? {} : { user };
+    const ids = asRoot || user === undefined ? {} : this.#idsOf(user);
     if (kind === "scripts") return { shell: defaultShell, env: baseEnvironment, ...ids };
     if (!user) throw new Error("The sandbox's user is not known yet.");
     const isRoot = asRoot || user.uid === 0;
@@ -166,6 +180,11 @@ export class ImageSystem implements System {
       isRoot ? "root" : this.#options.user,
     );
     return { shell: user.shell, env, ...ids };
+  }
+
+  /** With only one id, everything is root already, and the kernel forbids even to drop groups. */
+  #idsOf(user: ImageUser): Pick<CommandContext, "user"> {
+    return this.#options.ids?.count === 1 ? {} : { user };
   }
 
   #environment({ home, shell }: ImageUser, user: string): Record<string, string> {
@@ -196,6 +215,10 @@ async function findUser(connection: InitConnection, args: string[]): Promise<Ima
   ]);
   if (exitCode === notFoundCode)
     throw new SandboxImageError(`The image has no user "${args.at(-1)}": set \`user\` to one that it has.`);
+  if (exitCode === notMappedCode)
+    throw new SandboxImageError(
+      `This worker has only one user id, so commands cannot run as "${args.at(-1)}": set \`user\` to root, or let the operator add ids for the worker (docs/running.md).`,
+    );
   if (exitCode !== 0)
     throw new SandboxImageError(
       `The image's folders cannot be prepared: ${stderr.toString().trim() || "it took too long"}.`,
@@ -203,8 +226,8 @@ async function findUser(connection: InitConnection, args: string[]): Promise<Ima
   return parseUser(output.toString());
 }
 
-function mountpointOf({ source, target }: Mount): string {
-  return `${statSync(source).isDirectory() ? "" : "file:"}${target.replace(/^\/+/, "")}`;
+function mountpointOf({ isFolder, target }: ImageMount): string {
+  return `${isFolder ? "" : "file:"}${target.replace(/^\/+/, "")}`;
 }
 
 /** The output is untrusted: the image decides what its user is. */

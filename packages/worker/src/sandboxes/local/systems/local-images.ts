@@ -2,14 +2,21 @@ import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Exceptions } from "../../../egress/exceptions.ts";
 import type { UpstreamProxy } from "../../../egress/upstream-proxy.ts";
+import { ImageError } from "../../../images/image-error.ts";
 import { pullImage, resolveDigest } from "../../../images/images.ts";
 import type { LayerStore } from "../../../images/layer-store.ts";
+import type { Capability } from "../../limits.ts";
 import type { ImageSource, PullOptions, PullReports, SandboxImage } from "../../sandbox.ts";
 
 interface LocalImagesOptions {
   store: LayerStore;
   exceptions: Exceptions;
   upstream: UpstreamProxy | undefined;
+  ids: Capability;
+  /** Why this worker cannot use images. */
+  problem: string | undefined;
+  /** Sentences for the build log about what sandboxes with an image cannot do on this worker. */
+  notices: string[];
 }
 
 /** Pulls images from registries into this worker's layer store. */
@@ -20,7 +27,25 @@ export class LocalImages implements ImageSource {
     this.#options = options;
   }
 
+  get ids(): Capability {
+    return this.#options.ids;
+  }
+
+  get problem(): string | undefined {
+    return this.#options.problem;
+  }
+
+  #assertAvailable(): void {
+    if (this.problem === undefined) return;
+    throw new ImageError(
+      "unsupported",
+      `This worker cannot use images: ${this.problem}.`,
+      "Start the worker as root, or on Linux 5.11 or later with user namespaces.",
+    );
+  }
+
   async resolve(reference: string, { credentials, signal }: PullOptions): Promise<string> {
+    this.#assertAvailable();
     const { exceptions, upstream } = this.#options;
     return await resolveDigest(reference, {
       ...{ ...(credentials ? { credentials } : {}), exceptions, upstream, signal },
@@ -37,6 +62,7 @@ export class LocalImages implements ImageSource {
       onDownloaded = () => {},
     }: PullOptions & PullReports,
   ): Promise<SandboxImage> {
+    this.#assertAvailable();
     const report = new ProgressReport(onProgress);
     const name = reference.replace(/@sha256:[0-9a-f]+$/, "");
     const pulled = await pullImage(`${name}@${digest}`, {
@@ -49,7 +75,7 @@ export class LocalImages implements ImageSource {
     const osRelease = readOsRelease(pulled.layers.map(({ path }) => path));
     // A sandbox that opens acquires the layers again. Until then they are the most recently used ones.
     pulled.release();
-    for (const notice of pulled.notices) onProgress(notice);
+    for (const notice of [...pulled.notices, ...this.#options.notices]) onProgress(notice);
     return {
       ...{ reference, digest },
       layers: pulled.layers.map(({ diffId }) => diffId),
@@ -80,13 +106,17 @@ function readOsRelease(layers: string[]): string {
 
 function readRegularFile(layer: string, path: string[]): string | undefined {
   let current = layer;
-  for (const [index, name] of path.entries()) {
-    current = join(current, name);
-    const stat = lstatSync(current, { throwIfNoEntry: false });
-    const isExpected = index < path.length - 1 ? stat?.isDirectory() : stat?.isFile();
-    if (!isExpected || !stat || (stat.isFile() && stat.size > maxOsReleaseBytes)) return undefined;
+  try {
+    for (const [index, name] of path.entries()) {
+      current = join(current, name);
+      const stat = lstatSync(current, { throwIfNoEntry: false });
+      const isExpected = index < path.length - 1 ? stat?.isDirectory() : stat?.isFile();
+      if (!isExpected || !stat || (stat.isFile() && stat.size > maxOsReleaseBytes)) return undefined;
+    }
+    return readFileSync(current, "utf8");
+  } catch {
+    return undefined; // without root, the worker cannot read all files of an image
   }
-  return readFileSync(current, "utf8");
 }
 
 /** Writes one line per layer when it is on this worker. */

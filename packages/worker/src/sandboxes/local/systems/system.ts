@@ -10,6 +10,8 @@ export interface ImageEntry {
   root: string;
   /** Mount points in the hostile files of the root, which are prepared before bubblewrap mounts something there. */
   mountpoints: string[];
+  /** The options of nsenter that make the process root of the worker's user namespace, if it has entered one. */
+  rootArgs?: string[];
 }
 
 /** How to start one of the two processes. */

@@ -53,6 +53,7 @@ export async function checkIdMappedMounts(folder: string, log: Log): Promise<Cap
     String(storeUid + idCount),
     String(storeUid),
     String(idCount),
+    "0",
   ];
   try {
     for (const path of [source, target]) mkdirSync(path, { recursive: true });
