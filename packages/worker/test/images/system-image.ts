@@ -69,7 +69,8 @@ export function systemLayer(
     }
     for (const path of folders) cpSync(path, join(folder, path), { recursive: true });
     chmodSync(join(folder, "tmp"), 0o1777);
-    chownSync(join(folder, "home/worker"), 1234, 1234);
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) chownSync(join(folder, "home/worker"), 1234, 1234);
     const all = {
       "etc/passwd": "root:x:0:0:root:/root:/bin/bash\nworker:x:1234:1234::/home/worker:/bin/bash\n",
       "etc/group": "root:x:0:\nworker:x:1234:\nextra:x:4321:worker\n",

@@ -38,7 +38,8 @@ export const imagePlace: LocalPlace = {
   open: () => openPlace(() => systemLayer({}, imageOptions())),
 };
 
-export const localPlaces = [hostPlace, imagePlace];
+/** rootless-images.test.ts has the tests of images without root. */
+export const localPlaces = isRoot ? [hostPlace, imagePlace] : [hostPlace];
 
 /** What the suite needs in an image. */
 const imageOptions = () => ({
