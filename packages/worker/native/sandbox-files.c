@@ -6,7 +6,7 @@
  *     sandbox-files read LIMIT PATH     prints at most the first LIMIT bytes
  *     sandbox-files write SIZE PATH     replaces the file with stdin, which has SIZE bytes, and creates its folders
  *     sandbox-files remove PATH         removes a file or link
- *     sandbox-files prepare WORKSPACE HOME_LINK NAME|UID[:GID]
+ *     sandbox-files prepare WORKSPACE HOME_LINK NAME|UID[:GID] [again]
  *                                       creates the folders of a user, as root, and prints "UID GID HOME SHELL GROUP...",
  *                                       each followed by NUL
  *     sandbox-files user NAME|UID[:GID] prints the same, without creating folders
@@ -160,10 +160,13 @@ static int parse_id(const char *text, size_t length, unsigned *id) {
 }
 
 /* Makes a folder part of the overlay's upper layer. A folder that is new, or the workspace, is given to the user. */
-static void prepare_folder(const char *path, unsigned uid, unsigned gid, int is_workspace) {
+/* `is_again`: the folder is in the upper layer already. A change without effect would look like a change by a command. */
+static void prepare_folder(const char *path, unsigned uid, unsigned gid, int is_workspace, int is_again) {
   struct stat status;
   int is_new = lstat(path, &status) != 0;
   make_folders(path);
+  if (is_again && !is_new && S_ISDIR(status.st_mode) && (!is_workspace || (status.st_uid == uid && status.st_gid == gid)))
+    return;
   if ((is_new || is_workspace) && lchown(path, uid, gid)) fail("set the owner of a folder");
   if (lstat(path, &status) || !S_ISDIR(status.st_mode)) errno = ENOTDIR, fail("prepare a folder");
   if (chmod(path, status.st_mode & 07777)) fail("set the mode of a folder");
@@ -230,7 +233,7 @@ static int is_mapped(unsigned uid, unsigned gid) {
 }
 
 /* Without a workspace, no folder is created. */
-static int prepare(const char *workspace, const char *link, const char *spec) {
+static int prepare(const char *workspace, const char *link, const char *spec, int is_again) {
   const char *colon = strchr(spec, ':');
   size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
   char name[256];
@@ -258,8 +261,8 @@ static int prepare(const char *workspace, const char *link, const char *spec) {
   /* The same home as with an account, because a command may remove /etc/passwd later. */
   if (!user && uid == 0) home = "/root";
   if (workspace) {
-    prepare_folder(workspace, uid, gid, 1);
-    prepare_folder(home, uid, gid, 0);
+    prepare_folder(workspace, uid, gid, 1, is_again);
+    prepare_folder(home, uid, gid, 0, is_again);
     if (strcmp(link, home) != 0) link_home(link, home);
   }
   printf("%u%c%u%c%s%c%s%c", uid, 0, gid, 0, home, 0, find_shell(), 0);
@@ -278,8 +281,9 @@ int main(int argc, char **argv) {
   if (argc == 4 && strcmp(action, "read") == 0) return read_file(strtoull(argv[2], NULL, 10), argv[3]);
   if (argc == 4 && strcmp(action, "write") == 0) return write_file(strtoull(argv[2], NULL, 10), argv[3]);
   if (argc == 3 && strcmp(action, "remove") == 0) return remove_file(argv[2]);
-  if (argc == 5 && strcmp(action, "prepare") == 0) return prepare(argv[2], argv[3], argv[4]);
-  if (argc == 3 && strcmp(action, "user") == 0) return prepare(NULL, "/", argv[2]);
-  fprintf(stderr, "usage: sandbox-files read LIMIT PATH | write SIZE PATH | remove PATH | prepare WORKSPACE HOME_LINK USER | user USER\n");
+  if ((argc == 5 || argc == 6) && strcmp(action, "prepare") == 0)
+    return prepare(argv[2], argv[3], argv[4], argc == 6 && strcmp(argv[5], "again") == 0);
+  if (argc == 3 && strcmp(action, "user") == 0) return prepare(NULL, "/", argv[2], 0);
+  fprintf(stderr, "usage: sandbox-files read LIMIT PATH | write SIZE PATH | remove PATH | prepare WORKSPACE HOME_LINK USER [again] | user USER\n");
   return 2;
 }

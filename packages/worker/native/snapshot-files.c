@@ -5,6 +5,11 @@
  *     snapshot-files pack OWNERS BASE (MERGED UPPER LOWER){1,2}
  *         prints a snapshot of the workspace and, if there is a second group, of the home. OWNERS is "keep" or "drop". With
  *         a base, the snapshot contains the difference between the layers LOWER and MERGED; otherwise BASE is empty.
+ *     snapshot-files fingerprint PATH...
+ *         prints a number that differs after every change below these folders, and "stable" unless the newest change is so
+ *         recent that a further change could get the same time
+ *     snapshot-files idle
+ *         exits with 0 if no process runs except init and this one
  *     snapshot-files unwrap
  *         copies a tar archive and replaces each member with a part of the home's archive by this part
  */
@@ -13,12 +18,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BLOCK = 512, MAX_PART = 1 << 20 };
@@ -111,6 +118,14 @@ static int open_path(const char *path) {
     folder = next;
   }
   return folder;
+}
+
+/* Each level of folders takes several files. */
+static void raise_file_limit(void) {
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files)) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
 }
 
 static DIR *list_folder(int folder) {
@@ -267,13 +282,22 @@ static int is_changed(const struct area *area) {
   return fstat(area->upper, &above) || fstat(area->lower, &below) || above.st_mode != below.st_mode;
 }
 
+/* Returns whether a home without a base is as the sandbox has created it. */
+static int is_new(int home) {
+  struct stat status;
+  DIR *entries = list_folder(home);
+  int count = 0;
+  if (!entries || fstat(home, &status)) return 0;
+  while (count < 3 && readdir(entries)) count++;
+  closedir(entries);
+  return count == 2 && (status.st_mode & 07777) == 0700;
+}
+
 static int pack(int keep_owners, const char *base, int groups, char **paths) {
   static char part[MAX_PART];
   static struct area areas[2] = {{.prefix = ""}, {.prefix = home_prefix}};
   int compressed[2], archive[2];
-  struct rlimit files;
-  /* Each level of folders takes up to three files. */
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0) files.rlim_cur = files.rlim_max, setrlimit(RLIMIT_NOFILE, &files);
+  raise_file_limit();
   for (int i = 0; i < groups; i++) {
     struct area *area = &areas[i];
     char path[PATH_MAX] = ".";
@@ -296,7 +320,7 @@ static int pack(int keep_owners, const char *base, int groups, char **paths) {
     write_all(compressed[1], both.data, both.size);
     write_all(compressed[1], deleted.data, deleted.size);
   }
-  if (groups > 1 && areas[1].merged >= 0 && (!base[0] || is_changed(&areas[1]))) {
+  if (groups > 1 && areas[1].merged >= 0 && (base[0] ? is_changed(&areas[1]) : !is_new(areas[1].merged))) {
     make_pipe(archive);
     pid_t tar = start_tar(&areas[1], keep_owners, base[0] != 0, archive[1]);
     close(archive[1]);
@@ -307,6 +331,112 @@ static int pack(int keep_owners, const char *base, int groups, char **paths) {
   close(compressed[1]);
   require_end(gzip, 0);
   return 0;
+}
+
+/* The sum of the hashes of all entries, which does not depend on their order. */
+static uint64_t fingerprint_sum[2];
+static int64_t newest_change;
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
+  for (const unsigned char *byte = data; size > 0; byte++, size--) hash = (hash ^ *byte) * 0x100000001b3;
+  return hash;
+}
+
+/* The change time of a file (ctime) cannot be set, and changes with its content, its attributes and its names. */
+static void add_entry(const char *path, const struct stat *status) {
+  int64_t changed_at = status->st_ctim.tv_sec * 1000000000LL + status->st_ctim.tv_nsec;
+  int64_t fields[] = {
+      status->st_mode, (int64_t)status->st_ino, status->st_size, status->st_uid, status->st_gid, changed_at,
+      status->st_mtim.tv_sec * 1000000000LL + status->st_mtim.tv_nsec,
+  };
+  for (uint64_t i = 0; i < 2; i++) {
+    uint64_t hash = hash_bytes(0xcbf29ce484222325 + i, path, strlen(path) + 1);
+    fingerprint_sum[i] += hash_bytes(hash, fields, sizeof fields);
+  }
+  if (changed_at > newest_change) newest_change = changed_at;
+}
+
+/* What cannot be read could change unnoticed, so it is an error. `path` has PATH_MAX bytes. */
+static void add_folder(int folder, char *path, size_t length) {
+  DIR *entries = list_folder(folder);
+  if (!entries) fail("list a folder");
+  for (struct dirent *entry; (errno = 0, entry = readdir(entries));) {
+    size_t size = strlen(entry->d_name);
+    struct stat status;
+    if (is_dots(entry->d_name)) continue;
+    if (length + 1 + size >= PATH_MAX) errno = ENAMETOOLONG, fail("list a folder");
+    path[length] = '/';
+    memcpy(path + length + 1, entry->d_name, size + 1);
+    if (fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW)) fail("read a file");
+    add_entry(path, &status);
+    if (S_ISDIR(status.st_mode)) {
+      int next = open_folder(folder, entry->d_name);
+      if (next < 0) fail("open a folder");
+      add_folder(next, path, length + 1 + size);
+      close(next);
+    }
+  }
+  if (errno) fail("list a folder");
+  closedir(entries);
+}
+
+/*
+ * The kernel takes change times from a clock that advances every few milliseconds. Waits until it has passed the newest
+ * one, so that every later change gets another time.
+ */
+static int wait_for_clock(void) {
+  for (int tries = 0; tries < 50; tries++) {
+    struct timespec now, pause = {0, 1000000};
+    if (clock_gettime(CLOCK_REALTIME_COARSE, &now)) fail("read the clock");
+    if (now.tv_sec * 1000000000LL + now.tv_nsec > newest_change) return 1;
+    nanosleep(&pause, NULL);
+  }
+  return 0;
+}
+
+static int fingerprint(int count, char **paths) {
+  raise_file_limit();
+  for (int i = 0; i < count; i++) {
+    char path[PATH_MAX];
+    struct stat status;
+    int length = snprintf(path, sizeof path, "%d", i);
+    int folder = open_path(paths[i]);
+    if (folder < 0 && errno == ENOENT) continue; /* a layer has only folders that have changed */
+    if (folder < 0 || fstat(folder, &status)) fail("open a folder");
+    add_entry(path, &status);
+    add_folder(folder, path, (size_t)length);
+    close(folder);
+  }
+  int is_stable = wait_for_clock();
+  printf("%016llx%016llx %s\n", (unsigned long long)fingerprint_sum[0], (unsigned long long)fingerprint_sum[1],
+         is_stable ? "stable" : "recent");
+  return fflush(stdout) ? 1 : 0;
+}
+
+/* The processes with which init supervises commands end shortly after them. Ended processes have no memory. */
+static int is_running(const char *pid) {
+  char path[64], line[512];
+  snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  ssize_t size = read(file, line, sizeof line - 1);
+  close(file);
+  if (size <= 0) return 0;
+  line[size] = 0;
+  const char *name = strchr(line, '('), *end = strrchr(line, ')');
+  if (!name || !end || strncmp(name, "(outrider-sup)", (size_t)(end - name) + 1) == 0) return 0;
+  return strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0;
+}
+
+static int is_idle(void) {
+  DIR *entries = opendir("/proc");
+  if (!entries) fail("open /proc");
+  for (struct dirent *entry; (errno = 0, entry = readdir(entries));) {
+    char *end;
+    long pid = strtol(entry->d_name, &end, 10);
+    if (*end == 0 && pid > 1 && pid != getpid() && is_running(entry->d_name)) return 0;
+  }
+  return 1;
 }
 
 static int unwrap(void) {
@@ -331,6 +461,8 @@ int main(int argc, char **argv) {
   if ((argc == 7 || argc == 10) && strcmp(action, "pack") == 0)
     return pack(strcmp(argv[2], "keep") == 0, argv[3], (argc - 4) / 3, argv + 4);
   if (argc == 2 && strcmp(action, "unwrap") == 0) return unwrap();
-  fprintf(stderr, "usage: snapshot-files pack OWNERS BASE (MERGED UPPER LOWER){1,2} | unwrap\n");
+  if (argc > 2 && strcmp(action, "fingerprint") == 0) return fingerprint(argc - 2, argv + 2);
+  if (argc == 2 && strcmp(action, "idle") == 0) return is_idle() ? 0 : 1;
+  fprintf(stderr, "usage: snapshot-files pack OWNERS BASE (MERGED UPPER LOWER){1,2} | fingerprint PATH... | idle | unwrap\n");
   return 2;
 }

@@ -246,14 +246,67 @@ describe("a warm sandbox", () => {
   });
 
   test("is not kept if the run disables it", async () => {
-    const run = await installation.create(["RUN: echo lost > ~/notes"], {
+    const run = await installation.create(["RUN: echo lost > /tmp/notes; echo kept > ~/notes"], {
       config: { idle_timeout_minutes: 0 },
     });
     await installation.until(run, "SUCCEEDED");
     expect((await installation.get(run)).is_sandbox_running).toBe(false);
-    await installation.followUp(run, ["RUN: ls ~"]);
+    await installation.followUp(run, ["RUN: cat /tmp/notes ~/notes 2> /dev/null"]);
     await installation.until(run, "SUCCEEDED");
-    expect(outputOf(await installation.events(run))).toBe("");
+    expect(outputOf(await installation.events(run))).toBe("kept\n");
+  });
+});
+
+describe("the end of a turn", () => {
+  const snapshotOf = async (run: string) => {
+    const [row] = await installation.db`select snapshot_sha256, snapshot_seq from runs where run_id = ${run}`;
+    return row as { snapshot_sha256: string | null; snapshot_seq: number | null };
+  };
+
+  test.each([0, 5])(
+    "stores only changed files (minutes for follow-ups: %i)",
+    async (idle_timeout_minutes) => {
+      const script = ["RUN: ls -la / ~; cat /etc/hosts > /tmp/hosts", 'CALL: find_files {"pattern": "*"}'];
+      const run = await installation.create(script, { config: { idle_timeout_minutes } });
+      const continueWith = async (command: string) => {
+        const isWarm = idle_timeout_minutes > 0;
+        const hasClosed = async () => (await installation.get(run)).is_sandbox_running === isWarm;
+        await vi.waitUntil(hasClosed, waitOptions);
+        await installation.followUp(run, [`RUN: ${command}`]);
+        await installation.until(run, "SUCCEEDED");
+        const events = await installation.events(run);
+        return { output: outputOf(events.slice(-8)), ...(await snapshotOf(run)) };
+      };
+      await installation.until(run, "SUCCEEDED");
+      expect(await snapshotOf(run)).toEqual({ snapshot_sha256: null, snapshot_seq: null });
+      const unchanged = await continueWith("test -e /tmp/hosts && echo same || echo new");
+      expect(unchanged).toEqual({
+        ...{ snapshot_sha256: null, snapshot_seq: null },
+        output: idle_timeout_minutes > 0 ? "same\n" : "new\n",
+      });
+      const changed = await continueWith("echo 1 > file; echo 2 > ~/own; echo done");
+      expect(changed).toEqual({
+        ...{ output: "done\n", snapshot_sha256: expect.any(String), snapshot_seq: expect.any(Number) },
+      });
+      expect(await continueWith("cat file ~/own")).toEqual({ ...changed, output: "1\n2\n" });
+      // The same size and times of modification.
+      const again = await continueWith(
+        "touch -r file /tmp/time; printf '3\\n' > file; touch -r /tmp/time file; cat file ~/own",
+      );
+      expect(again.output).toBe("3\n2\n");
+      expect(again.snapshot_sha256).not.toBe(changed.snapshot_sha256);
+      expect(await continueWith("cat file ~/own")).toEqual(again);
+    },
+  );
+
+  test("stores what a process that is still running has written", async () => {
+    const command =
+      "nohup bash -c 'while sleep 0.01; do echo x >> log; done' &> /dev/null & until test -s log; do :; done";
+    const run = await installation.create([`RUN: ${command}`], { config: { idle_timeout_minutes: 0 } });
+    await installation.until(run, "SUCCEEDED");
+    await installation.followUp(run, ["RUN: head -n1 log"]);
+    await installation.until(run, "SUCCEEDED");
+    expect(outputOf(await installation.events(run))).toBe("x\n");
   });
 });
 

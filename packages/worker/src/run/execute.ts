@@ -4,7 +4,7 @@
  * 1. Read the run's event log. The log is the only memory: an attempt has no information other than the log.
  * 2. Prepare: find or make the environment's build, open the sandbox (or reuse the run's warm one), run the start
  *    commands, copy attachments into it, and start MCP servers. A Failure here ends the turn as failed.
- * 3. Run turns. Each turn ends with an outcome. Store a final snapshot of the workspace, then send the outcome: a
+ * 3. Run turns. Each turn ends with an outcome. Store a final snapshot if files have changed, then send the outcome: a
  *    follow-up that arrives right after it must find the files. If the server answers that follow-ups are waiting, run
  *    another turn.
  * 4. Close: kill all processes, store unsaved files, and remove the sandbox or keep it warm for follow-ups.
@@ -102,8 +102,8 @@ export class Execution {
    * True once the outcome has been sent or the run has been released. The server needs no further report after that.
    */
   #isOver = false;
-  /** The hash of the snapshot that was sent with the outcome. The sandbox may stay warm only if this is set. */
-  #finalSha256: string | undefined;
+  /** The run's snapshot when the outcome was sent, if it has one. The sandbox may stay warm only if this is set. */
+  #final: { snapshot: Snapshot | undefined } | undefined;
 
   constructor(options: ExecutionOptions) {
     this.#options = options;
@@ -318,7 +318,7 @@ export class Execution {
     const { ended, followups } = await this.#reporter.finish(outcome, { snapshot, warm_minutes });
     await this.#acceptFollowups(followups);
     this.#isOver = ended;
-    this.#finalSha256 = ended ? (snapshot ?? this.#snapshots.latest)?.sha256 : undefined;
+    this.#final = ended ? { snapshot: snapshot ?? this.#snapshots.latest } : undefined;
     return ended;
   }
 
@@ -429,12 +429,13 @@ export class Execution {
 
   async #keepSandboxWarm() {
     const { assignment } = this;
-    const sha256 = this.#finalSha256;
+    const final = this.#final;
     const workspace = this.#workspace;
     const options = this.#options;
     const minutes = assignment.agent_config.idle_timeout_minutes ?? 0;
-    if (!sha256 || minutes === 0 || options.drain.aborted) return;
+    if (!final || minutes === 0 || options.drain.aborted) return;
     const detached = await workspace.detach();
+    const sha256 = final.snapshot?.sha256;
     if (detached) options.warmSandboxes.add(assignment.run_id, { ...detached, sha256, minutes });
   }
 }

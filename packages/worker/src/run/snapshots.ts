@@ -15,7 +15,7 @@ interface SnapshotsOptions {
   initial: Snapshot | undefined;
 }
 
-/** Stores snapshots of a run's workspace. Each one corresponds to a position (`seq`) in the run's event log. */
+/** Stores snapshots of a run's files. Each one corresponds to a position (`seq`) in the run's event log. */
 export class Snapshots {
   readonly #options: SnapshotsOptions;
   #lastTakenAt = performance.now();
@@ -27,7 +27,7 @@ export class Snapshots {
     this.latest = options.initial;
   }
 
-  /** Stores a snapshot if the workspace has changed since the last one. */
+  /** Stores a snapshot if files have changed since the last one. */
   async take(): Promise<Snapshot | undefined> {
     const { workspace, reporter, lease } = this.#options;
     if (!workspace.isDirty) return undefined;

@@ -7,18 +7,20 @@ export interface DetachedSandbox {
   sandbox: Sandbox;
   egress: EgressSession;
   fileChanges: FileChanges;
+  /** The fingerprint of the files that are stored. Undefined if nothing has changed files yet. */
+  storedFiles: Promise<string | undefined> | undefined;
 }
 
 interface WarmSandbox extends DetachedSandbox {
-  /** The hash of the snapshot on the server that matches the files in the sandbox. */
-  sha256: string;
+  /** The hash of the snapshot on the server that matches the files in the sandbox. Undefined if they match the build. */
+  sha256: string | undefined;
   timer: NodeJS.Timeout;
 }
 
 /**
  * Keeps sandboxes open for a while when their runs have ended or are waiting for an answer. A follow-up continues in
- * the same sandbox without a restore, including files outside the workspace. Nothing runs in a warm sandbox, and its
- * workspace is stored on the server, so it can be closed at any time.
+ * the same sandbox without a restore, including files outside the workspace and the home. Nothing runs in a warm sandbox,
+ * and its workspace and home are stored on the server, so it can be closed at any time.
  */
 export class WarmSandboxes {
   readonly #max: number;
@@ -29,10 +31,9 @@ export class WarmSandboxes {
   }
 
   /** Keeps a sandbox open for `minutes`. Closes the oldest sandbox if there are too many. */
-  add(runId: string, detached: DetachedSandbox & { sha256: string; minutes: number }): void {
-    const { sandbox, egress, fileChanges, sha256, minutes } = detached;
+  add(runId: string, { minutes, ...warm }: Omit<WarmSandbox, "timer"> & { minutes: number }): void {
     const timer = setTimeout(() => void this.#close(runId), minutes * 60_000);
-    this.#byRun.set(runId, { sandbox, egress, fileChanges, sha256, timer });
+    this.#byRun.set(runId, { ...warm, timer });
     const [oldest] = this.#byRun.keys();
     if (this.#byRun.size > this.#max && oldest) void this.#close(oldest);
   }

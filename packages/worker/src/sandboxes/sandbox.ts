@@ -65,6 +65,9 @@ export interface Sandbox {
    */
   restore(snapshot: Readable): Promise<void>;
 
+  /** Describes the state of what a snapshot contains, without reading files. Rejects if a folder cannot be read. */
+  fingerprint(options: { signal: AbortSignal }): Promise<Fingerprint>;
+
   /** Undefined without the `freeze` capability. */
   readonly freezer: Freezer | undefined;
 
@@ -95,6 +98,13 @@ export interface Sandbox {
 export interface Freezer {
   freeze(): Promise<void>;
   thaw(): Promise<void>;
+}
+
+export interface Fingerprint {
+  /** Differs after every change. */
+  value: string;
+  /** False if a process that is running may have files mapped into memory, to which it can write unnoticed. */
+  isStable: boolean;
 }
 
 export interface ExecOptions {

@@ -22,6 +22,7 @@ import type { Enforced } from "../sandboxes/limits.ts";
 import { sandboxPaths } from "../sandboxes/paths.ts";
 import {
   DeadlinePassedError,
+  type Fingerprint,
   type Sandbox,
   type Spawned as SandboxProcess,
   type SpawnOptions as SandboxProcessOptions,
@@ -32,7 +33,6 @@ import { ArtifactQuota } from "./artifact-quota.ts";
 import { startInBackground } from "./background-command.ts";
 import type { StoredFile } from "./command-output-file.ts";
 import { CommandRecorder, type CommandRecorderOptions } from "./command-recorder.ts";
-import { streamDiff } from "./diff.ts";
 import { FileChanges } from "./file-changes/file-changes.ts";
 import { createPatch, MAX_COMPARED_BYTES } from "./file-patch.ts";
 import { LongOutputs } from "./long-outputs.ts";
@@ -40,8 +40,11 @@ import { openRunSandbox, type SandboxSetup } from "./open-sandbox.ts";
 import { probe } from "./run-probe.ts";
 import { runStartCommands, startCommandsOf } from "./start-commands.ts";
 import { storeArtifact } from "./store-artifact.ts";
-import { uploadStream } from "./upload.ts";
+import { storeFiles } from "./store-files.ts";
 import { chooseWorkingFolder, relativeTo } from "./working-folder.ts";
+
+/** Listing files normally takes milliseconds. After this time, they are stored without comparing. */
+const FINGERPRINT_MS = 10_000;
 
 interface WorkspaceOptions {
   assignment: Assignment;
@@ -71,8 +74,9 @@ interface WorkspaceOptions {
 /**
  * The workspace that the agent's tools use: a run's sandbox, opened on first use.
  *
- * It tracks whether files may have changed since the last snapshot (`isDirty`), and reports which files each command
- * changed. A sandbox can move from one execution to the next: `detach` releases it, and `attach` continues in it.
+ * It tracks whether files may have changed since the last snapshot (`isDirty`), stores only files that have, and reports
+ * which files each command changed. A sandbox can move from one execution to the next: `detach` releases it, and
+ * `attach` continues in it.
  *
  * The environment's start commands run before the first use of the sandbox, and again before the next use after its
  * processes were killed, as they are at the end of an execution.
@@ -96,6 +100,11 @@ export class RunWorkspace implements Workspace {
   readonly longOutputs = new LongOutputs();
   #isChanged = false;
   #backgroundCommands = 0;
+  /**
+   * The fingerprint of the files that the run's snapshot contains or, without one, a new sandbox. Undefined until the
+   * first command or write; resolves to undefined if it is not known.
+   */
+  #storedFiles: Promise<string | undefined> | undefined;
 
   constructor(options: WorkspaceOptions) {
     this.#options = options;
@@ -133,7 +142,11 @@ export class RunWorkspace implements Workspace {
           mergeOutput: true,
           onOutput: ({ data }) => recorder.push(data),
         })
-        .catch((error) => this.#rethrow(error));
+        .catch((error) => this.#rethrow(error))
+        // A snapshot may have been stored in the meantime.
+        .finally(() => {
+          this.isDirty = true;
+        });
       // If the run itself did not cause the kill, the watchdog killed the command just before the lease was renewed, or
       // the command was killed because the watchdog had exited. The next attempt runs the command again.
       const isExpected = result.timedOut || options.signal.aborted || recorder.isOutOfMemory;
@@ -186,6 +199,7 @@ export class RunWorkspace implements Workspace {
     // Noted before and after the write, because a background command may end and be checked for changes in between.
     const absolutePath = posix.resolve(this.workingFolder, path);
     this.#fileChanges?.noteWrite(absolutePath);
+    await this.#beginChange(sandbox);
     await sandbox.write(path, data);
     this.isDirty = true;
     this.#fileChanges?.noteWrite(absolutePath);
@@ -198,6 +212,7 @@ export class RunWorkspace implements Workspace {
     const before = await sandbox.read(path, MAX_COMPARED_BYTES + 1);
     const absolutePath = posix.resolve(this.workingFolder, path);
     this.#fileChanges?.noteWrite(absolutePath);
+    await this.#beginChange(sandbox);
     await sandbox.remove(path);
     this.isDirty = true;
     this.#fileChanges?.noteWrite(absolutePath);
@@ -234,8 +249,16 @@ export class RunWorkspace implements Workspace {
     const sandbox = await this.open();
     const changes = this.#backgroundCommands > 0 ? await this.#listChanges() : [];
     if (this.#backgroundCommands === 0) await this.#fileChanges?.catchUp(this.#options);
-    this.isDirty = true;
+    await this.#beginChange(sandbox);
     return { sandbox, changes };
+  }
+
+  /** Call before anything that may change files. */
+  async #beginChange(sandbox: Sandbox): Promise<void> {
+    const { signal } = this.#options;
+    this.#storedFiles ??= fingerprintOf(sandbox, signal).then((files) => stableValue(files));
+    await this.#storedFiles;
+    this.isDirty = true;
   }
 
   async #listChanges(): Promise<FileChange[]> {
@@ -266,7 +289,7 @@ export class RunWorkspace implements Workspace {
   /** Starts a long-lived process, such as an MCP server. `listServiceChanges` reports the files that it changes. */
   async spawnService(command: string, options: SandboxProcessOptions): Promise<SandboxProcess> {
     const sandbox = await this.open();
-    this.#isChanged = true;
+    await this.#beginChange(sandbox);
     if (this.#fileChanges) this.#fileChanges.isBehind = true;
     const env = { ...sandbox.serviceEnvironment, ...this.#egress?.inside.environment, ...options.env };
     return await sandbox.spawn(command, { ...options, env });
@@ -287,24 +310,30 @@ export class RunWorkspace implements Workspace {
     this.#openedSandbox?.extendDeadline(deadline);
   }
 
-  /** Stores the run's files and diff on the server. Returns undefined if the sandbox was never opened. */
+  /**
+   * Stores the run's files and diff on the server. Returns undefined if the sandbox was never opened, or if no file has
+   * changed since the last time.
+   */
   async store(signal: AbortSignal): Promise<Omit<Snapshot, "seq"> | undefined> {
     if (!this.#sandbox) return undefined;
     const sandbox = await this.#sandbox;
     const { server, folder, redactor, emitNotice } = this.#options;
-    const uploadOptions = { server, folder, signal };
     try {
       this.isDirty = false;
-      const { sha256 } = await uploadStream([sandbox.snapshot()], uploadOptions);
+      // Listed before the files are read, so that later changes are noticed the next time.
+      const files = await fingerprintOf(sandbox, signal);
+      if (files && files.value === (await this.#storedFiles)) return undefined;
       const repositories = this.prepared?.repositories ?? [];
-      const patch = streamDiff(sandbox, { repositories, redactor, signal });
-      const diff = await uploadStream([patch], uploadOptions).catch((error) => {
-        // A snapshot is still useful if git is broken in the workspace.
-        signal.throwIfAborted();
-        emitNotice({ code: "no_diff", message: `Cannot create the run's diff: ${error.message}` });
-        return undefined;
+      const stored = await storeFiles(sandbox, {
+        server,
+        folder,
+        repositories,
+        redactor,
+        emitNotice,
+        signal,
       });
-      return { sha256, ...(diff ? { diff } : {}) };
+      this.#storedFiles = Promise.resolve(stableValue(files));
+      return stored;
     } catch (error) {
       this.isDirty = true;
       throw error;
@@ -322,12 +351,13 @@ export class RunWorkspace implements Workspace {
   }
 
   /** Continues in a warm sandbox from an earlier turn. */
-  attach({ sandbox, egress, fileChanges }: DetachedSandbox) {
+  attach({ sandbox, egress, fileChanges, storedFiles }: DetachedSandbox) {
     const { deadline, emitNotice, onOpened } = this.#options;
     egress.onRefused = emitNotice;
     sandbox.extendDeadline(deadline());
     this.#egress = egress;
     this.#fileChanges = fileChanges;
+    this.#storedFiles = storedFiles;
     this.#sandbox = Promise.resolve(sandbox);
     this.#openedSandbox = sandbox;
     onOpened(sandbox.enforced);
@@ -345,7 +375,7 @@ export class RunWorkspace implements Workspace {
     // `close` must close neither of them.
     this.#sandbox = undefined;
     this.#egress = undefined;
-    return { sandbox, egress, fileChanges: this.#fileChanges };
+    return { sandbox, egress, fileChanges: this.#fileChanges, storedFiles: this.#storedFiles };
   }
 
   async open(): Promise<Sandbox> {
@@ -360,6 +390,7 @@ export class RunWorkspace implements Workspace {
     const { assignment, redactor, emit, abandon, signal, drain } = this.#options;
     const commands = startCommandsOf(assignment, this.prepared?.build);
     if (commands.length === 0) return;
+    await this.#beginChange(sandbox);
     await runStartCommands(sandbox, {
       ...{ commands, redactor, emit, abandon },
       env: this.#envOf(sandbox),
@@ -400,7 +431,22 @@ export class RunWorkspace implements Workspace {
     });
     await this.longOutputs.markLost(sandbox, signal);
     this.#fileChanges = new FileChanges(sandbox);
-    this.#fileChanges.isBehind = assignment.snapshot !== undefined || (prepared?.moved ?? []).length > 0;
+    const hasMoved = assignment.snapshot === undefined && (prepared?.moved ?? []).length > 0;
+    this.#fileChanges.isBehind = assignment.snapshot !== undefined || hasMoved;
+    if (hasMoved) {
+      // A new sandbox would start with the commits of the build.
+      this.#storedFiles = Promise.resolve(undefined);
+      this.isDirty = true;
+    }
     return sandbox;
   }
 }
+
+/** Returns undefined if the state of the files cannot be determined. */
+async function fingerprintOf(sandbox: Sandbox, signal: AbortSignal): Promise<Fingerprint | undefined> {
+  const timeout = AbortSignal.any([signal, AbortSignal.timeout(FINGERPRINT_MS)]);
+  return await sandbox.fingerprint({ signal: timeout }).catch(() => undefined);
+}
+
+/** Returns the value if later changes are sure to have another one. */
+const stableValue = (files: Fingerprint | undefined) => (files?.isStable ? files.value : undefined);

@@ -116,4 +116,58 @@ function defineTests(getFixture: () => Fixture): void {
       await other.close();
     });
   });
+
+  describe("a fingerprint", () => {
+    const { signal } = new AbortController();
+    const files =
+      "echo a > file; echo g > gone; mkdir folder; ln -s file link; echo h > ~/own; mkdir ~/.config";
+    const changes = [
+      "touch -r file /tmp/time; echo b > file; touch -r /tmp/time file",
+      "chmod 600 file",
+      "touch -d @1000000000 file",
+      "rm gone",
+      "mv folder renamed",
+      "ln -sfn gone link",
+      "ln file hard",
+      "rm hard",
+      "mkdir folder",
+      "touch ~/.config/new",
+      "rm ~/own",
+      "chmod 711 ~",
+    ];
+
+    test.each([true, false])("differs after every change, and only then (base: %s)", async (hasBase) => {
+      const { open, provider } = getFixture();
+      const base = hasBase ? { base: randomUUID() } : {};
+      const first = await open();
+      await run(first, files);
+      if (base.base) await provider.saveBase(first, base.base);
+      const sandbox = hasBase ? await open(base) : first;
+      const seen = new Set<string>();
+      for (const change of ["true", ...changes]) {
+        expect(await run(sandbox, change)).toMatchObject({ exitCode: 0, stderr: "" });
+        const { value, isStable } = await sandbox.fingerprint({ signal });
+        expect({ change, isStable, isNew: !seen.has(value) }).toEqual({
+          change,
+          isStable: true,
+          isNew: true,
+        });
+        seen.add(value);
+        await run(sandbox, "cat file; ls -lR . ~; echo x > /tmp/other");
+        expect(await sandbox.fingerprint({ signal })).toEqual({ value, isStable: true });
+      }
+      await sandbox.close();
+      if (base.base) await provider.removeBase(base.base);
+    });
+
+    test("is not stable while a process runs that a command left behind", async () => {
+      const sandbox = await getFixture().open();
+      await run(sandbox, "nohup sleep 600 > /dev/null 2>&1 &");
+      const { value, isStable } = await sandbox.fingerprint({ signal });
+      expect(isStable).toBe(false);
+      await sandbox.kill();
+      expect(await sandbox.fingerprint({ signal })).toEqual({ value, isStable: true });
+      await sandbox.close();
+    });
+  });
 }

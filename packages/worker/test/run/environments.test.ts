@@ -236,7 +236,12 @@ describe("a branch that has moved", () => {
     // A force-push that removes commits is followed too.
     moving.run("reset", "--hard", "HEAD~1");
     moving.push("main", { file: "forced\n" });
-    expect((await succeed(environment_id, ["RUN: cat file"])).output).toBe("forced\n");
+    const forced = await succeed(environment_id, ["RUN: cat file"]);
+    expect(forced.output).toBe("forced\n");
+    // The update is not in the build, so it is stored even though the run has changed nothing.
+    const [row] =
+      await installation.db`select snapshot_sha256 from runs where run_id = ${forced.item.run_id}`;
+    expect(row?.snapshot_sha256).toEqual(expect.any(String));
   });
 });
 

@@ -128,6 +128,21 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     expect(text).toContain("+++ b/src/new.txt");
   });
 
+  test("stores only changed files, with the home of the user", async () => {
+    const { id } = await run(await environment({ user: "worker" }), ["RUN: ls -la ~; id > /tmp/id"]);
+    const snapshot = async () =>
+      (await installation.db`select snapshot_sha256 from runs where run_id = ${id}`)[0]?.snapshot_sha256;
+    expect(await snapshot()).toBeNull();
+    for (const [index, command] of ["echo kept > ~/own", "cat ~/own; stat -c %U ~/own"].entries()) {
+      await vi.waitUntil(async () => !(await installation.get(id)).is_sandbox_running, waitOptions);
+      await installation.followUp(id, [`RUN: ${command}`]);
+      await vi.waitUntil(async () => (await installation.get(id)).turns === index + 2, waitOptions);
+      await installation.until(id, "SUCCEEDED");
+      expect(await snapshot()).toEqual(expect.any(String));
+    }
+    expect(outputOf(await installation.events(id)).slice(-12)).toBe("kept\nworker\n");
+  });
+
   test("takes image, variables, user and commands from a devcontainer.json", async () => {
     const writeFile = (file: object) =>
       site.push("main", {

@@ -74,7 +74,7 @@ describe("start commands", () => {
   });
 
   test("run again in a new sandbox and in a warm one, whose processes have ended", async () => {
-    const commands = ["echo started >> ~/starts; wc -l < ~/starts"];
+    const commands = ["echo started >> /tmp/starts; wc -l < /tmp/starts"];
     const outputs = async (run: string) => (await stepsOf(run)).flatMap(({ data }) => data.output ?? []);
     const cold = await start(commands, ["RUN: true"], { config: { idle_timeout_minutes: 0 } });
     const warm = await start(commands, ["RUN: true"]);
@@ -84,11 +84,11 @@ describe("start commands", () => {
         async () => (await installation.get(run)).is_sandbox_running === (run === warm),
         waitOptions,
       );
-      await installation.followUp(run, ["RUN: cat ~/starts"]);
+      await installation.followUp(run, ["RUN: cat /tmp/starts"]);
       await vi.waitUntil(async () => (await installation.get(run)).turns === 2, waitOptions);
       await installation.until(run, "SUCCEEDED");
     }
-    // The home is not part of a snapshot, so a new sandbox counts from 1 again.
+    // /tmp is not part of a snapshot, so a new sandbox counts from 1 again.
     expect(await outputs(cold)).toEqual(["1\n", "1\n"]);
     expect(await outputs(warm)).toEqual(["1\n", "2\n"]);
   });

@@ -23,6 +23,7 @@
 import type { Readable } from "node:stream";
 import type { Log } from "../../log.ts";
 import { removeFolder } from "../../remove-folder.ts";
+import { firstBytes } from "../first-bytes.ts";
 import type { InitCommand, StartOptions } from "../init/init-connection.ts";
 import { ProcessLimitError } from "../init/start-failure.ts";
 import type { Enforced } from "../limits.ts";
@@ -31,6 +32,7 @@ import {
   DeadlinePassedError,
   type ExecOptions,
   type ExecResult,
+  type Fingerprint,
   type Forward,
   type Freezer,
   type LimitEvents,
@@ -41,8 +43,8 @@ import {
 } from "../sandbox.ts";
 import { sendAll } from "../send-all.ts";
 import type { Cgroup } from "./cgroups/cgroup.ts";
-import { pack, type RunCommand, type SnapshotFolders, unpack } from "./files/archive.ts";
-import { sandboxFilesPath } from "./files/programs.ts";
+import { fingerprint, pack, type RunCommand, type SnapshotFolders, unpack } from "./files/archive.ts";
+import { sandboxFilesPath, snapshotFilesPath } from "./files/programs.ts";
 import {
   type RunFileProgram,
   readFileInside,
@@ -107,6 +109,8 @@ export class LocalSandbox implements Sandbox {
   readonly #processes: SandboxProcesses;
   /** The number of running commands and scripts. */
   readonly #running = { commands: 0, scripts: 0 };
+  /** The number of commands that were started. */
+  #starts = 0;
   #isFrozen = false;
   #isClosed = false;
   #closing: Promise<void> | undefined;
@@ -239,6 +243,37 @@ export class LocalSandbox implements Sandbox {
   async restore(snapshot: Readable): Promise<void> {
     const { base } = this.#options;
     await unpack(snapshot, { run: this.#runAsRoot, folders: () => this.#snapshotFolders(), base });
+  }
+
+  async fingerprint({ signal }: { signal: AbortSignal }): Promise<Fingerprint> {
+    signal.throwIfAborted();
+    const { base } = this.#options;
+    const isIdle = await this.#isIdle();
+    const starts = this.#starts;
+    const run: RunCommand = async (command, options) => {
+      const running = await this.#runAsRoot(command, options);
+      const abort = () => running.kill();
+      signal.addEventListener("abort", abort, { once: true });
+      void running.ended.then(() => signal.removeEventListener("abort", abort));
+      return running;
+    };
+    const { value, isStable } = await fingerprint({ run, folders: () => this.#snapshotFolders(), base });
+    return { value, isStable: isStable && isIdle && starts === this.#starts };
+  }
+
+  /** Returns whether nothing is running that commands started. */
+  async #isIdle(): Promise<boolean> {
+    if (this.#running.commands > 0) return false;
+    if (this.#processes.hasKilled) return false;
+    if (!this.#processes.has("commands")) return true;
+    const command = [snapshotFilesPath, "idle"];
+    const started = await this.#start("commands", { command, stdin: false, asRoot: true });
+    const running = await this.#requireStarted(started);
+    const [{ exitCode }] = await Promise.all([
+      running.ended,
+      ...[running.stdout, running.stderr].map((stream) => firstBytes(stream, 0)),
+    ]);
+    return exitCode === 0;
   }
 
   async #snapshotFolders(): Promise<SnapshotFolders> {
@@ -376,6 +411,7 @@ export class LocalSandbox implements Sandbox {
       folders: [...(workingFolder === undefined ? [] : [workingFolder]), sandboxPaths.workspace],
     });
     this.#running[kind] += 1;
+    if (kind === "commands") this.#starts += 1;
     void started.ended.then(() => {
       this.#running[kind] -= 1;
     });

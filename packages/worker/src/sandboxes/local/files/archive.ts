@@ -117,6 +117,29 @@ async function packInto(out: PassThrough, { run, folders, log, base }: ArchiveOp
   out.end();
 }
 
+/** Returns a value that differs after every change, and whether later changes are sure to differ from it. */
+export async function fingerprint({
+  run,
+  folders,
+  base,
+}: Omit<ArchiveOptions, "log">): Promise<{ value: string; isStable: boolean }> {
+  const { workspace, home } = await folders();
+  // Over a base, every change is in the upper layer.
+  const paths = [workspace, ...(home ? [home] : [])].map(({ merged, upper }) =>
+    base === undefined ? merged : upper,
+  );
+  const command = await run([snapshotFilesPath, "fingerprint", ...paths], { stdin: false });
+  const [output, stderr, { exitCode }] = await Promise.all([
+    firstBytes(command.stdout, 100),
+    firstBytes(command.stderr, 1000),
+    command.ended,
+  ]);
+  const [, value, state] = /^(\w+) (\w+)\n$/.exec(output.toString()) ?? [];
+  if (exitCode !== 0 || !value)
+    throw new Error(`Failed to list the files: ${failureReason(exitCode, stderr)}`);
+  return { value, isStable: state === "stable" };
+}
+
 export async function unpack(
   tar: Readable,
   { run, folders, base }: Omit<ArchiveOptions, "log">,

@@ -63,10 +63,23 @@ export class SandboxProcesses {
     for (const kind of [...this.#processes.keys()]) this.kill(kind);
   }
 
+  has(kind: ProcessKind): boolean {
+    return this.#processes.has(kind);
+  }
+
+  /** Whether a process that was killed or replaced has yet to exit. */
+  get hasKilled(): boolean {
+    return this.#killed.length > 0;
+  }
+
   /** Waits until every process that was killed or replaced has exited. */
   async waitForKilled(): Promise<void> {
+    await Promise.all(this.#killed.map(({ ended }) => ended));
+  }
+
+  get #killed(): SandboxProcess[] {
     const running = [...this.#processes.values()];
-    await Promise.all([...this.#ending].filter((each) => !running.includes(each)).map(({ ended }) => ended));
+    return [...this.#ending].filter((process) => !running.includes(process));
   }
 
   /**

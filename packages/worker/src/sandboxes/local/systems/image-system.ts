@@ -153,7 +153,10 @@ export class ImageSystem implements System {
   async onConnected(connection: InitConnection): Promise<void> {
     const { user, mayLackShell } = this.#options;
     const { workspace, home } = sandboxPaths;
-    const found = await findUser(connection, ["prepare", workspace, home, user]);
+    const found = await findUser(connection, [
+      ...["prepare", workspace, home, user],
+      ...(this.#user ? ["again"] : []),
+    ]);
     if (found.shell === "" && !mayLackShell) throw new SandboxImageError(noShell);
     this.#user = found;
   }
