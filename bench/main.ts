@@ -16,12 +16,14 @@ import { benchSteps } from "./steps/steps.ts";
 import { benchEventLatency } from "./streams/event-latency.ts";
 import { interruption } from "./support/child-process.ts";
 import { type BenchResult, passes, printResults } from "./support/compare.ts";
+import { benchStore } from "./turns/store.ts";
 
 /** The benchmarks by name. `make bench ARGS=…` selects some: `calls` is a benchmark, `calls:create` a part of it. */
 const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   // The sandbox comes first, because it has the thinnest margin and needs a quiet machine.
   sandbox: benchSandbox,
   command: benchCommand,
+  store: benchStore,
   calls: benchCalls,
   claim: benchClaimLatency,
   runs: benchThroughput,

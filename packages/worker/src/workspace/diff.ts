@@ -9,6 +9,9 @@ import { BinaryPatchFilter } from "./binary-patch-filter.ts";
 /** Filters of the repository may block or take forever. */
 const DIFF_MS = 5 * 60_000;
 
+/** The hash of a folder without files, which every repository knows. */
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
 /**
  * Prints what a run has changed. Git runs inside the sandbox, so a hostile repository cannot make it do anything
  * outside the sandbox. The script does not touch the agent's index and objects. It uses its own, in a temporary folder
@@ -23,24 +26,28 @@ const DIFF_MS = 5 * 60_000;
  */
 const script = `
 set -o pipefail
-work=$(mktemp -d) || exit
+work=/tmp/outrider-diff-$$-$RANDOM$RANDOM
+mkdir -m 700 "$work" "$work"/{objects,refs} || exit
 trap 'rm -rf "$work"' EXIT
 export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0
 git() { command git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c safe.directory='*' -c gc.auto=0 "$@"; }
 # The scan for binary files and the patch must pair the same files.
 renames=--find-renames
 diff() { git -c core.quotePath=false diff --cached "$renames" --full-index --no-color --no-ext-diff --no-textconv "$@"; }
-# Lines of file content never start with these words.
+# Prints both versions of the binary files in a patch, if there are any. Lines of file content never start with these words.
 binaries() {
+  LC_ALL=C grep -q '^GIT binary patch$' "$2" || return 0
   diff "$1" | LC_ALL=C sed -nE '/^index /h; /^Binary files /{x; s/^index ([0-9a-f]+)[.][.]([0-9a-f]+).*/\\1\\n\\2/p}' |
     LC_ALL=C sed -E '/^0+$/d' | sort -u | git cat-file --batch
 }
 # git adds the prefix to all paths except those of renames.
 prefixed() { sed -E 's#^((rename|copy) (from|to) "?)#'"\\1$1/#"; }
 if [[ $# == 0 ]]; then
-  export GIT_DIR="$work/git" GIT_WORK_TREE=/workspace
-  git init -q && git add -A . && empty=$(git hash-object -t tree /dev/null) || exit
-  binaries "$empty" && echo patch && diff --binary "$empty"
+  # This takes less time than git init.
+  echo "ref: refs/heads/main" > "$work/HEAD"
+  export GIT_DIR="$work" GIT_WORK_TREE=/workspace
+  git add -A . && diff --binary ${emptyTree} > "$work/patch" && binaries ${emptyTree} "$work/patch" || exit
+  echo patch && cat "$work/patch"
   exit
 fi
 # Adds a repository and its submodules to the list. Submodules that were not checked out are left out.
@@ -64,7 +71,6 @@ enter() {
   own=$(git rev-parse --absolute-git-dir) || return
   export GIT_INDEX_FILE="$work/index-$1" GIT_OBJECT_DIRECTORY="$work/objects-$1"
   export GIT_ALTERNATE_OBJECT_DIRECTORIES="$own/objects"
-  [[ -d $GIT_OBJECT_DIRECTORY ]] && return
   mkdir "$GIT_OBJECT_DIRECTORY" || return
   # The stat cache in the copied index saves reading every file again.
   cp "$own/index" "$GIT_INDEX_FILE" 2> /dev/null || git read-tree "\${commits[$1]}" || return
@@ -80,18 +86,20 @@ print_patch() {
       if [[ $renames == --no-renames ]]; then cat; else prefixed "$1"; fi
   fi
 }
-several=$(($# > 2)) plain='^[A-Za-z0-9._/ -]+$' folders=() prefixes=() commits=()
+several=$(($# > 2)) plain='^[A-Za-z0-9._/ -]+$' folders=() prefixes=() commits=() patches=()
 while (($# > 0)); do
   if ((several)); then add "/workspace/$1" "$1" "$2"; else add "/workspace/$1" "" "$2"; fi
   shift 2
 done
 for n in "\${!folders[@]}"; do
-  (enter $n && binaries "\${commits[n]}") || exit 1
+  (
+    enter $n && print_patch "\${prefixes[n]}" "\${commits[n]}" > "$work/patch-$n" &&
+      binaries "\${commits[n]}" "$work/patch-$n"
+  ) || exit 1
 done
 echo patch
-for n in "\${!folders[@]}"; do
-  (enter $n && print_patch "\${prefixes[n]}" "\${commits[n]}") || exit 1
-done
+for n in "\${!folders[@]}"; do patches+=("$work/patch-$n"); done
+cat "\${patches[@]}"
 `;
 
 interface DiffOptions {
