@@ -316,6 +316,7 @@ describe("resources", () => {
     const [build] = (await runCommand(["env", "builds", environment_id, "-q"])).stdout.split("\n");
     expect((await runCommand(["env", "builds", "site", build as string])).stdout).toContain("READY");
     expect((await runCommand(["env", "log", "site"])).stdout).toContain("building");
+    expect((await runCommand(["env", "shell", "site"], { input: "echo $A" })).stdout).toBe("1\n");
     expect((await runCommand(["env", "log", "site"])).stdout).toMatch(/✓ store · \d+ B · \d+/);
     const image = { reference: "node:24-bookworm", digest: `sha256:${"ab".repeat(32)}` };
     await installation.db`update builds set image = ${installation.db.json(image)} where build_id = ${build as string}`;

@@ -28,7 +28,6 @@ export const operations: Record<string, string> = {
   createProposal: "env propose",
   getProposal: "env propose",
   createShell: "env shell",
-  getShell: "env shell",
   listShellEvents: "env shell",
   sendShellInput: "env shell",
   deleteShell: "env shell",
@@ -58,6 +57,9 @@ export const operations: Record<string, string> = {
   setMaintenance: "maintenance pause",
   cancelRuns: "runs cancel",
 };
+
+/** Operations that no command needs. The events of a shell say the same as the shell itself. */
+export const withoutCommand: readonly string[] = ["getShell"];
 
 /** Operations that are aliases of others. */
 export const aliases: readonly string[] = ["createRunAlias", "listAgents"];

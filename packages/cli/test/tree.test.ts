@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createProgram } from "../src/program.ts";
 import { entries, rootHelp } from "../src/root-help.ts";
-import { aliases, operations } from "./operations.ts";
+import { aliases, operations, withoutCommand } from "./operations.ts";
 
 let program: Command;
 let commands: Map<string, Command>;
@@ -27,7 +27,9 @@ const documented = Object.values(document.paths as Record<string, Record<string,
 
 describe("commands", () => {
   test("cover every operation of the API", () => {
-    expect([...Object.keys(operations), ...aliases].toSorted()).toEqual(documented.toSorted());
+    expect([...Object.keys(operations), ...aliases, ...withoutCommand].toSorted()).toEqual(
+      documented.toSorted(),
+    );
   });
 
   test("exist for every listed operation", () => {

@@ -86,8 +86,9 @@ export class ShellSession {
       // Otherwise an open pipe would keep this process alive.
       process.stdin.unref?.();
     }
-    if (ending) return this.#report(ending.data);
+    // Closes the shell, or deletes the events of a closed one, which have all been shown.
     await client.shells.delete(environment, shell, { timeout: CLOSE_MS, maxRetries: 0 }).catch(() => {});
+    if (ending) return this.#report(ending.data);
     if (interruptedBy === undefined) throw disconnected(rejection);
     out.note("The shell is closed.");
     return interruptedBy === "SIGINT" ? exits.interrupted : exits.disconnected;

@@ -70,7 +70,8 @@ export const shellsRoutes = {
     path: "/agent/environments/{environmentId}/shells/{shellId}",
     tag: "Environments",
     summary: "Close a shell",
-    description: "Ends every process of the shell and deletes its sandbox. A repeated call has no effect.",
+    description:
+      "Ends every process of the shell and deletes its sandbox. If the shell is already closed, deletes its remaining events.",
     scope: "admin",
     params: shellId,
     responses: noContent,

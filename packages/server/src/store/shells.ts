@@ -275,6 +275,11 @@ export async function insertClosedEvent(tx: Tx, shellId: string, { seq, sealed }
     insert into shell_frames (shell_id, is_input, seq, sealed) values (${shellId}, false, ${seq}, ${sealed})`;
 }
 
+/** Deletes what is left of a closed shell's data. */
+export async function deleteFrames(sql: Sql, shellId: string): Promise<void> {
+  await sql`delete from shell_frames where shell_id = ${shellId}`;
+}
+
 export type OverdueReason = "lease" | "client" | "idle" | "time" | "queue" | "credential";
 
 /** Lists the shells that exceed a limit, with the reason. */

@@ -197,6 +197,9 @@ describe("a shell ends", () => {
       expect((await server.call("DELETE", `${shellsPath()}/${shell.id}`)).status).toBe(204);
     expect((await waiting).status).toBe(409);
     expect((await shell.output("late")).status).toBe(409);
+    // The second call deleted the events, and streams of them end.
+    const headers = { accept: "text/event-stream" };
+    expect((await server.call("GET", `${shellsPath()}/${shell.id}/events`, { headers })).text).toBe("");
     expect(await server.db`select seq from shell_frames where is_input`).toEqual([]);
   });
 

@@ -106,3 +106,21 @@ describe("an unexpected error", () => {
     expect(message).toBe("The worker could not report how the turn ended.");
   });
 });
+
+test("a worker works with a server of the previous version, which rejects claims of shells", async () => {
+  let claims = 0;
+  const older = await startRejectingProxy(installation.origin, (path, body) => {
+    if (!/\/claim$/.test(path) || !body.includes("takes_shells")) return undefined;
+    claims += 1;
+    return rejection("`/takes_shells` is not a known field.");
+  });
+  const warnings: object[] = [];
+  const log = { info() {}, warn: (fields: object) => void warnings.push(fields), error() {} };
+  const worker = await installation.worker({ url: older.url, log });
+  await vi.waitUntil(() => claims > 0, waitOptions);
+  const run = await installation.create(["RUN: echo done"]);
+  await installation.until(run, "SUCCEEDED");
+  expect(warnings).toEqual([]);
+  await worker.drain();
+  older.stop();
+});

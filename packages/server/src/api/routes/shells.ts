@@ -9,7 +9,7 @@ import {
   sendInput,
 } from "../../engine/shells/shells.ts";
 import { findRevokedCredentials } from "../../store/auth/credentials.ts";
-import { findShell, type StoredShell } from "../../store/shells.ts";
+import { deleteFrames, findShell, type StoredShell } from "../../store/shells.ts";
 import { created, type Handlers, noContent, ok } from "../pipeline/call.ts";
 import { respondWithEvents } from "../streams/event-log.ts";
 
@@ -61,7 +61,9 @@ export const shellHandlers: Pick<
             const current = await findShell(db, { ...params, userUid });
             const page = await listShellEvents(db, vault, { shellId, after, limit });
             const last = page.events.at(-1)?.seq ?? after;
-            return { ...page, hasEnded: !current || hasEndedAt(current, last) };
+            // The events of a closed shell are deleted after some time.
+            const isDeleted = current?.state === "CLOSED" && page.events.length === 0;
+            return { ...page, hasEnded: !current || isDeleted || hasEndedAt(current, last) };
           },
           async wait() {
             if (Date.now() - checkedAt > POLL_MS) {
@@ -84,7 +86,8 @@ export const shellHandlers: Pick<
 
   async deleteShell({ sql, services, principal, params, publish }) {
     await requireShell(sql, principal, params);
-    await close(sql, services, params.shellId, { message: "The shell was closed by its user." });
+    const ending = { message: "The shell was closed by its user." };
+    if (!(await close(sql, services, params.shellId, ending))) await deleteFrames(sql, params.shellId);
     publish(topics.shell(params.shellId));
     return noContent;
   },

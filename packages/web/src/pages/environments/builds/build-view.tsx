@@ -9,6 +9,7 @@ import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
 import { formatBytes } from "../../../ui/format/numbers.ts";
 import { Duration, Time } from "../../../ui/format/time.tsx";
 import { InlineCode } from "../../../ui/text/inline-code.tsx";
+import { Snippet } from "../../../ui/text/snippet.tsx";
 import { shortAddress } from "../repository.ts";
 import { type Entry, useBuildLog } from "./build-log.ts";
 import { BuildState, isUnfinished } from "./build-state.tsx";
@@ -113,6 +114,12 @@ function Failure({ build, entries, isAdmin }: { build: Build; entries: readonly 
         <InlineCode text={words} />
       </p>
       {remedy && <p className="mt-1">{remedy}</p>}
+      {isAdmin && isCommand && (
+        <div className="mt-2">
+          <p className="mb-1">To look inside the sandbox, open a shell where the build fails:</p>
+          <Snippet what="command" code={`outrider env shell ${environment_id}`} />
+        </div>
+      )}
       {isAdmin && (
         <Link
           to="/environments/$environmentId"

@@ -54,7 +54,8 @@ class AsyncShells(AsyncResource):
     async def delete(self, environment_id: str, shell_id: str, **options: Unpack[RequestOptions]) -> None:
         """Close a shell.
 
-        Ends every process of the shell and deletes its sandbox. A repeated call has no effect.
+        Ends every process of the shell and deletes its sandbox. If the shell is already closed, deletes
+        its remaining events.
         """
         return cast(
             None,
