@@ -19,7 +19,14 @@ let seeded: Awaited<ReturnType<typeof seed>>;
 beforeAll(async () => {
   dataDir = makeDataDir();
   // The server logs requests that pages poll only at debug level.
-  server = await serve({ dataDir, environment: { OUTRIDER_WORKERS: "0", OUTRIDER_LOG_LEVEL: "debug" } });
+  server = await serve({
+    dataDir,
+    environment: {
+      OUTRIDER_WORKERS: "0",
+      OUTRIDER_LOG_LEVEL: "debug",
+      OUTRIDER_MAX_SHELLS_PER_USER: "100000",
+    },
+  });
   key = keyOf(dataDir);
   seeded = await seed();
 });
@@ -79,7 +86,13 @@ async function seed() {
   const built = { name: "built", setup_commands: ["true"] };
   const { environment_id } = await request("POST", "/agent/environments", built);
   const { build_id } = await request("POST", `/agent/environments/${environment_id}/builds`);
-  const lasting = { ...(await seedAll(3, "LASTING")), ...workerIds, build: [[environment_id, build_id]] };
+  const { shell_id } = await request("POST", `/agent/environments/${environment_id}/shells`, {});
+  const lasting = {
+    ...(await seedAll(3, "LASTING")),
+    ...workerIds,
+    build: [[environment_id, build_id]],
+    shell: [[environment_id, shell_id]],
+  };
   const spare = await seedAll(SPARE, "SPARE");
   // Only ended runs can be deleted.
   for (const run of spare.runId) await request("POST", `/agent/runs/${run}/cancel`);

@@ -75,6 +75,10 @@ def use_existing_ids(case):
     if fits(UUID, parameters.get("buildId")):
         parameters["environmentId"], parameters["buildId"] = next(LASTING["build"])
         return
+    # A closed shell can be deleted again.
+    if fits(UUID, parameters.get("shellId")):
+        parameters["environmentId"], parameters["shellId"] = next(LASTING["shell"])
+        return
     for name, value in parameters.items():
         if fits(VARIABLE if name == "name" else UUID, value):
             parameters[name] = next(pool.get(name, iter(())), value)

@@ -19,7 +19,7 @@ export const shellsRoutes = {
     params: environmentId,
     body: ShellRequest,
     responses: { 201: { description: "The shell waits for a worker.", schema: Shell } },
-    errors: ["rate_limited"],
+    errors: [],
   }),
   getShell: route({
     method: "GET",
