@@ -11,7 +11,8 @@
  *     sandbox-copy folder PATH OWNER MODE
  *                                       creates a folder with its parents, unless it exists
  *     sandbox-copy set PATH OWNER MODE  changes the owner and mode of a file
- *     sandbox-copy clear PATH           removes the content of a folder
+ *     sandbox-copy vacant PATH          fails if the path exists and is not an empty folder
+ *     sandbox-copy clear PATH           removes a file, or the content of a folder
  *
  * Exit codes: 44 if a pattern matches nothing, 1 for other errors, with a message.
  */
@@ -537,8 +538,21 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
   return position->level == 0 ? 0 : remove(path);
 }
 
+static int vacant(const char *path) {
+  struct stat status;
+  if (lstat(path, &status)) return errno == ENOENT ? 0 : (fail(path), 1);
+  DIR *folder = S_ISDIR(status.st_mode) ? opendir(path) : NULL;
+  int names = 0;
+  while (folder && names <= 2 && readdir(folder)) names++;
+  if (!folder || names > 2) stop("%s exists already, so nothing can be mounted there: use COPY.", path);
+  closedir(folder);
+  return 0;
+}
+
 static int clear(const char *path) {
   char real[PATH_MAX];
+  struct stat status;
+  if (lstat(path, &status) == 0 && !S_ISDIR(status.st_mode)) return unlink(path) ? (fail(path), 1) : 0;
   if (!realpath(path, real)) return errno == ENOENT ? 0 : (fail(path), 1);
   if (nftw(real, remove_entry, 20, FTW_DEPTH | FTW_PHYS)) fail(path);
   return 0;
@@ -549,6 +563,7 @@ int main(int argc, char **argv) {
   umask(022);
   if (argc > 2 && strcmp(action, "pack") == 0) return pack(argc - 2, argv + 2);
   if (argc == 3 && strcmp(action, "clear") == 0) return clear(argv[2]);
+  if (argc == 3 && strcmp(action, "vacant") == 0) return vacant(argv[2]);
   if (argc == 5) {
     parse_owner(argv[3]);
     parse_mode(argv[4]);
@@ -556,6 +571,6 @@ int main(int argc, char **argv) {
     if (strcmp(action, "folder") == 0) return folder(argv[2]);
     if (strcmp(action, "set") == 0) return set(argv[2]);
   }
-  fprintf(stderr, "usage: sandbox-copy pack PATTERN... | unpack|folder|set PATH OWNER MODE | clear PATH\n");
+  fprintf(stderr, "usage: sandbox-copy pack PATTERN... | unpack|folder|set PATH OWNER MODE | clear|vacant PATH\n");
   return 2;
 }

@@ -114,7 +114,7 @@ class DockerfileBuild {
         throw this.#explain(error, instruction);
       }
     }
-    for (const folder of execution.caches) await this.#copier.clearFolder(opened.sandbox, folder);
+    for (const folder of execution.caches) await this.#copier.clear(opened.sandbox, folder);
     return opened;
   }
 
@@ -187,7 +187,7 @@ class DockerfileBuild {
     // As in Docker, nothing that an instruction starts outlives it.
     await sandbox.kill();
     for (const file of mounted.files) await sandbox.remove(file);
-    for (const folder of mounted.folders) await this.#copier.clearFolder(sandbox, folder);
+    for (const folder of mounted.folders) await this.#copier.clear(sandbox, folder);
   }
 
   async #commandOf({ command }: RunInstruction, { state, sandbox }: Execution): Promise<string> {
@@ -206,7 +206,8 @@ class DockerfileBuild {
   }
 
   /** Creates what exists only during an instruction. */
-  async #mount(mounts: RunMount[], { state, sandbox, caches }: Execution) {
+  async #mount(mounts: RunMount[], execution: Execution) {
+    const { state, sandbox, caches } = execution;
     const [files, folders]: [string[], string[]] = [[], []];
     const env: Record<string, string> = {};
     for (const mount of mounts) {
@@ -222,6 +223,16 @@ class DockerfileBuild {
         continue;
       }
       const path = state.resolve(state.expand(mount.target));
+      if (mount.type === "bind") {
+        await this.#copier.requireVacant(sandbox, path.replace(/(?<=.)\/$/, ""));
+        folders.push(path);
+        await this.#copyFiles(
+          { ...mount, sources: [state.expand(mount.source ?? ".")] },
+          { target: path },
+          execution,
+        );
+        continue;
+      }
       await this.#copier.makeFolder(sandbox, path, mount);
       if (mount.type === "cache") caches.add(path);
       else folders.push(path);
@@ -239,41 +250,51 @@ class DockerfileBuild {
   }
 
   async #copy(instruction: CopyInstruction, execution: Execution): Promise<void> {
-    const { state, sandbox, stage } = execution;
+    const { state, sandbox } = execution;
     const target = state.resolve(state.expand(instruction.target));
     const owner = instruction.owner && ownerOf(state.expand(instruction.owner));
     const mode = instruction.mode && state.expand(instruction.mode);
     const options = { target, owner, mode };
     const sources = instruction.sources.map((source) => state.expand(source));
-    if (instruction.from !== undefined) {
-      const from = await this.#openSource(stage.sources.get(instruction.from) as Source);
-      const patterns = sources.map((source) => `/${source.replace(/^\/+/, "")}`);
-      try {
-        await this.#copier.copyBetween(from.sandbox, sandbox, { patterns, ...options });
-      } finally {
-        if (from.isTemporary) await this.#options.close(from.sandbox);
-      }
-      return;
-    }
     if (instruction.files.length > 0) {
       const files = instruction.files.map(({ name, content, expands }) => ({
         ...{ name, content: Buffer.from(expands ? state.expandContent(content) : content) },
       }));
       await this.#copier.unpack(sandbox, { archive: archiveOf(files), ...options });
     }
-    const context = sources.length > 0 ? await this.#openContext() : undefined;
-    const files = (await Promise.all(sources.map((source) => context?.find(source) ?? []))).flat();
-    const unpacked = instruction.unpacks ? files.filter(({ name }) => unpackCommand(name)) : [];
+    if (sources.length > 0) await this.#copyFiles({ ...instruction, sources }, options, execution);
+  }
+
+  /** Copies files of the context, of another stage or of an image. */
+  async #copyFiles(
+    { sources, from, unpacks = false }: { sources: string[]; from: string | undefined; unpacks?: boolean },
+    options: { target: string; owner?: string | undefined; mode?: string | undefined },
+    execution: Execution,
+  ): Promise<void> {
+    const { sandbox, stage } = execution;
+    if (from !== undefined) {
+      const source = await this.#openSource(stage.sources.get(from) as Source);
+      const patterns = sources.map((each) => `/${each.replace(/^\/+/, "")}`);
+      try {
+        await this.#copier.copyBetween(source.sandbox, sandbox, { patterns, ...options });
+      } finally {
+        if (source.isTemporary) await this.#options.close(source.sandbox);
+      }
+      return;
+    }
+    const context = await this.#openContext();
+    const files = (await Promise.all(sources.map((source) => context.find(source)))).flat();
+    const unpacked = unpacks ? files.filter(({ name }) => unpackCommand(name)) : [];
     const copied = files.filter((file) => !unpacked.includes(file));
     for (const file of unpacked)
-      await this.#unpackFile(file, { ...options, target: `${target}/` }, execution);
+      await this.#unpackFile(file, { ...options, target: `${options.target}/` }, execution);
     if (copied.length > 0)
-      await context?.archive(copied, (archive) => this.#copier.unpack(sandbox, { archive, ...options }));
+      await context.archive(copied, (archive) => this.#copier.unpack(sandbox, { archive, ...options }));
   }
 
   async #unpackFile(
     file: ArchivedFile,
-    options: { target: string; owner: string | undefined; mode: string | undefined },
+    options: { target: string; owner?: string | undefined; mode?: string | undefined },
     { sandbox }: Execution,
   ): Promise<void> {
     const context = await this.#openContext();

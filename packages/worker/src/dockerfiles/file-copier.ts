@@ -60,8 +60,13 @@ export class FileCopier {
     await this.#run(sandbox, ["set", path, ...targetArgs(options)]);
   }
 
-  /** Removes the content of a folder. */
-  async clearFolder(sandbox: Sandbox, path: string): Promise<void> {
+  /** Rejects if the path exists and is not an empty folder. */
+  async requireVacant(sandbox: Sandbox, path: string): Promise<void> {
+    await this.#run(sandbox, ["vacant", path]);
+  }
+
+  /** Removes a file, or the content of a folder. */
+  async clear(sandbox: Sandbox, path: string): Promise<void> {
     await this.#run(sandbox, ["clear", path]);
   }
 

@@ -3,6 +3,13 @@ import { InstructionError } from "./split-instructions.ts";
 /** A folder or file that exists only while a RUN instruction runs. */
 export type RunMount =
   | {
+      type: "bind";
+      source: string | undefined;
+      target: string;
+      /** A stage or an image. Undefined for the build context. */
+      from: string | undefined;
+    }
+  | {
       /** A cache stays until the end of the stage, `tmpfs` until the end of the instruction. */
       type: "cache" | "tmpfs";
       target: string;
@@ -20,7 +27,9 @@ export type RunMount =
       mode: string | undefined;
     };
 
+const targetNames = ["target", "dst", "destination"];
 const known: Record<RunMount["type"], string[]> = {
+  bind: ["type", ...targetNames, "source", "src", "from", "ro", "readonly", "rw", "readwrite"],
   cache: ["type", "target", "dst", "destination", "id", "sharing", "uid", "gid", "mode"],
   tmpfs: ["type", "target", "dst", "destination", "size"],
   secret: [
@@ -39,7 +48,6 @@ const known: Record<RunMount["type"], string[]> = {
   ],
 };
 const refused: Record<string, string> = {
-  bind: "copy the files with COPY.",
   ssh: "sandboxes have no SSH agent; use a token with --mount=type=secret.",
 };
 const MAX_MOUNTS = 20;
@@ -57,7 +65,7 @@ function readMount(value: string, line: number): RunMount {
     }),
   );
   const type = fields.get("type") ?? "bind";
-  if (type !== "cache" && type !== "tmpfs" && type !== "secret")
+  if (type !== "bind" && type !== "cache" && type !== "tmpfs" && type !== "secret")
     throw new InstructionError(
       line,
       `RUN --mount=type=${type.slice(0, 50)} is not supported: ${refused[type] ?? "remove it."}`,
@@ -72,12 +80,13 @@ function readMount(value: string, line: number): RunMount {
   const [uid, gid] = [fields.get("uid"), fields.get("gid")];
   const owner = uid === undefined && gid === undefined ? undefined : `${uid ?? 0}:${gid ?? 0}`;
   const mode = fields.get("mode");
+  const source = fields.get("src") ?? fields.get("source");
   if (type !== "secret") {
     if (!target) throw new InstructionError(line, `RUN --mount=type=${type} needs a target.`);
+    if (type === "bind") return { type, target, source, from: fields.get("from") };
     return { type, target, owner, mode };
   }
   const env = fields.get("env");
-  const source = fields.get("src") ?? fields.get("source");
   const id = fields.get("id") ?? source ?? target?.split("/").at(-1) ?? env;
   if (!id) throw new InstructionError(line, "RUN --mount=type=secret needs an id.");
   const isRequired = fields.has("required") && fields.get("required") !== "false";

@@ -26,7 +26,7 @@ export interface Stage {
   name: string | undefined;
   base: Source;
   instructions: Instruction[];
-  /** What `COPY --from` names, by its text. */
+  /** What `COPY --from` and mounts name, by its text. */
   sources: Map<string, Source>;
 }
 
@@ -124,8 +124,8 @@ function readStages(
     const instruction = atLine(line, () => readInstruction(raw, escapeCharacter));
     if (stage) {
       stage.instructions.push(instruction);
-      if (instruction.type === "copy" && instruction.from !== undefined)
-        stage.sources.set(instruction.from, readSource(instruction.from, stages.slice(0, -1), line));
+      for (const from of sourcesOf(instruction))
+        stage.sources.set(from, readSource(from, stages.slice(0, -1), line));
     } else if (instruction.type === "arg") {
       for (const [arg, word] of instruction.pairs) {
         const value =
@@ -135,6 +135,13 @@ function readStages(
     } else throw new InstructionError(line, `${name.slice(0, 50)} is before the first FROM.`);
   }
   return stages;
+}
+
+/** Returns the stages and images whose files an instruction uses. */
+function sourcesOf(instruction: Instruction): string[] {
+  const users =
+    instruction.type === "copy" ? [instruction] : instruction.type === "run" ? instruction.mounts : [];
+  return users.flatMap((user) => ("from" in user && user.from !== undefined ? [user.from] : []));
 }
 
 function readFrom({ line, text }: RawInstruction, earlier: Stage[], expand: (word: string) => string): Stage {

@@ -38,13 +38,15 @@ export async function runShell(
   const secrets = listEnvironmentSecrets(environment);
   const tooLarge = checkSecretSize(secrets);
   const redactor = new Redactor(tooLarge ? [] : secrets);
-  let sandbox: Sandbox | undefined;
+  const sandboxes: Sandbox[] = [];
   const channel = new ShellChannel({
     ...{ server: context.server, assignment, leaseStart, redactor, signal: drain },
-    onExtended: (deadline) => sandbox?.extendDeadline(deadline),
+    onExtended: (deadline) => {
+      for (const sandbox of sandboxes) sandbox.extendDeadline(deadline);
+    },
   });
   const onOpened = (opened: Sandbox) => {
-    sandbox = opened;
+    sandboxes.push(opened);
   };
   const shell = new ShellSession({ assignment, channel, redactor });
   try {
@@ -56,7 +58,7 @@ export async function runShell(
       await channel.finish({ message: `The sandbox cannot be opened: ${(error as Error).message}` });
   } finally {
     channel.stop();
-    await sandbox?.close().catch(() => {});
+    await Promise.all(sandboxes.map((sandbox) => sandbox.close().catch(() => {})));
     if (drain.aborted && !shell.hasEnded)
       await channel.finish({ message: "The worker is shutting down. Open a new shell." }).catch(() => {});
   }

@@ -180,7 +180,7 @@ test.each([
     "Dockerfile line 2: ONBUILD is not supported: write the instruction where it is needed.",
   ],
   ["FROM a\nRUN --mount=type=ssh x", /type=ssh is not supported: sandboxes have no SSH agent/],
-  ["FROM a\nRUN --mount=target=/x x", /type=bind is not supported: copy the files with COPY\.$/],
+  ["FROM a\nRUN --mount=source=/x x", /type=bind needs a target\.$/],
   ["FROM a\nRUN --network=host x", /RUN --network is not supported: the environment's `network`/],
   ["FROM a\nRUN --security=insecure x", /RUN --security is not supported: sandboxes are never privileged\.$/],
   ["FROM a\nCOPY --parents a /b/", /COPY --parents is not supported/],

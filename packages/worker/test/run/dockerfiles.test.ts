@@ -178,6 +178,9 @@ RUN --mount=type=cache,target=/cache --mount=type=tmpfs,target=/scratch touch /c
 RUN --mount=type=cache,target=/cache --mount=type=tmpfs,target=/scratch ls /cache /scratch >> /seen
 RUN echo "[$TOKEN$BUILD_TOKEN]" >> /seen; nohup sleep 600 > /dev/null 2>&1 &
 RUN ps -e | grep -c sleep >> /seen || true
+WORKDIR /work
+RUN --mount=target=. --mount=type=bind,from=${toolReference},source=/tool,target=/bin/mounted ls >> /seen; cat /bin/mounted >> /seen
+RUN ls /work /bin/mounted >> /seen 2>&1 || true
 RUN <<'EOF'
 #!/bin/bash -e
 echo "$BASH $0" >> /seen
@@ -188,7 +191,8 @@ EOF`;
     ]);
     expect(output).toBe(
       [
-        "440\nVERYls: cannot access '/run/secrets': No such file or directory\n17\n/cache:\na\n\n/scratch:\n[]\n0\n",
+        "440\nVERYls: cannot access '/run/secrets': No such file or directory\n17\n/cache:\na\n\n/scratch:\n[]\n0\nDockerfile\necho tool\n",
+        "ls: cannot access '/bin/mounted': No such file or directory\n/work:\n",
         "/bin/bash /tmp/outrider-run-script\n",
         " cannot access '/run/token': No such file or directory\n/cache:\n\n/scratch:\n\n/tmp:\n",
       ].join(""),
@@ -214,6 +218,7 @@ EOF`;
       failureOf(`FROM ${reference}\nUSER nobody-here\nRUN true`),
       failureOf(`FROM ${reference} AS a\nFROM a\nCOPY --from=${toolReference} /nope /x`),
       failureOf(`FROM ${toolReference}\nRUN true`),
+      failureOf(`FROM ${reference}\nRUN --mount=target=/etc true`),
       failureOf("FROM scratch"),
       failureOf(`FROM ${reference}`, { dockerfile: { path: "docker/Dockerfile" } }),
       failureOf(
@@ -231,6 +236,7 @@ EOF`;
       'Dockerfile line 3: RUN: The image has no user "nobody-here": set `user` to one that it has.',
       "Dockerfile line 3: COPY: /nope does not exist.",
       "Dockerfile line 2: RUN: The image has no shell, which this command needs.",
+      "Dockerfile line 2: RUN: /etc exists already, so nothing can be mounted there: use COPY.",
       "Dockerfile line 1: FROM scratch is not supported: commands need a system. Name an image.",
       expect.stringContaining("has no file docker/Dockerfile at"),
       "Dockerfile line 2: COPY: ../x is outside of the context, the folder sub.",
