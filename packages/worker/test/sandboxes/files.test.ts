@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { homeFileMark } from "../../src/egress/presets/preset.ts";
+import { writeHomeFiles } from "../../src/egress/sandbox-files.ts";
 import { Redactor } from "../../src/redaction/redact.ts";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
 import { readProcess } from "../../src/sandboxes/local/process/processes.ts";
@@ -88,6 +90,22 @@ test("workers that know no homes in snapshots ignore the home, and their snapsho
   } finally {
     rmSync(folder, { recursive: true });
   }
+  await first.close();
+  await second.close();
+});
+
+test("files that the worker writes to a home replace their outdated versions, but not files of commands", async () => {
+  const [first, second] = [await open(), await open()];
+  const write = (to: Sandbox, text: string) => {
+    const content = `# ${homeFileMark}\n${text}\n`;
+    const homeFiles = { ".tool/settings": content, ".own": content };
+    return writeHomeFiles(to, { ...{ files: {}, environment: {}, imageFiles: {}, forwards: [] }, homeFiles });
+  };
+  await run(first, "echo own > ~/.own");
+  await write(first, "old");
+  await second.restore(first.snapshot());
+  await write(second, "new");
+  expect((await run(second, "tail -n1 ~/.tool/settings; cat ~/.own")).stdout).toBe("new\nown\n");
   await first.close();
   await second.close();
 });
