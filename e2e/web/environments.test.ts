@@ -148,6 +148,7 @@ describe("environments", () => {
     const build = page.getByRole("region", { name: "Build" });
     await build.getByRole("alert").getByText("Step 2 failed with exit code 3").waitFor();
     await build.getByRole("alert").getByText("fix the command").waitFor();
+    await build.getByRole("alert").getByText(`outrider env shell ${id}`).waitFor();
     await build.getByText("exit 3", { exact: true }).waitFor();
     await build.getByText("no such tool", { exact: true }).waitFor();
     await expectAccessible(page);
