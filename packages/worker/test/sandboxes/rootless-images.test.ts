@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { removeFolder } from "../../src/remove-folder.ts";
+import { nativeProgram } from "../../src/sandboxes/local/files/programs.ts";
 import { layer } from "../images/images-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
@@ -133,3 +134,22 @@ describe.runIf(isRoot && existsSync("/usr/bin/newuidmap"))(
     });
   },
 );
+
+test.runIf(isRoot)("the namespace of an image limits the processes of all its users together", async () => {
+  const script = `
+coproc "$1" "$2" "$2" 65536 "$3"
+read -r holder <&"\${COPROC[0]}"
+as() { nsenter --user="/proc/$holder/ns/user" --setuid "$1" --setgid "$1" dash -c "$2" 2>&1; }
+as 5 'for i in 1 2 3 4 5 6; do sleep 60 & done; wait' &
+until (($(pgrep -cu $(($2 + 5)) sleep) == 6)); do :; done
+as 6 'for i in 1 2 3 4 5 6; do sleep 60 > /dev/null 2>&1 & done; echo started'
+pkill -u $(($2 + 5)),$(($2 + 6))
+exec {COPROC[1]}>&-
+wait`;
+  const run = async (uid: string, processes: string) => {
+    const args = ["-c", script, "bash", nativeProgram("mount-image"), uid, processes];
+    return (await promisify(execFile)("bash", args)).stdout.trim();
+  };
+  expect(await run("1700000000", "0")).toBe("started");
+  expect(await run("1700100000", "10")).toMatch(/Cannot fork$/);
+});
