@@ -1,12 +1,11 @@
 /*
  * Prepares the mount points of a sandbox with an image, becomes an unprivileged user and runs a program, which mounts there.
  *
- *     enter-image UID GROUP NAMESPACE ROOT PATH... -- PROGRAM ARGUMENT...
+ *     enter-image UID NAMESPACE ROOT PATH... -- PROGRAM ARGUMENT...
  *
  * UID 0 means that the program already runs as the right user: as root of a user namespace of a worker that is not the
- * host's root. The user is also a member of GROUP, unless that is 0. The files below ROOT are hostile. Every PATH becomes a
- * folder, or a file for "file:PATH", to which no symbolic link leads. Otherwise a mount at this path could end up outside of
- * ROOT. Nothing may be running in the sandbox.
+ * host's root. The files below ROOT are hostile. Every PATH becomes a folder, or a file for "file:PATH", to which no symbolic
+ * link leads. Otherwise a mount at this path could end up outside of ROOT. Nothing may be running in the sandbox.
  *
  * NAMESPACE is the open file of the sandbox's user namespace. The mount points are created by its root, because their folders
  * may belong to any user of the image. This root has no power over other files.
@@ -74,25 +73,24 @@ static int is_host_root(void) {
   return geteuid() == 0 && outside == 0;
 }
 
-static void become(unsigned uid, gid_t group) {
+static void become(unsigned uid) {
   if (uid == 0 && !is_host_root()) return;
   if (uid == 0) errno = EPERM, fail("run as", "root");
-  if (setgroups(group ? 1 : 0, &group) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) fail("change to uid", "of the sandbox");
+  if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) fail("change to uid", "of the sandbox");
 }
 
 int main(int argc, char **argv) {
-  if (argc < 7) {
-    fprintf(stderr, "usage: enter-image UID GROUP NAMESPACE ROOT PATH... -- PROGRAM ARGUMENT...\n");
+  if (argc < 6) {
+    fprintf(stderr, "usage: enter-image UID NAMESPACE ROOT PATH... -- PROGRAM ARGUMENT...\n");
     return 2;
   }
   unsigned uid = (unsigned)strtoul(argv[1], NULL, 10);
-  gid_t group = (gid_t)strtoul(argv[2], NULL, 10);
   umask(022);
-  become(uid, group);
-  int i = 5;
+  become(uid);
+  int i = 4;
   while (i < argc && strcmp(argv[i], "--") != 0) i++;
   if (i + 1 >= argc) return 2;
-  make_mountpoints(atoi(argv[3]), argv[4], argv + 5, i - 5);
+  make_mountpoints(atoi(argv[2]), argv[3], argv + 4, i - 4);
   execvp(argv[i + 1], argv + i + 1);
   fail("run", argv[i + 1]);
 }

@@ -53,7 +53,7 @@ export function launchCommand({ user, mnt, seccomp, account, image }: LaunchCont
   const prepare =
     account && image
       ? [
-          ...[nativeProgram("enter-image"), String(account.uid), "0", String(launchFd.bwrapUser)],
+          ...[nativeProgram("enter-image"), String(account.uid), String(launchFd.bwrapUser)],
           ...[image.root, ...image.mountpoints, "--"],
         ]
       : [];
