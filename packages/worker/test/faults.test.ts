@@ -11,6 +11,7 @@ import {
   type Event,
   longSleep,
   processesWith,
+  startProxy,
   startTestInstallation,
   type TestInstallation,
   waitForSleep,
@@ -275,6 +276,14 @@ describe.runIf(process.getuid?.() === 0)("a worker with an image and a service",
   });
   afterAll(() => registry?.close());
 
+  /** Creates a run in an environment with the image. */
+  const createRun = async (start_commands: string[], script: string[]) => {
+    const { body } = await installation.call("POST", "/agent/environments", {
+      body: { name: "services", docker_image, user: "worker", start_commands },
+    });
+    return await installation.create(script, { config: { environment_id: body.environment_id } });
+  };
+
   /** Returns the number of the range of user ids that a process belongs to. */
   const rangeOf = (mark: string) => {
     const [pid] = processesWith(mark)
@@ -304,17 +313,25 @@ describe.runIf(process.getuid?.() === 0)("a worker with an image and a service",
     } catch {} // it has exited
   };
 
+  /** Fails if the worker's sandboxes have left something behind that a later worker cannot remove. */
+  const expectNothingLeft = async (root: string, range: number) => {
+    await vi.waitUntil(
+      () => !readFileSync("/proc/net/unix", "utf8").includes(`@outrider-uid-range-${range}\n`),
+      waitOptions,
+    );
+    await vi.waitUntil(() => leftoversOf(root).loops.length === 0, waitOptions);
+    expect(leftoversOf(root).mounts).toEqual([]);
+    const next = await openLocalProvider({ root, log: silentLog });
+    await next.reap(() => false);
+    expect(leftoversOf(root)).toEqual(noLeftovers);
+    await next.stop();
+  };
+
   test.each(["SIGKILL", "SIGSTOP"] as const)("leaves nothing behind after %s", async (signal) => {
     installation = await startTestInstallation(signal === "SIGSTOP" ? short : {});
     const worker = await installation.workerProcess("first", "--allow-addresses", "127.0.0.1");
     const [service, command] = [longSleep(), longSleep()];
-    const start_commands = [`setsid ${service.command} > /dev/null 2>&1 &`];
-    const { body } = await installation.call("POST", "/agent/environments", {
-      body: { name: "services", docker_image, user: "worker", start_commands },
-    });
-    await installation.create([`RUN: ${command.command}`], {
-      config: { environment_id: body.environment_id },
-    });
+    await createRun([`setsid ${service.command} > /dev/null 2>&1 &`], [`RUN: ${command.command}`]);
     await waitForSleep(service.mark);
     await waitForSleep(command.mark);
     const range = rangeOf(service.mark);
@@ -331,16 +348,37 @@ describe.runIf(process.getuid?.() === 0)("a worker with an image and a service",
     await worker.end("SIGKILL");
     await vi.waitUntil(() => processesIn(range).length === 0, waitOptions);
     expect([...processesWith(service.mark), ...processesWith(command.mark)]).toEqual([]);
-    await vi.waitUntil(
-      () => !readFileSync("/proc/net/unix", "utf8").includes(`@outrider-uid-range-${range}\n`),
-      waitOptions,
+    await expectNothingLeft(join(worker.folder, "sandboxes"), range);
+  });
+
+  test("leaves nothing behind when it is cut off while its start commands run", async () => {
+    installation = await startTestInstallation(short);
+    const proxy = await startProxy(installation.origin);
+    onTestFinished(() => proxy.stop());
+    const options = ["--server", proxy.url, "--allow-addresses", "127.0.0.1"];
+    const worker = await installation.workerProcess("first", ...options);
+    const [service, command] = [longSleep(), longSleep()];
+    const run = await createRun(
+      [`setsid ${service.command} > /dev/null 2>&1 &`, command.command],
+      ["RUN: ls"],
     );
+    await waitForSleep(service.mark);
+    await waitForSleep(command.mark);
+    const range = rangeOf(service.mark);
+    expect(range).toBeGreaterThan(0);
     const root = join(worker.folder, "sandboxes");
-    await vi.waitUntil(() => leftoversOf(root).loops.length === 0, waitOptions);
-    expect(leftoversOf(root).mounts).toEqual([]);
-    const next = await openLocalProvider({ root, log: silentLog });
-    await next.reap(() => false);
-    expect(leftoversOf(root)).toEqual(noLeftovers);
-    await next.stop();
+    expect(leftoversOf(root).folders).toHaveLength(1);
+
+    proxy.isCutOff = true;
+    await vi.waitUntil(() => processesIn(range).length === 0, waitOptions);
+    // The processes are dead before another worker can claim the run.
+    expect((await installation.events(run)).map(({ type }) => type)).not.toContain("run.recovering");
+    expect([...processesWith(service.mark), ...processesWith(command.mark)]).toEqual([]);
+    // The worker still runs and removes everything itself.
+    await vi.waitUntil(() => JSON.stringify(leftoversOf(root)) === JSON.stringify(noLeftovers), waitOptions);
+    await installation.event(run, ({ type }) => type === "run.recovering");
+    expect(workerPidsOf(worker.pid).length).toBeGreaterThan(1);
+    await worker.end("SIGKILL");
+    await expectNothingLeft(root, range);
   });
 });

@@ -256,7 +256,10 @@ export function longSleep(): { command: string; mark: string } {
   return { command: `sleep ${mark}`, mark };
 }
 
-/** Starts a proxy to the server that can drop responses: the request arrives, but its response is lost. */
+/**
+ * Starts a proxy to the server that can drop responses: the request arrives, but its response is lost. It can also cut its
+ * clients off, whose connections then stay open, but silent.
+ */
 export async function startProxy(origin: string) {
   const { hostname, port } = new URL(origin);
   const sockets = new Set<Socket>();
@@ -265,6 +268,8 @@ export async function startProxy(origin: string) {
     /** Decides whether the response to a request is dropped. Called once per request. */
     isLost: (_request: string): boolean => false,
     lost: 0,
+    /** While it is set, nothing is passed on. */
+    isCutOff: false,
     async stop() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => listener.close(resolve));
@@ -283,11 +288,13 @@ export async function startProxy(origin: string) {
       });
     }
     client.on("data", (data) => {
+      if (proxy.isCutOff) return;
       const request = /^(GET|POST|PUT) \S+/.exec(data.toString("latin1"))?.[0];
       if (request) isLost = proxy.isLost(request);
       upstream.write(data);
     });
     upstream.on("data", (data) => {
+      if (proxy.isCutOff) return;
       if (!isLost) return client.write(data);
       proxy.lost += 1;
       client.destroy();
