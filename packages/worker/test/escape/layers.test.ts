@@ -93,8 +93,8 @@ test("a forged differential snapshot deletes and writes nothing outside", async 
     names.map((name) => `${name}\0`).join(""),
   );
   const tar = hostileTar([
-    { name: "way", type: "2", link: outside },
-    { name: "way/canary", text: "owned" },
+    { name: "./way", type: "2", link: outside },
+    { name: "./way/canary", text: "owned" },
     { name: `${outside}/evil`, text: "owned" },
   ]);
   const head = `outrider-difference hostile ${both?.length} ${deleted?.length}\n`;

@@ -35,8 +35,14 @@ export const imagePlace: LocalPlace = {
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
     capabilities: "00000000a80025fb",
   },
-  open: () => openPlace(() => systemLayer({}, imageOptions())),
+  open: () => {
+    layer ??= systemLayer({}, imageOptions());
+    return openPlace(layer);
+  },
 };
+
+/** Made once per test file. */
+let layer: Buffer | undefined;
 
 /** rootless-images.test.ts has the tests of images without root. */
 export const localPlaces = isRoot ? [hostPlace, imagePlace] : [hostPlace];
@@ -59,13 +65,13 @@ function perlModules(): string {
   return execFileSync("perl", ["-e", script], { encoding: "utf8" }) || "/usr/share/perl5";
 }
 
-async function openPlace(layer?: () => Buffer) {
+async function openPlace(imageLayer?: Buffer) {
   const { root, remove } = makeRoot();
   const openAgain = () => openLocalProvider({ root, log: silent, exceptions: parseExceptions("127.0.0.1") });
   const provider = await openAgain();
   return {
     ...{ root, provider, openAgain },
-    image: layer && provider.images ? await pullSystemImage(provider, layer()) : undefined,
+    image: imageLayer && provider.images ? await pullSystemImage(provider, imageLayer) : undefined,
     processesWith: async (text: string) => processesWith(text).map(commandLine),
     expectNoLeftovers: () => until(() => JSON.stringify(leftoversOf(root)) === JSON.stringify(noLeftovers)),
     async close() {

@@ -1,9 +1,10 @@
 import { Readable } from "node:stream";
-import { buffer } from "node:stream/consumers";
+import { buffer, text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { LimitNotEnforceableError } from "../../../src/sandboxes/limits.ts";
 import { gzipped, hostileTar } from "../../escape/hostile-tar.ts";
 import { isRoot, run } from "../../sandboxes/sandbox-support.ts";
+import { signal } from "../fixture.ts";
 import type { Place } from "../place.ts";
 import { canary, describeEscapes, type EscapeFixture, testAttempts } from "./escape-fixture.ts";
 
@@ -112,38 +113,58 @@ function defineTests(getFixture: () => EscapeFixture): void {
     });
 
     test("from an attacker write nothing outside and create no devices", async () => {
-      const { outside, expectHostUnchanged } = getFixture();
+      const { outside, expectHostUnchanged, sandbox: first, system } = getFixture();
+      const { scriptPaths } = first;
       const up = "../".repeat(12);
       const tars = {
         above: hostileTar([{ name: `${up}${outside.slice(1)}/evil`, text: "owned" }]),
         absolute: hostileTar([{ name: `${outside}/evil`, text: "owned" }]),
         "through a link": hostileTar([
-          { name: "way", type: "2", link: outside },
-          { name: "way/evil", text: "owned" },
-          { name: "way/canary", text: "owned" },
+          { name: "./way", type: "2", link: outside },
+          { name: "./way/evil", text: "owned" },
+          { name: "./way/canary", text: "owned" },
         ]),
         "over a hard link": hostileTar([
-          { name: "hard", type: "1", link: `${outside}/canary` },
-          { name: "hard", text: "owned" },
+          { name: "./hard", type: "1", link: `${outside}/canary` },
+          { name: "./hard", text: "owned" },
+        ]),
+        "in place of the home": hostileTar([
+          { name: "outrider-home", type: "2", link: outside },
+          { name: "outrider-home/evil", text: "owned" },
+          { name: "outrider-home/canary", text: "owned" },
+        ]),
+        "in the folders of the worker's scripts": hostileTar([
+          { name: `${scriptPaths.state}/evil`, text: "owned" },
+          { name: `.${scriptPaths.state}/evil`, text: "owned" },
+          { name: `${scriptPaths.state.slice(1)}/evil`, text: "owned" },
         ]),
         devices: hostileTar([
-          { name: "disk", type: "4", mode: 0o666 },
-          { name: "terminal", type: "3", mode: 0o666 },
-          { name: "fine", text: "fine" },
+          { name: "./disk", type: "4", mode: 0o666 },
+          { name: "./terminal", type: "3", mode: 0o666 },
+          { name: "./fine", text: "fine" },
         ]),
         "in place of the workspace": hostileTar([{ name: ".", type: "2", link: outside }]),
-        privileges: hostileTar([{ name: "root", text: "#!/bin/sh\nid -u\n", mode: 0o6755 }]),
+        privileges: hostileTar([{ name: "./root", text: "#!/bin/sh\nid -u\n", mode: 0o6755 }]),
       };
       for (const [kind, tar] of Object.entries(tars)) {
         const sandbox = await getFixture().open();
         // tar rejects some entries and sanitizes others. The last archive is valid and shows that the format is right.
         await sandbox.restore(Readable.from([gzipped(tar)])).catch(() => {});
         expectHostUnchanged();
+        if (kind === "in place of the workspace" && system.isImage) {
+          // Root in an image could do the same with a command.
+          await expect(run(sandbox, "pwd")).rejects.toThrow("could not enter the folder");
+          await sandbox.close();
+          continue;
+        }
+        const inspected = await sandbox.inspect(`find ${scriptPaths.state} -name evil`, { signal });
+        const [found] = await Promise.all([text(inspected.stdout), text(inspected.stderr)]);
+        expect([kind, found]).toEqual([kind, ""]);
         const { stdout } = await run(
           sandbox,
           "find . -type b -o -type c; cat root 2> /dev/null && ./root; pwd",
         );
-        const output = kind === "privileges" ? `#!/bin/sh\nid -u\n${getFixture().system.uid}\n` : "";
+        const output = kind === "privileges" ? `#!/bin/sh\nid -u\n${system.uid}\n` : "";
         expect([kind, stdout]).toEqual([kind, `${output}/workspace\n`]);
         await sandbox.close();
       }

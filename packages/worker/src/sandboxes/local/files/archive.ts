@@ -74,7 +74,8 @@ function unpackScript({ workspace, home, hasOwners }: SnapshotFolders, base: str
   const rename = (from: string, { merged }: LayeredFolder) =>
     `--transform=${quote(`s,^${from},${merged.slice(1).replace(/[\\&,]/g, "\\$&")},S`)}`;
   const owners = hasOwners ? "--same-owner --numeric-owner" : "--no-same-owner";
-  const tar = `tar -C / ${owners} --same-permissions ${rename("[.]", workspace)}`;
+  // A hostile archive may contain absolute names, which would lead to the folders of the worker's scripts.
+  const tar = `tar -C / ${owners} --same-permissions --anchored --exclude='/*' ${rename("[.]", workspace)}`;
   // The archives of home and workspace follow each other, so there are zeros in between.
   const extract = home
     ? `${snapshotFilesPath} unwrap | ${tar} ${rename("outrider-home", home)} --ignore-zeros -xf -`
