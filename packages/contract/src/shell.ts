@@ -12,7 +12,7 @@ const MINUTE = 60_000;
 
 /** The limits of shells. Times are in milliseconds, sizes in bytes. */
 export const shellLimits = {
-  /** A shell without input ends after this time. */
+  /** A shell without input and output ends after this time. */
   idleMs: 15 * MINUTE,
   /** A shell ends this long after it has opened. A shell that has not opened ends this long after its creation. */
   openMs: 60 * MINUTE,

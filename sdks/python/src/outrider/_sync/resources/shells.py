@@ -29,9 +29,10 @@ class Shells(Resource):
         Opens a shell in a sandbox with the environment's latest build. If that build failed, a worker
         runs its steps again and opens the shell where the first step fails, with the variables and the
         build secrets of setup commands. Nothing that happens in the shell is stored. Only users can
-        open shells, not cloud agents, and only the user who opened a shell can use it. A user can have
-        three shells at a time; further calls return `rate_limited`. A shell ends after 15 minutes
-        without input, after an hour, and if the client sends no request for a minute.
+        open shells, not cloud agents, and only the user who opened a shell can use it. By default, a
+        user can have three shells at a time; further calls return `rate_limited`. A shell ends after 15
+        minutes without input and output, after an hour, and if the client sends no request for a
+        minute.
 
         :param terminal: The size of the terminal. Without it, the shell reads commands from its input
             and has no terminal.
