@@ -168,9 +168,12 @@ test("reports the bytes of each layer, and downloads no layer twice", async () =
 
   await pull(await push(registry, "acme/first:v1", first), { store, onProgress });
   const ofShared = report.filter((each) => each.layer === 0);
-  expect(ofShared.map(({ phase }) => phase)).toEqual([
-    ...["downloading", "downloading", "downloading", "downloading", "unpacking", "done"],
+  // How often a download is reported depends on how it arrives.
+  const phases = ofShared.map(({ phase }) => phase);
+  expect(phases.filter((phase, index) => phase !== phases[index - 1])).toEqual([
+    ...["downloading", "unpacking", "done"],
   ]);
+  expect(phases.filter((phase) => phase === "downloading").length).toBeGreaterThan(1);
   expect(ofShared[0]).toEqual({
     layer: 0,
     layers: 2,
