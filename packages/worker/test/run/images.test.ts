@@ -61,28 +61,6 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     return { id, item, events, output: outputOf(events) };
   }
 
-  test("has shells where its build fails, as root", async () => {
-    const environment_id = await environment({
-      user: "worker",
-      setup_commands: ["touch /etc/new", "exit 3"],
-    });
-    const shells = `/agent/environments/${environment_id}/shells`;
-    const { shell_id } = (await installation.call("POST", shells, { body: {} })).body;
-    const commands = "id -u; pwd; ls /etc/new; cat /etc/flavor; echo $FLAVOR; exit 4\n";
-    const data = Buffer.from(commands).toString("base64");
-    await installation.call("PUT", `${shells}/${shell_id}/input`, { body: { seq: 1, data } });
-    const path = `${shells}/${shell_id}/events`;
-    const { text } = await installation.call("GET", path, { accept: "text/event-stream" });
-    const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json as string));
-    const opened = events.findIndex(({ type }) => type === "opened");
-    expect(events[opened] ?? events).toMatchObject({ data: { failed_step: "exit 3" } });
-    const output = events
-      .slice(opened)
-      .flatMap(({ type, data }) => (type === "output" ? [Buffer.from(data.data, "base64").toString()] : []));
-    expect(output.join("")).toBe("0\n/var\n/etc/new\nvanilla\nvanilla\n");
-    expect(events.at(-1)).toMatchObject({ type: "closed", data: { exit_code: 4 } });
-  });
-
   test("provides the system, variables and user of commands, and setup commands change it as root", async () => {
     const environment_id = await environment({
       setup_commands: [
@@ -117,6 +95,28 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     expect(texts).toContainEqual(expect.stringMatching(/^Total: [\d.]+ MiB in [\d.]+ s\.\n$/));
     expect(item.receipt.resources.ids).toEqual({ enforced: true, by: "id-mapped mounts" });
     expect(events.find(({ type }) => type === "run.started")?.data.instructions).toContain("Test Linux 1");
+  });
+
+  test("has shells where its build fails, as root", async () => {
+    const environment_id = await environment({
+      user: "worker",
+      setup_commands: ["touch /etc/new", "exit 3"],
+    });
+    const shells = `/agent/environments/${environment_id}/shells`;
+    const { shell_id } = (await installation.call("POST", shells, { body: {} })).body;
+    const commands = "id -u; pwd; ls /etc/new; cat /etc/flavor; echo $FLAVOR; exit 4\n";
+    const data = Buffer.from(commands).toString("base64");
+    await installation.call("PUT", `${shells}/${shell_id}/input`, { body: { seq: 1, data } });
+    const path = `${shells}/${shell_id}/events`;
+    const { text } = await installation.call("GET", path, { accept: "text/event-stream" });
+    const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json as string));
+    const opened = events.findIndex(({ type }) => type === "opened");
+    expect(events[opened] ?? events).toMatchObject({ data: { failed_step: "exit 3" } });
+    const output = events
+      .slice(opened)
+      .flatMap(({ type, data }) => (type === "output" ? [Buffer.from(data.data, "base64").toString()] : []));
+    expect(output.join("")).toBe("0\n/var\n/etc/new\nvanilla\nvanilla\n");
+    expect(events.at(-1)).toMatchObject({ type: "closed", data: { exit_code: 4 } });
   });
 
   test("works with repositories, file tools and follow-ups as another user", async () => {
