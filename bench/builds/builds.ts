@@ -19,8 +19,8 @@ import { type Outrider, post, startOutrider } from "../support/start-outrider.ts
 
 /**
  * Measures how the files of a build are stored and fetched. The speed of storing them on a server is compared with one
- * gzip archive that is uploaded when it is complete. A second build differs from the first in one file, and in the times of all files. What it
- * uploads, and what a worker fetches that has the first build, is the same in every round.
+ * gzip archive that is uploaded when it is complete. A second build differs from the first in one file, and in the
+ * times of all files. What it uploads, and what a worker fetches that has the first build, is the same in every round.
  */
 
 const FILES = 1_500;

@@ -232,7 +232,10 @@ export async function consumeInput(
 /** More than the number of any piece of input. */
 const NO_MORE = 2_000_000_000;
 
-/** Returns the input after `after`, or none if it is undefined. Returns undefined if the shell is closed or the token is not the lease's. */
+/**
+ * Returns the input after `after`, or none if it is undefined. Returns undefined if the shell is closed or the token is
+ * not the lease's.
+ */
 export async function findInput(
   sql: Sql,
   { shellId, token, after }: ShellLease & { after: number | undefined },

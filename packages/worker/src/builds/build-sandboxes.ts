@@ -35,7 +35,8 @@ export class BuildSandboxes {
     const egress = await this.#session(image);
     const sandbox = await provider.open({
       ...(image ? { image } : {}),
-      // Not named after the build: if this worker lost the build's lease and claims it again, the first sandbox may still be open.
+      // Not named after the build: if this worker lost the build's lease and claims it again, the first sandbox may
+      // still be open.
       id: `build-${randomUUID()}`,
       deadline: log.deadline,
       label: { build_id: buildId },

@@ -2,20 +2,22 @@
  * A build is an environment's prepared file system: its checked-out repositories after the setup commands have run.
  * Runs start from it, so that they do not repeat this work.
  *
- * Builds are identified by a key, the hash of their inputs: the repositories' commits, the setup commands, the variables
- * and the names of the build secrets. At most one build per key is in progress at a time. A worker makes a build either because it claimed a queued build, or
- * because the server answered a run's `prepare` call with "yours".
+ * Builds are identified by a key, the hash of their inputs: the repositories' commits, the setup commands, the
+ * variables and the names of the build secrets. At most one build per key is in progress at a time. A worker makes a
+ * build either because it claimed a queued build, or because the server answered a run's `prepare` call with "yours".
  *
  * The worker holds a lease on the build, with a token. Every report of log events extends the lease, and reports are
  * sent even if there are no events. If a report is rejected, the lease is lost: the build stops with the outcome
  * "abandoned". The sandbox's deadline follows the lease, as it does for runs.
  *
- * 1. Resolve each repository to a commit, read the devcontainer.json or Dockerfile if there is one, and fetch the commit, with its submodules and Git LFS files, into this worker's mirrors.
+ * 1. Resolve each repository to a commit, read the devcontainer.json or Dockerfile if there is one, and fetch the
+ *    commit, with its submodules and Git LFS files, into this worker's mirrors.
  * 2. Open a sandbox. With a Dockerfile, execute its instructions first (see dockerfiles/build-dockerfile.ts).
- * 3. Check out the repositories from what the worker sends, and run the setup commands, with the variables and the build secrets in their
- *    environment. The first command that fails ends the build.
- * 4. Kill what the commands left running, and reject files that contain a build secret, because the files become visible
- *    to every run of the environment. Then store the files: as a blob on the server, and as a local base to open sandboxes on (see build-bases.ts).
+ * 3. Check out the repositories from what the worker sends, and run the setup commands, with the variables and the
+ *    build secrets in their environment. The first command that fails ends the build.
+ * 4. Kill what the commands left running, and reject files that contain a build secret, because the files become
+ *    visible to every run of the environment. Then store the files: as a blob on the server, and as a local base to
+ *    open sandboxes on (see build-bases.ts).
  * 5. Report the outcome. This happens even if the run that needed the build was cancelled, because other runs may be
  *    waiting for it.
  */

@@ -12,7 +12,10 @@ interface ArchiveEntry {
   link?: string;
 }
 
-/** Returns the header of an entry. Long names and the targets of links precede it as entries of their own, as in GNU tar. */
+/**
+ * Returns the header of an entry. Long names and the targets of links precede it as entries of their own, as in GNU
+ * tar.
+ */
 export function archiveHeader({ path, link, ...entry }: ArchiveEntry): Buffer {
   const name = Buffer.from(path);
   return Buffer.concat([

@@ -1,6 +1,6 @@
 /**
- * The files that COPY and ADD can use: a folder of the commit, without those that .dockerignore excludes. They are read from
- * the mirror as git stores them, without a checkout, filters or hooks, and sent to the sandbox as an archive.
+ * The files that COPY and ADD can use: a folder of the commit, without those that .dockerignore excludes. They are read
+ * from the mirror as git stores them, without a checkout, filters or hooks, and sent to the sandbox as an archive.
  */
 import { posix } from "node:path";
 import type { Readable } from "node:stream";

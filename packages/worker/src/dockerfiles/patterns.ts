@@ -1,6 +1,6 @@
 /**
- * Patterns of COPY and .dockerignore: `*`, `?` and `[…]` match within a name, `**` any number of folders. They come from a
- * hostile repository, so they are matched without regular expressions, in time that does not grow exponentially.
+ * Patterns of COPY and .dockerignore: `*`, `?` and `[…]` match within a name, `**` any number of folders. They come
+ * from a hostile repository, so they are matched without regular expressions, in time that does not grow exponentially.
  */
 
 export const hasWildcard = (text: string) => /[*?[\\]/.test(text);

@@ -1,9 +1,9 @@
 /**
  * Proposes an environment's settings from the files of its repository, with a sentence for each that says why.
  *
- * A devcontainer.json or a Dockerfile says what the project needs, so a usable one comes first. Otherwise, the lock files decide: the
- * toolchain that is closest to the root provides the image, and installs the dependencies of its projects. One image has
- * one toolchain, so for all others the proposal only says what is missing.
+ * A devcontainer.json or a Dockerfile says what the project needs, so a usable one comes first. Otherwise, the lock
+ * files decide: the toolchain that is closest to the root provides the image, and installs the dependencies of its
+ * projects. One image has one toolchain, so for all others the proposal only says what is missing.
  */
 import type { NetworkPreset } from "@outrider/contract/environment";
 import type { ProposalReason, ProposedSettings } from "@outrider/contract/proposal";

@@ -119,7 +119,10 @@ export class Folder {
     return this.#files.texts.get(this.pathOf(name)) ?? "";
   }
 
-  /** Returns the text of a file in this folder, or otherwise in the root. Version files in the root apply to all folders. */
+  /**
+   * Returns the text of a file in this folder, or otherwise in the root. Version files in the root apply to all
+   * folders.
+   */
   inheritedText(name: string): string {
     return this.text(name) || (this.#files.texts.get(name) ?? "");
   }

@@ -30,9 +30,10 @@ export interface CheckoutOptions {
 }
 
 /**
- * Returns the bash script that makes a clone from what the worker sends (mirror-archive.ts). It runs inside a sandbox, so
- * that any program that a repository makes git run is confined to it. The clone has the full history and all branches under `origin`, and does not depend on the mirror. Submodules are
- * cloned in the same way, and as `git submodule update --init` would leave them.
+ * Returns the bash script that makes a clone from what the worker sends (mirror-archive.ts). It runs inside a sandbox,
+ * so that any program that a repository makes git run is confined to it. The clone has the full history and all
+ * branches under `origin`, and does not depend on the mirror. Submodules are cloned in the same way, and as `git
+ * submodule update --init` would leave them.
  */
 export function checkoutScript(options: CheckoutOptions): string {
   const { commit, ref, url, submodules = [], usesLfs = false, sparsePaths } = options;

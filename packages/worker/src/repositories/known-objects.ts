@@ -26,7 +26,10 @@ ${calls.join("\n")}
 `;
 }
 
-/** Parses the output of the script. The result has one element per clone, which is undefined if the clone does not exist. */
+/**
+ * Parses the output of the script. The result has one element per clone, which is undefined if the clone does not
+ * exist.
+ */
 export function parseKnownObjects(output: string, count: number): (KnownObjects | undefined)[] {
   const all = new Array<KnownObjects | undefined>(count).fill(undefined);
   for (const line of output.split("\n")) {

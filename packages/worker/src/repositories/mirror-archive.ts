@@ -12,8 +12,8 @@
  * minutes. An existing clone gets one new pack with the objects that it lacks. If the mirror is partial, git cannot make
  * such a pack, so it gets the packs that it lacks.
  *
- * The mirror's lock is held only until the packs are open: another fetch may then repack the mirror, which removes the names
- * of the files but not the files.
+ * The mirror's lock is held only until the packs are open: another fetch may then repack the mirror, which removes the
+ * names of the files but not the files.
  */
 import { randomUUID } from "node:crypto";
 import { closeSync, createReadStream, fstatSync, openSync, readdirSync, rmSync } from "node:fs";

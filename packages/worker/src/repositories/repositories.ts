@@ -8,7 +8,8 @@
  * 3. Determine what `ref` refers to: branch, tag or commit (ref-listing.ts).
  * 4. Under the mirror's lock, fetch if the mirror's refs differ from the listing, then find the commit. Concurrent
  *    callers wait for the lock and then find that the first one has fetched for all.
- * 5. Protect the commit from garbage collection and return the mirror's folder. `streamMirrors` sends its content to a sandbox.
+ * 5. Protect the commit from garbage collection and return the mirror's folder. `streamMirrors` sends its content to a
+ *    sandbox.
  *
  * With `sparsePaths`, the mirror is partial: it has no files until step 5, which fetches those that the checkout needs
  * (sparse.ts). `fetchContents` then fetches submodules (submodules.ts) and Git LFS files (lfs/) by the same rules.

@@ -54,14 +54,15 @@ export interface Sandbox {
   remove(path: string): Promise<void>;
 
   /**
-   * Streams a compressed archive of the workspace and the home. With a base, the archive contains only the difference. The
-   * archive is created inside the sandbox. A failure is reported as a stream error; destroying the stream kills the processes.
+   * Streams a compressed archive of the workspace and the home. With a base, the archive contains only the difference.
+   * The archive is created inside the sandbox. A failure is reported as a stream error; destroying the stream kills the
+   * processes.
    */
   snapshot(): Readable;
 
   /**
-   * Extracts a snapshot over the workspace and the home, inside the sandbox. A hostile snapshot can do no more than a command could.
-   * A snapshot that was made over a base requires a sandbox over the same base.
+   * Extracts a snapshot over the workspace and the home, inside the sandbox. A hostile snapshot can do no more than a
+   * command could. A snapshot that was made over a base requires a sandbox over the same base.
    */
   restore(snapshot: Readable): Promise<void>;
 
@@ -119,8 +120,8 @@ export interface ExecOptions {
    */
   mergeOutput?: boolean;
   /**
-   * What the command reads from its stdin. Default: nothing. If this stream fails, the command is killed, and `exec` rejects
-   * with the stream's error. It is destroyed when the command ends.
+   * What the command reads from its stdin. Default: nothing. If this stream fails, the command is killed, and `exec`
+   * rejects with the stream's error. It is destroyed when the command ends.
    */
   stdin?: Readable;
   /** Whether the command runs as root of the image. Without an image, there is only one user. */
@@ -225,8 +226,8 @@ export interface OpenOptions {
 }
 
 /**
- * Read-only files of the worker that a sandbox needs, such as the configuration of tools. They are the same in every sandbox
- * that has the bundle, so a provider can keep them where it runs sandboxes.
+ * Read-only files of the worker that a sandbox needs, such as the configuration of tools. They are the same in every
+ * sandbox that has the bundle, so a provider can keep them where it runs sandboxes.
  */
 export interface Bundle {
   /** The SHA-256 of the names and contents of the files. */
@@ -325,8 +326,8 @@ export interface SandboxProvider {
   packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned>;
   unpackBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned>;
   /**
-   * Saves a sandbox's workspace and home, and with an image its other changes, as an immutable base and closes the sandbox. The base appears atomically. If a
-   * base with this name already exists, it remains unchanged.
+   * Saves a sandbox's workspace and home, and with an image its other changes, as an immutable base and closes the
+   * sandbox. The base appears atomically. If a base with this name already exists, it remains unchanged.
    */
   saveBase(sandbox: Sandbox, name: string): Promise<void>;
   listBases(): Base[];

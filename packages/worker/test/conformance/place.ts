@@ -2,15 +2,16 @@ import type { Control } from "../../src/sandboxes/limits.ts";
 import type { SandboxImage, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 
 /**
- * What the conformance suite tests: a provider, and the system that its sandboxes have. The suite uses only the interface in
- * sandboxes/sandbox.ts and what this file describes, so that every provider can be tested with the same functions.
+ * What the conformance suite tests: a provider, and the system that its sandboxes have. The suite uses only the
+ * interface in sandboxes/sandbox.ts and what this file describes, so that every provider can be tested with the same
+ * functions.
  */
 export interface Place {
   /** Part of the names of the tests. */
   name: string;
   /**
-   * What the provider declares that it can do. The suite tests that it does, or that it refuses. A control that is not listed
-   * depends on the machine; the suite then relies on what the provider says.
+   * What the provider declares that it can do. The suite tests that it does, or that it refuses. A control that is not
+   * listed depends on the machine; the suite then relies on what the provider says.
    */
   capabilities: Partial<Record<Control | "images", boolean>>;
   system: PlaceSystem;

@@ -106,7 +106,10 @@ describe.runIf(isRoot)("root in an image", () => {
   });
 
   describe("with hostile files in place of the sandbox's own", () => {
-    /** Each is made by a command of the sandbox. Then all its processes are killed, and the next command starts new ones. */
+    /**
+     * Each is made by a command of the sandbox. Then all its processes are killed, and the next command starts new
+     * ones.
+     */
     const restartAfter = async (
       command: string,
       next = "echo works; cat /etc/hosts | head -n1; ls /proc/self/exe",

@@ -131,7 +131,10 @@ interface BuildError {
   message: string;
 }
 
-/** Workers of the previous version ignore `docker_image`, `devcontainer` and `dockerfile`, so they would use their own system instead. */
+/**
+ * Workers of the previous version ignore `docker_image`, `devcontainer` and `dockerfile`, so they would use their own
+ * system instead.
+ */
 const withoutImages: BuildError = {
   error_code: "environment_setup_failed",
   message: "This worker's version does not know images. Upgrade all workers.",

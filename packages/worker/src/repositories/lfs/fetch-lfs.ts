@@ -1,7 +1,7 @@
 /**
- * Downloads the Git LFS files of a commit into the mirror's `lfs` folder, from where they are sent to checkouts in sandboxes.
- * The worker uses the repository's credential and the same address rules and proxy as git. Every object is verified
- * against the size and the SHA-256 of its pointer before it enters the mirror.
+ * Downloads the Git LFS files of a commit into the mirror's `lfs` folder, from where they are sent to checkouts in
+ * sandboxes. The worker uses the repository's credential and the same address rules and proxy as git. Every object is
+ * verified against the size and the SHA-256 of its pointer before it enters the mirror.
  */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";

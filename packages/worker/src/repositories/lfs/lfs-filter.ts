@@ -6,8 +6,8 @@
  * - `clean` reads content, stores it as an object and prints its pointer.
  *
  * Input that is a pointer for `clean`, or no pointer for `smudge`, is printed as it is. So is a file that was committed
- * without Git LFS, as long as it is unchanged: otherwise it would appear as modified from the start. GIT_OBJECT_DIRECTORY is set while a run's diff is made, which must not
- * change the repository.
+ * without Git LFS, as long as it is unchanged: otherwise it would appear as modified from the start.
+ * GIT_OBJECT_DIRECTORY is set while a run's diff is made, which must not change the repository.
  */
 export const lfsFilter = `set -eu
 lfs=$(git rev-parse --git-common-dir)/lfs

@@ -23,8 +23,9 @@ export function inspectionPaths({ state, layers }: ScriptPaths) {
  * Protocol: a request is a line (input size, tool, arguments) followed by the input. Input and results are
  * NUL-terminated names. A result ends with an empty name.
  *
- * The workspace may be hostile. The script uses nothing from /tmp or from the agent's home, only a folder in the private
- * /dev/shm of the worker's scripts. The folder of a script that was killed is removed by the next one. Git is prevented from running programs that a repository configures.
+ * The workspace may be hostile. The script uses nothing from /tmp or from the agent's home, only a folder in the
+ * private /dev/shm of the worker's scripts. The folder of a script that was killed is removed by the next one. Git is
+ * prevented from running programs that a repository configures.
  */
 const scriptOf = (paths: ReturnType<typeof inspectionPaths>) => `
 for temp in /dev/shm/inspection-*; do [[ -d /proc/\${temp##*-} ]] || rm -rf "$temp"; done

@@ -15,10 +15,10 @@
  * - Workers of versions that know no homes in snapshots must be able to read them. So each part of the home's archive is
  *   the content of a volume header, which tar skips, and snapshots of these workers are valid here.
  * - Names in the lists are relative to the workspace. Those of the home start with /home/sandbox.
- * - native/snapshot-files.c creates snapshots inside the sandbox. Changed files are those in the upper layer of the overlay.
- *   Their content is read from the merged view. Deleted paths are found in folders that exist in both layers: entries that
- *   are in the base but not in the merged view, or that have another type there (a folder instead of a file, or the
- *   reverse). So it never interprets the whiteout files with which an overlay records deletions.
+ * - native/snapshot-files.c creates snapshots inside the sandbox. Changed files are those in the upper layer of the
+ *   overlay. Their content is read from the merged view. Deleted paths are found in folders that exist in both layers:
+ *   entries that are in the base but not in the merged view, or that have another type there (a folder instead of a
+ *   file, or the reverse). So it never interprets the whiteout files with which an overlay records deletions.
  * - A snapshot over a base can be applied only over the base that it names.
  */
 import { PassThrough, type Readable } from "node:stream";

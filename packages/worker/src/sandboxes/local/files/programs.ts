@@ -22,9 +22,9 @@ const buildFolder = fileURLToPath(new URL("../../../../native/build", import.met
 export const nativeProgram = (name: string) => join(buildFolder, name);
 
 /**
- * Stores the programs that every sandbox has below the root, as a bundle. They are copies, so that every user can reach them
- * and an update of the worker's packages does not replace them while sandboxes use them. Those of an earlier version are
- * removed.
+ * Stores the programs that every sandbox has below the root, as a bundle. They are copies, so that every user can reach
+ * them and an update of the worker's packages does not replace them while sandboxes use them. Those of an earlier
+ * version are removed.
  */
 export async function installPrograms(root: string): Promise<Bundle> {
   const ripgrep = await findRipgrep();

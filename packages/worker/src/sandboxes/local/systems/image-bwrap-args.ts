@@ -5,7 +5,10 @@ import type { Mount } from "../mount.ts";
 import { firstCopiedFd, launchFd } from "../process/launch.ts";
 import type { ImageMounts } from "./mount-image.ts";
 
-/** The capabilities that containers usually have, but not SYS_CHROOT, because the seccomp filter forbids chroot. They apply only inside the sandbox's user namespace. */
+/**
+ * The capabilities that containers usually have, but not SYS_CHROOT, because the seccomp filter forbids chroot. They
+ * apply only inside the sandbox's user namespace.
+ */
 const imageCapabilities = [
   ...["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "SETFCAP"],
   ...["NET_BIND_SERVICE", "NET_RAW", "MKNOD", "AUDIT_WRITE"],
