@@ -149,11 +149,12 @@ test("updating a poisoned build to a newer commit happens inside the sandbox", a
   expect(readdirSync(trap)).toEqual([]);
 });
 
-test("setup commands and runs cannot change a mirror", async () => {
+test("setup commands see no mirror, and what they do to their clone changes no other clone", async () => {
   const environment_id = await environment({
     repos: repos(),
     setup_commands: [
-      "cd /run/outrider/mirrors/0.git && ls && ! touch x && ! git config a.b c && ! rm -rf objects",
+      "[ ! -e /run/outrider/mirrors ] && ! grep mirror /proc/self/mountinfo && ! ls .git/objects/info/alternates",
+      "echo changed > README.md && git commit -qam change && git update-ref refs/remotes/origin/main HEAD",
     ],
   });
   await succeed(environment_id, ["SAY: built"]);

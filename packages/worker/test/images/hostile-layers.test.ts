@@ -6,7 +6,7 @@ import { LayerStore } from "../../src/images/layer-store.ts";
 import { silentLog } from "../../src/log.ts";
 import { removeFolder } from "../../src/remove-folder.ts";
 import type { Member } from "../escape/hostile-tar.ts";
-import { layer, pax, pull, pullError } from "./images-support.ts";
+import { layer, listStored, pax, pull, pullError } from "./images-support.ts";
 import { makeImage } from "./registry-server.ts";
 import { serveImage } from "./stub-registry.ts";
 
@@ -92,7 +92,7 @@ describe("a layer is rejected that has", () => {
       },
     );
     expect(error).toMatchObject({ code });
-    expect(readdirSync(store.folder)).toEqual([".locks"]);
+    expect(listStored(store)).toEqual([]);
     expect(readdirSync(join(parent, "a/b"))).toEqual(["layers"]);
     expect(existsSync("/tmp/escaped")).toBe(false);
   });

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
-import { layer, makeStore, pull, pullError } from "./images-support.ts";
+import { layer, listStored, makeStore, pull, pullError } from "./images-support.ts";
 import { makeImage, sha256 } from "./registry-server.ts";
 import { answer, endless, type Handler, serve, serveImage } from "./stub-registry.ts";
 
@@ -38,7 +38,7 @@ describe("a registry that lies", () => {
     expect(await pullError(await serveImage(image, { [path]: handler }), { store })).toMatchObject({
       code: "corrupt",
     });
-    expect(readdirSync(store.folder)).toEqual([".locks"]);
+    expect(listStored(store)).toEqual([]);
   });
 
   test("about the digest of the uncompressed layer", async () => {
@@ -47,7 +47,7 @@ describe("a registry that lies", () => {
     const error = await pullError(await serveImage(other), { store });
     expect(error).toMatchObject({ code: "corrupt" });
     expect(error.message).toContain(sha256("other"));
-    expect(readdirSync(store.folder)).toEqual([".locks"]);
+    expect(listStored(store)).toEqual([]);
   });
 
   test("about the number of layers", async () => {
@@ -102,7 +102,7 @@ describe("limits", () => {
     const error = await pullError(await serveImage(bomb), { store, limits: { maxUnpackedBytes: 2 ** 20 } });
     expect(error).toMatchObject({ code: "too_large" });
     expect(error.message).toContain("1 MiB");
-    expect(readdirSync(store.folder)).toEqual([".locks"]);
+    expect(listStored(store)).toEqual([]);
   });
 
   test("apply to zeros after the end of the archive too", async () => {

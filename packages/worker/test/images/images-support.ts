@@ -1,4 +1,4 @@
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
@@ -14,6 +14,12 @@ export function makeStore(maxBytes = 2 ** 30): LayerStore {
   const folder = mkdtempSync(join(tmpdir(), "outrider-layers-"));
   onTestFinished(() => removeFolder(folder));
   return new LayerStore({ folder, maxBytes, log: silentLog });
+}
+
+/** Lists the layers of a store and its records of images. */
+export function listStored({ folder }: LayerStore): string[] {
+  const layers = readdirSync(folder).filter((name) => name !== ".locks" && name !== ".images");
+  return [...layers, ...readdirSync(join(folder, ".images"))];
 }
 
 /** Pulls from a registry that the operator allows. */
