@@ -42,7 +42,7 @@ describe("behind an upstream proxy", () => {
     const proxy = await behind(upstream.url);
     const url = `http://public.example:${port}/a?b=c`;
     const answer = await send(proxy.port, get(url, "Proxy-Authorization: Basic eA==\r\n"));
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*\nfrom the web\r\n/);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*\r\n\r\nfrom the web$/);
     expect(upstream.seen).toEqual([`GET ${url}`]);
   });
 
