@@ -44,11 +44,46 @@ const hostile = {
 };
 
 function defineTests(getFixture: () => Fixture): void {
+  describe("the user ids of an image", () => {
+    test("belong to each sandbox alone as the place declares, or the reason is a sentence", () => {
+      const { place, provider, sandbox } = getFixture();
+      const { ids } = sandbox.enforced;
+      expect(ids).toEqual(provider.images?.ids);
+      expect(ids?.enforced).toBe(place.capabilities.ids ?? ids?.enforced);
+      if (!ids?.enforced) expect(ids?.reason).toMatch(/^[A-Z].*\.$/);
+    });
+
+    test("include those of other users, or commands of these are refused with the reason", async () => {
+      const { sandbox, open, image, system } = getFixture();
+      if (!image) throw new Error("The place has no image.");
+      const command = "id -u; touch mine; stat -c %U:%G mine; echo > /etc/theirs";
+      const own = await open({ image: { ...image, user: "worker" } });
+      const attempts = [run(own, command), run(await open(), `cd /tmp; ${command}`, { user: "worker" })];
+      for (const attempt of attempts) {
+        if (system.hasOtherUsers)
+          expect(await attempt).toMatchObject({
+            ...{ stdout: "1234\nworker:worker\n", stderr: expect.stringContaining("Permission denied") },
+          });
+        else
+          await expect(attempt).rejects.toThrow(
+            /^This worker has only one user id, so commands cannot run as "worker": set `user` to root/,
+          );
+      }
+      const { stdout, stderr } = await run(
+        sandbox,
+        "touch given; chown 1234:4321 given; stat -c %u:%g given ~worker",
+      );
+      expect(stdout).toBe(system.hasOtherUsers ? "1234:4321\n1234:1234\n" : "0:0\n0:0\n");
+      if (!system.hasOtherUsers) expect(stderr).toMatch(/^chown: .*Invalid argument\n$/);
+    });
+  });
+
   describe("hostile variables of an image", () => {
     test("reach its commands, but not the worker's own scripts", async () => {
-      const { open, image, provider } = getFixture();
+      const { open, image, provider, system } = getFixture();
       if (!image) throw new Error("The place has no image.");
-      const options = { image: { ...image, env: { ...image.env, ...hostile }, user: "worker" } };
+      const user = system.hasOtherUsers ? "worker" : "root";
+      const options = { image: { ...image, env: { ...image.env, ...hostile }, user } };
       const sandbox = await open(options);
       // A command with a clean environment makes the traps.
       const clean = { env: { PATH: "/usr/bin:/bin", BASH_ENV: "", LD_PRELOAD: "", SHELLOPTS: "", PS4: "" } };

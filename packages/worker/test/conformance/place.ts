@@ -13,7 +13,7 @@ export interface Place {
    * What the provider declares that it can do. The suite tests that it does, or that it refuses. A control that is not
    * listed depends on the machine; the suite then relies on what the provider says.
    */
-  capabilities: Partial<Record<Control | "images", boolean>>;
+  capabilities: Partial<Record<Control | "images" | "ids", boolean>>;
   system: PlaceSystem;
   open(): Promise<OpenPlace>;
 }
@@ -27,6 +27,8 @@ export interface PlaceSystem {
   home: string;
   /** The capabilities of commands, as in /proc/self/status. */
   capabilities: string;
+  /** Whether commands can run as other users of the image, and give files to them. */
+  hasOtherUsers: boolean;
   /** Environment variables that the system adds to those that all commands have. */
   env: Record<string, string>;
 }

@@ -2,12 +2,12 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
-  chownSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -53,6 +53,7 @@ export function systemLayer(
   { shell = "bash", morePrograms = [], folders = [], links = {} }: SystemOptions = {},
 ): Buffer {
   const folder = mkdtempSync(join(tmpdir(), "outrider-system-"));
+  const archive = `${folder}.tar`;
   try {
     for (const name of ["usr/bin", "etc", "root", "home/worker", "tmp", "var"]) {
       mkdirSync(join(folder, name), { recursive: true });
@@ -69,8 +70,6 @@ export function systemLayer(
     }
     for (const path of folders) cpSync(path, join(folder, path), { recursive: true });
     chmodSync(join(folder, "tmp"), 0o1777);
-    const isRoot = process.getuid?.() === 0;
-    if (isRoot) chownSync(join(folder, "home/worker"), 1234, 1234);
     const all = {
       "etc/passwd": "root:x:0:0:root:/root:/bin/bash\nworker:x:1234:1234::/home/worker:/bin/bash\n",
       "etc/group": "root:x:0:\nworker:x:1234:\nextra:x:4321:worker\n",
@@ -85,10 +84,27 @@ export function systemLayer(
       rmSync(join(folder, path), { force: true });
       symlinkSync(target, join(folder, path));
     }
-    const options = ["--numeric-owner", "--mode=u+w", "-C", folder, "-cf", "-", "."];
-    return execFileSync("tar", options, { maxBuffer: 2 ** 28 });
+    // The owners do not depend on who runs the tests.
+    const pack = (owner: number, ...args: string[]) =>
+      execFileSync("tar", [
+        ...[
+          "--numeric-owner",
+          `--owner=${owner}`,
+          `--group=${owner}`,
+          "--mode=u+w",
+          "-C",
+          folder,
+          "-f",
+          archive,
+        ],
+        ...args,
+      ]);
+    pack(0, "-c", "--exclude=./home/worker", ".");
+    pack(1234, "-r", "./home/worker");
+    return readFileSync(archive);
   } finally {
     rmSync(folder, { recursive: true, force: true });
+    rmSync(archive, { force: true });
   }
 }
 

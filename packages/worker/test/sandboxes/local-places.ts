@@ -1,7 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
+import { openIdNamespace } from "../../src/id-namespace.ts";
+import { removeFolder } from "../../src/remove-folder.ts";
 import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
+import { idCount } from "../../src/sandboxes/local/systems/uid-ranges.ts";
 import type { OpenPlace, Place } from "../conformance/place.ts";
 import { pullSystemImage } from "../images/pull-system-image.ts";
 import { systemLayer } from "../images/system-image.ts";
@@ -21,17 +25,21 @@ export const hostPlace: LocalPlace = {
     : { disk: false, network: true, seccomp: true },
   system: {
     ...{ isImage: false, user: "sandbox", uid: 1000, home: "/home/sandbox", env: {} },
-    capabilities: "0000000000000000",
+    ...{ capabilities: "0000000000000000", hasOtherUsers: false },
   },
   open: () => openPlace(),
 };
 
+/** How many user ids an image has. Those of an ordinary user depend on /etc/subuid. */
+const ids = isRoot ? idCount : (await openIdNamespace()).count;
+
 /** The local provider with an image, in which commands are root. */
 export const imagePlace: LocalPlace = {
-  name: "local with an image",
-  capabilities: hostPlace.capabilities,
+  name: ids > 1 ? "local with an image" : "local with an image of one user",
+  capabilities: { ...hostPlace.capabilities, ...(isRoot ? {} : { ids: false }) },
   system: {
     ...{ isImage: true, user: "root", uid: 0, home: "/root" },
+    hasOtherUsers: ids > 1,
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
     capabilities: "00000000a80025fb",
   },
@@ -44,8 +52,7 @@ export const imagePlace: LocalPlace = {
 /** Made once per test file. */
 let layer: Buffer | undefined;
 
-/** rootless-images.test.ts has the tests of images without root. */
-export const localPlaces = isRoot ? [hostPlace, imagePlace] : [hostPlace];
+export const localPlaces = [hostPlace, imagePlace];
 
 /** What the suite needs in an image. */
 const imageOptions = () => ({
@@ -66,7 +73,7 @@ function perlModules(): string {
 }
 
 async function openPlace(imageLayer?: Buffer) {
-  const { root, remove } = makeRoot();
+  const { root } = makeRoot();
   const openAgain = () => openLocalProvider({ root, log: silent, exceptions: parseExceptions("127.0.0.1") });
   const provider = await openAgain();
   return {
@@ -76,7 +83,7 @@ async function openPlace(imageLayer?: Buffer) {
     expectNoLeftovers: () => until(() => JSON.stringify(leftoversOf(root)) === JSON.stringify(noLeftovers)),
     async close() {
       await provider.stop();
-      await remove();
+      await removeFolder(dirname(root));
     },
   };
 }

@@ -1,19 +1,25 @@
-import { test } from "vitest";
-import { expectToPassAsOrdinaryUser } from "./ordinary-user.ts";
+import { describe, test } from "vitest";
+import { canHaveIds, expectToPassAsOrdinaryUser } from "./ordinary-user.ts";
 import { isRoot } from "./sandbox-support.ts";
 
-test.runIf(isRoot)(
-  "a worker of an ordinary user passes the conformance suite, and the tests of the local provider",
-  { timeout: 1_800_000 },
-  async () => {
-    const sandboxes = ["bases", "commands", "files", "init", "leaks", "limits", "network", "sandbox"];
-    const escapes = ["files", "kernel", "layers", "neighbors", "network", "processes"];
-    await expectToPassAsOrdinaryUser(
-      [
-        ...[...sandboxes, "seccomp", "watchdog"].map((name) => `sandboxes/${name}.test.ts`),
-        ...escapes.map((name) => `escape/${name}.test.ts`),
-      ],
-      { full: true },
-    );
-  },
-);
+const timeout = 1_800_000;
+const suite = [
+  ...["commands", "files", "limits", "network", "sandbox"].map((name) => `sandboxes/${name}.test.ts`),
+  ...["files", "image", "kernel", "neighbors", "network", "processes"].map(
+    (name) => `escape/${name}.test.ts`,
+  ),
+];
+
+describe.runIf(isRoot)("a worker of an ordinary user", () => {
+  test("passes the conformance suite with and without an image, and the tests of the local provider", {
+    timeout,
+  }, async () => {
+    const others = ["bases", "init", "leaks", "seccomp", "watchdog"];
+    const files = [...suite, ...others.map((name) => `sandboxes/${name}.test.ts`), "escape/layers.test.ts"];
+    await expectToPassAsOrdinaryUser(files, { full: true });
+  });
+
+  test.runIf(canHaveIds)("passes it with an image and the ids of /etc/subuid", { timeout }, async () => {
+    await expectToPassAsOrdinaryUser(suite, { full: true, ids: "one", only: "local with an image" });
+  });
+});
