@@ -85,8 +85,11 @@ describe("an environment's image", () => {
 
   test("is required for its user and its secret", () => {
     expect(request({ user: "root", docker_image_secret: "TOKEN" }).error?.issues).toMatchObject([
-      { path: ["docker_image_secret"], message: "is only allowed with `docker_image` or `devcontainer`" },
-      { path: ["user"], message: "is only allowed with `docker_image` or `devcontainer`" },
+      {
+        path: ["docker_image_secret"],
+        message: "is only allowed with `docker_image`, `devcontainer` or `dockerfile`",
+      },
+      { path: ["user"], message: "is only allowed with `docker_image`, `devcontainer` or `dockerfile`" },
     ]);
   });
 });

@@ -72,7 +72,9 @@ test("ripgrep is installed, and no command can change it", async () => {
   const { stdout } = await command(
     "rg --version | head -1; touch /opt/outrider/bin/x; rm -f /opt/outrider/bin/rg; ls /opt/outrider/bin",
   );
-  expect(stdout).toMatch(/^ripgrep \d.*\n.*Read-only.*\n.*Read-only.*\noutrider-init\nrg\nsandbox-files\n$/);
+  expect(stdout).toMatch(
+    /^ripgrep \d.*\n.*Read-only.*\n.*Read-only.*\noutrider-init\nrg\nsandbox-copy\nsandbox-files\nsnapshot-files\n$/,
+  );
 });
 
 test("the locale is UTF-8, and there is no terminal", async () => {
