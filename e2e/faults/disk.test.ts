@@ -63,7 +63,7 @@ describe("a full disk under the files of runs", () => {
 
   test("on the worker: a command with long output succeeds, the run waits to store its files, and the worker accepts no other run", async () => {
     const run = await installation.createRun([
-      "RUN: echo begun; sleep 2; head -c 300000 /dev/urandom | base64; echo said",
+      "RUN: head -c 5000000 /dev/urandom > made; echo begun; sleep 2; head -c 300000 /dev/urandom | base64; echo said",
       "SAY: all done",
     ]);
     const isRunning = async () =>
