@@ -40,13 +40,22 @@ binaries() {
   diff "$1" | LC_ALL=C sed -nE '/^index /h; /^Binary files /{x; s/^index ([0-9a-f]+)[.][.]([0-9a-f]+).*/\\1\\n\\2/p}' |
     LC_ALL=C sed -E '/^0+$/d' | sort -u | git cat-file --batch
 }
+# Prints a patch that is small, without binary files and without NUL bytes, at which read stops. Most are, and each program
+# that is not started saves time at the end of every turn.
+print_small() {
+  local LC_ALL=C text
+  ! IFS= read -r -d '' -n 4096 text < "$1" && [[ $'\n'$text != *$'\nGIT binary patch\n'* ]] &&
+    printf 'patch\n%s' "$text"
+}
 # git adds the prefix to all paths except those of renames.
 prefixed() { sed -E 's#^((rename|copy) (from|to) "?)#'"\\1$1/#"; }
 if [[ $# == 0 ]]; then
   # This takes less time than git init.
   echo "ref: refs/heads/main" > "$work/HEAD"
   export GIT_DIR="$work" GIT_WORK_TREE=/workspace
-  git add -A . && diff --binary ${emptyTree} > "$work/patch" && binaries ${emptyTree} "$work/patch" || exit
+  git add -A . && diff --binary ${emptyTree} > "$work/patch" || exit
+  print_small "$work/patch" && exit
+  binaries ${emptyTree} "$work/patch" || exit
   echo patch && cat "$work/patch"
   exit
 fi
