@@ -145,7 +145,10 @@ export async function openWorkerRuntime(
     }),
     networkFolder: join(folder, "tool-config"),
     maxMirrorBytes: cacheBytes,
-    bases: new BuildBases({ provider, server, folder: transfersFolder, maxBytes: cacheBytes, log }),
+    bases: new BuildBases({
+      ...{ provider, server, folder: transfersFolder, chunksFolder: join(folder, "chunks") },
+      ...{ maxBytes: cacheBytes, log },
+    }),
   };
 
   const warmSandboxes = new WarmSandboxes({ max: slots });

@@ -139,7 +139,7 @@ export async function startTestInstallation(environment: Record<string, string> 
       vi.waitUntil(async () => (await events(run)).find(matches), waitOptions),
 
     async worker(options: Partial<WorkerOptions> = {}): Promise<Worker> {
-      const { slots = 8, drainMs = 20_000, url = origin, log = silent } = options;
+      const { slots = 8, drainMs = 20_000, url = origin, log = silent, folder = newFolder() } = options;
       const worker = await startWorker({
         name: `worker-${workers.length + 1}`,
         version: "0",
@@ -148,7 +148,7 @@ export async function startTestInstallation(environment: Record<string, string> 
         url,
         slots,
         drainMs,
-        folder: newFolder(),
+        folder,
         log,
       });
       workers.push(worker);

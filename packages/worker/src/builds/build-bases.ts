@@ -53,6 +53,8 @@ interface BuildBasesOptions {
   server: ServerClient;
   /** The temporary folder for files in transfer. */
   folder: string;
+  /** The folder for chunks, which are kept for later builds. */
+  chunksFolder: string;
   /** Disk space limit for bases and chunks. The least recently used ones are evicted first. */
   maxBytes: number;
   log: Log;
@@ -78,8 +80,8 @@ export class BuildBases {
 
   constructor(options: BuildBasesOptions) {
     this.#options = options;
-    const { folder, maxBytes, log } = options;
-    this.#chunks = new ChunkCache({ folder: join(folder, "chunks"), maxBytes: maxBytes * CHUNKS_SHARE, log });
+    const { chunksFolder, maxBytes, log } = options;
+    this.#chunks = new ChunkCache({ folder: chunksFolder, maxBytes: maxBytes * CHUNKS_SHARE, log });
   }
 
   /** The disk space that chunks use. */

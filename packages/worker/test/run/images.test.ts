@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import type { Worker } from "../../src/worker.ts";
@@ -312,6 +314,19 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
       `${first.output}/opt/data: OK\nls: cannot access '/etc/flavor': No such file or directory\n1234\n`,
     );
     expect(second.item.receipt.environment.build_id).toBe(build_id);
+  });
+
+  test("leaves its chunks on the worker, also after a restart", async () => {
+    await worker.drain();
+    const folder = join(installation.workersFolder, "restarted");
+    worker = await installation.worker({ ...settings(), folder });
+    await run(await environment({ setup_commands: ["echo kept > /opt/kept"] }), ["RUN: cat /opt/kept"]);
+    const listChunks = () => readdirSync(join(folder, "chunks"));
+    const chunks = listChunks();
+    expect(chunks).not.toEqual([]);
+    await worker.drain();
+    worker = await installation.worker({ ...settings(), folder });
+    expect(listChunks()).toEqual(chunks);
   });
 
   test("needs the registry only for tags and for workers without the image", async () => {

@@ -2,7 +2,7 @@
  * Chunks of builds on this worker's disk, as they are stored on the server.
  *
  * - A file has the name of its hash, and appears atomically. It is verified whenever it is read.
- * - The processes of a worker share the folder. Each keeps its own list, so a file may be missing when it is read.
+ * - The list of files is read once, so a file may be missing when it is read.
  * - The cache is never needed: an error on this disk is logged, and the chunk comes from the server.
  */
 import { createHash, randomUUID } from "node:crypto";
