@@ -5,6 +5,7 @@ import {
   lazyRouteComponent,
   Outlet,
 } from "@tanstack/react-router";
+import { Frame } from "./frame/frame.tsx";
 import { readHomeSearch } from "./pages/home/search.ts";
 import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
@@ -12,7 +13,6 @@ import { PageError } from "./pages/page-error.tsx";
 import { readSearch } from "./pages/runs/search.ts";
 import { tabOf } from "./pages/session/tab.ts";
 import { readSettingsSearch } from "./pages/settings/search.ts";
-import { Frame } from "./shell/frame.tsx";
 
 /** Defines the routes. Each page's code is loaded when the page is first opened. */
 const root = createRootRoute({

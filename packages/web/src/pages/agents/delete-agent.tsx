@@ -1,8 +1,8 @@
 import type { Identity } from "@outrider/sdk";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { outrider } from "../../api.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { showToast } from "../../shell/toasts.ts";
 import { Confirm } from "../../ui/overlay/confirm.tsx";
 
 export function DeleteAgent({ agent: { uid, name }, onClose }: { agent: Identity; onClose: () => void }) {

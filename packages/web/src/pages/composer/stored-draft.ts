@@ -1,5 +1,5 @@
 import { findSecretNames } from "@outrider/contract/agent-config";
-import { storedSetting } from "../../shell/stored-setting.ts";
+import { storedSetting } from "../../frame/stored-setting.ts";
 import { type Draft, emptyDraft, type ServerDraft } from "./draft.ts";
 
 /** The fields that are remembered for the next run. The prompt is not included. */

@@ -1,8 +1,8 @@
 import type { CloudEnvironment } from "@outrider/sdk";
 import { useMemo, useState } from "react";
 import { outrider } from "../../api.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { showToast } from "../../shell/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { EnvironmentForm } from "./form/environment-form.tsx";
 import { valuesOf } from "./form/values.ts";

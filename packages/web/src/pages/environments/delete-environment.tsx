@@ -3,8 +3,8 @@ import type { CloudEnvironment } from "@outrider/sdk";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { outrider } from "../../api.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { showToast } from "../../shell/toasts.ts";
 import { Confirm } from "../../ui/overlay/confirm.tsx";
 
 interface DeleteEnvironmentProps {

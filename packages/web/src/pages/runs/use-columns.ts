@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react";
-import { storedSetting } from "../../shell/stored-setting.ts";
+import { storedSetting } from "../../frame/stored-setting.ts";
 import { columns } from "./columns.tsx";
 
 const stored = storedSetting("runs.columns");

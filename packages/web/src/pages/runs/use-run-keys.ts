@@ -1,6 +1,6 @@
 import type { RunItem } from "@outrider/sdk";
 import { useNavigate } from "@tanstack/react-router";
-import { useShortcut } from "../../shell/shortcuts.ts";
+import { useShortcut } from "../../frame/shortcuts.ts";
 import { SEARCH_ID } from "./search-box.tsx";
 import type { Selection } from "./selection.ts";
 

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
 import { Bookmark, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
-import { showToast } from "../../shell/toasts.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Field, TextInput } from "../../ui/form/field.tsx";
 import { Dialog } from "../../ui/overlay/dialog.tsx";

@@ -1,6 +1,6 @@
 import { unfinishedStates } from "@outrider/contract/run-state";
 import { useState } from "react";
-import { storedSetting } from "../../shell/stored-setting.ts";
+import { storedSetting } from "../../frame/stored-setting.ts";
 import { type RunsSearch, readSearch } from "./search.ts";
 
 export interface View {

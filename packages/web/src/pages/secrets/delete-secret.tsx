@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { outrider } from "../../api.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { queryClient } from "../../queries.ts";
-import { showToast } from "../../shell/toasts.ts";
 import { Confirm } from "../../ui/overlay/confirm.tsx";
 
 interface DeleteSecretProps {

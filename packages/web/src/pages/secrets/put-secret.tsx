@@ -1,8 +1,8 @@
 import { PutSecretRequest, SecretName } from "@outrider/contract/secret";
 import { useId } from "react";
 import { outrider } from "../../api.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { queryClient } from "../../queries.ts";
-import { showToast } from "../../shell/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/form/fields.tsx";
 import { FormErrors } from "../../ui/form/form-errors.tsx";

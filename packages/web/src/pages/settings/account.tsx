@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
+import { SingleKeySetting } from "../../frame/single-key-setting.tsx";
+import { chooseTheme, useTheme } from "../../frame/theme.ts";
 import { queries, signOut } from "../../queries.ts";
-import { SingleKeySetting } from "../../shell/single-key-setting.tsx";
-import { chooseTheme, useTheme } from "../../shell/theme.ts";
 import { Button } from "../../ui/button.tsx";
 import { Skeleton } from "../../ui/feedback/skeleton.tsx";
 import { SegmentedControl } from "../../ui/form/segmented-control.tsx";

@@ -3,7 +3,7 @@ import { limits } from "@outrider/contract/limits";
 import type { Me } from "@outrider/sdk";
 import { useState } from "react";
 import { setPassword } from "../../auth.ts";
-import { showToast } from "../../shell/toasts.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/form/fields.tsx";
 import { FormErrors } from "../../ui/form/form-errors.tsx";

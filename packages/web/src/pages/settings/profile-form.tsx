@@ -1,8 +1,8 @@
 import { UpdateUserRequest } from "@outrider/contract/auth/user";
 import type { Me, UpdateUserRequest as Request } from "@outrider/sdk";
 import { outrider } from "../../api.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { showToast } from "../../shell/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, TextInput } from "../../ui/form/field.tsx";
 import { FormErrors } from "../../ui/form/form-errors.tsx";

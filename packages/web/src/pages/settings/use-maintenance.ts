@@ -1,8 +1,8 @@
 import type { MaintenanceRequest } from "@outrider/sdk";
 import { useMutation } from "@tanstack/react-query";
 import { outrider } from "../../api.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { queries, queryClient } from "../../queries.ts";
-import { showToast } from "../../shell/toasts.ts";
 
 interface Change {
   request: MaintenanceRequest;

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Unlink } from "lucide-react";
 import { useEffect } from "react";
-import { Toaster } from "../../shell/toaster.tsx";
+import { Toaster } from "../../frame/toaster.tsx";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { useTitle } from "../../ui/page.tsx";

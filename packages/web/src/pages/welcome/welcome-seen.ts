@@ -1,4 +1,4 @@
-import { storedSetting } from "../../shell/stored-setting.ts";
+import { storedSetting } from "../../frame/stored-setting.ts";
 
 const stored = storedSetting("welcomed");
 

@@ -1,6 +1,6 @@
 import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
-import { showToast } from "../../shell/toasts.ts";
+import { showToast } from "../../frame/toasts.ts";
 import { Button, IconButton } from "../button.tsx";
 
 const SHOWN_MS = 1_500;

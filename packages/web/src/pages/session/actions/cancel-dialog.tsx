@@ -1,8 +1,8 @@
 import type { RunItem } from "@outrider/sdk";
 import { useMutation } from "@tanstack/react-query";
 import { outrider } from "../../../api.ts";
+import { showToast } from "../../../frame/toasts.ts";
 import { queryClient } from "../../../queries.ts";
-import { showToast } from "../../../shell/toasts.ts";
 import { Button } from "../../../ui/button.tsx";
 import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
 import { Dialog } from "../../../ui/overlay/dialog.tsx";

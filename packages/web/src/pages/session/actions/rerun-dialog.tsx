@@ -1,7 +1,7 @@
 import type { RunItem } from "@outrider/sdk";
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { showToast } from "../../../shell/toasts.ts";
+import { showToast } from "../../../frame/toasts.ts";
 import { Dialog } from "../../../ui/overlay/dialog.tsx";
 import { draftOfRun } from "../../composer/draft-from-run.ts";
 import { RunForm } from "../../composer/run-form.tsx";

@@ -1,4 +1,4 @@
-import { storedSetting } from "../../../shell/stored-setting.ts";
+import { storedSetting } from "../../../frame/stored-setting.ts";
 
 /** Returns the run's unsent message, which survives a reload. */
 export function readDraft(runId: string): string {

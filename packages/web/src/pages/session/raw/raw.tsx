@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
+import { showToast } from "../../../frame/toasts.ts";
 import { describeError } from "../../../request-error.ts";
-import { showToast } from "../../../shell/toasts.ts";
 import { Button } from "../../../ui/button.tsx";
 import { download } from "../../../ui/download.ts";
 import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";

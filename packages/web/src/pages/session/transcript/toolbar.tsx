@@ -1,7 +1,7 @@
 import clsx from "clsx";
 import { ChevronDown, ChevronUp, Search as SearchIcon, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
-import { useShortcut } from "../../../shell/shortcuts.ts";
+import { useShortcut } from "../../../frame/shortcuts.ts";
 import { IconButton } from "../../../ui/button.tsx";
 import { Select, TextInput } from "../../../ui/form/field.tsx";
 import { formatCount } from "../../../ui/format/numbers.ts";

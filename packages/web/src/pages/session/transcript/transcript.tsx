@@ -1,6 +1,6 @@
 import type { RunItem } from "@outrider/sdk";
 import { useCallback, useMemo, useRef, useState } from "react";
-import { storedSetting } from "../../../shell/stored-setting.ts";
+import { storedSetting } from "../../../frame/stored-setting.ts";
 import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
 import type { LogView } from "../log/log-view.ts";
