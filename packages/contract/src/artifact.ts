@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Timestamp, text, Uuid } from "./text.ts";
+import { Sha256, Timestamp, text, Uuid } from "./text.ts";
 
 export const ArtifactType = z.enum(["FILE", "PATCH"]);
 
@@ -17,7 +17,7 @@ export const NewArtifact = z.strictObject({
   artifact_id: Uuid,
   type: ArtifactType,
   ...members,
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  sha256: Sha256,
 });
 export type NewArtifact = z.infer<typeof NewArtifact>;
 

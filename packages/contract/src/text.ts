@@ -35,6 +35,8 @@ export function pattern(regex: RegExp, message: string) {
 
 export const Uuid = z.uuid().toLowerCase().meta({ description: "A UUID. The service generates version 7." });
 
+export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
 export const Timestamp = z.iso.datetime({ offset: true }).meta({
   description: "RFC 3339 timestamp in UTC, with milliseconds.",
   examples: ["2026-01-31T09:30:00.000Z"],

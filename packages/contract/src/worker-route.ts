@@ -3,11 +3,21 @@ import { ListEventsQuery } from "./query.ts";
 import type { Route } from "./route.ts";
 import { Uuid } from "./text.ts";
 import {
-  AssignedProposal,
   BuildChunksRequest,
   BuildChunksResponse,
   BuildFinishRequest,
   BuildReportRequest,
+  PrepareRequest,
+  PrepareResponse,
+} from "./worker/build.ts";
+import { AssignedProposal, ProposalFinishRequest, ProposalTakeRequest } from "./worker/proposal.ts";
+import {
+  ShellFinishRequest,
+  ShellInputRequest,
+  ShellInputResponse,
+  ShellReportRequest,
+} from "./worker/shell.ts";
+import {
   ClaimRequest,
   ClaimResponse,
   CloseRequest,
@@ -18,20 +28,12 @@ import {
   HeartbeatResponse,
   HistoryResponse,
   InterruptRequest,
-  PrepareRequest,
-  PrepareResponse,
-  ProposalFinishRequest,
-  ProposalTakeRequest,
   ReleaseRequest,
   ReportRequest,
   ReportResponse,
   ReserveRequest,
   ReserveResponse,
   SettleRequest,
-  ShellFinishRequest,
-  ShellInputRequest,
-  ShellInputResponse,
-  ShellReportRequest,
   Signals,
 } from "./worker.ts";
 

@@ -1,20 +1,16 @@
 import { z } from "zod";
 import { AmbientAgentConfig } from "./agent-config.ts";
 import { NewArtifact } from "./artifact.ts";
-import { NewBuildEvent } from "./build.ts";
-import { BuildDevcontainer } from "./devcontainer.ts";
-import { DockerfileSource } from "./dockerfile.ts";
-import { EnvironmentCheck, GitAuthor, Network, Resources } from "./environment.ts";
 import { ErrorCodeName } from "./errors/error.ts";
 import { LoggedEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
-import { ResolvedImage } from "./image.ts";
 import { ModelPrices } from "./model.ts";
-import { ProposalResult } from "./proposal.ts";
-import { CheckedOutRepository, RunPhase, RunReceipt, RunStatusMessage, RunUsage } from "./run.ts";
-import { NewShellEvent, ShellInputPiece, TerminalSize } from "./shell.ts";
-import { FoundSkill } from "./skill.ts";
-import { Timestamp, text, Uuid } from "./text.ts";
+import { RunPhase, RunReceipt, RunUsage } from "./run.ts";
+import { Sha256, Timestamp, text, Uuid } from "./text.ts";
+import { BatchNumber } from "./worker/batch.ts";
+import { BuildAssignment, ReadyBuild } from "./worker/build.ts";
+import { AssignedEnvironment } from "./worker/environment.ts";
+import { ShellAssignment } from "./worker/shell.ts";
 
 /**
  * The protocol between workers and servers, under /worker.
@@ -24,7 +20,8 @@ import { Timestamp, text, Uuid } from "./text.ts";
  * number, and a repeated finish has no effect. `execution_id` is also the fencing token: only the worker with the run's
  * current execution can write to the run.
  *
- * The log of a build is reported in the same way. Its fencing token is `token`, and every report renews its lease.
+ * The logs of builds and the events of shells are reported in the same way. Their fencing token is `token`, and every
+ * report renews the lease. `worker/` contains these parts of the protocol, and those of proposals.
  */
 
 export const WorkerInfo = z.strictObject({
@@ -46,8 +43,6 @@ export const ClaimRequest = z.strictObject({
   takes_shells: z.literal(true).optional(),
 });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
-
-const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 export const Snapshot = z.strictObject({
   sha256: Sha256,
@@ -116,61 +111,6 @@ export const AssignedModel = z.object({
 });
 export type AssignedModel = z.infer<typeof AssignedModel>;
 
-/** Describes an environment, with everything that a worker needs to build it. */
-export const AssignedEnvironment = z.object({
-  environment_id: Uuid,
-  version: z.int(),
-  repos: z.array(
-    z.object({
-      url: z.string(),
-      ref: z.string().optional(),
-      path: z.string(),
-      secret: z.string().optional(),
-      submodules: z.boolean().optional(),
-      lfs: z.boolean().optional(),
-      sparse_paths: z.array(z.string()).optional(),
-    }),
-  ),
-  docker_image: z.string().optional(),
-  devcontainer: z.string().optional(),
-  dockerfile: DockerfileSource.optional(),
-  docker_image_secret: z.string().optional(),
-  user: z.string().optional(),
-  setup_commands: z.array(z.string()),
-  start_commands: z.array(z.string()).optional(),
-  variables: z
-    .record(z.string(), z.string())
-    .optional()
-    .meta({ description: "Environment variables for setup commands." }),
-  network: Network,
-  git_host: z.string().optional().meta({ description: "Set if the network allows `preset:git`." }),
-  resources: Resources.optional(),
-  git_author: GitAuthor.optional(),
-  checks: z.array(EnvironmentCheck).optional(),
-  credentials: z.record(z.string(), z.string()).meta({
-    description:
-      "Values of the secrets that `repos` and `docker_image_secret` refer to. Used only for fetching and for redaction.",
-  }),
-  build_secrets: z.record(z.string(), z.string()).optional().meta({
-    description: "Secret values for setup commands, also used for redaction. Kept in memory only.",
-  }),
-});
-export type AssignedEnvironment = z.infer<typeof AssignedEnvironment>;
-
-/** Describes a finished build: its repositories and the hash of its archive, or of the list of its chunks. */
-export const ReadyBuild = z.object({
-  build_id: Uuid,
-  sha256: Sha256,
-  image: ResolvedImage.optional(),
-  devcontainer: BuildDevcontainer.optional(),
-  repositories: z.array(CheckedOutRepository),
-  skills: z
-    .array(FoundSkill)
-    .optional()
-    .meta({ description: "The skills in the repositories. Absent if an older worker made the build." }),
-});
-export type ReadyBuild = z.infer<typeof ReadyBuild>;
-
 /** Describes one attempt at a turn, with everything that a worker needs to execute it. */
 export const Assignment = z.object({
   execution_id: Uuid,
@@ -206,28 +146,6 @@ export const Assignment = z.object({
     .meta({ description: "Secret values, used by the run and for redaction. Kept in memory only." }),
 });
 export type Assignment = z.infer<typeof Assignment>;
-
-/** Assigns a build that was requested without a run. */
-export const BuildAssignment = z.object({
-  build_id: Uuid,
-  token: Uuid,
-  lease_ms: z.int(),
-  environment: AssignedEnvironment,
-});
-export type BuildAssignment = z.infer<typeof BuildAssignment>;
-
-/** Assigns a shell in the sandbox of an environment. */
-export const ShellAssignment = z.object({
-  shell_id: Uuid,
-  token: Uuid,
-  lease_ms: z.int(),
-  environment: AssignedEnvironment,
-  build: ReadyBuild.optional().meta({
-    description: "The latest build. If it is absent, the worker runs the steps of the build.",
-  }),
-  terminal: TerminalSize.optional(),
-});
-export type ShellAssignment = z.infer<typeof ShellAssignment>;
 
 export const ClaimResponse = z.object({
   executions: z.array(Assignment),
@@ -302,11 +220,10 @@ export const DeliveredFollowup = z.object({
 export type DeliveredFollowup = z.infer<typeof DeliveredFollowup>;
 
 const phase = RunPhase.extract(["preparing", "working"]);
-const batch = z.int().min(1).meta({ description: "Batch number within the execution, starting at 1." });
 
 export const ReportRequest = z.strictObject({
   run_id: Uuid,
-  batch,
+  batch: BatchNumber,
   events: z.array(WorkerEvent).max(1_000),
   phase: phase.optional(),
   usage: RunUsage.optional(),
@@ -361,7 +278,7 @@ export type TurnOutcome = z.infer<typeof TurnOutcome>;
 
 export const FinishRequest = z.strictObject({
   run_id: Uuid,
-  batch,
+  batch: BatchNumber,
   events: z.array(WorkerEvent).max(1_000),
   phase: phase.optional(),
   usage: RunUsage,
@@ -402,129 +319,6 @@ export const InterruptRequest = z.strictObject({
   }),
 });
 export type InterruptRequest = z.infer<typeof InterruptRequest>;
-
-/** Requests a run's build from these repositories and commits. `key` is a hash of all of the build's inputs. */
-export const PrepareRequest = z.strictObject({
-  run_id: Uuid,
-  worker_id: Uuid,
-  key: Sha256,
-  repositories: z.array(CheckedOutRepository).max(20),
-  image: ResolvedImage.optional(),
-  waiting_for: Uuid.optional().meta({
-    description: "The build from an earlier response. If it fails, this request fails too.",
-  }),
-});
-export type PrepareRequest = z.infer<typeof PrepareRequest>;
-
-export const PrepareResponse = z.discriminatedUnion("state", [
-  z.object({ state: z.literal("ready"), build: ReadyBuild }),
-  z.object({ state: z.literal("yours"), build_id: Uuid, token: Uuid, lease_ms: z.int() }),
-  z.object({ state: z.literal("building"), build_id: Uuid }),
-  z.object({ state: z.literal("failed"), build_id: Uuid, status_message: RunStatusMessage }),
-]);
-export type PrepareResponse = z.infer<typeof PrepareResponse>;
-
-/** Reports a build's progress and renews its lease. Sent at least six times per lease. */
-export const BuildReportRequest = z.strictObject({
-  token: Uuid,
-  batch,
-  events: z.array(NewBuildEvent).max(1_000),
-});
-export type BuildReportRequest = z.infer<typeof BuildReportRequest>;
-
-/**
- * Records chunks of a build in progress, of which its archive consists. A chunk is a blob. Chunks are not deleted while
- * the build is in progress or ready. The request also renews the lease.
- */
-export const BuildChunksRequest = z.strictObject({ token: Uuid, chunks: z.array(Sha256).max(1_000) });
-export type BuildChunksRequest = z.infer<typeof BuildChunksRequest>;
-
-export const BuildChunksResponse = z.object({
-  missing: z.array(Sha256).meta({ description: "Chunks that the worker must upload, each with `putBlob`." }),
-});
-export type BuildChunksResponse = z.infer<typeof BuildChunksResponse>;
-
-export const BuildOutcome = z.discriminatedUnion("type", [
-  z.strictObject({
-    type: z.literal("ready"),
-    key: Sha256,
-    sha256: Sha256,
-    size_bytes: z.int().min(0),
-    image: ResolvedImage.optional(),
-    devcontainer: BuildDevcontainer.optional(),
-    repositories: z.array(CheckedOutRepository).max(20),
-    skills: z.array(FoundSkill).max(500).optional(),
-  }),
-  z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
-  z
-    .strictObject({ type: z.literal("abandoned") })
-    .meta({ description: "The worker gave up the build. Another worker can take it over." }),
-]);
-export type BuildOutcome = z.infer<typeof BuildOutcome>;
-
-export const BuildFinishRequest = z.strictObject({
-  token: Uuid,
-  batch,
-  events: z.array(NewBuildEvent).max(1_000),
-  outcome: BuildOutcome,
-});
-export type BuildFinishRequest = z.infer<typeof BuildFinishRequest>;
-
-export const ProposalTakeRequest = z.strictObject({ worker_id: Uuid });
-
-/** A repository to read, with the value of its secret. */
-export const AssignedProposal = z.object({
-  repository: AssignedEnvironment.shape.repos.element,
-  credentials: AssignedEnvironment.shape.credentials,
-});
-export type AssignedProposal = z.infer<typeof AssignedProposal>;
-
-export const ProposalFinishRequest = z.strictObject({
-  worker_id: Uuid,
-  outcome: z.discriminatedUnion("type", [
-    z.strictObject({ type: z.literal("ready"), result: ProposalResult }),
-    z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string().max(10_000) }),
-    z
-      .strictObject({ type: z.literal("abandoned") })
-      .meta({ description: "Another worker can take it over." }),
-  ]),
-});
-export type ProposalFinishRequest = z.infer<typeof ProposalFinishRequest>;
-
-/** Reports what happens in a shell and renews its lease. Sent at least six times per lease. */
-export const ShellReportRequest = z.strictObject({
-  token: Uuid,
-  batch,
-  events: z.array(NewShellEvent).max(1_000),
-});
-export type ShellReportRequest = z.infer<typeof ShellReportRequest>;
-
-/** Waits for input of the shell, for a confirmation of events after `received`, or for the shell's end. */
-export const ShellInputRequest = z.strictObject({
-  token: Uuid,
-  after: z.int().min(0).optional().meta({
-    description:
-      "The last piece of input that the worker has. Absent if the worker cannot accept more input.",
-  }),
-  received: z.int().min(0),
-  wait_ms: z.int().min(0).max(60_000),
-});
-export type ShellInputRequest = z.infer<typeof ShellInputRequest>;
-
-export const ShellInputResponse = z.object({
-  pieces: z.array(ShellInputPiece),
-  received: z.int().meta({ description: "The last event that the client has received." }),
-});
-export type ShellInputResponse = z.infer<typeof ShellInputResponse>;
-
-export const ShellFinishRequest = z.strictObject({
-  token: Uuid,
-  batch,
-  events: z.array(NewShellEvent).max(1_000),
-  exit_code: z.int().optional(),
-  message: z.string().optional(),
-});
-export type ShellFinishRequest = z.infer<typeof ShellFinishRequest>;
 
 /** Signals for a worker's executions. If an execution is not listed, the worker has lost it or it was cancelled. */
 export const Signals = z.object({

@@ -1,12 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type {
-  Assignment,
-  BuildAssignment,
-  ClaimResponse,
-  ShellAssignment,
-  WorkerInfo,
-} from "@outrider/contract/worker";
+import type { Assignment, ClaimResponse, WorkerInfo } from "@outrider/contract/worker";
+import type { BuildAssignment } from "@outrider/contract/worker/build";
+import type { ShellAssignment } from "@outrider/contract/worker/shell";
 import type { ActiveWork } from "./active-work.ts";
 import type { FreeSpace } from "./free-space.ts";
 import type { Log } from "./log.ts";

@@ -2,13 +2,9 @@ import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type {
-  Assignment,
-  BuildAssignment,
-  ShellAssignment,
-  Signals,
-  WorkerInfo,
-} from "@outrider/contract/worker";
+import type { Assignment, Signals, WorkerInfo } from "@outrider/contract/worker";
+import type { BuildAssignment } from "@outrider/contract/worker/build";
+import type { ShellAssignment } from "@outrider/contract/worker/shell";
 import { ActiveWork } from "./active-work.ts";
 import { type BuildContext, runBuild } from "./builds/build.ts";
 import { BuildBases } from "./builds/build-bases.ts";

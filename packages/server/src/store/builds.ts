@@ -2,7 +2,7 @@ import type { Build, BuildEvent, BuildSummary, NewBuildEvent } from "@outrider/c
 import type { EnvironmentRequest } from "@outrider/contract/environment";
 import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository, RunStatusMessage } from "@outrider/contract/run";
-import type { BuildOutcome, ReadyBuild } from "@outrider/contract/worker";
+import type { BuildOutcome, ReadyBuild } from "@outrider/contract/worker/build";
 import { deleteBuildChunks } from "./build-chunks.ts";
 import type { Sql, Tx } from "./connection/db.ts";
 import { json } from "./connection/json.ts";

@@ -4,7 +4,7 @@ import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Failure } from "@outrider/agent/failure";
-import type { ReadyBuild } from "@outrider/contract/worker";
+import type { ReadyBuild } from "@outrider/contract/worker/build";
 import { HashingStream } from "../hashing-stream.ts";
 import { decompress } from "../images/decompress.ts";
 import type { Log } from "../log.ts";

@@ -1,5 +1,5 @@
 import type { NewBuildEvent } from "@outrider/contract/build";
-import type { BuildOutcome } from "@outrider/contract/worker";
+import type { BuildOutcome } from "@outrider/contract/worker/build";
 import type { Redactor } from "../redaction/redact.ts";
 import { Lease } from "../run/lease.ts";
 import { toStorableFields } from "../run/storable-fields.ts";

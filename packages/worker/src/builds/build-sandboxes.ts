@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { AssignedEnvironment } from "@outrider/contract/worker";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import type { EgressSession, EgressSessions } from "../egress/egress-session.ts";
 import type { RefusalSummary } from "../egress/refusal-summary.ts";
 import { networkBundles, type SandboxNetworkFiles } from "../egress/sandbox-files.ts";

@@ -1,7 +1,7 @@
 import { Failure } from "@outrider/agent/failure";
 import type { BuildDevcontainer } from "@outrider/contract/devcontainer";
 import type { ResolvedImage } from "@outrider/contract/image";
-import type { AssignedEnvironment } from "@outrider/contract/worker";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import { containerVariables } from "../devcontainers/read.ts";
 import { ImageError } from "../images/image-error.ts";
 import { defaultPath, sandboxPaths } from "../sandboxes/paths.ts";

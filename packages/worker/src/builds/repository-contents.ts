@@ -1,6 +1,6 @@
 import { Failure } from "@outrider/agent/failure";
 import type { CheckedOutRepository } from "@outrider/contract/run";
-import type { AssignedEnvironment } from "@outrider/contract/worker";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import type { KnownObjects } from "../repositories/known-objects.ts";
 import type { MirrorRequest } from "../repositories/mirror-archive.ts";
 import type { Repositories, Repository, Resolved, Submodule } from "../repositories/repository.ts";

@@ -1,6 +1,6 @@
 import { Failure } from "@outrider/agent/failure";
 import type { BuildDevcontainer } from "@outrider/contract/devcontainer";
-import type { AssignedEnvironment } from "@outrider/contract/worker";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import type { ResolvedRepository } from "../builds/repository-contents.ts";
 import { quote } from "../quote.ts";
 import { openCommit } from "../repositories/commit-reader.ts";

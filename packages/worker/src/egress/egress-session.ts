@@ -1,4 +1,4 @@
-import type { AssignedEnvironment } from "@outrider/contract/worker";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import type { Log } from "../log.ts";
 import type { OpenOptions } from "../sandboxes/sandbox.ts";
 import { createDial, type Dial } from "./dial.ts";

@@ -1,7 +1,8 @@
 import type { EnvironmentFacts } from "@outrider/agent/instructions/environment";
 import type { Guide } from "@outrider/agent/instructions/guide-text";
 import type { CheckedOutRepository } from "@outrider/contract/run";
-import type { Assignment, ReadyBuild } from "@outrider/contract/worker";
+import type { Assignment } from "@outrider/contract/worker";
+import type { ReadyBuild } from "@outrider/contract/worker/build";
 import { quote } from "../quote.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { firstBytes } from "../sandboxes/first-bytes.ts";

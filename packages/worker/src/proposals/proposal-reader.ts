@@ -1,4 +1,5 @@
-import type { AssignedProposal, ProposalFinishRequest, Signals, WorkerInfo } from "@outrider/contract/worker";
+import type { Signals, WorkerInfo } from "@outrider/contract/worker";
+import type { AssignedProposal, ProposalFinishRequest } from "@outrider/contract/worker/proposal";
 import { repositoryOf } from "../builds/repository-contents.ts";
 import type { Log } from "../log.ts";
 import type { Repositories } from "../repositories/repository.ts";

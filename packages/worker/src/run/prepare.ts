@@ -2,7 +2,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Failure } from "@outrider/agent/failure";
 import type { NewEvent } from "@outrider/contract/event";
 import type { CheckedOutRepository } from "@outrider/contract/run";
-import type { AssignedEnvironment, Assignment, PrepareResponse, ReadyBuild } from "@outrider/contract/worker";
+import type { Assignment } from "@outrider/contract/worker";
+import type { PrepareResponse, ReadyBuild } from "@outrider/contract/worker/build";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import {
   type BuildContext,
   buildKey,

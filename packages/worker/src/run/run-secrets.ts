@@ -1,5 +1,6 @@
 import { Failure } from "@outrider/agent/failure";
-import type { AssignedEnvironment, Assignment } from "@outrider/contract/worker";
+import type { Assignment } from "@outrider/contract/worker";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import { literalSecrets } from "../mcp/secrets.ts";
 import { secretsOfCredential } from "../repositories/access.ts";
 

@@ -3,11 +3,6 @@ import { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { readEvents } from "@outrider/agent/event-stream";
 import type {
-  AssignedProposal,
-  BuildChunksRequest,
-  BuildChunksResponse,
-  BuildFinishRequest,
-  BuildReportRequest,
   ClaimRequest,
   ClaimResponse,
   CloseRequest,
@@ -17,21 +12,29 @@ import type {
   HeartbeatResponse,
   HistoryResponse,
   InterruptRequest,
-  PrepareRequest,
-  PrepareResponse,
-  ProposalFinishRequest,
   ReportRequest,
   ReportResponse,
   ReserveRequest,
   ReserveResponse,
   SettleRequest,
+  Signals,
+  Snapshot,
+} from "@outrider/contract/worker";
+import type {
+  BuildChunksRequest,
+  BuildChunksResponse,
+  BuildFinishRequest,
+  BuildReportRequest,
+  PrepareRequest,
+  PrepareResponse,
+} from "@outrider/contract/worker/build";
+import type { AssignedProposal, ProposalFinishRequest } from "@outrider/contract/worker/proposal";
+import type {
   ShellFinishRequest,
   ShellInputRequest,
   ShellInputResponse,
   ShellReportRequest,
-  Signals,
-  Snapshot,
-} from "@outrider/contract/worker";
+} from "@outrider/contract/worker/shell";
 import { explainUntrusted, trustOptions } from "./certificate-trust.ts";
 import { createHttpClient, type HttpRequest, type HttpResponse, HttpStatusError } from "./http.ts";
 

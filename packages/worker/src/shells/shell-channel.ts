@@ -1,6 +1,6 @@
 import type { NewBuildEvent } from "@outrider/contract/build";
 import { type NewShellEvent, type ShellInputPiece, shellLimits } from "@outrider/contract/shell";
-import type { ShellAssignment } from "@outrider/contract/worker";
+import type { ShellAssignment } from "@outrider/contract/worker/shell";
 import type { StepLog } from "../builds/step-runner.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { Lease } from "../run/lease.ts";

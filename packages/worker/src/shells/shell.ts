@@ -9,7 +9,8 @@
  * 4. It deletes the sandbox. Nothing is stored.
  */
 import { once } from "node:events";
-import type { ReadyBuild, ShellAssignment } from "@outrider/contract/worker";
+import type { ReadyBuild } from "@outrider/contract/worker/build";
+import type { ShellAssignment } from "@outrider/contract/worker/shell";
 import { type BuildContext, makeBuild, resolveContents } from "../builds/build.ts";
 import { ensureImage } from "../builds/images.ts";
 import type { StepContext } from "../builds/step-runner.ts";

@@ -1,6 +1,7 @@
 import { Failure } from "@outrider/agent/failure";
 import type { NewEvent } from "@outrider/contract/event";
-import type { Assignment, ReadyBuild } from "@outrider/contract/worker";
+import type { Assignment } from "@outrider/contract/worker";
+import type { ReadyBuild } from "@outrider/contract/worker/build";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 

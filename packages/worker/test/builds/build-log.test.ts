@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { NewBuildEvent } from "@outrider/contract/build";
-import type { BuildAssignment } from "@outrider/contract/worker";
+import type { BuildAssignment } from "@outrider/contract/worker/build";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { BuildLog } from "../../src/builds/build-log.ts";

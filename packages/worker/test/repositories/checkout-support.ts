@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
-import type { AssignedEnvironment } from "@outrider/contract/worker";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import { expect, onTestFinished } from "vitest";
 import { resolveRepositories } from "../../src/builds/build.ts";
 import {

@@ -1,4 +1,4 @@
-import type { BuildChunksRequest } from "@outrider/contract/worker";
+import type { BuildChunksRequest } from "@outrider/contract/worker/build";
 import { touchBlobs } from "../../store/blobs.ts";
 import { insertBuildChunks } from "../../store/build-chunks.ts";
 import type { Tx } from "../../store/connection/db.ts";

@@ -3,14 +3,14 @@ import type { CloudEnvironment, EnvironmentRequest } from "@outrider/contract/en
 import { errorEntry } from "@outrider/contract/errors/error";
 import type { RunStatusMessage } from "@outrider/contract/run";
 import type {
-  AssignedEnvironment,
   BuildAssignment,
   BuildFinishRequest,
   BuildReportRequest,
   PrepareRequest,
   PrepareResponse,
   ReadyBuild,
-} from "@outrider/contract/worker";
+} from "@outrider/contract/worker/build";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import { v7 as uuidv7 } from "uuid";
 import {
   appendBuildEvents,

@@ -1,7 +1,7 @@
 import { errorEntry } from "@outrider/contract/errors/error";
 import type { EnvironmentProposal } from "@outrider/contract/proposal";
 import type { RunStatusMessage } from "@outrider/contract/run";
-import type { AssignedProposal, ProposalFinishRequest } from "@outrider/contract/worker";
+import type { AssignedProposal, ProposalFinishRequest } from "@outrider/contract/worker/proposal";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql, Tx } from "../../store/connection/db.ts";
 import {

@@ -8,14 +8,14 @@ import {
   type ShellRequest,
   shellLimits,
 } from "@outrider/contract/shell";
+import type { ClaimRequest } from "@outrider/contract/worker";
 import type {
-  ClaimRequest,
   ShellAssignment,
   ShellFinishRequest,
   ShellInputRequest,
   ShellInputResponse,
   ShellReportRequest,
-} from "@outrider/contract/worker";
+} from "@outrider/contract/worker/shell";
 import type { Logger } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { findReadyOf } from "../../store/builds.ts";
