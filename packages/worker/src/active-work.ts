@@ -4,7 +4,6 @@ import type { Execution } from "./run/execute.ts";
 export class ActiveWork {
   readonly #slots: number;
   readonly #executions = new Map<string, { execution: Execution; done: Promise<void> }>();
-  /** Builds, shells, and runs that another process executes. */
   readonly #others = new Set<Promise<void>>();
   #slotFreed = Promise.withResolvers<void>();
 
@@ -45,32 +44,18 @@ export class ActiveWork {
     this.#executions.set(execution_id, { execution, done });
   }
 
-  /** Occupies a slot until `work` settles. */
-  addBuild(work: Promise<void>) {
-    this.#addOther(work);
-  }
-
-  /** Occupies a slot until `work` settles. */
-  addShell(work: Promise<void>) {
-    this.#addOther(work);
-  }
-
-  /** Occupies a slot until the process that executes the run has exited. */
-  addIsolatedRun(run: Promise<void>) {
-    this.#addOther(run);
-  }
-
-  /** Resolves when all work that is currently running has ended. */
-  async finished(): Promise<void> {
-    await Promise.all([...[...this.#executions.values()].map(({ done }) => done), ...this.#others]);
-  }
-
-  #addOther(work: Promise<void>) {
+  /** Occupies a slot until `work` settles: a build, a shell, or a run that another process executes. */
+  occupySlot(work: Promise<void>) {
     const done = work.finally(() => {
       this.#others.delete(done);
       this.#releaseSlot();
     });
     this.#others.add(done);
+  }
+
+  /** Resolves when all work that is currently running has ended. */
+  async finished(): Promise<void> {
+    await Promise.all([...[...this.#executions.values()].map(({ done }) => done), ...this.#others]);
   }
 
   #releaseSlot() {

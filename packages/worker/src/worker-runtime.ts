@@ -218,7 +218,7 @@ export async function openWorkerRuntime(
         errorCounts.add("build");
         log.error({ error, build_id }, "build failed");
       });
-    active.addBuild(work);
+    active.occupySlot(work);
   }
 
   function startShell(assignment: ShellAssignment, leaseStart: bigint) {
@@ -229,7 +229,7 @@ export async function openWorkerRuntime(
       errorCounts.add("build");
       log.error({ error, shell_id }, "shell failed");
     });
-    active.addShell(work);
+    active.occupySlot(work);
   }
 
   const proposals = new ProposalReader({

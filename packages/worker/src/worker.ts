@@ -15,11 +15,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const runtime = await openWorkerRuntime(options, { reportsStats: true });
   const { worker, active } = runtime;
   const { supervisor } = options;
-  for (const run of supervisor?.isolatedRuns ?? []) active.addIsolatedRun(run);
+  for (const run of supervisor?.isolatedRuns ?? []) active.occupySlot(run);
   const claimLoop = new ClaimLoop({
     ...runtime,
     startExecution(assignment, leaseStart) {
-      if (assignment.is_isolated && supervisor) active.addIsolatedRun(supervisor.isolate(assignment));
+      if (assignment.is_isolated && supervisor) active.occupySlot(supervisor.isolate(assignment));
       else runtime.startExecution(assignment, leaseStart);
     },
     onClaim: (requestId) => supervisor?.onClaim(requestId),
