@@ -6,40 +6,18 @@ import { openModel } from "@outrider/agent/models/open-model";
 import { builtinTools } from "@outrider/agent/tools/builtin";
 import { createFetchUrl } from "@outrider/agent/tools/fetch-url";
 import { createUseSkill } from "@outrider/agent/tools/use-skill";
-import type { TurnContext } from "@outrider/agent/turn/turn-context";
-import type { RunReceipt } from "@outrider/contract/run";
-import type { Assignment } from "@outrider/contract/worker";
-import type { BuildContext } from "../builds/build.ts";
-import { type McpOptions, openMcpServers } from "../mcp/servers.ts";
+import { runTurn } from "@outrider/agent/turn/run-turn";
+import { openMcpServers } from "../mcp/servers.ts";
 import { installSkill } from "../skills/install-skill.ts";
 import { OnDemandSkills } from "../skills/on-demand-skills.ts";
 import { type RunSkill, readSkill } from "../skills/read-skill.ts";
 import { resolveSkillSource } from "../skills/resolve-skill.ts";
 import { openPageFetcher, type PageFetcher } from "../web/page-fetcher.ts";
-import type { RunWorkspace } from "../workspace/workspace.ts";
+import type { Harness, HarnessOptions } from "./harness.ts";
 import { environmentFacts, inspectSandbox, type Surroundings } from "./instructions.ts";
 
-/** Everything that one execution's agent needs: model, tools and instructions. Opened before the first turn. */
-export interface Harness {
-  /** The parts of the turn context that are the same in all turns. */
-  agent: Pick<
-    TurnContext,
-    "model" | "model_id" | "model_facts" | "prices" | "tools" | "checks" | "instructions" | "output_schema"
-  >;
-  /** Changes when the agent loads a skill. */
-  readonly receipt: Pick<RunReceipt, "skill" | "skills_used" | "mcp_servers">;
-  close(): Promise<void>;
-}
-
-export interface HarnessOptions extends McpOptions {
-  assignment: Assignment;
-  workspace: RunWorkspace;
-  builds: Pick<BuildContext, "repositories" | "maxMirrorBytes" | "egressSessions">;
-  onReceiptChanged(): void;
-}
-
-/** Opens the harness. Rejects with a Failure if something that the run needs is not available. */
-export async function openHarness(options: HarnessOptions): Promise<Harness> {
+/** Opens Outrider's own loop. Its model, tools and instructions are the same in all turns. */
+export async function openBuiltin(options: HarnessOptions): Promise<Harness> {
   const { assignment } = options;
   const { model, agent_config, output_schema } = assignment;
   const { model_id, prices, unavailable } = model;
@@ -74,7 +52,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     output_schema,
   };
   return {
-    agent,
+    turn: (input, io) => runTurn({ ...agent, ...input, ...io }),
     get receipt() {
       return {
         ...(skill ? { skill: skill.receipt } : {}),

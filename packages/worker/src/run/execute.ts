@@ -22,7 +22,6 @@
  * Everything that leaves the worker is redacted first (see redaction/redact.ts).
  */
 import { Failure } from "@outrider/agent/failure";
-import { runTurn } from "@outrider/agent/turn/run-turn";
 import type { LoggedEvent, NewEvent } from "@outrider/contract/event";
 import type {
   Assignment,
@@ -37,7 +36,8 @@ import type { Exceptions } from "../egress/exceptions.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
 import type { UpstreamProxy } from "../egress/upstream-proxy.ts";
 import type { FreeSpace } from "../free-space.ts";
-import { type Harness, openHarness } from "../harnesses/builtin.ts";
+import type { Harness } from "../harnesses/harness.ts";
+import { openHarness } from "../harnesses/open-harness.ts";
 import { Redactor } from "../redaction/redact.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
 import type { SandboxProvider } from "../sandboxes/sandbox.ts";
@@ -204,9 +204,8 @@ export class Execution {
     const timeIsUp = this.#abortAfter(timeout_ms);
     const wrapUpIsOver = this.#abortAfter(timeout_ms + WRAP_UP_MS);
     for (;;) {
-      const outcome = await runTurn({
-        ...harness.agent,
-        history,
+      const input = { history, limits: assignment.limits, usage: reporter.usage };
+      const outcome = await harness.turn(input, {
         workspace: this.#workspace,
         files: this.#files,
         emit: async (event) => {
@@ -221,9 +220,7 @@ export class Execution {
         takeMessages: () => this.#takeFollowups(),
         interrupt: () => this.#interrupts.signal,
         timeIsUp,
-        limits: assignment.limits,
         budget: this.#budget,
-        usage: reporter.usage,
         signal: AbortSignal.any([lease.signal, drain, wrapUpIsOver]),
       });
       if (outcome.type === "failed" && outcome.error_code.startsWith("model_")) errorCounts.add("model");

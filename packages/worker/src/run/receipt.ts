@@ -1,6 +1,6 @@
 import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
-import type { Harness } from "../harnesses/builtin.ts";
+import type { Harness } from "../harnesses/harness.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
 import { chooseWorkingFolder } from "../workspace/working-folder.ts";
 import type { PreparedRun } from "./prepare.ts";
