@@ -10,6 +10,7 @@ import { systemLayer } from "./images/system-image.ts";
 import {
   type Event,
   longSleep,
+  outputOf,
   processesWith,
   startProxy,
   startTestInstallation,
@@ -30,11 +31,6 @@ const short = { OUTRIDER_LEASE_SECONDS: String(LEASE_MS / 1_000), OUTRIDER_LEASE
 let installation: TestInstallation;
 afterEach(() => installation.stop());
 
-const outputOf = (events: Event[]) =>
-  events
-    .filter(({ type }) => type === "command.output")
-    .map(({ data }) => data.text)
-    .join("");
 const started =
   (command: string, attempt = 1) =>
   (event: Event) =>

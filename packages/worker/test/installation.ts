@@ -93,6 +93,25 @@ export async function startTestInstallation(environment: Record<string, string> 
   const events = async (run: string): Promise<Event[]> =>
     (await call("GET", `/agent/runs/${run}/events?limit=1000`)).body.events;
 
+  /** Creates a run whose prompt is a script for the scripted model. */
+  async function create(script: string[], body: object = {}): Promise<string> {
+    const reply = await call("POST", "/agent/run", { body: { prompt: script.join("\n"), ...body } });
+    expect(reply.status).toBe(200);
+    return reply.body.run_id;
+  }
+
+  /** Waits until the run is in the state and returns it. Fails at once if the run ends in another state. */
+  async function until(run: string, state: string) {
+    const item = await vi.waitUntil(async () => {
+      const now = await get(run);
+      // A server rejects requests while its database is slow. Such a response has no state.
+      const hasEnded = now.state !== undefined && isFinal(now.state);
+      return now.state === state || hasEnded ? now : undefined;
+    }, waitOptions);
+    expect(`${item.state} ${item.status_message?.message ?? ""}`).toMatch(new RegExp(`^${state} `));
+    return item;
+  }
+
   return {
     origin,
     databaseUrl: database.url,
@@ -106,13 +125,8 @@ export async function startTestInstallation(environment: Record<string, string> 
     call,
     get,
     events,
-
-    /** Creates a run whose prompt is a script for the scripted model. */
-    async create(script: string[], body: object = {}): Promise<string> {
-      const reply = await call("POST", "/agent/run", { body: { prompt: script.join("\n"), ...body } });
-      expect(reply.status).toBe(200);
-      return reply.body.run_id;
-    },
+    create,
+    until,
 
     async followUp(run: string, script: string[], body: object = {}) {
       const reply = await call("POST", `/agent/runs/${run}/followups`, {
@@ -122,16 +136,12 @@ export async function startTestInstallation(environment: Record<string, string> 
       return reply.body;
     },
 
-    /** Waits until the run is in the state and returns it. Fails at once if the run ends in another state. */
-    async until(run: string, state: string) {
-      const item = await vi.waitUntil(async () => {
-        const now = await get(run);
-        // A server rejects requests while its database is slow. Such a response has no state.
-        const hasEnded = now.state !== undefined && isFinal(now.state);
-        return now.state === state || hasEnded ? now : undefined;
-      }, waitOptions);
-      expect(`${item.state} ${item.status_message?.message ?? ""}`).toMatch(new RegExp(`^${state} `));
-      return item;
+    /** Runs a script in an environment until it succeeds. The sandbox is not kept warm. */
+    async runIn(environment_id: string, script: string[]) {
+      const id = await create(script, { config: { environment_id, idle_timeout_minutes: 0 } });
+      const item = await until(id, "SUCCEEDED");
+      const log = await events(id);
+      return { id, item, events: log, output: outputOf(log) };
     },
 
     /** Waits for an event and returns it. */
@@ -199,6 +209,15 @@ export async function startTestInstallation(environment: Record<string, string> 
       rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
+}
+
+/** Returns the output of all commands of a run, or of one command. */
+export function outputOf(events: Event[], commandId?: string): string {
+  return events
+    .filter(({ type }) => type === "command.output")
+    .filter(({ data }) => commandId === undefined || data.command_id === commandId)
+    .map(({ data }) => data.text)
+    .join("");
 }
 
 function commandLine(pid: number | string): string {

@@ -3,6 +3,7 @@ import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import {
   type Event,
   longSleep,
+  outputOf,
   processesWith,
   startProxy,
   startTestInstallation,
@@ -19,11 +20,6 @@ beforeAll(async () => {
 afterAll(() => installation.stop());
 
 const typesOf = (events: Event[]) => events.map(({ type }) => type);
-const outputOf = (events: Event[]) =>
-  events
-    .filter(({ type }) => type === "command.output")
-    .map(({ data }) => data.text)
-    .join("");
 const started = (command: string) => (event: Event) =>
   event.type === "command.started" && event.data.command.includes(command);
 const seqOf = (events: Event[], isIt: (event: Event) => boolean) => events.find(isIt)?.seq as number;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { outputOf } from "../installation.ts";
 import { respondAsMcp, startHttp } from "../mcp/mcp-support.ts";
 import {
   type AgentInstallation,
   call,
   dataOf,
   modelIds,
-  outputOf,
   resultsIn,
   startAgentInstallation,
 } from "./agent-support.ts";

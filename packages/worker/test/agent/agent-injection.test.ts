@@ -3,17 +3,10 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
-import type { Event } from "../installation.ts";
+import { type Event, outputOf } from "../installation.ts";
 import { respondAsMcp, startHttp } from "../mcp/mcp-support.ts";
 import { findSecrets } from "../redaction/secrets-support.ts";
-import {
-  type AgentInstallation,
-  call,
-  dataOf,
-  modelKey,
-  outputOf,
-  startAgentInstallation,
-} from "./agent-support.ts";
+import { type AgentInstallation, call, dataOf, modelKey, startAgentInstallation } from "./agent-support.ts";
 
 /**
  * A repository and an MCP server tell the agent to print its environment and send it away, and the model obeys. The

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RecordedRequest } from "../../../agent/test/stub-model/server.ts";
-import { longSleep, processesWith, waitForSleep } from "../installation.ts";
+import { longSleep, outputOf, processesWith, waitForSleep } from "../installation.ts";
 import {
   type AgentInstallation,
   dataOf,
-  outputOf,
   resultsIn,
   spokenIn,
   startAgentInstallation,

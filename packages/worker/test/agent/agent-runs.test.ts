@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { longSleep, processesWith, waitForSleep } from "../installation.ts";
+import { longSleep, outputOf, processesWith, waitForSleep } from "../installation.ts";
 import { node, respondAsMcp, startHttp } from "../mcp/mcp-support.ts";
 import { git } from "../repositories/git-server.ts";
 import {
@@ -12,7 +12,6 @@ import {
   dataOf,
   edit,
   modelIds,
-  outputOf,
   resultsIn,
   spokenIn,
   startAgentInstallation,

@@ -127,13 +127,6 @@ export function dataOf(events: Event[], type: string): any[] {
   return events.filter((event) => event.type === type).map(({ data }) => data);
 }
 
-export function outputOf(events: Event[], command?: string): string {
-  return dataOf(events, "command.output")
-    .filter(({ command_id }) => command === undefined || command_id === command)
-    .map(({ text }) => text)
-    .join("");
-}
-
 /** The user messages of a request, including our own notes. */
 export function spokenIn({ parsed }: RecordedRequest): string[] {
   return parsed.messages.flatMap((message) => (message.role === "user" ? [message.text] : []));

@@ -3,6 +3,7 @@ import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import {
   type Event,
   longSleep,
+  outputOf,
   processesWith,
   startTestInstallation,
   type TestInstallation,
@@ -22,11 +23,6 @@ const start = (command: string) => call("run_command", { command, background: tr
 const answers = (events: Event[]) =>
   events.filter(({ type }) => type === "tool.returned").map(({ data }) => data.output as string);
 const ofType = (events: Event[], type: string) => events.filter((event) => event.type === type);
-const outputOf = (events: Event[], id?: string) =>
-  ofType(events, "command.output")
-    .filter(({ data }) => id === undefined || data.command_id === id)
-    .map(({ data }) => data.text)
-    .join("");
 
 async function finished(script: string[], body: object = {}) {
   const run = await installation.create(script, body);

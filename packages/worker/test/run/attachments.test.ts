@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Event, startTestInstallation, type TestInstallation } from "../installation.ts";
+import { outputOf, startTestInstallation, type TestInstallation } from "../installation.ts";
 
 let installation: TestInstallation;
 beforeAll(async () => {
@@ -12,11 +12,6 @@ const file = (file_name: string, text: string) => ({
   mime_type: "text/plain",
   data: Buffer.from(text).toString("base64"),
 });
-const outputOf = (events: Event[]) =>
-  events
-    .filter(({ type }) => type === "command.output")
-    .map(({ data }) => data.text)
-    .join("");
 const show = 'RUN: cd ~/attachments && for f in *; do echo "$f: $(cat "$f")"; done';
 
 test("attachments are in the sandbox before the first step and are not part of the diff", async () => {

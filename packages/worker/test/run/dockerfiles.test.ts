@@ -5,7 +5,7 @@ import type { Worker } from "../../src/worker.ts";
 import { layer } from "../images/images-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
-import { type Event, startTestInstallation, type TestInstallation } from "../installation.ts";
+import { outputOf, startTestInstallation, type TestInstallation } from "../installation.ts";
 import { makeFolder, Origin } from "../repositories/git-server.ts";
 
 /** Environments from a Dockerfile, end to end. Only a worker that is root can use images. */
@@ -59,18 +59,6 @@ describe.runIf(process.getuid?.() === 0)("an environment with a Dockerfile", () 
     });
     expect(reply).toMatchObject({ status: 201 });
     return reply.body.environment_id;
-  }
-
-  const outputOf = (events: Event[]) =>
-    events
-      .filter(({ type }) => type === "command.output")
-      .map(({ data }) => data.text)
-      .join("");
-
-  async function run(environment_id: string, script: string[]) {
-    const id = await installation.create(script, { config: { environment_id, idle_timeout_minutes: 0 } });
-    const item = await installation.until(id, "SUCCEEDED");
-    return { id, item, output: outputOf(await installation.events(id)) };
   }
 
   async function failureOf(dockerfile: string, body: object = {}, files: Record<string, string> = {}) {
@@ -150,7 +138,7 @@ EOF
       "packed\nvanilla and more\n$FLAVOR\nheredoc of Ada in /var\nbuilder\n/home/builder\n/srv/work\nyes\nvanilla and more, root\n",
       "builder\n/home/builder\nvanilla and more\necho tool\n1\n/workspace/site\nbuilder\n",
     ].join("");
-    const first = await run(environment_id, script);
+    const first = await installation.runIn(environment_id, script);
     expect(first.output).toBe(expected);
     expect(first.item.receipt.environment.image).toEqual({ reference, digest });
     const { build_id } = first.item.receipt.environment;
@@ -186,7 +174,7 @@ RUN <<'EOF'
 echo "$BASH $0" >> /seen
 EOF`;
     const environment_id = await environment({ Dockerfile: dockerfile }, { build_secrets: ["BUILD_TOKEN"] });
-    const { output, item } = await run(environment_id, [
+    const { output, item } = await installation.runIn(environment_id, [
       "RUN: cat /seen; ls /run/token /cache /scratch /tmp 2>&1 | sed s/.*ls://",
     ]);
     expect(output).toBe(
@@ -265,7 +253,9 @@ RUN false`;
       },
       { dockerfile: undefined, devcontainer: ".devcontainer/devcontainer.json" },
     );
-    const { output } = await run(environment_id, ["RUN: cat /etc/page created; id -un; echo $FLAVOR"]);
+    const { output } = await installation.runIn(environment_id, [
+      "RUN: cat /etc/page created; id -un; echo $FLAVOR",
+    ]);
     expect(output).toBe("page\nworker\nvanilla of team twice\nworker\nvanilla of team twice\n");
   });
 });

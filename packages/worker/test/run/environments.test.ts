@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
-import { type Event, startTestInstallation, type TestInstallation } from "../installation.ts";
+import { outputOf, startTestInstallation, type TestInstallation } from "../installation.ts";
 import { git, makeFolder, Origin } from "../repositories/git-server.ts";
 
 /** Runs in environments, end to end, with real repositories. */
@@ -64,11 +64,6 @@ async function succeed(environment_id: string, script: string[]) {
   return { run, item, output: outputOf(await installation.events(run)) };
 }
 
-const outputOf = (events: Event[]) =>
-  events
-    .filter(({ type }) => type === "command.output")
-    .map(({ data }) => data.text)
-    .join("");
 const builds = async (environment_id: string) =>
   (await installation.call("GET", `/agent/environments/${environment_id}/builds`)).body.builds;
 

@@ -7,7 +7,7 @@ import type { Worker } from "../../src/worker.ts";
 import { layer } from "../images/images-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { busyboxLayer, systemLayer } from "../images/system-image.ts";
-import { type Event, startTestInstallation, type TestInstallation } from "../installation.ts";
+import { type Event, outputOf, startTestInstallation, type TestInstallation } from "../installation.ts";
 import { makeFolder, Origin } from "../repositories/git-server.ts";
 
 /** Runs in environments with an image, end to end. Only a worker that is root can use images. */
@@ -50,19 +50,6 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     return reply.body.environment_id;
   }
 
-  const outputOf = (events: Event[]) =>
-    events
-      .filter(({ type }) => type === "command.output")
-      .map(({ data }) => data.text)
-      .join("");
-
-  async function run(environment_id: string, script: string[]) {
-    const id = await installation.create(script, { config: { environment_id, idle_timeout_minutes: 0 } });
-    const item = await installation.until(id, "SUCCEEDED");
-    const events = await installation.events(id);
-    return { id, item, events, output: outputOf(events) };
-  }
-
   test("provides the system, variables and user of commands, and setup commands change it as root", async () => {
     const environment_id = await environment({
       setup_commands: [
@@ -70,7 +57,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
         "echo 'echo installed' > /usr/bin/tool; chmod 755 /usr/bin/tool",
       ],
     });
-    const { item, output, events } = await run(environment_id, [
+    const { item, output, events } = await installation.runIn(environment_id, [
       "RUN: cat /etc/flavor /etc/setup; echo $FLAVOR; id; tool; pwd; echo ~",
     ]);
     expect(output).toBe(
@@ -127,7 +114,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
       repos: [{ url: `file://${site.bare}`, path: "site" }],
       setup_commands: ["touch made-by-root; mkdir deps"],
     });
-    const first = await run(environment_id, [
+    const first = await installation.runIn(environment_id, [
       "RUN: id; pwd; echo ~; head -n1 /etc/hosts; grep -c include /opt/outrider/gitconfig; echo more >> README.md; touch deps/x made-by-root; ls -ln | tail -n +2 | cut -d' ' -f3 | sort -u",
       "WRITE: src/new.txt | new",
       'CALL: read_file {"path": "src/page.txt"}',
@@ -153,7 +140,9 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
   });
 
   test("stores only changed files, with the home of the user", async () => {
-    const { id } = await run(await environment({ user: "worker" }), ["RUN: ls -la ~; id > /tmp/id"]);
+    const { id } = await installation.runIn(await environment({ user: "worker" }), [
+      "RUN: ls -la ~; id > /tmp/id",
+    ]);
     const snapshot = async () =>
       (await installation.db`select snapshot_sha256 from runs where run_id = ${id}`)[0]?.snapshot_sha256;
     expect(await snapshot()).toBeNull();
@@ -198,7 +187,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
       "environment worker\nown\n",
       "worker\nvanilla and more, , environment\ntool\n",
     ].join("");
-    const first = await run(environment_id, script);
+    const first = await installation.runIn(environment_id, script);
     expect(first.output).toBe(expected);
     expect(first.item.receipt.environment.image).toEqual({ reference, digest });
     const { build_id } = first.item.receipt.environment;
@@ -237,7 +226,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
         ],
         checks: [{ name: "lint", command: "! grep -Hn new {files}", globs: ["*.txt"] }],
       });
-      const { events, output } = await run(environment_id, [
+      const { events, output } = await installation.runIn(environment_id, [
         "RUN: echo $0 $SHELL",
         'CALL: read_file {"path": "src"}',
         'CALL: read_file {"path": "src/a.txt"}',
@@ -299,7 +288,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
         "head -c 3000000 /dev/urandom > /opt/data; rm /etc/flavor; sha256sum /opt/data > /etc/sum",
       ],
     });
-    const first = await run(environment_id, ["RUN: cat /etc/sum"]);
+    const first = await installation.runIn(environment_id, ["RUN: cat /etc/sum"]);
     const { build_id } = first.item.receipt.environment;
     const path = `/agent/environments/${environment_id}/builds/${build_id}/events`;
     expect((await installation.call("GET", path)).text).toMatch(
@@ -307,7 +296,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     );
     await worker.drain();
     worker = await installation.worker(settings());
-    const second = await run(environment_id, [
+    const second = await installation.runIn(environment_id, [
       "RUN: cat /etc/sum; sha256sum -c /etc/sum; ls /etc/flavor 2>&1; stat -c %u /workspace",
     ]);
     expect(second.output).toBe(
@@ -320,7 +309,9 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     await worker.drain();
     const folder = join(installation.workersFolder, "restarted");
     worker = await installation.worker({ ...settings(), folder });
-    await run(await environment({ setup_commands: ["echo kept > /opt/kept"] }), ["RUN: cat /opt/kept"]);
+    await installation.runIn(await environment({ setup_commands: ["echo kept > /opt/kept"] }), [
+      "RUN: cat /opt/kept",
+    ]);
     const listChunks = () => readdirSync(join(folder, "chunks"));
     const chunks = listChunks();
     expect(chunks).not.toEqual([]);
@@ -335,7 +326,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     const tag = await push(other, "acme/other:1", image);
     const tagged = await environment({ docker_image: tag });
     const pinned = await environment({ docker_image: `${tag}@${image.digest}` });
-    const { id } = await run(tagged, ["RUN: cat /etc/flavor"]);
+    const { id } = await installation.runIn(tagged, ["RUN: cat /etc/flavor"]);
     await vi.waitUntil(async () => !(await installation.get(id)).is_sandbox_running, waitOptions);
     await other.close();
 
@@ -343,7 +334,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
     await vi.waitUntil(async () => (await installation.get(id)).turns === 2, waitOptions);
     await installation.until(id, "SUCCEEDED");
     expect(outputOf(await installation.events(id))).toBe("chocolate\nagain\nchocolate\n");
-    expect((await run(pinned, ["RUN: cat /etc/flavor"])).output).toBe("chocolate\n");
+    expect((await installation.runIn(pinned, ["RUN: cat /etc/flavor"])).output).toBe("chocolate\n");
     const unreachable = {
       error_code: "registry_unreachable",
       retryable: true,

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import {
-  type Event,
   longSleep,
+  outputOf,
   startTestInstallation,
   type TestInstallation,
   waitForSleep,
@@ -67,8 +67,6 @@ const instructionsOf = async (run: string): Promise<string[]> =>
   (await installation.events(run)).flatMap(({ type, data }) =>
     type === "run.started" ? [data.instructions] : [],
   );
-const outputOf = (events: Event[]) =>
-  events.flatMap(({ type, data }) => (type === "command.output" ? [data.text] : [])).join("");
 
 async function failure(
   skill_spec: string,
