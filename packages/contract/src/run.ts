@@ -3,6 +3,7 @@ import { AgentConfigInput, AmbientAgentConfig, ReasoningEffort } from "./agent-c
 import { ArtifactType } from "./artifact.ts";
 import { conditionPart } from "./conditions.ts";
 import { ErrorCodeName } from "./errors/error.ts";
+import { UsedHarness } from "./harness.ts";
 import { ResolvedImage } from "./image.ts";
 import { limits } from "./limits.ts";
 import { metadataKeyPattern, runSources, runStates } from "./run-state.ts";
@@ -255,7 +256,8 @@ const UsedSkill = z.object({
 export const RunReceipt = z
   .object({
     worker: z.string(),
-    harness_version: z.string(),
+    harness_version: z.string().meta({ description: "Version of the worker." }),
+    harness: UsedHarness.optional().meta({ description: "Absent if the built-in agent executed the run." }),
     model_id: z.string(),
     reasoning_effort: ReasoningEffort.optional().meta({ description: "Absent if the provider decides." }),
     environment: z

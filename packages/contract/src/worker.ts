@@ -4,6 +4,7 @@ import { NewArtifact } from "./artifact.ts";
 import { ErrorCodeName } from "./errors/error.ts";
 import { LoggedEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
+import { HarnessPackages, WireFormat, WorkerHarness } from "./harness.ts";
 import { ModelPrices } from "./model.ts";
 import { RunPhase, RunReceipt, RunUsage } from "./run.ts";
 import { Sha256, Timestamp, text, Uuid } from "./text.ts";
@@ -41,6 +42,8 @@ export const ClaimRequest = z.strictObject({
   wait_ms: z.int().min(0).max(60_000).meta({ description: "How long to wait if there is no work." }),
   /** Sent only if the last response set `offers_shells`, because older servers reject this field. */
   takes_shells: z.literal(true).optional(),
+  /** Sent only if the last response set `offers_harnesses`. Without it, the claim gets no runs with a harness. */
+  takes_harnesses: z.literal(true).optional(),
 });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
 
@@ -111,6 +114,29 @@ export const AssignedModel = z.object({
 });
 export type AssignedModel = z.infer<typeof AssignedModel>;
 
+/** Describes the harness of a run, if it is not the built-in one. */
+export const AssignedHarness = z.object({
+  name: z.string(),
+  title: z.string(),
+  wire_format: WireFormat,
+  small_model: AssignedModel.optional().meta({
+    description: "Model for short tasks such as titles. Absent if the run's model is used for them.",
+  }),
+  packages: HarnessPackages.optional().meta({
+    description: "The operator's versions. They replace the pinned ones.",
+  }),
+  command: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "Command of a harness that the operator declared." }),
+  env: z.record(z.string(), z.string()).optional(),
+  supports_mcp_servers: z.boolean(),
+  unavailable: z.string().optional().meta({
+    description: "Why the harness can no longer be used. The turn then fails with `harness_failed`.",
+  }),
+});
+export type AssignedHarness = z.infer<typeof AssignedHarness>;
+
 /** Describes one attempt at a turn, with everything that a worker needs to execute it. */
 export const Assignment = z.object({
   execution_id: Uuid,
@@ -122,7 +148,10 @@ export const Assignment = z.object({
     .optional()
     .meta({ description: "The worker executes it in a process of its own." }),
   lease_ms: z.int(),
-  agent_config: AmbientAgentConfig,
+  agent_config: AmbientAgentConfig.meta({
+    description: "Without `harness`, because workers of the previous version would reject it.",
+  }),
+  harness: AssignedHarness.optional().meta({ description: "Absent if the run uses `outrider`." }),
   model: AssignedModel,
   git_host: z
     .string()
@@ -152,6 +181,7 @@ export const ClaimResponse = z.object({
   builds: z.array(BuildAssignment),
   draining: z.boolean(),
   offers_shells: z.boolean().optional(),
+  offers_harnesses: z.boolean().optional(),
   shells: z.array(ShellAssignment).optional(),
 });
 export type ClaimResponse = z.infer<typeof ClaimResponse>;
@@ -191,6 +221,12 @@ export const WorkerStats = z.object({
     })
     .partial(),
   log_lines: z.object({ warn: amount, error: amount }).partial(),
+  harnesses: z
+    .array(WorkerHarness)
+    .max(100)
+    .optional()
+    .catch(undefined)
+    .meta({ description: "The harnesses that the worker can execute, installed or not." }),
 });
 export type WorkerStats = z.infer<typeof WorkerStats>;
 

@@ -1280,7 +1280,10 @@ export type RunPhase = "queued" | "preparing" | "working" | "recovering" | "bloc
 /** What the run actually used, as reported by the worker of the latest turn. */
 export interface RunReceipt {
   worker: string;
+  /** Version of the worker. */
   harness_version: string;
+  /** Absent if the built-in agent executed the run. */
+  harness?: UsedHarness;
   model_id: string;
   /** Absent if the provider decides. */
   reasoning_effort?: ReasoningEffort;
@@ -1649,6 +1652,19 @@ export interface UsageUpdatedEvent {
   attempt: number;
   type: "usage.updated";
   data: RunUsage;
+}
+
+export interface UsedHarness {
+  name: string;
+  title: string;
+  /** Version that the agent reports, or of its package. */
+  version?: string;
+  /** Versions of its npm packages. */
+  packages?: {
+    [key: string]: string;
+  };
+  /** Package that makes the agent speak ACP, if it does not do so itself. */
+  adapter?: string;
 }
 
 export interface User {

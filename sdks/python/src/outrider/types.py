@@ -203,6 +203,7 @@ __all__ = [
     "UpdateFollowupRequest",
     "UpdateUserRequest",
     "UsageUpdatedEvent",
+    "UsedHarness",
     "User",
     "Worker",
     "WorkerRun",
@@ -1742,6 +1743,9 @@ class RunReceipt(BaseModel):
 
     worker: str
     harness_version: str
+    """Version of the worker."""
+    harness: UsedHarness | None = None
+    """Absent if the built-in agent executed the run."""
     model_id: str
     reasoning_effort: OpenEnum[ReasoningEffort] | None = None
     """Absent if the provider decides."""
@@ -2112,6 +2116,17 @@ class UsageUpdatedEvent(BaseModel):
     attempt: int
     type: Literal["usage.updated"]
     data: RunUsage
+
+
+class UsedHarness(BaseModel):
+    name: str
+    title: str
+    version: str | None = None
+    """Version that the agent reports, or of its package."""
+    packages: dict[str, str] | None = None
+    """Versions of its npm packages."""
+    adapter: str | None = None
+    """Package that makes the agent speak ACP, if it does not do so itself."""
 
 
 class User(BaseModel):
