@@ -5,6 +5,9 @@ import type { Message, Prompt } from "../provider.ts";
 import { isSameTool } from "../tool-name.ts";
 import { parseScript, type ScriptStep } from "./script.ts";
 
+/** Returns whether a step that names `scriptTool` leads to a call of `toolName`. */
+export type IsCallOf = (scriptTool: string, toolName: string) => boolean;
+
 /**
  * Computes the progress of a script from the conversation alone: user messages add steps, and the agent's messages and
  * calls complete them. A run therefore continues at the right step after a crash or on another worker.
@@ -15,13 +18,15 @@ export class ScriptProgress {
   /** Whether the last user message contained script steps or answered a question. */
   isScript = false;
 
+  readonly #isCallOf: IsCallOf;
   readonly #done: ScriptStep[] = [];
   /** A call whose outcome is unknown and which is therefore repeated. */
   #uncertain: ScriptStep | undefined;
   #isAnswerExpected = false;
   #isWrappingUp = false;
 
-  constructor(prompt: Prompt) {
+  constructor(prompt: Prompt, isCallOf: IsCallOf = isSameTool) {
+    this.#isCallOf = isCallOf;
     const uncertain = uncertainCalls(prompt);
     for (const message of prompt) {
       if (message.role === "user") this.#addMessage(textOf(message));
@@ -67,7 +72,7 @@ export class ScriptProgress {
       const index = this.#nextOf("call");
       const step = this.pending[index];
       // The conversation contains the tool's own name, even if the script wrote it in another way.
-      if (step?.type !== "call" || !isSameTool(step.tool, part.toolName)) continue;
+      if (step?.type !== "call" || !this.#isCallOf(step.tool, part.toolName)) continue;
       this.#drop(0, index);
       this.#uncertain = uncertain.has(part.toolCallId) ? step : undefined;
       if (this.#uncertain) continue;

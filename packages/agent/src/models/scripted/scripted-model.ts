@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../failure.ts";
 import type { CallOptions, GenerateResult, Prompt, ProviderModel, StreamPart } from "../provider.ts";
 import type { ScriptStep } from "./script.ts";
-import { ScriptProgress } from "./script-progress.ts";
+import { type IsCallOf, ScriptProgress } from "./script-progress.ts";
 
 type CallStep = Extract<ScriptStep, { type: "call" }>;
 
@@ -18,31 +18,30 @@ const SCRIPT_DONE = "The script is finished.";
 
 /**
  * Creates the default model, which works offline. Its script consists of the user messages, with one step per line.
- * Each response contains the text up to the next tool call; a response without a call ends the turn.
+ * Each response contains the text up to the next tool call; a response without a call ends the turn. `isCallOf` is for
+ * agents whose tools have other names than the script's.
  */
-export function scriptedModel(): ProviderModel {
+export function scriptedModel({ isCallOf }: { isCallOf?: IsCallOf } = {}): ProviderModel {
   return {
     specificationVersion: "v4",
     provider: "outrider",
     modelId: SCRIPTED_MODEL_ID,
     supportedUrls: {},
     async doStream(options) {
-      return { stream: ReadableStream.from(streamResponse(options)) };
+      return { stream: ReadableStream.from(streamResponse(options, isCallOf)) };
     },
     async doGenerate(options) {
-      return collect(streamResponse(options));
+      return collect(streamResponse(options, isCallOf));
     },
   };
 }
 
 /** Yields the response's parts: texts, and at most one call at the end. */
-async function* runScript({
-  prompt,
-  abortSignal,
-  tools,
-  toolChoice,
-}: CallOptions): AsyncGenerator<string | CallStep> {
-  const { pending, isScript } = new ScriptProgress(prompt);
+async function* runScript(
+  { prompt, abortSignal, tools, toolChoice }: CallOptions,
+  isCallOf: IsCallOf | undefined,
+): AsyncGenerator<string | CallStep> {
+  const { pending, isScript } = new ScriptProgress(prompt, isCallOf);
   if (pending.length === 0) {
     yield isScript ? SCRIPT_DONE : WITHOUT_SCRIPT;
     return;
@@ -71,11 +70,14 @@ async function* runScript({
   if (!hasText) yield SCRIPT_DONE;
 }
 
-async function* streamResponse(options: CallOptions): AsyncGenerator<StreamPart> {
+async function* streamResponse(
+  options: CallOptions,
+  isCallOf: IsCallOf | undefined,
+): AsyncGenerator<StreamPart> {
   yield { type: "stream-start", warnings: [{ type: "other", message: NOT_AN_LLM }] };
   let text = "";
   let call: CallStep | undefined;
-  for await (const part of runScript(options)) {
+  for await (const part of runScript(options, isCallOf)) {
     if (typeof part !== "string") {
       call = part;
       continue;

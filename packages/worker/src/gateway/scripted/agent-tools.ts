@@ -1,0 +1,119 @@
+import { RUN_COMMAND } from "@outrider/agent/tools/run-command";
+import { WRITE_FILE } from "@outrider/agent/tools/write-file";
+import { quote } from "../../quote.ts";
+import { type JsonObject, objectOf, stringOf } from "./json.ts";
+import { sampleOf } from "./sample.ts";
+
+/** A tool of an agent, as its request describes it. */
+export interface AgentTool {
+  name: string;
+  /** The group that contains the tool. Codex groups the tools of an MCP server. */
+  namespace?: string;
+  /** Whether the tool takes a text instead of an object that matches the schema. */
+  isFreeform?: boolean;
+  schema?: unknown;
+}
+
+/** The names of agents' tools for shell commands and for writing files, without case and separators. */
+const shellNames = ["bash", "shellcommand", "execcommand", "shell", "runshellcommand", "runcommand"];
+const APPLY_PATCH = "applypatch";
+const writeNames = ["write", "writefile", "createfile", APPLY_PATCH];
+
+const commandFields = ["command", "cmd", "script"];
+const pathFields = ["file_path", "filePath", "path", "absolute_path", "filename"];
+const textFields = ["content", "contents", "text", "file_text"];
+
+/** Returns the name under which a tool is in the conversation. */
+export function fullName({ namespace, name }: AgentTool): string {
+  return namespace ? `${namespace}__${name}` : name;
+}
+
+/** Returns whether a script's step leads to a call of the agent's tool. */
+export function isCallOf(scriptTool: string, toolName: string): boolean {
+  const name = simplify(toolName);
+  if (scriptTool === RUN_COMMAND && shellNames.includes(name)) return true;
+  if (scriptTool === WRITE_FILE && (writeNames.includes(name) || shellNames.includes(name))) return true;
+  return isSameOrEnd(scriptTool, toolName);
+}
+
+/** Translates a step's call to a call of one of the agent's tools. A tool that the agent does not have keeps its name. */
+export function toAgentCall(
+  scriptTool: string,
+  input: object,
+  tools: AgentTool[],
+): { tool: AgentTool; input: object } {
+  const shell = findNamed(shellNames, tools);
+  if (scriptTool === RUN_COMMAND && shell)
+    return { tool: shell, input: shellInput(shell, stringOf(objectOf(input).command)) };
+  if (scriptTool === WRITE_FILE) {
+    const { path, text } = objectOf(input);
+    const write = findNamed(writeNames, tools);
+    if (write) return { tool: write, input: writeInput(write, stringOf(path), stringOf(text)) };
+    if (shell) return { tool: shell, input: shellInput(shell, writeCommand(stringOf(path), stringOf(text))) };
+  }
+  const exact = tools.find((tool) => simplify(fullName(tool)) === simplify(scriptTool));
+  const tool = exact ?? tools.find((tool) => isSameOrEnd(scriptTool, fullName(tool)));
+  return { tool: tool ?? { name: scriptTool }, input };
+}
+
+function findNamed(names: string[], tools: AgentTool[]): AgentTool | undefined {
+  const found = names.map((name) => tools.find((tool) => simplify(tool.name) === name));
+  return found.find((tool) => tool !== undefined);
+}
+
+/** Agents put the name of the MCP server before the name of a tool. */
+function isSameOrEnd(wanted: string, toolName: string): boolean {
+  if (simplify(wanted) === simplify(toolName)) return true;
+  const end = toolName.toLowerCase();
+  const start = end.length - wanted.length;
+  return start > 0 && end.endsWith(wanted.toLowerCase()) && /[^a-z0-9]/.test(end.charAt(start - 1));
+}
+
+function simplify(name: string): string {
+  return name.toLowerCase().replaceAll(/[_.:/-]/g, "");
+}
+
+function shellInput(tool: AgentTool, command: string): object {
+  const { field, schema, input } = requiredInput(tool, commandFields);
+  input[field] = objectOf(schema).type === "array" ? ["bash", "-lc", command] : command;
+  return input;
+}
+
+function writeInput(tool: AgentTool, path: string, text: string): object {
+  if (simplify(tool.name) === APPLY_PATCH) {
+    const { field, input } = requiredInput(tool, ["input", "patch"]);
+    input[field] = addFilePatch(path, text);
+    return input;
+  }
+  const { field, input } = requiredInput(tool, pathFields);
+  input[field] = path;
+  input[fieldOf(tool, textFields)] = text;
+  return input;
+}
+
+/** Returns an input with all fields that the schema requires, and the field that has one of these names. */
+function requiredInput(tool: AgentTool, fields: string[]) {
+  const field = fieldOf(tool, fields);
+  const schema = objectOf(objectOf(tool.schema).properties)[field];
+  return { field, schema, input: objectOf(sampleOf(tool.schema)) };
+}
+
+function fieldOf({ schema }: AgentTool, fields: string[]): string {
+  const properties: JsonObject = objectOf(objectOf(schema).properties);
+  return fields.find((field) => Object.hasOwn(properties, field)) ?? fields[0] ?? "";
+}
+
+function addFilePatch(path: string, text: string): string {
+  const lines = text.replace(/\n$/, "").split("\n");
+  return [
+    "*** Begin Patch",
+    `*** Add File: ${path}`,
+    ...lines.map((line) => `+${line}`),
+    "*** End Patch",
+    "",
+  ].join("\n");
+}
+
+function writeCommand(path: string, text: string): string {
+  return `mkdir -p "$(dirname ${quote(path)})" && printf %s ${quote(text)} > ${quote(path)}`;
+}
