@@ -24,7 +24,7 @@ export type TurnIo = Pick<
   "emit" | "delta" | "takeMessages" | "interrupt" | "timeIsUp" | "budget" | "signal" | "workspace" | "files"
 >;
 
-export type HarnessReceipt = Pick<RunReceipt, "skill" | "skills_used" | "mcp_servers">;
+export type HarnessReceipt = Pick<RunReceipt, "skill" | "skills_used" | "mcp_servers" | "harness">;
 
 export interface HarnessOptions extends McpOptions {
   assignment: Assignment;

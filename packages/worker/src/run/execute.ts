@@ -2,8 +2,9 @@
  * Executes one attempt at a run, from claim to close.
  *
  * 1. Read the run's event log. The log is the only memory: an attempt has no information other than the log.
- * 2. Prepare: find or make the environment's build, open the sandbox (or reuse the run's warm one), run the start
- *    commands, copy attachments into it, and start MCP servers. A Failure here ends the turn as failed.
+ * 2. Prepare: install the harness, find or make the environment's build, open the sandbox (or reuse the run's warm one),
+ *    run the start commands, copy attachments into it, and open the harness with its MCP servers. A Failure here ends the
+ *    turn as failed.
  * 3. Run turns. Each turn ends with an outcome. Store a final snapshot if files have changed, then send the outcome: a
  *    follow-up that arrives right after it must find the files. If the server answers that follow-ups are waiting, run
  *    another turn.
@@ -37,7 +38,7 @@ import { RefusalSummary } from "../egress/refusal-summary.ts";
 import type { UpstreamProxy } from "../egress/upstream-proxy.ts";
 import type { FreeSpace } from "../free-space.ts";
 import type { Harness } from "../harnesses/harness.ts";
-import { openHarness } from "../harnesses/open-harness.ts";
+import { prepareHarness } from "../harnesses/open-harness.ts";
 import { Redactor } from "../redaction/redact.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
 import type { SandboxProvider } from "../sandboxes/sandbox.ts";
@@ -51,6 +52,7 @@ import { DeltaStream } from "./delta-stream.ts";
 import { Interrupts } from "./interrupts.ts";
 import type { Lease } from "./lease.ts";
 import { prepareRun } from "./prepare.ts";
+import { readHistory } from "./read-history.ts";
 import { buildReceipt } from "./receipt.ts";
 import { Reporter } from "./reporter.ts";
 import { checkSecretSize, listRunSecrets } from "./run-secrets.ts";
@@ -262,9 +264,10 @@ export class Execution {
     const workspace = this.#workspace;
     const reporter = this.#reporter;
     const signal = AbortSignal.any([lease.signal, options.drain]);
-    const warm = options.warmSandboxes.take(assignment.run_id, assignment.snapshot?.sha256);
     const emit = (event: NewEvent) => reporter.emit(event);
     try {
+      const harness = await prepareHarness({ assignment });
+      workspace.additions = harness.additions;
       workspace.prepared = await prepareRun(options.builds, {
         assignment,
         workerId: options.worker.worker_id,
@@ -274,10 +277,14 @@ export class Execution {
       this.#updateReceipt();
       // The repositories' starting commits must be stored before the agent changes anything.
       if (workspace.prepared) await reporter.flush();
+      const warm = options.warmSandboxes.take(assignment.run_id, {
+        sha256: assignment.snapshot?.sha256,
+        bundles: harness.additions?.bundles ?? [],
+      });
       if (warm) workspace.attach(warm);
       if (workspace.prepared) await workspace.open();
       await this.#attachments.copyAll(history);
-      this.#harness = await openHarness({
+      this.#harness = await harness.open({
         ...{ assignment, workspace, signal, builds: options.builds, redactor: this.#redactor },
         exceptions: options.exceptions,
         upstream: options.upstream,
@@ -369,17 +376,9 @@ export class Execution {
     await this.#attachments.copyNew(followups);
   }
 
-  /** Returns all of the run's events. If there are few, the assignment already contains them. */
-  async #readHistory({ isStale = false } = {}): Promise<LoggedEvent[]> {
-    const { history, has_more_history, execution_id } = this.assignment;
-    if (!has_more_history && !isStale) return history;
-    const events: LoggedEvent[] = [];
-    for (let after = 0; ; ) {
-      const page = await this.#options.server.history(execution_id, after, this.lease.signal);
-      events.push(...page.events);
-      if (!page.has_next_page) return events;
-      after = events.at(-1)?.seq as number;
-    }
+  #readHistory({ isStale = false } = {}): Promise<LoggedEvent[]> {
+    const { server } = this.#options;
+    return readHistory(this.assignment, { server, signal: this.lease.signal, isStale });
   }
 
   /** Returns the run to the server, so that another worker continues it. */

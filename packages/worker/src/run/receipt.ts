@@ -1,6 +1,6 @@
 import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
-import type { Harness } from "../harnesses/harness.ts";
+import type { Harness, HarnessReceipt } from "../harnesses/harness.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
 import { chooseWorkingFolder } from "../workspace/working-folder.ts";
 import type { PreparedRun } from "./prepare.ts";
@@ -51,7 +51,7 @@ export function buildReceipt({
       : {}),
     // Until the skill has been read again, the receipt repeats the earlier one, because another attempt must find the
     // same commit.
-    ...(harness?.receipt ?? earlierSkills(assignment.receipt)),
+    ...(harness?.receipt ?? earlierHarness(assignment.receipt)),
     network: {
       ...(environment?.network ?? { mode: "none" }),
       ...(networkPresets.length > 0 ? { presets: networkPresets } : {}),
@@ -60,7 +60,11 @@ export function buildReceipt({
   };
 }
 
-function earlierSkills(receipt: RunReceipt | undefined): Pick<RunReceipt, "skill" | "skills_used"> {
-  const { skill, skills_used } = receipt ?? {};
-  return { ...(skill ? { skill } : {}), ...(skills_used ? { skills_used } : {}) };
+function earlierHarness(receipt: RunReceipt | undefined): HarnessReceipt {
+  const { skill, skills_used, harness } = receipt ?? {};
+  return {
+    ...(skill ? { skill } : {}),
+    ...(skills_used ? { skills_used } : {}),
+    ...(harness ? { harness } : {}),
+  };
 }

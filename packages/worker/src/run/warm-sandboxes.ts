@@ -1,11 +1,16 @@
 import type { EgressSession } from "../egress/egress-session.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Bundle, Sandbox } from "../sandboxes/sandbox.ts";
 import type { FileChanges } from "../workspace/file-changes/file-changes.ts";
+import type { GatewayForward } from "../workspace/gateway-forward.ts";
 
 /** A sandbox that can be handed from one execution to the next. */
 export interface DetachedSandbox {
   sandbox: Sandbox;
   egress: EgressSession;
+  /** Set if the run's harness uses the gateway. */
+  gateway: GatewayForward | undefined;
+  /** The programs of the run's harness. */
+  bundles: readonly Bundle[];
   fileChanges: FileChanges;
   /** The fingerprint of the files that are stored. Undefined if nothing has changed files yet. */
   storedFiles: Promise<string | undefined> | undefined;
@@ -38,11 +43,17 @@ export class WarmSandboxes {
     if (this.#byRun.size > this.#max && oldest) void this.#close(oldest);
   }
 
-  /** Removes and returns the run's sandbox. Closes it instead if its files differ from the run's last snapshot. */
-  take(runId: string, sha256: string | undefined): DetachedSandbox | undefined {
+  /**
+   * Removes and returns the run's sandbox. Closes it instead if its files differ from the run's last snapshot, or if the
+   * harness now needs other programs.
+   */
+  take(
+    runId: string,
+    { sha256, bundles }: { sha256: string | undefined; bundles: readonly Bundle[] },
+  ): DetachedSandbox | undefined {
     const warm = this.#byRun.get(runId);
     if (!warm) return undefined;
-    if (warm.sha256 !== sha256) {
+    if (warm.sha256 !== sha256 || idsOf(warm.bundles) !== idsOf(bundles)) {
       void this.#close(runId);
       return undefined;
     }
@@ -64,3 +75,5 @@ export class WarmSandboxes {
     await warm.egress.close();
   }
 }
+
+const idsOf = (bundles: readonly Bundle[]) => bundles.map(({ id }) => id).join();

@@ -19,7 +19,9 @@ import { executionLabel } from "../run/execution-label.ts";
 import type { PreparedRun } from "../run/prepare.ts";
 import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
 import {
+  type Bundle,
   type ExecOptions,
+  type Forward,
   type GitAuthor,
   type Sandbox,
   SandboxImageError,
@@ -43,6 +45,9 @@ interface OpenRunSandboxOptions {
   redactor: Redactor;
   workingFolder: string;
   networkFolder: string;
+  /** Files and ports in addition to those of the network. */
+  bundles: Bundle[];
+  forwards: Forward[];
   repositories: Repositories;
   deadline(): bigint;
   /** Called when the sandbox is open, before its files are restored. */
@@ -70,8 +75,9 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
       workingFolder: options.workingFolder,
       gitAuthor: gitAuthorOf(assignment),
       ...(environment?.resources ? { limits: environment.resources } : {}),
-      bundles: networkBundles(egress.inside, options.networkFolder),
+      bundles: [...networkBundles(egress.inside, options.networkFolder), ...options.bundles],
       ...egress.option,
+      forwards: [...(egress.option.forwards ?? []), ...options.forwards],
     });
     onOpened(sandbox);
     if (snapshot) await restoreSnapshot(sandbox, snapshot.sha256, options);

@@ -35,6 +35,7 @@ import type { StoredFile } from "./command-output-file.ts";
 import { CommandRecorder, type CommandRecorderOptions } from "./command-recorder.ts";
 import { FileChanges } from "./file-changes/file-changes.ts";
 import { createPatch, MAX_COMPARED_BYTES } from "./file-patch.ts";
+import { GatewayForward, type SandboxAdditions } from "./gateway-forward.ts";
 import { LongOutputs } from "./long-outputs.ts";
 import { openRunSandbox, type SandboxSetup } from "./open-sandbox.ts";
 import { probe } from "./run-probe.ts";
@@ -96,6 +97,9 @@ export class RunWorkspace implements Workspace {
   readonly #setups: SandboxSetup[] = [];
   /** The sandbox's starting point. Set before the first use if the environment needs a build. */
   prepared: PreparedRun | undefined;
+  /** What the harness needs in the sandbox. Set before the first use. */
+  additions: SandboxAdditions | undefined;
+  #gateway: GatewayForward | undefined;
   readonly quota = new ArtifactQuota();
   readonly longOutputs = new LongOutputs();
   #isChanged = false;
@@ -295,6 +299,23 @@ export class RunWorkspace implements Workspace {
     return await sandbox.spawn(command, { ...options, env });
   }
 
+  /** Starts the agent of a harness, which has the environment of commands. `listServiceChanges` reports its changes. */
+  async spawnAgent(
+    command: string[],
+    { env, signal }: Required<Pick<SandboxProcessOptions, "env" | "signal">>,
+  ): Promise<SandboxProcess> {
+    const { sandbox } = await this.#beginCommand();
+    const spawned = await sandbox
+      .spawn(command, { signal, env: { ...this.#envOf(sandbox), ...env } })
+      .catch((error) => this.#rethrow(error));
+    this.#backgroundCommands += 1;
+    const ended = spawned.ended.finally(() => {
+      this.#backgroundCommands -= 1;
+      this.isDirty = true;
+    });
+    return { ...spawned, ended };
+  }
+
   async listServiceChanges(): Promise<FileChange[]> {
     this.#isChanged = true;
     return this.#listChanges();
@@ -351,8 +372,10 @@ export class RunWorkspace implements Workspace {
   }
 
   /** Continues in a warm sandbox from an earlier turn. */
-  attach({ sandbox, egress, fileChanges, storedFiles }: DetachedSandbox) {
+  attach({ sandbox, egress, gateway, fileChanges, storedFiles }: DetachedSandbox) {
     const { deadline, emitNotice, onOpened } = this.#options;
+    if (gateway) gateway.onConnection = this.additions?.onConnection;
+    this.#gateway = gateway;
     egress.onRefused = emitNotice;
     sandbox.extendDeadline(deadline());
     this.#egress = egress;
@@ -375,7 +398,17 @@ export class RunWorkspace implements Workspace {
     // `close` must close neither of them.
     this.#sandbox = undefined;
     this.#egress = undefined;
-    return { sandbox, egress, fileChanges: this.#fileChanges, storedFiles: this.#storedFiles };
+    const gateway = this.#gateway;
+    if (gateway) gateway.onConnection = undefined;
+    const bundles = this.additions?.bundles ?? [];
+    return {
+      sandbox,
+      egress,
+      gateway,
+      bundles,
+      fileChanges: this.#fileChanges,
+      storedFiles: this.#storedFiles,
+    };
   }
 
   async open(): Promise<Sandbox> {
@@ -417,8 +450,12 @@ export class RunWorkspace implements Workspace {
       emitNotice,
     );
     this.#egress = egress;
+    const { additions } = this;
+    this.#gateway = additions && new GatewayForward(additions.onConnection);
     const sandbox = await openRunSandbox({
       ...{ provider, server, assignment, egress, prepared, setups, redactor, deadline, signal },
+      bundles: additions?.bundles ?? [],
+      forwards: this.#gateway ? [this.#gateway] : [],
       workingFolder: this.workingFolder,
       networkFolder: this.#options.networkFolder,
       repositories: this.#options.repositories,
