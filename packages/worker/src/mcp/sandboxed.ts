@@ -1,16 +1,12 @@
-import { finished } from "node:stream/promises";
-import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "@outrider/agent/failure";
 import { connect } from "@outrider/agent/mcp/connection";
 import type { Link } from "@outrider/agent/mcp/open-http-link";
 import { StdioTransport } from "@outrider/agent/mcp/stdio-transport";
 import { quote } from "../quote.ts";
 import type { Redactor } from "../redaction/redact.ts";
-import type { Sandbox, Spawned } from "../sandboxes/sandbox.ts";
+import { describeExit } from "../sandboxes/describe-exit.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { StderrTail } from "./stderr-tail.ts";
-
-/** How long to wait for a server to exit after its output has ended. Its exit code explains the error. */
-const EXIT_WAIT_MS = 1_000;
 
 export interface SandboxedOptions {
   spawn: Sandbox["spawn"];
@@ -56,18 +52,4 @@ export async function openSandboxed(options: SandboxedOptions): Promise<Link> {
     const isClosed = signal.aborted || messageOf(error) === "Connection closed";
     throw new Error(isClosed ? failure : `${messageOf(error).replace(/\.$/, "")}. ${failure}`);
   }
-}
-
-/**
- * Describes how the server exited, after reading the rest of its stderr. Returns an empty string if it is still
- * running.
- */
-async function describeExit({ ended, stderr }: Spawned): Promise<string> {
-  const exit = Promise.all([ended, finished(stderr, { writable: false }).catch(() => {})]);
-  const result = await Promise.race([exit, pause(EXIT_WAIT_MS, undefined, { ref: false })]);
-  if (!result) return "";
-  const [{ exitCode, signal }] = result;
-  return exitCode === null
-    ? `It was killed${signal ? ` by ${signal}` : ""}.`
-    : `It exited with code ${exitCode}.`;
 }

@@ -2,8 +2,9 @@
  * Profiles of agents: everything that differs between agents that speak ACP, the Agent Client Protocol. A profile is data
  * and a few pure functions, in one file per agent in `profiles/`. It never sees a provider key or a secret of the run.
  */
-import type { ContentBlock, ToolCallContent, ToolCallStatus, ToolKind } from "@agentclientprotocol/sdk";
+import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { ReasoningEffort } from "@outrider/contract/agent-config";
+import type { ToolCallStatus, ToolContent } from "./session-update.ts";
 
 /** The format in which an agent calls its model. */
 export type WireFormat = "anthropic-messages" | "openai-responses" | "openai-chat" | "gemini";
@@ -63,11 +64,11 @@ export interface AgentSetup {
 export interface ToolCallState {
   id: string;
   title: string;
-  kind: ToolKind | undefined;
+  kind: string | undefined;
   status: ToolCallStatus;
   rawInput: unknown;
   rawOutput: unknown;
-  content: ToolCallContent[];
+  content: ToolContent[];
   /** The `_meta` fields of all updates; later ones replace earlier ones. */
   meta: Record<string, unknown>;
   /** The output in the `terminal_output` and `terminal_output_delta` fields of `_meta`, in the order of arrival. */
