@@ -148,9 +148,10 @@ describe("a shared budget", () => {
         // Of the input at least its price for a cache, and of the output what is usual.
         expect(usd).toBeGreaterThan(4_096 * 50e-6);
         said.push(`reserve at ${cost.toFixed(3)}`);
-        return said.length > 5 ? "Nothing is left today." : undefined;
+        return said.length > 5
+          ? "Nothing is left today."
+          : { settle: (cost: number) => said.push(`settle at ${cost.toFixed(3)}`) };
       },
-      settle: (cost: number) => said.push(`settle at ${cost.toFixed(3)}`),
     };
     const end = await run.turn({ prices, budget });
     expect(end).toEqual({
@@ -169,7 +170,7 @@ describe("a shared budget", () => {
 
   it("is not used if the model has no price", async () => {
     const run = await runWithModel(() => [...words("Yes."), finish({ input: 1, output: 1 })]);
-    const budget = { reserve: async () => "Nothing is left today.", settle: () => {} };
+    const budget = { reserve: async () => "Nothing is left today." };
     expect(await run.turn({ budget })).toMatchObject({ type: "succeeded" });
   });
 });

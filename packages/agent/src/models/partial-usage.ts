@@ -8,7 +8,7 @@ const reportingProviders = /^(anthropic|google|compatible)\b/;
 /** An average, for the output that the provider has not counted yet. */
 const CHARACTERS_PER_TOKEN = 4;
 
-interface Counts {
+export interface TokenCounts {
   input?: number | undefined;
   cacheRead?: number | undefined;
   cacheWrite?: number | undefined;
@@ -24,15 +24,15 @@ export function reportsPartialUsage({ provider }: Pick<ProviderModel, "provider"
  * the provider charges for such a call as well.
  */
 export class PartialUsage {
-  #counts: Counts = {};
+  #counts: TokenCounts = {};
 
   /** Reads one of the provider's events as it was received. It can have any shape. */
   push(event: unknown) {
     const { type, message, usage, usageMetadata } = asObject(event);
-    if (type === "message_start") this.#add(anthropicCounts(asObject(asObject(message).usage)));
-    else if (type === "message_delta") this.#add({ output: count(asObject(usage).output_tokens) });
-    else if (usageMetadata) this.#add(googleCounts(asObject(usageMetadata)));
-    else if (usage) this.#add(compatibleCounts(asObject(usage)));
+    if (type === "message_start") this.add(anthropicCounts(asObject(asObject(message).usage)));
+    else if (type === "message_delta") this.add({ output: count(asObject(usage).output_tokens) });
+    else if (usageMetadata) this.add(googleCounts(asObject(usageMetadata)));
+    else if (usage) this.add(compatibleCounts(asObject(usage)));
   }
 
   /** Returns the counts, or undefined if the provider has reported no input. `characters` is the output so far. */
@@ -53,14 +53,15 @@ export class PartialUsage {
     });
   }
 
-  #add(counts: Counts) {
+  /** Adds counts to the known ones, or replaces those. */
+  add(counts: TokenCounts) {
     const known = Object.entries(counts).filter(([, value]) => value !== undefined);
     this.#counts = { ...this.#counts, ...Object.fromEntries(known) };
   }
 }
 
 /** Anthropic counts cache reads and writes separately from other input. */
-function anthropicCounts(usage: Record<string, unknown>): Counts {
+export function anthropicCounts(usage: Record<string, unknown>): TokenCounts {
   const cacheRead = count(usage.cache_read_input_tokens) ?? 0;
   const cacheWrite = count(usage.cache_creation_input_tokens) ?? 0;
   const input = count(usage.input_tokens);
@@ -68,7 +69,7 @@ function anthropicCounts(usage: Record<string, unknown>): Counts {
   return { input: total, cacheRead, cacheWrite, output: count(usage.output_tokens) };
 }
 
-function googleCounts(usage: Record<string, unknown>): Counts {
+function googleCounts(usage: Record<string, unknown>): TokenCounts {
   const candidates = count(usage.candidatesTokenCount) ?? 0;
   const thoughts = count(usage.thoughtsTokenCount) ?? 0;
   return {
@@ -78,9 +79,15 @@ function googleCounts(usage: Record<string, unknown>): Counts {
   };
 }
 
-function compatibleCounts(usage: Record<string, unknown>): Counts {
+function compatibleCounts(usage: Record<string, unknown>): TokenCounts {
   const cacheRead = count(asObject(usage.prompt_tokens_details).cached_tokens);
   return { input: count(usage.prompt_tokens), cacheRead, output: count(usage.completion_tokens) };
+}
+
+/** The counts of OpenAI's Responses API, which reports them only at the end. */
+export function responsesCounts(usage: Record<string, unknown>): TokenCounts {
+  const cacheRead = count(asObject(usage.input_tokens_details).cached_tokens);
+  return { input: count(usage.input_tokens), cacheRead, output: count(usage.output_tokens) };
 }
 
 function count(value: unknown): number | undefined {

@@ -68,6 +68,30 @@ export function classifyError(error: unknown, model: string): ProviderError {
   const report = reportOf(error);
   if (!report)
     return fatal(new Failure("model_error", truncate(messageOf(error)) || "The model call failed."));
+  return classifyReport(report, model);
+}
+
+/** Classifies an error response to a request that was not made with the AI SDK. */
+export function classifyResponse(
+  { status, headers, body }: { status: number; headers: Record<string, string>; body: string },
+  model: string,
+): ProviderError {
+  const data = parseJson(body);
+  const message = truncate(messageIn(data) ?? body);
+  const searchText = body.toLowerCase();
+  const retryAfterMs = parseRetryAfter(headers, body);
+  return classifyReport({ status, message, searchText, kind: kindOf(data), retryAfterMs }, model);
+}
+
+/** Classifies the rejection of a `fetch`. Unless it is our own error, the connection failed. */
+export function classifyFetchError(error: unknown): ProviderError {
+  const failure = findFailure(error);
+  if (failure) return fatal(failure);
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return transient(`cannot connect to the provider: ${truncate(messageOf(cause))}`);
+}
+
+function classifyReport(report: ErrorReport, model: string): ProviderError {
   const { status, searchText } = report;
   if (status !== 429 && overflowPhrases.some((phrase) => searchText.includes(phrase))) {
     return { type: "overflow", reason: report.message };
@@ -178,6 +202,16 @@ function kindOf(data: unknown): string {
     .filter((name) => typeof name === "string")
     .join(" ")
     .toLowerCase();
+}
+
+/** Returns the message of an error in a JSON response, wherever the provider puts it. */
+function messageIn(data: unknown): string | undefined {
+  const { error, message } = (typeof data === "object" && data !== null ? data : {}) as Record<
+    string,
+    unknown
+  >;
+  const inner = typeof error === "object" && error !== null ? messageIn(error) : error;
+  return [inner, message].find((text) => typeof text === "string" && text !== "") as string | undefined;
 }
 
 function parseJson(json: string): unknown {

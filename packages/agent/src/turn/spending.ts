@@ -2,13 +2,17 @@ import type { ModelPrices } from "@outrider/contract/model";
 import type { RunUsage } from "@outrider/contract/run";
 import { addCall, addTokens, type CallTokens, costToReserve } from "./usage.ts";
 
-/** A budget that the run shares with other runs. */
+/** A budget that the run shares with other runs. Several reservations can be open at a time. */
 export interface SharedBudget {
   /**
-   * Reserves dollars for a call. Returns the reason if the call must not be made. Rejects in the same cases as `emit`.
+   * Reserves dollars for a call and reports the run's total cost so far. Returns the reservation, or the reason if the
+   * call must not be made. Rejects in the same cases as `emit`.
    */
-  reserve(usd: number, cost_usd: number): Promise<string | undefined>;
-  /** Releases the reservation after a call and reports the run's total cost. */
+  reserve(usd: number, cost_usd: number): Promise<Reservation | string>;
+}
+
+export interface Reservation {
+  /** Releases the reservation after the call and reports the run's total cost. */
   settle(cost_usd: number): void;
 }
 
@@ -26,6 +30,7 @@ export class Spending {
   lastCall: CallTokens | undefined;
   readonly prices: ModelPrices | undefined;
   readonly #budget: SharedBudget | undefined;
+  #reservation: Reservation | undefined;
   readonly #maxOutputTokens: number | undefined;
   readonly #secondsBefore: number;
   readonly #startedAt = performance.now();
@@ -60,11 +65,18 @@ export class Spending {
       this.prices,
     );
     // A free call needs no reservation.
-    return usd === 0 ? undefined : this.#budget.reserve(usd, this.usage.cost_usd);
+    if (usd === 0) return undefined;
+    // A summary that turned out not to be needed leaves its reservation behind.
+    this.settle();
+    const reserved = await this.#budget.reserve(usd, this.usage.cost_usd);
+    if (typeof reserved === "string") return reserved;
+    this.#reservation = reserved;
+    return undefined;
   }
 
   /** Releases the reservation. Call this after the usage has been emitted. */
   settle() {
-    this.#budget?.settle(this.usage.cost_usd);
+    this.#reservation?.settle(this.usage.cost_usd);
+    this.#reservation = undefined;
   }
 }

@@ -46,6 +46,7 @@ import { BackgroundCommands } from "./background-commands.ts";
 import { KnownFiles } from "./known-files.ts";
 import { LoopDetector } from "./loop-detector.ts";
 import { recordResponse } from "./record-response.ts";
+import { retryNotice } from "./retry-notice.ts";
 import { runCalls } from "./run-calls.ts";
 import { Spending } from "./spending.ts";
 import type { TurnContext } from "./turn-context.ts";
@@ -368,8 +369,7 @@ export class Turn {
    */
   async #recordRetry({ attempt, reason, delay_ms, usage }: Retry) {
     this.#spending.addAttempt(callTokens(usage));
-    const message = `Model call failed (attempt ${attempt}: ${reason}). Retrying in ${Math.ceil(delay_ms / 1000)} s.`;
-    await this.#emit({ type: "notice", data: { code: "model_retry", message } });
+    await this.#emit(retryNotice({ attempt, reason, delay_ms }));
   }
 
   async #recordUsage(tokens: CallTokens, privateData?: PrivateData) {

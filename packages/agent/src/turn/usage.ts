@@ -107,13 +107,21 @@ export function budgetLeft(
  * The input price is that of the last call, because most of the input may come from the cache; the output is counted
  * once.
  */
-function likelyCostOfTwoCalls({ prices, nextInput, lastCall = noTokens }: TurnUsage): number {
+function likelyCostOfTwoCalls({ prices, nextInput, lastCall }: TurnUsage): number {
+  return likelyCost(2 * nextInput, { prices, lastCall });
+}
+
+/** Estimates the cost of this many input tokens and of an answer as long as the last one. */
+export function likelyCost(
+  inputTokens: number,
+  { prices, lastCall = noTokens }: Pick<TurnUsage, "prices" | "lastCall">,
+): number {
   if (!prices) return 0;
   const { output, ...input } = lastCall;
   const lastPrice =
     input.input > 0 ? costOf({ ...input, output: 0 }, prices) / input.input : Number.POSITIVE_INFINITY;
   const price = Math.min(prices.input_usd_per_mtok / MILLION, lastPrice);
-  return 2 * nextInput * price + costOf({ ...noTokens, output }, prices);
+  return inputTokens * price + costOf({ ...noTokens, output }, prices);
 }
 
 /** The assumed length of an answer until the first one is known. */

@@ -1,13 +1,12 @@
 import { createAzure } from "@ai-sdk/azure";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { ProviderModel } from "../provider.ts";
-import { clientSettings, type OpenOptions, requireSetting, withSettings } from "./provider-settings.ts";
+import { clientSettings, type OpenOptions, withSettings } from "./provider-settings.ts";
 import { moveToolImages } from "./tool-images.ts";
 
 /** Opens a model of Azure OpenAI. The model's name is the name of its deployment. */
 export function azureModel(work: AssignedModel, options: OpenOptions): ProviderModel {
-  const url = work.base_url ?? `https://${requireSetting(work, "resource_name")}.openai.azure.com/openai/v1`;
-  const azure = createAzure(clientSettings(work, url));
+  const azure = createAzure(clientSettings(work));
   const { cacheKey } = options;
   const forceReasoning = work.supports_reasoning_effort ? { forceReasoning: true } : {};
   const settings = { store: false, ...(cacheKey ? { promptCacheKey: cacheKey } : {}), ...forceReasoning };

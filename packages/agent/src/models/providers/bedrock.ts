@@ -2,7 +2,8 @@ import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { ProviderModel } from "../provider.ts";
 import { boundFrames } from "./bounded-frames.ts";
-import { type OpenOptions, requireSetting, secureFetch, withSettings } from "./provider-settings.ts";
+import { requireSetting } from "./cloud-setting.ts";
+import { type OpenOptions, secureFetch, withSettings } from "./provider-settings.ts";
 
 /**
  * Opens a model of Amazon Bedrock. A request has an API key, or it is signed with an access key. Every setting has a

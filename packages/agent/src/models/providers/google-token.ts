@@ -1,6 +1,7 @@
 import { createSign } from "node:crypto";
 import type { AssignedModel } from "@outrider/contract/worker";
-import { requireSetting, secureFetch } from "./provider-settings.ts";
+import { requireSetting } from "./cloud-setting.ts";
+import { secureFetch } from "./provider-settings.ts";
 
 const TOKEN_URL = "https://oauth2.googleapis.com/token";
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";

@@ -1,9 +1,9 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { LanguageModelMiddleware } from "ai";
-import { Failure } from "../../failure.ts";
 import type { Message, ProviderModel } from "../provider.ts";
 import { COMPATIBLE, REASONING_CONTENT } from "../replay.ts";
+import { baseUrlOf } from "./base-url.ts";
 import { type OpenOptions, secureFetch, withSettings } from "./provider-settings.ts";
 import { moveToolImages } from "./tool-images.ts";
 
@@ -16,14 +16,10 @@ import { moveToolImages } from "./tool-images.ts";
  * to a server that has sent it.
  */
 export function compatibleModel(work: AssignedModel, options: OpenOptions): ProviderModel {
-  const { base_url: baseURL, api_key: apiKey, headers } = work;
-  if (!baseURL) {
-    const message = `The provider of ${work.model_id} has no base_url. The operator must set it in Outrider's model configuration.`;
-    throw new Failure("model_not_available", message);
-  }
+  const { api_key: apiKey, headers } = work;
   const compatible = createOpenAICompatible({
     name: COMPATIBLE,
-    baseURL,
+    baseURL: baseUrlOf(work),
     ...(apiKey ? { apiKey } : {}),
     ...(headers ? { headers } : {}),
     includeUsage: true,

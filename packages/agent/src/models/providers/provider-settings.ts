@@ -1,8 +1,8 @@
 import type { ReasoningEffort } from "@outrider/contract/agent-config";
 import type { AssignedModel } from "@outrider/contract/worker";
 import { defaultSettingsMiddleware, type LanguageModelMiddleware, wrapLanguageModel } from "ai";
-import { Failure } from "../../failure.ts";
 import type { CallOptions, ProviderModel } from "../provider.ts";
+import { baseUrlOf } from "./base-url.ts";
 import { boundResponse } from "./bounded-response.ts";
 
 /** Options for opening a model, in addition to its configuration. */
@@ -24,24 +24,13 @@ const MIN_SECRET_LENGTH = 8;
  * Returns the client's settings. Every field is set, because the AI SDK reads absent ones from the worker's environment
  * variables.
  */
-export function clientSettings(work: AssignedModel, defaultUrl: string) {
+export function clientSettings(work: AssignedModel) {
   return {
-    baseURL: work.base_url ?? defaultUrl,
+    baseURL: baseUrlOf(work),
     apiKey: work.api_key ?? "",
     headers: work.headers ?? {},
     fetch: secureFetch(work),
   };
-}
-
-/** Returns a setting of a cloud provider, such as its region. Throws a Failure if the operator has not set it. */
-export function requireSetting(
-  { model_id, cloud_settings = {} }: AssignedModel,
-  name: keyof NonNullable<AssignedModel["cloud_settings"]>,
-): string {
-  const value = cloud_settings[name];
-  if (value) return value;
-  const message = `The provider of ${model_id} has no ${name}. The operator must set it in Outrider's model configuration.`;
-  throw new Failure("model_not_available", message);
 }
 
 export function withSettings(

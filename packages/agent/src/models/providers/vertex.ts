@@ -1,21 +1,22 @@
 import { createVertex } from "@ai-sdk/google-vertex";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { ProviderModel } from "../provider.ts";
+import { baseUrlOf } from "./base-url.ts";
+import { requireSetting } from "./cloud-setting.ts";
 import { reasoningModels, signatureModels, signToolCalls } from "./google.ts";
 import { GoogleToken } from "./google-token.ts";
-import { type OpenOptions, requireSetting, secureFetch, withSettings } from "./provider-settings.ts";
+import { type OpenOptions, secureFetch, withSettings } from "./provider-settings.ts";
 
 /** Opens a Gemini model of Google Vertex AI. */
 export function vertexModel(work: AssignedModel, options: OpenOptions): ProviderModel {
   const project = requireSetting(work, "project");
   const location = requireSetting(work, "location");
-  const path = `/v1beta1/projects/${project}/locations/${location}/publishers/google`;
   const token = new GoogleToken(work);
   const send = secureFetch(work);
   const vertex = createVertex({
     project,
     location,
-    baseURL: (work.base_url ?? `https://${hostOf(location)}`) + path,
+    baseURL: baseUrlOf(work),
     // With a key, the AI SDK does not load Google's own client, which would read the worker's variables and files and
     // would ignore our limits. The key is replaced by a token.
     apiKey: "unused",
@@ -35,12 +36,4 @@ export function vertexModel(work: AssignedModel, options: OpenOptions): Provider
     providerOptions: reasoningModels.test(work.name) ? { googleVertex: thoughts, vertex: thoughts } : {},
     middleware: signatureModels.test(work.name) ? [signToolCalls] : [],
   });
-}
-
-function hostOf(location: string): string {
-  if (location === "global") return "aiplatform.googleapis.com";
-  const isMultiRegion = location === "eu" || location === "us";
-  return isMultiRegion
-    ? `aiplatform.${location}.rep.googleapis.com`
-    : `${location}-aiplatform.googleapis.com`;
 }
