@@ -316,6 +316,12 @@ export class RunWorkspace implements Workspace {
     return { ...spawned, ended };
   }
 
+  /** Records the output of a command that an agent in the sandbox runs itself. */
+  async recordOutput(command: Pick<StartOptions, "command_id" | "onOutput">): Promise<CommandRecorder> {
+    const sandbox = await this.open();
+    return new CommandRecorder(this.#recorderOptions, { ...command, sandbox });
+  }
+
   async listServiceChanges(): Promise<FileChange[]> {
     this.#isChanged = true;
     return this.#listChanges();

@@ -4,10 +4,8 @@
  */
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { ReasoningEffort } from "@outrider/contract/agent-config";
+import type { WireFormat } from "@outrider/contract/harness";
 import type { ToolCallStatus, ToolContent } from "./session-update.ts";
-
-/** The format in which an agent calls its model. */
-export type WireFormat = "anthropic-messages" | "openai-responses" | "openai-chat" | "gemini";
 
 /** The value of the key variables that agents demand. The gateway ignores it. */
 export const DUMMY_KEY = "outrider";
@@ -32,8 +30,8 @@ export interface Profile {
   sessionMeta?(agent: AgentSetup): Record<string, unknown>;
   /** The command, output and exit code in a tool call, from where this agent puts them. Undefined: not a command. */
   commandOf(call: ToolCallState): CommandState | undefined;
-  /** The name of the tool in the log. Default: the kind of the call and its title. */
-  toolOf?(call: ToolCallState): { tool: string; input?: unknown };
+  /** The name of the tool in the log. Default: the name that the agent gives, or the kind of the call. */
+  toolOf?(call: ToolCallState): string | undefined;
 }
 
 /** What a profile needs to know about a run. */
@@ -64,6 +62,7 @@ export interface AgentSetup {
 export interface ToolCallState {
   id: string;
   title: string;
+  name: string | undefined;
   kind: string | undefined;
   status: ToolCallStatus;
   rawInput: unknown;
@@ -77,6 +76,7 @@ export interface ToolCallState {
   terminalExit: { exitCode: number | null } | undefined;
 }
 
+/** A command as a tool call describes it so far. */
 export interface CommandState {
   command?: string | undefined;
   /** All output so far, beginning with what was returned for an earlier state of the call. */

@@ -31,6 +31,7 @@ const chunk = { content: Content, messageId: optionalName };
 const toolCall = {
   toolCallId: name,
   title: optionalText,
+  name: optionalName,
   kind: optionalName,
   status: z.enum(statuses).optional().catch(undefined),
   content: z.array(ToolContent).optional().catch(undefined),

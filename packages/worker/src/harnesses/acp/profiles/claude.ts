@@ -1,0 +1,102 @@
+/**
+ * Claude Code, through the adapter @agentclientprotocol/claude-agent-acp. It reads the instructions of the repository
+ * (CLAUDE.md and AGENTS.md) itself.
+ */
+import { z } from "zod";
+import { type AgentSetup, DUMMY_KEY, type Profile, type ToolCallState } from "../profile.ts";
+
+const ADAPTER = "@agentclientprotocol/claude-agent-acp/dist/index.js";
+
+/**
+ * Tools that a run must not have. A search by the provider bypasses the network policy of the sandbox. Nobody confirms a
+ * plan, and nothing runs after the turn.
+ */
+const deniedTools = [
+  "WebSearch",
+  "AskUserQuestion",
+  "EnterPlanMode",
+  "ExitPlanMode",
+  "CronCreate",
+  "CronDelete",
+  "CronList",
+  "ScheduleWakeup",
+];
+
+const BashInput = z.object({ command: z.string() });
+const ClaudeMeta = z.object({ toolName: z.string() });
+
+const toolNameOf = ({ meta, name }: ToolCallState) =>
+  ClaudeMeta.safeParse(meta.claudeCode).data?.toolName ?? name;
+
+export const claude: Profile = {
+  name: "claude",
+  whileBusy: "inject",
+  canLoadSessions: true,
+  startMs: 60_000,
+  sessionMode: "bypassPermissions",
+  clientMeta: { terminal_output: true },
+
+  command: ({ node, packages }) => [node, `${packages}/${ADAPTER}`],
+
+  env: (agent) => ({
+    ANTHROPIC_BASE_URL: agent.gatewayUrl,
+    ANTHROPIC_API_KEY: DUMMY_KEY,
+    ANTHROPIC_MODEL: agent.model.id,
+    // Subagents name a class of models. The run offers only two models.
+    ANTHROPIC_DEFAULT_OPUS_MODEL: agent.model.id,
+    ANTHROPIC_DEFAULT_SONNET_MODEL: agent.model.id,
+    ANTHROPIC_DEFAULT_HAIKU_MODEL: agent.smallModelId,
+    ANTHROPIC_SMALL_FAST_MODEL: agent.smallModelId,
+    CLAUDE_CODE_NO_MODEL_FALLBACK: "1",
+    CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(agent.model.context_tokens),
+    ...(agent.model.max_output_tokens === undefined
+      ? {}
+      : { CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(agent.model.max_output_tokens) }),
+    ...effort(agent),
+    // All tools of MCP servers are in the request. Otherwise the provider would have to search them.
+    ENABLE_TOOL_SEARCH: "false",
+    // Without this, it refuses to work without permission prompts as root of the sandbox.
+    IS_SANDBOX: "1",
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    DISABLE_AUTOUPDATER: "1",
+    DISABLE_UPDATES: "1",
+    CLAUDE_CODE_DISABLE_CRON: "1",
+    CLAUDE_CODE_DISABLE_AUTO_MEMORY: "1",
+    CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: "false",
+  }),
+
+  files: ({ instructions }) => ({
+    ".claude/CLAUDE.md": `${instructions}\n`,
+    ".claude/settings.json": `${JSON.stringify({
+      permissions: { defaultMode: "bypassPermissions", deny: deniedTools },
+      // The check asks a server of the provider about each host.
+      skipWebFetchPreflight: true,
+    })}\n`,
+  }),
+
+  sessionMeta: () => ({
+    claudeCode: { options: { promptSuggestions: false, disallowedTools: deniedTools } },
+  }),
+
+  commandOf(call) {
+    if (toolNameOf(call) !== "Bash") return undefined;
+    const { terminalOutput, terminalExit, rawInput } = call;
+    const exitCode = terminalExit?.exitCode ?? undefined;
+    return {
+      command: BashInput.safeParse(rawInput).data?.command,
+      // It repeats the exit code of a failed command for the model.
+      output: terminalOutput.replace(/^Exit code \d+(\n|$)/, ""),
+      exitCode,
+    };
+  },
+
+  /** Tools of MCP servers have the name `mcp__server__tool`. */
+  toolOf: (call) => toolNameOf(call)?.replace(/^mcp__/, ""),
+};
+
+function effort({ reasoningEffort }: AgentSetup): Record<string, string> {
+  if (reasoningEffort === undefined) return {};
+  return reasoningEffort === "none"
+    ? { MAX_THINKING_TOKENS: "0" }
+    : { CLAUDE_CODE_EFFORT_LEVEL: reasoningEffort };
+}

@@ -1,0 +1,38 @@
+/** What the log contains of the input and the result of a tool call, whose content is the agent's word. */
+import { truncateMiddle } from "@outrider/agent/output";
+import { isSupportedImage, MAX_IMAGE_BYTES } from "@outrider/agent/supported-images";
+import type { ToolCallState } from "./profile.ts";
+import { textOf } from "./tool-call-state.ts";
+
+const MAX_INPUT_CHARACTERS = 256 * 1024;
+const MAX_IMAGES = 20;
+
+type Redact = (text: string) => string;
+
+/** Returns the input of a call. The log gets only the beginning of a very large one. */
+export function toolInput({ rawInput, title }: ToolCallState, redact: Redact): unknown {
+  if (rawInput === undefined)
+    return title === "" ? {} : { title: redact(title).slice(0, MAX_INPUT_CHARACTERS) };
+  const text = JSON.stringify(rawInput);
+  if (text.length <= MAX_INPUT_CHARACTERS) return rawInput;
+  return { truncated: redact(text).slice(0, MAX_INPUT_CHARACTERS) };
+}
+
+export function toolOutput(call: ToolCallState, redact: Redact): string {
+  const { rawOutput } = call;
+  const text = textOf(call);
+  if (text !== "") return truncateMiddle(redact(text));
+  if (rawOutput === undefined) return "";
+  return truncateMiddle(redact(typeof rawOutput === "string" ? rawOutput : JSON.stringify(rawOutput)));
+}
+
+export function toolImages({ content }: ToolCallState): { mime_type: string; data: Buffer }[] {
+  return content
+    .flatMap(({ content: block }) => {
+      if (block?.type !== "image" || block.data === undefined || block.mimeType === undefined) return [];
+      if (!isSupportedImage(block.mimeType) || block.data.length > 2 * MAX_IMAGE_BYTES) return [];
+      const data = Buffer.from(block.data, "base64");
+      return data.length > MAX_IMAGE_BYTES ? [] : [{ mime_type: block.mimeType, data }];
+    })
+    .slice(0, MAX_IMAGES);
+}
