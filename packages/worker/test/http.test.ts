@@ -63,16 +63,20 @@ describe("the worker's HTTP client", () => {
     expect(server.connections()).toBeLessThanOrEqual(2);
   });
 
-  test("uploads a stream, and fails with the stream's error", async () => {
+  test("uploads bytes and streams, and fails with the stream's error", async () => {
     const server = await serve(async (incoming, response) => {
       const received = await buffer(incoming).catch(() => Buffer.alloc(0));
       response.end(`${incoming.headers["content-type"]} ${received.length}`);
     });
     const client = connect(server.origin);
-    const upload = (stream: Readable) =>
-      client.send({ ...request, method: "PUT", stream, signal: never() }).then(({ body }) => body.toString());
+    const upload = (content: Readable | Buffer) =>
+      client
+        .send({ ...request, method: "PUT", content, signal: never() })
+        .then(({ body }) => body.toString());
     const chunks = Array.from({ length: 100 }, () => Buffer.alloc(65_536));
     expect(await upload(Readable.from(chunks))).toBe("application/octet-stream 6553600");
+    expect(await upload(Buffer.alloc(5))).toBe("application/octet-stream 5");
+    expect(await upload(Buffer.alloc(0))).toBe("application/octet-stream 0");
     const failing = Readable.from(
       (async function* () {
         yield Buffer.alloc(10);

@@ -33,7 +33,10 @@ export function blobPath(folder: string, sha256: string): string {
   return join(folder, sha256.slice(0, 2), sha256);
 }
 
-/** Writes a blob atomically, by writing a temporary file and then renaming it. */
+/**
+ * Writes a blob atomically, by writing a temporary file and then renaming it. `beforeRename` is called once the content is
+ * complete and matches its hash. It runs while the file is written to the disk, and the file is renamed after both.
+ */
 export async function writeBlob({
   folder,
   sha256,
@@ -50,22 +53,28 @@ export async function writeBlob({
   await mkdir(dirname(target), { recursive: true, mode: 0o700 });
   const hash = createHash("sha256");
   let size = 0;
+  let prepared: Promise<void> | undefined;
   const tee = new Transform({
     transform(chunk, _encoding, done) {
       hash.update(chunk);
       size += chunk.length;
       done(null, chunk);
     },
+    flush(done) {
+      if (hash.digest("hex") === sha256) prepared = beforeRename(size);
+      prepared?.catch(() => {}); // reported below, unless the file cannot be written
+      done();
+    },
   });
   try {
     await pipeline(content, tee, createWriteStream(draft, { mode: 0o600, flush: true }));
-    if (hash.digest("hex") !== sha256) {
+    if (!prepared)
       throw new ApiError("invalid_request", "The content does not match the SHA-256 in the URL.");
-    }
-    await beforeRename(size);
+    await prepared;
     await rename(draft, target);
-  } finally {
+  } catch (error) {
     await rm(draft, { force: true });
+    throw error;
   }
 }
 
@@ -74,7 +83,9 @@ export function openBlobs(folder: string, db: Db): Blobs {
     folder,
     put: (sha256, content) =>
       // The row is written before the rename. If garbage collection is removing the same blob, the insert waits for it
-      // to finish; once the row exists, garbage collection leaves the file alone.
+      // to finish; once the row exists, garbage collection leaves the file alone. The row and the file are written to the
+      // disk at the same time, which is safe because only the renamed file shows that a blob is stored: if the server
+      // crashes or the disk is full, a row can remain without its file, and garbage collection deletes it later.
       writeBlob({
         folder,
         sha256,

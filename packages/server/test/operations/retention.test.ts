@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readdir, rm, stat, utimes } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -264,6 +264,24 @@ describe("retention", () => {
     await server.db`update idempotency_keys set created_at = created_at - interval '25 hours' where key = 'old'`;
     expect((await applyRetention(server.db, keepAll)).idempotency_keys).toBe(1);
     expect(await server.db`select key from idempotency_keys`).toMatchObject([{ key: "kept" }]);
+  });
+
+  test("content that does not match its hash is not stored", async () => {
+    const sha256 = "0".repeat(64);
+    await expect(blobs().put(sha256, Readable.from([Buffer.from("other")]))).rejects.toThrow(
+      "does not match",
+    );
+    expect(await readdir(dirname(blobPath(sha256)))).toEqual([]);
+    expect(await server.db`select 1 from blobs where sha256 = ${sha256}`).toHaveLength(0);
+  });
+
+  test("a blob is not stored if its row cannot be written", async () => {
+    const content = Buffer.from("without a row");
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    await server.db`alter table blobs add constraint refused check (sha256 <> ${server.db.unsafe(`'${sha256}'`)})`;
+    await expect(blobs().put(sha256, Readable.from([content]))).rejects.toThrow("refused");
+    await server.db`alter table blobs drop constraint refused`;
+    expect(await readdir(dirname(blobPath(sha256)))).toEqual([]);
   });
 
   describe("garbage collection of blobs", () => {

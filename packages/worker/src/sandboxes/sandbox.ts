@@ -14,7 +14,7 @@ export interface Sandbox {
   readonly commandEnvironment: Record<string, string>;
   /** The same for MCP servers, which have secrets that commands do not have. */
   readonly serviceEnvironment: Record<string, string>;
-  /** Folders that only the scripts of `inspect` see. */
+  /** Folders that only the scripts of `inspect` see, and a program for them. */
   readonly scriptPaths: ScriptPaths;
   /** The shell that runs commands: bash, or /bin/sh if the image has no bash. Known after the first command. */
   readonly shell: string;
@@ -35,9 +35,9 @@ export interface Sandbox {
 
   /**
    * Like `spawn`, for one of the worker's own bash scripts, which sees the worker's programs and `scriptPaths`. The script
-   * must not execute anything that the workspace controls.
+   * must not execute anything that the workspace controls. It can also be one of these programs, with its arguments.
    */
-  inspect(script: string, options: { signal: AbortSignal }): Promise<Spawned>;
+  inspect(script: string | string[], options: { signal: AbortSignal }): Promise<Spawned>;
 
   /**
    * Returns at most the first `limit` bytes of a file. The path is relative to the working folder and resolved
@@ -137,6 +137,8 @@ export interface ExecOptions {
 export interface ScriptPaths {
   /** A private folder for data that scripts store between calls. */
   state: string;
+  /** The program that prints the files of a workspace without repositories as a patch. */
+  workspaceDiff: string;
   /** With a base: the base's files, and the files that differ from it. Undefined if the provider does not have them. */
   layers?: { lower: string; upper: string };
 }

@@ -10,8 +10,8 @@ export interface HttpRequest {
   method: "GET" | "POST" | "PUT" | "HEAD";
   path: string;
   body?: object;
-  /** The request body as a stream, instead of `body`. */
-  stream?: Readable;
+  /** The request body as bytes, instead of `body`. */
+  content?: Readable | Buffer;
   signal: AbortSignal;
   /** The maximum time without progress, both before the response and between its chunks. */
   timeoutMs: number;
@@ -20,7 +20,7 @@ export interface HttpRequest {
 export interface HttpClient {
   send(request: HttpRequest): Promise<HttpResponse>;
   /** Returns the response body as a stream. Rejects unless the status is 200. */
-  open(request: Omit<HttpRequest, "body" | "stream"> & { accept: string }): Promise<Readable>;
+  open(request: Omit<HttpRequest, "body" | "content"> & { accept: string }): Promise<Readable>;
   close(): void;
 }
 
@@ -50,7 +50,7 @@ export function createHttpClient({
     method,
     path,
     body,
-    stream,
+    content,
     signal,
     timeoutMs,
     accept,
@@ -61,12 +61,12 @@ export function createHttpClient({
       signal,
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
-      body: body === undefined ? (stream ?? null) : JSON.stringify(body),
+      body: body === undefined ? (content ?? null) : JSON.stringify(body),
       headers: {
         authorization: `Bearer ${key}`,
         ...(accept ? { accept } : {}),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...(stream ? { "content-type": "application/octet-stream" } : {}),
+        ...(content ? { "content-type": "application/octet-stream" } : {}),
       },
     });
   }

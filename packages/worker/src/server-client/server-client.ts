@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { readEvents } from "@outrider/agent/event-stream";
 import type {
@@ -128,14 +128,14 @@ export function connectToServer({
 
   /** Sends a request repeatedly until the server returns a final response. */
   async function send(
-    request: Omit<HttpRequest, "timeoutMs"> & { timeoutMs?: number; openStream?: () => Readable },
+    request: Omit<HttpRequest, "timeoutMs"> & { timeoutMs?: number; openContent?: () => Readable | Buffer },
   ): Promise<HttpResponse> {
-    const { signal, timeoutMs = REQUEST_MS, openStream, ...rest } = request;
+    const { signal, timeoutMs = REQUEST_MS, openContent, ...rest } = request;
     let internalErrors = 0;
     const response = await retry({ signal, onRetry }, async () => {
-      const stream = openStream?.();
+      const content = openContent?.();
       const attempt = await http
-        .send({ ...rest, signal, timeoutMs, ...(stream ? { stream } : {}) })
+        .send({ ...rest, signal, timeoutMs, ...(content ? { content } : {}) })
         .catch(reportUntrusted);
       if (attempt?.status === 500 && /^\/(executions|builds|proposals|shells)\//.test(rest.path)) {
         internalErrors += 1;
@@ -196,8 +196,7 @@ export function connectToServer({
         path: `/blobs/${sha256}`,
         signal,
         timeoutMs: 600_000,
-        openStream: () =>
-          typeof content === "string" ? createReadStream(content) : Readable.from([content]),
+        openContent: () => (typeof content === "string" ? createReadStream(content) : content),
       });
     },
     // Retries until the stream starts. The reader must handle a stream that fails later.

@@ -12,23 +12,9 @@ const DIFF_MS = 5 * 60_000;
 /** The hash of a folder without files, which every repository knows. */
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-/**
- * Prints what a run has changed. Git runs inside the sandbox, so a hostile repository cannot make it do anything
- * outside the sandbox. The script does not touch the agent's index and objects. It uses its own, in a temporary folder
- * that is removed at the end.
- *
- * The output starts with both versions of each changed binary file, as `git cat-file --batch` prints them, and a line
- * that contains only `patch`. A patch contains binary files in compressed form, in which a secret cannot be recognized.
- *
- * Without repositories, the diff shows the whole workspace as new. With one repository, paths are relative to it, so
- * that the patch applies to any clone. With several, paths are relative to the workspace. The files of submodules
- * appear below the folder of the submodule. Git itself would only name the submodule's commit.
- */
-const script = `
+/** The functions that both scripts use. */
+const functions = `
 set -o pipefail
-work=/tmp/outrider-diff-$$-$RANDOM$RANDOM
-mkdir -m 700 "$work" "$work"/{objects,refs} || exit
-trap 'rm -rf "$work"' EXIT
 export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0
 git() { command git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c safe.directory='*' -c gc.auto=0 "$@"; }
 # The scan for binary files and the patch must pair the same files.
@@ -40,25 +26,26 @@ binaries() {
   diff "$1" | LC_ALL=C sed -nE '/^index /h; /^Binary files /{x; s/^index ([0-9a-f]+)[.][.]([0-9a-f]+).*/\\1\\n\\2/p}' |
     LC_ALL=C sed -E '/^0+$/d' | sort -u | git cat-file --batch
 }
-# Prints a patch that is small, without binary files and without NUL bytes, at which read stops. Most are, and each program
-# that is not started saves time at the end of every turn.
-print_small() {
-  local LC_ALL=C text
-  ! IFS= read -r -d '' -n 4096 text < "$1" && [[ $'\n'$text != *$'\nGIT binary patch\n'* ]] &&
-    printf 'patch\n%s' "$text"
-}
+`;
+
+/**
+ * Prints what a run has changed in its repositories. Git runs inside the sandbox, so a hostile repository cannot make it do anything
+ * outside the sandbox. The script does not touch the agent's index and objects. It uses its own, in a temporary folder
+ * that is removed at the end.
+ *
+ * The output starts with both versions of each changed binary file, as `git cat-file --batch` prints them, and a line
+ * that contains only `patch`. A patch contains binary files in compressed form, in which a secret cannot be recognized.
+ *
+ * With one repository, paths are relative to it, so that the patch applies to any clone. With several, paths are
+ * relative to the workspace. The files of submodules appear below the folder of the submodule. Git itself would only
+ * name the submodule's commit.
+ */
+const script = `${functions}
+work=/tmp/outrider-diff-$$-$RANDOM$RANDOM
+mkdir -m 700 "$work" || exit
+trap 'rm -rf "$work"' EXIT
 # git adds the prefix to all paths except those of renames.
 prefixed() { sed -E 's#^((rename|copy) (from|to) "?)#'"\\1$1/#"; }
-if [[ $# == 0 ]]; then
-  # This takes less time than git init.
-  echo "ref: refs/heads/main" > "$work/HEAD"
-  export GIT_DIR="$work" GIT_WORK_TREE=/workspace
-  git add -A . && diff --binary ${emptyTree} > "$work/patch" || exit
-  print_small "$work/patch" && exit
-  binaries ${emptyTree} "$work/patch" || exit
-  echo patch && cat "$work/patch"
-  exit
-fi
 # Adds a repository and its submodules to the list. Submodules that were not checked out are left out.
 add() {
   local folder=$1 prefix=$2 commit=$3 own entry path
@@ -111,6 +98,14 @@ for n in "\${!folders[@]}"; do patches+=("$work/patch-$n"); done
 cat "\${patches[@]}"
 `;
 
+/**
+ * Without repositories, the diff shows the whole workspace as new. The program native/workspace-diff.c does the same as
+ * the script above and starts no program except git, because these diffs are mostly small and starting programs takes
+ * most of their time. It runs this script if there are binary files. The argument is the path of the patch.
+ */
+const workspaceBinaries = `${functions}
+binaries ${emptyTree} "$1"`;
+
 interface DiffOptions {
   repositories: CheckedOutRepository[];
   redactor: Redactor;
@@ -130,10 +125,12 @@ export function streamDiff(sandbox: Sandbox, options: DiffOptions): Readable {
 async function writeDiff(out: PassThrough, sandbox: Sandbox, options: DiffOptions): Promise<void> {
   const { repositories, redactor, signal, timeoutMs = DIFF_MS } = options;
   const args = repositories.flatMap(({ path, commit }) => [path, commit]).map(quote);
+  const command =
+    args.length > 0
+      ? `set -- ${args.join(" ")}\n${script}`
+      : [sandbox.scriptPaths.workspaceDiff, workspaceBinaries];
   const timeout = AbortSignal.timeout(timeoutMs);
-  const git = await sandbox.inspect(`set -- ${args.join(" ")}\n${script}`, {
-    signal: AbortSignal.any([signal, timeout]),
-  });
+  const git = await sandbox.inspect(command, { signal: AbortSignal.any([signal, timeout]) });
   git.stdin.end();
   let stderr = "";
   const redacted = createTextRedactor(redactor);

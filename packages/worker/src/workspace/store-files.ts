@@ -44,7 +44,8 @@ export async function storeFiles(
       return undefined;
     }
   };
-  const [snapshot, diff] = await Promise.allSettled([storeSnapshot(), storeDiff()]);
+  // The diff starts first, because it takes longer if few files have changed.
+  const [diff, snapshot] = await Promise.allSettled([storeDiff(), storeSnapshot()]);
   if (snapshot.status === "rejected") throw snapshot.reason;
   if (diff.status === "rejected") throw diff.reason;
   return { sha256: snapshot.value.sha256, ...(diff.value ? { diff: diff.value } : {}) };

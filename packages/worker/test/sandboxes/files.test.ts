@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { buffer } from "node:stream/consumers";
+import { buffer, text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { homeFileMark } from "../../src/egress/presets/preset.ts";
 import { writeHomeFiles } from "../../src/egress/sandbox-files.ts";
@@ -63,6 +63,38 @@ test("a patch reports an early failure to a later reader, as a snapshot does", a
   // An unhandled stream error would end the process.
   await until(() => stream.errored && stream.closed);
   await expect(buffer(stream)).rejects.toThrow("lost");
+});
+
+test("a patch of a workspace without repositories has all its files, and leaves nothing behind", async () => {
+  const secret = "s3cr3t-0123456789-abcdef";
+  const { signal } = new AbortController();
+  const other = await open();
+  const diff = () => text(streamDiff(other, { repositories: [], redactor: new Redactor([secret]), signal }));
+  const temporary = async () => {
+    const inspected = await other.inspect("ls -A /tmp", { signal });
+    inspected.stdin.end();
+    return await text(inspected.stdout);
+  };
+  const before = await temporary();
+  expect(await diff()).toBe("");
+  await run(
+    other,
+    "echo 'GIT binary patch' > ä; seq 100000 > long; echo x > ignored; echo ignored > .gitignore",
+  );
+  const patch = await diff();
+  expect(patch.match(/^diff .*$/gm)).toEqual(
+    [".gitignore", "long", "ä"].map((name) => `diff --git a/${name} b/${name}`),
+  );
+  expect(patch).toContain("\n+100000\n");
+  expect(patch).toMatch(/\n\+GIT binary patch\n$/);
+  await run(other, `rm long; printf 'clean\\0' > clean; printf '%s\\0' ${secret} > dirty`);
+  const binaries = await diff();
+  expect(binaries).toMatch(/\ndiff --git a\/clean b\/clean\nnew file .*\nindex .*\nGIT binary patch\n/);
+  expect(binaries).toMatch(/\ndiff --git a\/dirty b\/dirty\nnew file .*\nindex .*\nBinary files /);
+  await run(other, "chmod 0 clean");
+  await expect(diff()).rejects.toThrow("Permission denied");
+  expect(await temporary()).toBe(before);
+  await other.close();
 });
 
 test("the folder of a sandbox is closed to other users, has a name that is not reserved, and is removed", async () => {

@@ -44,7 +44,7 @@ import {
 import { sendAll } from "../send-all.ts";
 import type { Cgroup } from "./cgroups/cgroup.ts";
 import { fingerprint, pack, type RunCommand, type SnapshotFolders, unpack } from "./files/archive.ts";
-import { sandboxFilesPath, snapshotFilesPath } from "./files/programs.ts";
+import { sandboxFilesPath, snapshotFilesPath, workspaceDiffPath } from "./files/programs.ts";
 import {
   type RunFileProgram,
   readFileInside,
@@ -134,6 +134,7 @@ export class LocalSandbox implements Sandbox {
       this.freezer = { freeze: () => this.#freeze(), thaw: () => this.#thaw() };
     this.scriptPaths = {
       state: scriptStatePath,
+      workspaceDiff: workspaceDiffPath,
       ...(options.base === undefined ? {} : { layers: layerPaths }),
     };
     this.#options = options;
@@ -199,7 +200,7 @@ export class LocalSandbox implements Sandbox {
     return await this.#spawn(withWorkerPrograms ? "scripts" : "commands", options, signal);
   }
 
-  async inspect(script: string, { signal }: { signal: AbortSignal }): Promise<Spawned> {
+  async inspect(script: string | string[], { signal }: { signal: AbortSignal }): Promise<Spawned> {
     return await this.#spawn("scripts", { command: script, stdin: true, asRoot: true }, signal);
   }
 

@@ -13,6 +13,8 @@ export const initPath = `${programsPath}/outrider-init`;
 export const sandboxFilesPath = `${programsPath}/sandbox-files`;
 /** Reads the files of a sandbox for snapshots. Its source is there too. */
 export const snapshotFilesPath = `${programsPath}/snapshot-files`;
+/** Prints the files of a workspace as a patch. Its source is there too. */
+export const workspaceDiffPath = `${programsPath}/workspace-diff`;
 /** Copies files into and out of a sandbox as archives. */
 export const sandboxCopyPath = `${programsPath}/sandbox-copy`;
 /** The folder of the programs that scripts/setup builds. */
@@ -30,7 +32,7 @@ export async function installPrograms(root: string): Promise<Bundle> {
   const ripgrep = await findRipgrep();
   if (!existsSync(nativeProgram("outrider-init")))
     throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
-  const names = ["outrider-init", "sandbox-files", "sandbox-copy", "snapshot-files"];
+  const names = ["outrider-init", "sandbox-files", "sandbox-copy", "snapshot-files", "workspace-diff"];
   const programs = { rg: ripgrep, ...Object.fromEntries(names.map((name) => [name, nativeProgram(name)])) };
   const parent = join(root, ".programs");
   const bundle = storeBundle(
