@@ -48,6 +48,8 @@ export function startLocalWorkers({
       detached: true,
       stdio: ["pipe", logFile ?? "inherit", logFile ?? "inherit"],
       env: {
+        // Local workers share the installed agents.
+        OUTRIDER_HARNESS_CACHE: join(dataDir, "harnesses"),
         ...workerEnvironment({ ...process.env, ...environment }),
         OUTRIDER_WORKER_KEY: key,
         OUTRIDER_WORKER_ATTACHED: "1",
@@ -85,7 +87,7 @@ export function startLocalWorkers({
  * the configuration of package managers (tool-environment.ts).
  */
 const inheritedVariables =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|SANDBOX|ALLOW_ADDRESSES|EXTRA_CA|UPSTREAM_PROXY|NO_PROXY|REPOSITORY_PATHS|CACHE_GB|MIN_FREE_MB|STALL_SECONDS))$/i;
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|SANDBOX|ALLOW_ADDRESSES|EXTRA_CA|UPSTREAM_PROXY|NO_PROXY|REPOSITORY_PATHS|CACHE_GB|HARNESS_CACHE|HARNESS_FOLDER|MIN_FREE_MB|STALL_SECONDS))$/i;
 
 /** Hides the master key, the database URL and model keys from workers. Each run includes the secrets that it needs. */
 function workerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { WorkerStats } from "@outrider/contract/worker";
 import type { BuildBases } from "./builds/build-bases.ts";
 import { freeBytes } from "./free-space.ts";
+import type { HarnessInstaller } from "./harnesses/install/harness-installer.ts";
 import type { Log } from "./log.ts";
 import type { Repositories } from "./repositories/repository.ts";
 import type { SandboxProvider } from "./sandboxes/sandbox.ts";
@@ -46,6 +47,7 @@ interface StatsSources {
   provider: Pick<SandboxProvider, "kind" | "count" | "listBases">;
   bases: Pick<BuildBases, "chunkBytes">;
   repositories: Pick<Repositories, "bytes">;
+  harnessInstaller: Pick<HarnessInstaller, "list">;
   errorCounts: ErrorCounts;
   slotsUsed: number;
   acceptsWork: boolean;
@@ -56,7 +58,8 @@ interface StatsSources {
  * value that cannot be read is omitted, because stats matter most for a worker with a broken disk.
  */
 export async function collectStats(sources: StatsSources): Promise<WorkerStats> {
-  const { folder, provider, bases, repositories, errorCounts, slotsUsed, acceptsWork } = sources;
+  const { folder, provider, bases, repositories, harnessInstaller, errorCounts, slotsUsed, acceptsWork } =
+    sources;
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed } = process.memoryUsage();
   return {
@@ -79,6 +82,7 @@ export async function collectStats(sources: StatsSources): Promise<WorkerStats> 
     },
     errors: { ...errorCounts.counts },
     log_lines: { ...errorCounts.lines },
+    harnesses: await harnessInstaller.list().catch(() => undefined),
   };
 }
 

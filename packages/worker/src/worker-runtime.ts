@@ -14,6 +14,8 @@ import { Presets } from "./egress/presets/presets.ts";
 import { type NetworkSettings, openWorkerNetwork } from "./egress/worker-network.ts";
 import { runOnBehalfOf } from "./event-loop-watchdog/current-work.ts";
 import { FreeSpace } from "./free-space.ts";
+import { HarnessInstaller } from "./harnesses/install/harness-installer.ts";
+import { npmNetwork } from "./harnesses/install/npm.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Log } from "./log.ts";
 import { ProposalReader } from "./proposals/proposal-reader.ts";
@@ -49,6 +51,10 @@ export interface WorkerOptions extends NetworkSettings {
   repositoryPaths?: string[];
   /** Disk space limit for builds and their chunks and, separately, for image layers and for repository mirrors. */
   cacheBytes?: number;
+  /** The folder for the npm packages of agents, which several workers can share. Default: a subfolder of `folder`. */
+  harnessCache?: string;
+  /** A folder with agents that `outrider harness install --folder` has filled. With it, the worker downloads none. */
+  harnessFolder?: string;
   /** The worker claims nothing while its disk has less free space than this. */
   minFreeBytes?: number;
   /** The processes of one worker share its id. Defaults to a new one. */
@@ -130,6 +136,11 @@ export async function openWorkerRuntime(
     allowedPaths: repositoryPaths,
     log,
   });
+  const harnessInstaller = new HarnessInstaller({
+    cache: options.harnessCache ?? join(folder, "harnesses"),
+    folder: options.harnessFolder,
+    environment: { ...options.toolEnvironment, ...npmNetwork(options, certificates?.bundleFile) },
+  });
   const buildContext: BuildContext = {
     server,
     provider,
@@ -157,7 +168,7 @@ export async function openWorkerRuntime(
   const collect = () => {
     errorCounts.counts.stall = supervisor?.stalls ?? 0;
     return collectStats({
-      ...{ folder, provider, bases: buildContext.bases, repositories, errorCounts },
+      ...{ folder, provider, bases: buildContext.bases, repositories, harnessInstaller, errorCounts },
       slotsUsed: active.usedSlots,
       acceptsWork: !freeSpace.isLow,
     });
@@ -190,6 +201,7 @@ export async function openWorkerRuntime(
         exceptions,
         upstream,
         warmSandboxes,
+        harnessInstaller,
         worker,
         folder,
         lease,

@@ -23,6 +23,8 @@ interface WorkerFlags {
   extraCa?: string;
   repositoryPaths: string;
   cacheGb: string;
+  harnessCache?: string;
+  harnessFolder?: string;
   minFreeMb: string;
   stallSeconds: string;
   logFormat: string;
@@ -88,6 +90,16 @@ export const workerCommand = new Command("worker")
     process.env.OUTRIDER_CACHE_GB ?? "20",
   )
   .option(
+    "--harness-cache <path>",
+    "directory for installed agents, which workers can share; default: in the data directory (OUTRIDER_HARNESS_CACHE)",
+    process.env.OUTRIDER_HARNESS_CACHE,
+  )
+  .option(
+    "--harness-folder <path>",
+    "directory with agents from `outrider harness install --folder`, to download none (OUTRIDER_HARNESS_FOLDER)",
+    process.env.OUTRIDER_HARNESS_FOLDER,
+  )
+  .option(
     "--min-free-mb <number>",
     "stop taking runs when less disk space is free (OUTRIDER_MIN_FREE_MB)",
     process.env.OUTRIDER_MIN_FREE_MB ?? "256",
@@ -129,6 +141,8 @@ export const workerCommand = new Command("worker")
         ...network,
         repositoryPaths: flags.repositoryPaths.split(":").filter(Boolean),
         cacheBytes: positiveInteger("--cache-gb", flags.cacheGb) * 2 ** 30,
+        ...(flags.harnessCache ? { harnessCache: resolve(flags.harnessCache) } : {}),
+        ...(flags.harnessFolder ? { harnessFolder: resolve(flags.harnessFolder) } : {}),
         minFreeBytes: nonNegative("--min-free-mb", flags.minFreeMb, "megabytes") * 2 ** 20,
       },
       stallMs: nonNegative("--stall-seconds", flags.stallSeconds, "seconds") * 1_000,

@@ -38,6 +38,7 @@ import { RefusalSummary } from "../egress/refusal-summary.ts";
 import type { UpstreamProxy } from "../egress/upstream-proxy.ts";
 import type { FreeSpace } from "../free-space.ts";
 import type { Harness } from "../harnesses/harness.ts";
+import type { HarnessInstaller } from "../harnesses/install/harness-installer.ts";
 import { prepareHarness } from "../harnesses/open-harness.ts";
 import { Redactor } from "../redaction/redact.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
@@ -73,6 +74,7 @@ export interface ExecutionOptions {
   exceptions: Exceptions;
   upstream?: UpstreamProxy | undefined;
   warmSandboxes: WarmSandboxes;
+  harnessInstaller: HarnessInstaller;
   worker: WorkerInfo;
   folder: string;
   lease: Lease;
@@ -266,7 +268,7 @@ export class Execution {
     const signal = AbortSignal.any([lease.signal, options.drain]);
     const emit = (event: NewEvent) => reporter.emit(event);
     try {
-      const harness = await prepareHarness({ assignment });
+      const harness = await prepareHarness({ assignment, installer: options.harnessInstaller, signal });
       workspace.additions = harness.additions;
       workspace.prepared = await prepareRun(options.builds, {
         assignment,
