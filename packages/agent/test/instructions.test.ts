@@ -35,6 +35,18 @@ describe("the instructions", () => {
     expect(text).not.toContain("not an LLM");
   });
 
+  it("contain no guidance for Outrider's own tools for another agent", () => {
+    const text = assembleInstructions({
+      environment: { ...environment, check_commands: ["npm run lint"] },
+      base_prompt: "Arr.",
+      skills: [{ name: "deploy", description: "Deploys." }],
+    });
+    expect(text).toMatch(/^# How you are run\n.*# Your environment.*- deploy: Deploys\..*Arr\.$/s);
+    expect(text).toContain("the tool `use_skill` of the MCP server `outrider`");
+    expect(text).toContain("- Checks to run after you edit files: `npm run lint`.");
+    expect(text).not.toContain("# Tools");
+  });
+
   it("explain that the scripted model is not an LLM and contain the same other parts", () => {
     const text = assembleInstructions({
       model_id: "scripted",

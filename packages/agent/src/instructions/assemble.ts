@@ -5,10 +5,15 @@ import { type Guide, guidesText } from "./guide-text.ts";
 import { type ListedSkill, skillListText } from "./skill-list.ts";
 import { type SkillText, skillText } from "./skill-text.ts";
 
-const agent = readFileSync(new URL("./agent.md", import.meta.url), "utf8").trim();
+const agent = readText("./agent.md");
+const otherAgent = readText("./other-agent.md");
+
+/** Other agents get the tool from a server of the MCP bridge. */
+const bridgedTool = "the tool `use_skill` of the MCP server `outrider`";
 
 export interface InstructionParts {
-  model_id: string;
+  /** The model of Outrider's own loop. Absent for another agent, which knows its model and its tools itself. */
+  model_id?: string | undefined;
   base_prompt?: string | undefined;
   skill?: SkillText | undefined;
   environment: EnvironmentFacts;
@@ -24,16 +29,23 @@ export interface InstructionParts {
  */
 export function assembleInstructions(parts: InstructionParts): string {
   const { model_id, base_prompt, skill, environment, guides = [], skills = [] } = parts;
-  const family = familyOf(model_id);
   return [
-    family.replaces_prompt ? "" : agent,
-    family.prompt,
+    ...(model_id === undefined ? [otherAgent] : ownPrompt(model_id)),
     environmentText(environment),
     guidesText(guides),
-    skillListText(skills),
+    skillListText(skills, model_id === undefined ? bridgedTool : undefined),
     base_prompt ?? "",
     skill ? skillText(skill) : "",
   ]
     .filter((part) => part !== "")
     .join("\n\n");
+}
+
+function ownPrompt(model_id: string): string[] {
+  const family = familyOf(model_id);
+  return [family.replaces_prompt ? "" : agent, family.prompt];
+}
+
+function readText(file: string): string {
+  return readFileSync(new URL(file, import.meta.url), "utf8").trim();
 }

@@ -28,6 +28,8 @@ export interface EnvironmentFacts {
   start_commands?: readonly string[] | undefined;
   /** The names of the checks that run after edits. */
   checks?: readonly string[] | undefined;
+  /** The commands of checks that the agent runs itself. */
+  check_commands?: readonly string[] | undefined;
   limits: { max_steps: number; max_cost_usd?: number | undefined; timeout_minutes: number };
   /** The current date, for example 2026-01-31. */
   date: string;
@@ -49,6 +51,7 @@ export function environmentText(facts: EnvironmentFacts): string {
     ...namesText("Secrets, set as environment variables; never show their values", facts.secrets),
     ...startCommandsText(facts.start_commands ?? []),
     ...checksText(facts.checks ?? []),
+    ...checkCommandsText(facts.check_commands ?? []),
     `Limits of this turn: ${limitsText(limits)}. Wrap up before you reach one.`,
     `Today is ${facts.date}.`,
   ];
@@ -117,6 +120,11 @@ function checksText(names: readonly string[]): string[] {
   return [
     `Checks that run after you edit a file, with their new findings in the result of the edit: ${names.join(", ")}.`,
   ];
+}
+
+function checkCommandsText(commands: readonly string[]): string[] {
+  if (commands.length === 0) return [];
+  return [`Checks to run after you edit files: ${commands.map(shortCommand).join(", ")}.`];
 }
 
 function limitsText({ max_steps, max_cost_usd, timeout_minutes }: EnvironmentFacts["limits"]): string {

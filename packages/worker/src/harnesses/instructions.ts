@@ -46,7 +46,7 @@ while [[ $# -gt 0 ]]; do
   path=$1 commit=$2
   shift 2
   if ! cd "/workspace/$path" 2> /dev/null || ! git cat-file -e "$commit" 2> /dev/null; then print lost "$path" "" ""; continue; fi
-  for name in AGENTS.md CLAUDE.md; do
+  for name in $names; do
     read -r id type size < <(printf '%s:%s\\n' "$commit" "$name" | git cat-file --batch-check --follow-symlinks)
     if [[ $id == symlink ]]; then print outside "$path" "$name" ""; break; fi
     if [[ $type != blob ]]; then continue; fi
@@ -62,6 +62,10 @@ done
 true
 `;
 
+/** The files with instructions for agents. */
+export const guideNames = ["AGENTS.md", "CLAUDE.md"] as const;
+export type GuideName = (typeof guideNames)[number];
+
 export interface Surroundings {
   system?: string;
   /** The shell that runs commands, if it is not bash. */
@@ -70,16 +74,22 @@ export interface Surroundings {
   guides: Guide[];
 }
 
+interface InspectOptions {
+  repositories: readonly CheckedOutRepository[];
+  /** The names of the file to read from each repository. The first that exists is used. */
+  names: readonly GuideName[];
+  redactor: Redactor;
+  signal: AbortSignal;
+}
+
 /** Inspects an open sandbox. Rejects if the inspection fails. */
-export async function inspectSandbox(
-  sandbox: Sandbox,
-  options: { repositories: readonly CheckedOutRepository[]; redactor: Redactor; signal: AbortSignal },
-): Promise<Surroundings> {
-  const { repositories, redactor, signal } = options;
+export async function inspectSandbox(sandbox: Sandbox, options: InspectOptions): Promise<Surroundings> {
+  const { repositories, names, redactor, signal } = options;
   const args = repositories.flatMap(({ path, commit }) => [path, commit]).map(quote);
   const timeout = AbortSignal.any([signal, AbortSignal.timeout(INSPECT_MS)]);
   const path = sandbox.commandEnvironment.PATH as string;
-  const command = await sandbox.inspect(`path=${quote(path)}\nset -- ${args.join(" ")}\n${script}`, {
+  const settings = `path=${quote(path)} names=${quote(names.join(" "))}`;
+  const command = await sandbox.inspect(`${settings}\nset -- ${args.join(" ")}\n${script}`, {
     signal: timeout,
   });
   command.stdin.end();

@@ -5,6 +5,7 @@
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { ReasoningEffort } from "@outrider/contract/agent-config";
 import type { WireFormat } from "@outrider/contract/harness";
+import type { GuideName } from "../instructions.ts";
 import type { ToolCallStatus, ToolContent } from "./session-update.ts";
 
 /** The value of the key variables that agents demand. The gateway ignores it. */
@@ -17,6 +18,8 @@ export interface Profile {
   env(agent: AgentSetup): Record<string, string>;
   /** Configuration and instruction files, by path relative to the home. They contain no secrets. */
   files(agent: AgentSetup): Record<string, string>;
+  /** The files with instructions that the agent reads by itself in its working folder. Others are in `instructions`. */
+  readsGuides?: readonly GuideName[];
   /** What a second `session/prompt` does while the agent is busy. */
   whileBusy: "inject" | "queue" | "cancel";
   canLoadSessions: boolean;
