@@ -38,10 +38,6 @@ export class RecordedCommand {
     this.#recorder = recorder;
   }
 
-  get hasOutput(): boolean {
-    return this.#length > 0;
-  }
-
   /** Records what is new in the output. */
   update(output: string) {
     if (output.length <= this.#length) return;

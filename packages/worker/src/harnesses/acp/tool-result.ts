@@ -18,12 +18,13 @@ export function toolInput({ rawInput, title }: ToolCallState, redact: Redact): u
   return { truncated: redact(text).slice(0, MAX_INPUT_CHARACTERS) };
 }
 
+/** Returns the output as the tool returned it, or else as the agent shows it. */
 export function toolOutput(call: ToolCallState, redact: Redact): string {
   const { rawOutput } = call;
-  const text = textOf(call);
+  const shown = textOf(call);
+  const text = typeof rawOutput === "string" && rawOutput !== "" ? rawOutput : shown;
   if (text !== "") return truncateMiddle(redact(text));
-  if (rawOutput === undefined) return "";
-  return truncateMiddle(redact(typeof rawOutput === "string" ? rawOutput : JSON.stringify(rawOutput)));
+  return rawOutput === undefined ? "" : truncateMiddle(redact(JSON.stringify(rawOutput)));
 }
 
 export function toolImages({ content }: ToolCallState): { mime_type: string; data: Buffer }[] {

@@ -16,7 +16,7 @@ import { AgentError } from "./connection.ts";
 import type { Profile, ToolCallState } from "./profile.ts";
 import { RecordedCommand } from "./recorded-command.ts";
 import type { SessionUpdate, ToolCallUpdate } from "./session-update.ts";
-import { applyUpdate, createToolCall, textOf } from "./tool-call-state.ts";
+import { applyUpdate, createToolCall } from "./tool-call-state.ts";
 import { toolImages, toolInput, toolOutput } from "./tool-result.ts";
 
 const MAX_TEXT_CHARACTERS = 2 ** 20;
@@ -201,8 +201,6 @@ export class UpdateRecorder {
     if (command) {
       const { output, exitCode } = profile.commandOf(state) ?? {};
       command.update(output ?? "");
-      // A command that could not start has no output of its own.
-      if (!command.hasOutput && state.status === "failed") command.update(textOf(state));
       await command.finish(exitCode);
       return;
     }

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { type AgentSetup, DUMMY_KEY, type Profile, type ToolCallState } from "../profile.ts";
+import { textOf } from "../tool-call-state.ts";
 
 const ADAPTER = "@agentclientprotocol/claude-agent-acp/dist/index.js";
 
@@ -21,6 +22,9 @@ const deniedTools = [
   "CronList",
   "ScheduleWakeup",
 ];
+
+/** What it tells the model when a command is cancelled. */
+const STOPPED = "The user doesn't want to proceed";
 
 const BashInput = z.object({ command: z.string() });
 const ClaudeMeta = z.object({ toolName: z.string() });
@@ -80,19 +84,25 @@ export const claude: Profile = {
 
   commandOf(call) {
     if (toolNameOf(call) !== "Bash") return undefined;
-    const { terminalOutput, terminalExit, rawInput } = call;
-    const exitCode = terminalExit?.exitCode ?? undefined;
     return {
-      command: BashInput.safeParse(rawInput).data?.command,
-      // It repeats the exit code of a failed command for the model.
-      output: terminalOutput.replace(/^Exit code \d+(\n|$)/, ""),
-      exitCode,
+      command: BashInput.safeParse(call.rawInput).data?.command,
+      output: outputOf(call),
+      exitCode: call.terminalExit?.exitCode ?? undefined,
     };
   },
 
   /** Tools of MCP servers have the name `mcp__server__tool`. */
   toolOf: (call) => toolNameOf(call)?.replace(/^mcp__/, ""),
 };
+
+/** Returns the output of a command, or the reason why it did not run. */
+function outputOf(call: ToolCallState): string {
+  const { terminalOutput, status } = call;
+  const text = terminalOutput === "" && status === "failed" ? textOf(call) : terminalOutput;
+  if (text.startsWith(STOPPED)) return "";
+  // It repeats the exit code of a failed command for the model.
+  return text.replace(/^Exit code \d+(\n|$)/, "");
+}
 
 function effort({ reasoningEffort }: AgentSetup): Record<string, string> {
   if (reasoningEffort === undefined) return {};
