@@ -1,7 +1,8 @@
+import type { Prompt } from "@outrider/agent/models/provider";
 import { RUN_COMMAND } from "@outrider/agent/tools/run-command";
 import { WRITE_FILE } from "@outrider/agent/tools/write-file";
 import { quote } from "../../quote.ts";
-import { type JsonObject, objectOf, stringOf } from "./json.ts";
+import { objectOf, stringOf } from "./json.ts";
 import { sampleOf } from "./sample.ts";
 
 /** A tool of an agent, as its request describes it. */
@@ -56,6 +57,27 @@ export function toAgentCall(
   return { tool: tool ?? { name: scriptTool }, input };
 }
 
+/** Codex returns from a command that takes longer than this. It can be asked for the rest. */
+const YIELD_MS = 30_000;
+const POLL_MS = 300_000;
+
+/** Returns the call that waits for a command that the last result describes as still running. */
+export function pollRunningCommand(
+  prompt: Prompt,
+  tools: AgentTool[],
+): { tool: AgentTool; input: object } | undefined {
+  const tool = tools.find(({ name }) => name === "write_stdin");
+  const last = prompt.at(-1);
+  if (!tool || last?.role !== "tool") return undefined;
+  const [result] = last.content;
+  const text = result?.type === "tool-result" && result.output.type === "text" ? result.output.value : "";
+  // The text in front of the output is Codex's own.
+  const session = /^Process running with session ID (\d+)$/m.exec(text.split("\nOutput:")[0] ?? "")?.[1];
+  return session === undefined
+    ? undefined
+    : { tool, input: { session_id: Number(session), chars: "", yield_time_ms: POLL_MS } };
+}
+
 function findNamed(names: string[], tools: AgentTool[]): AgentTool | undefined {
   const found = names.map((name) => tools.find((tool) => simplify(tool.name) === name));
   return found.find((tool) => tool !== undefined);
@@ -76,6 +98,7 @@ function simplify(name: string): string {
 function shellInput(tool: AgentTool, command: string): object {
   const { field, schema, input } = requiredInput(tool, commandFields);
   input[field] = objectOf(schema).type === "array" ? ["bash", "-lc", command] : command;
+  if (hasField(tool, "yield_time_ms")) input.yield_time_ms = YIELD_MS;
   return input;
 }
 
@@ -98,9 +121,12 @@ function requiredInput(tool: AgentTool, fields: string[]) {
   return { field, schema, input: objectOf(sampleOf(tool.schema)) };
 }
 
-function fieldOf({ schema }: AgentTool, fields: string[]): string {
-  const properties: JsonObject = objectOf(objectOf(schema).properties);
-  return fields.find((field) => Object.hasOwn(properties, field)) ?? fields[0] ?? "";
+function fieldOf(tool: AgentTool, fields: string[]): string {
+  return fields.find((field) => hasField(tool, field)) ?? fields[0] ?? "";
+}
+
+function hasField({ schema }: AgentTool, field: string): boolean {
+  return Object.hasOwn(objectOf(objectOf(schema).properties), field);
 }
 
 function addFilePatch(path: string, text: string): string {

@@ -5,7 +5,7 @@ import { ScriptProgress } from "@outrider/agent/models/scripted/script-progress"
 import { scriptedModel } from "@outrider/agent/models/scripted/scripted-model";
 import { type CallTokens, noTokens } from "@outrider/agent/turn/usage";
 import type { WireFormat } from "@outrider/contract/harness";
-import { fullName, isCallOf, toAgentCall } from "./agent-tools.ts";
+import { fullName, isCallOf, pollRunningCommand, toAgentCall } from "./agent-tools.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import type { ResponsePart, ScriptedFormat, ScriptedRequest } from "./format.ts";
 import { gemini } from "./gemini.ts";
@@ -44,7 +44,7 @@ export async function answerScripted(
     const request = wire.parse(objectOf(body), path);
     const count = wire.countTokens?.(path, countWords(JSON.stringify(request.prompt)));
     if (count) return jsonAnswer(200, count);
-    const context = { id: randomUUID().replaceAll("-", ""), model: request.model, createdAt: now() };
+    const context = { id: newId(), model: request.model, createdAt: now() };
     const parts = respond(request, signal);
     if (request.isStreaming && !failsNext(request))
       return streamedAnswer(parts, (read) => wire.stream(read, context));
@@ -62,19 +62,23 @@ async function* respond(
   signal: AbortSignal,
 ): AsyncGenerator<ResponsePart> {
   const canCallTools = canCall && tools.length > 0;
-  // An agent that asks for an object without offering tools wants a title or a decision, not the next step.
-  const sample =
-    !canCallTools && outputSchema !== undefined ? JSON.stringify(sampleOf(outputSchema)) : undefined;
-  const { stream } = await scriptedModel({ isCallOf }).doStream(
-    callOptions(prompt, tools, canCallTools, signal),
-  );
+  // An agent that asks for an object wants a title or a decision about the conversation, not the next step.
+  const sample = outputSchema === undefined ? undefined : JSON.stringify(sampleOf(outputSchema));
+  const options = callOptions({ prompt, tools, canCall: canCallTools && sample === undefined, signal });
+  const poll = options.toolChoice?.type === "auto" ? pollRunningCommand(prompt, tools) : undefined;
+  if (poll) {
+    yield { type: "call", id: newId(), ...poll };
+    yield { type: "end", tokens: { ...noTokens, input: countWords(JSON.stringify(prompt)), output: 1 } };
+    return;
+  }
+  const { stream } = await scriptedModel({ isCallOf }).doStream(options);
   if (sample !== undefined) yield { type: "text", delta: sample };
   for await (const part of stream) {
     if (part.type === "text-delta" && sample === undefined) yield { type: "text", delta: part.delta };
     if (part.type === "tool-call") {
       const call = toAgentCall(part.toolName, objectOf(JSON.parse(part.input)), tools);
       // Ids are unique across restarts of a session, in which agents remember earlier ones.
-      yield { type: "call", id: randomUUID().replaceAll("-", ""), ...call };
+      yield { type: "call", id: newId(), ...call };
     }
     if (part.type === "finish") {
       const { inputTokens, outputTokens } = part.usage;
@@ -84,25 +88,26 @@ async function* respond(
   }
 }
 
-function callOptions(
-  prompt: ScriptedRequest["prompt"],
-  tools: ScriptedRequest["tools"],
-  canCall: boolean,
-  abortSignal: AbortSignal,
-): CallOptions {
+function callOptions({
+  prompt,
+  tools,
+  canCall,
+  signal,
+}: Pick<ScriptedRequest, "prompt" | "tools" | "canCall"> & { signal: AbortSignal }): CallOptions {
   return {
     prompt,
-    abortSignal,
+    abortSignal: signal,
     tools: tools.map((tool) => ({ type: "function", name: fullName(tool), inputSchema: {} })),
     toolChoice: { type: canCall ? "auto" : "none" },
   };
 }
 
 /** A failure has to become an error response, which is impossible after the first byte of a stream. */
-function failsNext({ prompt, tools, canCall }: ScriptedRequest): boolean {
+function failsNext({ prompt, tools, canCall, outputSchema }: ScriptedRequest): boolean {
+  if (!canCall || tools.length === 0 || outputSchema !== undefined) return false;
   const { pending } = new ScriptProgress(prompt, isCallOf);
   const end = pending.find(({ type }) => type === "call" || type === "fail");
-  return end?.type === "fail" && canCall && tools.length > 0;
+  return end?.type === "fail";
 }
 
 function streamedAnswer(
@@ -144,6 +149,10 @@ function jsonAnswer(status: number, value: object, tokens: CallTokens = noTokens
 function tokensOf(parts: ResponsePart[]): CallTokens {
   const end = parts.at(-1);
   return end?.type === "end" ? end.tokens : noTokens;
+}
+
+function newId(): string {
+  return randomUUID().replaceAll("-", "");
 }
 
 function now(): number {

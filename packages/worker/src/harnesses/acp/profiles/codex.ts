@@ -1,0 +1,151 @@
+import type { ReasoningEffort } from "@outrider/contract/agent-config";
+import type { AgentSetup, CommandState, Profile, ToolCallState } from "../profile.ts";
+
+const FULL_ACCESS = "agent-full-access";
+const CATALOG = ".codex/models.json";
+
+const [platform, target] =
+  process.arch === "arm64"
+    ? ["linux-arm64", "aarch64-unknown-linux-musl"]
+    : ["linux-x64", "x86_64-unknown-linux-musl"];
+
+/**
+ * The models that Codex has metadata and instructions for. For any other name it would assume a model without the tool
+ * that edits files.
+ */
+const knownModels = /^(?:gpt-5\.[5-9]|gpt-[6-9]|gpt-daybreak-|codex-)/;
+
+const efforts: Record<ReasoningEffort, string> = {
+  none: "none",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  max: "xhigh",
+};
+
+/** Codex reads at most this much of instruction files. */
+const MAX_INSTRUCTION_BYTES = 256 * 1024;
+
+/** OpenAI's Codex, through its ACP adapter. */
+export const codex: Profile = {
+  name: "codex",
+  command: ({ node, packages }) => [node, `${packages}/@agentclientprotocol/codex-acp/dist/index.js`],
+  env: ({ packages }) => ({
+    // The binary is static and runs in any image. Codex's own launcher would need Node's path.
+    CODEX_PATH: `${packages}/@openai/codex-${platform}/vendor/${target}/bin/codex`,
+    INITIAL_AGENT_MODE: FULL_ACCESS,
+    NO_BROWSER: "1",
+  }),
+  files: (agent) => ({
+    ".codex/config.toml": configOf(agent),
+    ".codex/AGENTS.md": `${agent.instructions}\n`,
+    ...(isKnownModel(agent.model.id) ? {} : { [CATALOG]: JSON.stringify(catalogOf(agent), undefined, 2) }),
+  }),
+  whileBusy: "queue",
+  canLoadSessions: true,
+  startMs: 60_000,
+  sessionMode: FULL_ACCESS,
+  clientMeta: { terminal_output_delta: true },
+  commandOf,
+  toolOf,
+};
+
+function configOf({ model, reasoningEffort, gatewayUrl, home, workingFolder }: AgentSetup): string {
+  const { id, context_tokens } = model;
+  return toToml({
+    "": {
+      model: id,
+      model_provider: "outrider",
+      review_model: id,
+      model_context_window: context_tokens,
+      ...(reasoningEffort && { model_reasoning_effort: efforts[reasoningEffort] }),
+      ...(isKnownModel(id) ? {} : { model_catalog_json: `${home}/${CATALOG}` }),
+      // Outrider's sandbox is the boundary. Codex's own sandbox does not work inside it.
+      approval_policy: "never",
+      sandbox_mode: "danger-full-access",
+      // A login shell would replace the environment's PATH.
+      allow_login_shell: false,
+      // The provider would search outside the sandbox and its network policy.
+      web_search: "disabled",
+      check_for_update_on_startup: false,
+      project_doc_max_bytes: MAX_INSTRUCTION_BYTES,
+      project_doc_fallback_filenames: ["CLAUDE.md"],
+    },
+    "model_providers.outrider": {
+      name: "Outrider",
+      base_url: `${gatewayUrl}/v1`,
+      wire_api: "responses",
+      // The gateway itself retries.
+      request_max_retries: 1,
+      stream_max_retries: 1,
+    },
+    // Commands get all variables of the run, also those whose names contain KEY or TOKEN.
+    shell_environment_policy: { inherit: "all", ignore_default_excludes: true },
+    [`projects.${JSON.stringify(workingFolder)}`]: { trust_level: "trusted" },
+    analytics: { enabled: false },
+    feedback: { enabled: false },
+    features: { apps: false, plugins: false, image_generation: false },
+  });
+}
+
+function isKnownModel(id: string): boolean {
+  return knownModels.test(id);
+}
+
+/** Metadata for a model that Codex does not know. */
+function catalogOf({ model }: AgentSetup) {
+  const entry = {
+    slug: model.id,
+    display_name: model.id,
+    supported_reasoning_levels: ["low", "medium", "high"].map((effort) => ({ effort, description: effort })),
+    shell_type: "unified_exec",
+    visibility: "list",
+    supported_in_api: true,
+    priority: 1,
+    support_verbosity: false,
+    apply_patch_tool_type: "freeform",
+    truncation_policy: { mode: "tokens", limit: 10_000 },
+    context_window: model.context_tokens,
+    experimental_supported_tools: [],
+    input_modalities: model.supports_images ? ["text", "image"] : ["text"],
+    base_instructions: BASE_INSTRUCTIONS,
+  };
+  return { models: [entry] };
+}
+
+const BASE_INSTRUCTIONS = `You are a coding agent that works in a terminal without a user watching. Work on the task until \
+it is done: explore the code first, make the smallest change that solves the problem, and verify it with the project's own \
+tests or by running it. Use apply_patch to edit files and rg to search. Follow the instructions of AGENTS.md files. Do not \
+commit unless asked to. End with a short summary of what you changed and how you verified it.`;
+
+type TomlValue = string | number | boolean | string[];
+
+/** JSON's strings, numbers, booleans and lists of strings are valid TOML. */
+function toToml(tables: Record<string, Record<string, TomlValue>>): string {
+  return Object.entries(tables)
+    .map(([name, values]) => {
+      const lines = Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`);
+      return `${name === "" ? "" : `[${name}]\n`}${lines.join("")}`;
+    })
+    .join("\n");
+}
+
+function commandOf(call: ToolCallState): CommandState | undefined {
+  const { kind, title, rawInput, meta, terminalOutput, terminalExit } = call;
+  // A command that only reads or searches files has another kind, and Codex does not say what it runs.
+  if (kind !== "execute" || meta.is_mcp_tool_call === true) return undefined;
+  const { command } = Object(rawInput);
+  return {
+    command: typeof command === "string" ? command : title,
+    output: terminalOutput,
+    // Codex sends null for a command that it killed.
+    exitCode: terminalExit?.exitCode ?? undefined,
+  };
+}
+
+function toolOf({ kind, title, rawInput, meta }: ToolCallState): { tool: string; input?: unknown } {
+  const { server, tool, arguments: input } = Object(rawInput);
+  if (meta.is_mcp_tool_call === true && typeof tool === "string")
+    return { tool: `${server}__${tool}`, input };
+  return { tool: kind === "edit" ? "apply_patch" : (kind ?? "tool"), input: rawInput ?? { title } };
+}
