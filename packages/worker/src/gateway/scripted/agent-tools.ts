@@ -1,8 +1,9 @@
+import { resolve } from "node:path/posix";
 import type { Prompt } from "@outrider/agent/models/provider";
 import { RUN_COMMAND } from "@outrider/agent/tools/run-command";
 import { WRITE_FILE } from "@outrider/agent/tools/write-file";
 import { quote } from "../../quote.ts";
-import { objectOf, stringOf } from "./json.ts";
+import { type JsonObject, objectOf, stringOf } from "./json.ts";
 import { sampleOf } from "./sample.ts";
 
 /** A tool of an agent, as its request describes it. */
@@ -39,22 +40,27 @@ export function isCallOf(scriptTool: string, toolName: string): boolean {
 
 /** Translates a step's call to a call of one of the agent's tools. A tool that the agent does not have keeps its name. */
 export function toAgentCall(
-  scriptTool: string,
-  input: object,
-  tools: AgentTool[],
+  { tool: scriptTool, input }: { tool: string; input: JsonObject },
+  { tools, workingFolder }: { tools: AgentTool[]; workingFolder: string | undefined },
 ): { tool: AgentTool; input: object } {
   const shell = findNamed(shellNames, tools);
   if (scriptTool === RUN_COMMAND && shell)
-    return { tool: shell, input: shellInput(shell, stringOf(objectOf(input).command)) };
+    return { tool: shell, input: shellInput(shell, stringOf(input.command)) };
   if (scriptTool === WRITE_FILE) {
-    const { path, text } = objectOf(input);
+    const file = { path: stringOf(input.path), text: stringOf(input.text), workingFolder };
     const write = findNamed(writeNames, tools);
-    if (write) return { tool: write, input: writeInput(write, stringOf(path), stringOf(text)) };
-    if (shell) return { tool: shell, input: shellInput(shell, writeCommand(stringOf(path), stringOf(text))) };
+    if (write) return { tool: write, input: writeInput(write, file) };
+    if (shell) return { tool: shell, input: shellInput(shell, writeCommand(file)) };
   }
   const exact = tools.find((tool) => simplify(fullName(tool)) === simplify(scriptTool));
   const tool = exact ?? tools.find((tool) => isSameOrEnd(scriptTool, fullName(tool)));
   return { tool: tool ?? { name: scriptTool }, input };
+}
+
+interface File {
+  path: string;
+  text: string;
+  workingFolder: string | undefined;
 }
 
 /** Codex returns from a command that takes longer than this. It can be asked for the rest. */
@@ -83,12 +89,13 @@ function findNamed(names: string[], tools: AgentTool[]): AgentTool | undefined {
   return found.find((tool) => tool !== undefined);
 }
 
-/** Agents put the name of the MCP server before the name of a tool. */
+/** Agents put the name of the MCP server before the name of a tool, with separators of their own. */
 function isSameOrEnd(wanted: string, toolName: string): boolean {
-  if (simplify(wanted) === simplify(toolName)) return true;
-  const end = toolName.toLowerCase();
-  const start = end.length - wanted.length;
-  return start > 0 && end.endsWith(wanted.toLowerCase()) && /[^a-z0-9]/.test(end.charAt(start - 1));
+  return simplify(wanted) === simplify(toolName) || separated(toolName).endsWith(`_${separated(wanted)}`);
+}
+
+function separated(name: string): string {
+  return name.toLowerCase().replaceAll(/[_.:/-]+/g, "_");
 }
 
 function simplify(name: string): string {
@@ -102,14 +109,16 @@ function shellInput(tool: AgentTool, command: string): object {
   return input;
 }
 
-function writeInput(tool: AgentTool, path: string, text: string): object {
+function writeInput(tool: AgentTool, file: File): object {
+  const { path, text, workingFolder } = file;
   if (simplify(tool.name) === APPLY_PATCH) {
     const { field, input } = requiredInput(tool, ["input", "patch"]);
-    input[field] = addFilePatch(path, text);
+    input[field] = addFilePatch(file);
     return input;
   }
-  const { field, input } = requiredInput(tool, pathFields);
-  input[field] = path;
+  const { field, schema, input } = requiredInput(tool, pathFields);
+  const isAbsolute = /absolute/i.test(stringOf(objectOf(schema).description));
+  input[field] = isAbsolute && workingFolder ? resolve(workingFolder, path) : path;
   input[fieldOf(tool, textFields)] = text;
   return input;
 }
@@ -129,7 +138,7 @@ function hasField({ schema }: AgentTool, field: string): boolean {
   return Object.hasOwn(objectOf(objectOf(schema).properties), field);
 }
 
-function addFilePatch(path: string, text: string): string {
+function addFilePatch({ path, text }: File): string {
   const lines = text.replace(/\n$/, "").split("\n");
   return [
     "*** Begin Patch",
@@ -140,6 +149,6 @@ function addFilePatch(path: string, text: string): string {
   ].join("\n");
 }
 
-function writeCommand(path: string, text: string): string {
+function writeCommand({ path, text }: File): string {
   return `mkdir -p "$(dirname ${quote(path)})" && printf %s ${quote(text)} > ${quote(path)}`;
 }

@@ -58,7 +58,7 @@ export async function answerScripted(
 }
 
 async function* respond(
-  { prompt, tools, canCall, outputSchema }: ScriptedRequest,
+  { prompt, workingFolder, tools, canCall, outputSchema }: ScriptedRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ResponsePart> {
   const canCallTools = canCall && tools.length > 0;
@@ -76,7 +76,10 @@ async function* respond(
   for await (const part of stream) {
     if (part.type === "text-delta" && sample === undefined) yield { type: "text", delta: part.delta };
     if (part.type === "tool-call") {
-      const call = toAgentCall(part.toolName, objectOf(JSON.parse(part.input)), tools);
+      const call = toAgentCall(
+        { tool: part.toolName, input: objectOf(JSON.parse(part.input)) },
+        { tools, workingFolder },
+      );
       // Ids are unique across restarts of a session, in which agents remember earlier ones.
       yield { type: "call", id: newId(), ...call };
     }

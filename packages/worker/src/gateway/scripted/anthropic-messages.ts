@@ -19,6 +19,7 @@ export const anthropicMessages: ScriptedFormat = {
       model: stringOf(body.model),
       isStreaming: body.stream === true,
       prompt: builder.prompt,
+      workingFolder: builder.workingFolder,
       // Tools of the provider itself, such as its web search, have no schema and are not for the model to call.
       tools: objectsOf(body.tools)
         .filter(({ input_schema }) => input_schema !== undefined)

@@ -9,6 +9,8 @@ export interface ScriptedRequest {
   isStreaming: boolean;
   /** User and assistant messages and tool results, without what the agent adds to the user's messages. */
   prompt: Prompt;
+  /** The folder in which the agent says it works. */
+  workingFolder: string | undefined;
   tools: AgentTool[];
   /** Whether the request allows tool calls. */
   canCall: boolean;

@@ -24,6 +24,7 @@ export const gemini: ScriptedFormat = {
       model,
       isStreaming: method === "streamGenerateContent",
       prompt: builder.prompt,
+      workingFolder: builder.workingFolder,
       tools: objectsOf(request.tools)
         .flatMap(({ functionDeclarations }) => objectsOf(functionDeclarations))
         .map(({ name, parametersJsonSchema, parameters }) => ({

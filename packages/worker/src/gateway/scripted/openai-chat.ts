@@ -20,6 +20,7 @@ export const openaiChat: ScriptedFormat = {
       model: stringOf(body.model),
       isStreaming: body.stream === true,
       prompt: builder.prompt,
+      workingFolder: builder.workingFolder,
       tools: objectsOf(body.tools)
         .map((tool) => objectOf(tool.function))
         .map(({ name, parameters }) => ({ name: stringOf(name), schema: parameters })),

@@ -26,6 +26,7 @@ export const openaiResponses: ScriptedFormat = {
       model: stringOf(body.model),
       isStreaming: body.stream === true,
       prompt: builder.prompt,
+      workingFolder: builder.workingFolder,
       tools: objectsOf(body.tools).flatMap((tool) => toolsOf(tool)),
       canCall: body.tool_choice !== "none",
       outputSchema: objectOf(objectOf(body.text).format).schema,

@@ -3,12 +3,18 @@ import { userTexts } from "./user-texts.ts";
 
 type AssistantPart = Extract<Message, { role: "assistant" }>["content"][number];
 
+/** How agents tell the model where they work. */
+const WORKING_FOLDER =
+  /(?:working in the directory|working directory|workspace directories|<cwd>)[^/]{0,20}(\/[^\s<"]+)/i;
+
 /** Collects the messages of a request as the scripted model reads them. */
 export class PromptBuilder {
   readonly prompt: Prompt = [];
+  workingFolder: string | undefined;
   readonly #callIds = new Set<string>();
 
   addUser(texts: string[]) {
+    for (const text of texts) this.workingFolder ??= WORKING_FOLDER.exec(text)?.[1];
     for (const text of texts.flatMap(userTexts))
       this.prompt.push({ role: "user", content: [{ type: "text", text }] });
   }

@@ -143,9 +143,11 @@ function commandOf(call: ToolCallState): CommandState | undefined {
   };
 }
 
-function toolOf({ kind, title, rawInput, meta }: ToolCallState): { tool: string; input?: unknown } {
-  const { server, tool, arguments: input } = Object(rawInput);
-  if (meta.is_mcp_tool_call === true && typeof tool === "string")
-    return { tool: `${server}__${tool}`, input };
-  return { tool: kind === "edit" ? "apply_patch" : (kind ?? "tool"), input: rawInput ?? { title } };
+/** Tools of MCP servers have the name `server__tool`, as in the built-in agent. */
+function toolOf({ kind, name, rawInput, meta }: ToolCallState): string | undefined {
+  const { server, tool } = Object(rawInput);
+  if (meta.is_mcp_tool_call === true && typeof tool === "string") return `${server}__${tool}`;
+  if (kind === "edit") return "apply_patch";
+  // Its kind says more: `read` or `search`.
+  return name === "exec_command" ? kind : name;
 }
