@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { hashKey } from "../../packages/server/src/engine/auth/keys.ts";
 import { principalOf } from "../../packages/server/src/engine/auth/principal.ts";
 import { openVault } from "../../packages/server/src/engine/auth/vault.ts";
+import { openHarnesses } from "../../packages/server/src/engine/harnesses/harnesses.ts";
 import { openModels } from "../../packages/server/src/engine/models/models.ts";
 import { createRun } from "../../packages/server/src/engine/runs/runs.ts";
 import { findKeyOwner, type KeyOwner } from "../../packages/server/src/store/auth/keys.ts";
@@ -27,7 +28,12 @@ export async function seedRuns(db: Db, { key, count }: { key: string; count: num
     traceId: randomBytes(16).toString("hex"),
   } as const;
   const models = openModels({ providers: {}, aliases: {} });
-  const services = { vault: openVault(randomBytes(32)), models, quotas: {} };
+  const services = {
+    vault: openVault(randomBytes(32)),
+    models,
+    harnesses: openHarnesses({}, models),
+    quotas: {},
+  };
   for (let start = 0; start < count; start += BATCH) {
     const numbers = Array.from({ length: Math.min(BATCH, count - start) }, (_, index) => start + index);
     await db.begin((tx) =>

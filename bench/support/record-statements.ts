@@ -11,6 +11,7 @@ import { openBlobs } from "../../packages/server/src/engine/blobs.ts";
 import { openAdmission } from "../../packages/server/src/engine/dispatch/admission.ts";
 import { WaitingClaims } from "../../packages/server/src/engine/dispatch/waiting-claims.ts";
 import { WorkerAccess } from "../../packages/server/src/engine/dispatch/worker-access.ts";
+import { openHarnesses } from "../../packages/server/src/engine/harnesses/harnesses.ts";
 import { createListLimiter } from "../../packages/server/src/engine/limits/list-limiter.ts";
 import { Rates } from "../../packages/server/src/engine/limits/rates.ts";
 import { openDeltas } from "../../packages/server/src/engine/live/deltas.ts";
@@ -84,13 +85,15 @@ export async function recordRequests(
   const rates = new Rates(unrecorded);
   stack.defer(() => rates.close());
   const stopping = new AbortController().signal;
+  const models = openModels({ providers: {}, aliases: {} });
   const services: Services = {
     db,
     claims: db,
     waitingClaims: new WaitingClaims(),
     workerAccess: new WorkerAccess(),
     vault,
-    models: openModels({ providers: {}, aliases: {} }),
+    models,
+    harnesses: openHarnesses({}, models),
     policy: defaultRunPolicy,
     runWatcher,
     pubsub,

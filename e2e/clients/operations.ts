@@ -40,6 +40,7 @@ export const operations: Record<string, string> = {
   putSecret: "secrets.put",
   deleteSecret: "secrets.delete",
   listModels: "models.list",
+  listHarnesses: "harnesses.list",
   listSkills: "skills.list",
   listAgents: "agents.list",
   listIdentities: "identities.list",

@@ -117,6 +117,10 @@ export const otherResources: Behavior[] = [
     { resource: "models", method: "list", show: ["default_model_id"] },
     { default_model_id: "scripted" },
   ),
+  succeeds(
+    { resource: "harnesses", method: "list", show: ["harnesses.0.name", "harnesses.1.available"] },
+    { "harnesses.0.name": "outrider", "harnesses.1.available": false },
+  ),
   succeeds({ resource: "skills", method: "list", show: ["skills"] }, { skills: [] }),
   succeeds(
     { ...identity, show: ["description"], body: { name: "agent-$unique.id", description: "d" } },

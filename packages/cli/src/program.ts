@@ -12,6 +12,7 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   env: async () => (await import("./commands/env.ts")).envCommand,
   secret: async () => (await import("./commands/secret.ts")).secretCommand,
   skill: async () => (await import("./commands/skill.ts")).skillCommand,
+  harness: async () => (await import("./commands/harness.ts")).harnessCommand,
   model: async () => (await import("./commands/model.ts")).modelCommand,
   agent: async () => (await import("./commands/agent.ts")).agentCommand,
   key: async () => (await import("./commands/key.ts")).keyCommand,

@@ -38,6 +38,10 @@ export const entries = {
     group: resources,
     description: "List skills.",
   },
+  harness: {
+    group: resources,
+    description: "List harnesses.",
+  },
   model: {
     group: resources,
     description: "List models.",

@@ -36,6 +36,7 @@ export const operations: Record<string, string> = {
   deleteSecret: "secret delete",
   listSkills: "skill list",
   listModels: "model list",
+  listHarnesses: "harness list",
   listIdentities: "agent list",
   createIdentity: "agent create",
   getIdentity: "agent get",

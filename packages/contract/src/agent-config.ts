@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { eitherFields } from "./conditions.ts";
+import { HarnessName } from "./harness.ts";
 import { limits } from "./limits.ts";
 import { pattern, text, Uuid, VariableName } from "./text.ts";
 
@@ -136,6 +137,11 @@ const members = {
   reasoning_effort: ReasoningEffort.optional().meta({
     description:
       "How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the effort of the cloud agent, then of the provider.",
+  }),
+  harness: HarnessName.optional().meta({
+    description:
+      "The agent program that executes the run, from `GET /agent/harnesses`. Defaults to that of the cloud agent, then of the environment, then `outrider`, the built-in agent.",
+    examples: ["outrider"],
   }),
   base_prompt: text({ bytes: limits.prompt })
     .optional()

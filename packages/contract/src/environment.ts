@@ -3,6 +3,7 @@ import { BuildSummary } from "./build.ts";
 import { eitherFields } from "./conditions.ts";
 import { DevcontainerPath } from "./devcontainer.ts";
 import { DockerfileSource } from "./dockerfile.ts";
+import { HarnessName } from "./harness.ts";
 import { ImageReference, ImageUser } from "./image.ts";
 import { limits } from "./limits.ts";
 import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
@@ -215,7 +216,11 @@ const members = {
   }),
   checks: z.array(EnvironmentCheck).max(10).optional().meta({
     description:
-      "Commands that run after the agent edits files. Their new findings are added to the result of the edit.",
+      "Commands that run after the agent edits files. Their new findings are added to the result of the edit. Only the harness `outrider` runs them; other agents do not.",
+  }),
+  harness: HarnessName.optional().meta({
+    description:
+      "Default harness for runs in this environment, if neither the run nor its cloud agent sets one.",
   }),
   timeout_minutes: z.int().min(1).max(10_080).optional().meta({ description: "Default timeout of a turn." }),
   max_concurrent_runs: z

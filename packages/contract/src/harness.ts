@@ -79,6 +79,7 @@ export const harnessFacts = {
 
 export type KnownHarness = keyof typeof harnessFacts;
 
+/** The wire formats of each type of provider. */
 const formatsOfProviders: Record<string, readonly WireFormat[]> = {
   anthropic: ["anthropic-messages"],
   openai: ["openai-responses", "openai-chat"],
@@ -89,9 +90,13 @@ const formatsOfProviders: Record<string, readonly WireFormat[]> = {
   scripted: wireFormats,
 };
 
-/** Returns the wire formats that a type of provider speaks. `api` is the setting of OpenAI-compatible providers. */
+/**
+ * Returns the wire formats that a provider speaks. A server that is configured to use the Chat Completions API may have
+ * no other.
+ */
 export function wireFormatsOf(provider: string, api?: "responses" | "chat"): readonly WireFormat[] {
   if (provider === "openai-compatible") return [api === "responses" ? "openai-responses" : "openai-chat"];
+  if (api === "chat" && (provider === "openai" || provider === "azure")) return ["openai-chat"];
   return Object.hasOwn(formatsOfProviders, provider) ? (formatsOfProviders[provider] ?? []) : [];
 }
 
@@ -150,6 +155,9 @@ export const Harness = z
       description: "Model for short tasks of the agent, such as titles. Default: the model of the run.",
     }),
     models: z.array(z.string()).meta({ description: "Available models and aliases that work with it." }),
+    installed: z.boolean().meta({
+      description: "Whether a worker has installed it. Otherwise, a worker installs it when a run needs it.",
+    }),
     available: z.boolean().meta({ description: "Whether runs can use it now." }),
     reason: z.string().optional().meta({ description: "Why it is not available." }),
   })

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HarnessName } from "./harness.ts";
 import { limits } from "./limits.ts";
 import { MetadataKey, RunSourceType, RunState } from "./run.ts";
 import { runSorts } from "./run-state.ts";
@@ -52,6 +53,7 @@ export const ListRunsQuery = z.strictObject({
   config_name: anyOf(text({ max: limits.nameCharacters })),
   name: anyOf(text({ max: limits.nameCharacters })).meta({ description: "Alias of `config_name`." }),
   model_id: anyOf(text({ max: 128 })),
+  harness: anyOf(HarnessName),
   creator: anyOf(text({ max: 320 })).meta({ description: "A `uid`, an email address, or `me`." }),
   source: anyOf(RunSourceType),
   environment_id: anyOf(Uuid),

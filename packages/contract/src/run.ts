@@ -338,13 +338,17 @@ export const RunItem = z
           .enum([
             "no_worker",
             "workers_busy",
+            "no_harness_worker",
             "installation_limit",
             "environment_limit",
             "agent_limit",
             "key_limit",
           ])
           .optional()
-          .meta({ description: "Why the run is waiting." }),
+          .meta({
+            description:
+              "Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness.",
+          }),
       })
       .optional()
       .meta({ description: "Present while the run is QUEUED. Not in lists." }),

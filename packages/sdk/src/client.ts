@@ -10,6 +10,7 @@ import { Builds } from "./resources/builds.ts";
 import { Environments } from "./resources/environments.ts";
 import { Events } from "./resources/events.ts";
 import { Followups } from "./resources/followups.ts";
+import { Harnesses } from "./resources/harnesses.ts";
 import { Identities } from "./resources/identities.ts";
 import { InstallationResource } from "./resources/installation.ts";
 import { Keys } from "./resources/keys.ts";
@@ -65,6 +66,7 @@ export class Outrider {
   readonly shells: Shells;
   readonly secrets: Secrets;
   readonly models: Models;
+  readonly harnesses: Harnesses;
   readonly skills: Skills;
   readonly agents: Agents;
   readonly identities: Identities;
@@ -91,6 +93,7 @@ export class Outrider {
     this.shells = new Shells(http);
     this.secrets = new Secrets(http);
     this.models = new Models(http);
+    this.harnesses = new Harnesses(http);
     this.skills = new Skills(http);
     this.agents = new Agents(http);
     this.identities = new Identities(http);

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import { Addresses, type Exposure, Origins, readTls, requireSafe } from "./config/exposure.ts";
+import { type HarnessSettings, readHarnesses } from "./config/harnesses.ts";
 import { type ModelSettings, readModels } from "./config/models.ts";
 import { type QuotaSettings, readQuotas } from "./config/quotas.ts";
 import { type RetentionSettings, readRetention } from "./config/retention.ts";
@@ -30,6 +31,8 @@ export interface Config extends Exposure {
   workers: number;
   /** Reads the model settings on demand, so that commands that need no models work with a broken models file. */
   models(): ModelSettings;
+  /** Reads the settings of harnesses on demand, for the same reason. */
+  harnesses(): HarnessSettings;
   /** Limits on runs that override the engine's defaults. */
   policy: Partial<Record<keyof typeof policyVariables, number>>;
   /** How long the data of finished runs is retained. */
@@ -58,6 +61,7 @@ export type Flags = Partial<
     | "extraCa"
     | "workers"
     | "models"
+    | "harnesses"
     | "defaultModel",
     string
   >
@@ -210,10 +214,16 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     retention: readRetention(read),
     quotas: readQuotas(read),
     minFreeBytes: read("OUTRIDER_MIN_FREE_MB", minFree) * 1024 ** 2,
-  } as Omit<Config, "models">;
+  } as Omit<Config, "models" | "harnesses">;
   requireSafe(config);
   const variable = (name: string) =>
     (name === "OUTRIDER_DEFAULT_MODEL" && flags.defaultModel) || environment[name] || undefined;
   const file = flags.models ?? (environment.OUTRIDER_MODELS || undefined);
-  return { ...config, models: () => readModels({ file, dataDir: config.dataDir, variable }) };
+  const harnessesFile = flags.harnesses ?? (environment.OUTRIDER_HARNESSES || undefined);
+  const { dataDir } = config;
+  return {
+    ...config,
+    models: () => readModels({ file, dataDir, variable }),
+    harnesses: () => readHarnesses({ file: harnessesFile, dataDir }),
+  };
 }

@@ -16,6 +16,7 @@ import { openAdmission } from "./engine/dispatch/admission.ts";
 import { startReaper } from "./engine/dispatch/reaper.ts";
 import { WaitingClaims } from "./engine/dispatch/waiting-claims.ts";
 import { WorkerAccess } from "./engine/dispatch/worker-access.ts";
+import { openHarnesses } from "./engine/harnesses/harnesses.ts";
 import { createListLimiter } from "./engine/limits/list-limiter.ts";
 import { Rates } from "./engine/limits/rates.ts";
 import { openDeltas } from "./engine/live/deltas.ts";
@@ -69,6 +70,7 @@ export async function startServer(config: Config): Promise<Server> {
   const counters = new Counters();
   const { log, output } = createLogger(config, counters);
   const settings = config.models();
+  const harnessSettings = config.harnesses();
   const web = loadWeb();
   const stops: (() => Promise<unknown>)[] = [];
   const stop = once(async () => {
@@ -100,6 +102,7 @@ export async function startServer(config: Config): Promise<Server> {
     }
     const providers = await resolveProviders(db, vault, log, settings);
     const models = openModels({ ...settings, providers });
+    const harnesses = openHarnesses(harnessSettings, models);
     const { default_model_id } = models.list;
     const activeProviders = Object.keys(providers).filter((name) => providers[name]?.reason === undefined);
     log.info({ providers: activeProviders, default_model_id }, "models configured");
@@ -165,6 +168,7 @@ export async function startServer(config: Config): Promise<Server> {
       workerAccess: new WorkerAccess(),
       vault,
       models,
+      harnesses,
       policy,
       gitHost: config.gitHost,
       runWatcher,

@@ -9,6 +9,7 @@ import { type Principal, principalOf } from "../src/engine/auth/principal.ts";
 import { openVault, type Vault } from "../src/engine/auth/vault.ts";
 import { claim } from "../src/engine/dispatch/claims.ts";
 import { reap } from "../src/engine/dispatch/reaper.ts";
+import { type Harnesses, openHarnesses } from "../src/engine/harnesses/harnesses.ts";
 import type { BudgetLimits } from "../src/engine/limits/budgets.ts";
 import type { PubSub } from "../src/engine/live/pubsub.ts";
 import { type Models, openModels } from "../src/engine/models/models.ts";
@@ -28,6 +29,7 @@ export interface ClaimOptions {
   worker?: WorkerInfo;
   free?: number;
   request_id?: string;
+  takes_harnesses?: true | undefined;
 }
 
 export interface TestEngine {
@@ -36,6 +38,7 @@ export interface TestEngine {
   db: Db;
   vault: Vault;
   models: Models;
+  harnesses: Harnesses;
   policy: RunPolicy;
   quotas: BudgetLimits;
   admin: Principal;
@@ -72,6 +75,7 @@ export async function testEngine(
     db,
     vault,
     models,
+    harnesses: openHarnesses({}, models),
     policy,
     quotas: {},
     admin,
@@ -85,11 +89,12 @@ export async function testEngine(
       );
       return created.run_id;
     },
-    async claim({ worker = anyWorker, free = 100, request_id = randomUUID() } = {}) {
+    async claim({ worker = anyWorker, free = 100, request_id = randomUUID(), ...takes } = {}) {
+      const { models: currentModels, harnesses } = engine;
       const { executions } = await claim(
         db,
-        { vault, models: engine.models, policy, gitHost: "https://git.test" },
-        { request_id, worker, free, wait_ms: 0 },
+        { vault, models: currentModels, harnesses, policy, gitHost: "https://git.test" },
+        { request_id, worker, free, wait_ms: 0, ...takes },
       );
       return executions;
     },

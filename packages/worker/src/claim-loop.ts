@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Assignment, ClaimResponse, WorkerInfo } from "@outrider/contract/worker";
+import type { Assignment, ClaimRequest, ClaimResponse, WorkerInfo } from "@outrider/contract/worker";
 import type { BuildAssignment } from "@outrider/contract/worker/build";
 import type { ShellAssignment } from "@outrider/contract/worker/shell";
 import type { ActiveWork } from "./active-work.ts";
@@ -40,12 +40,12 @@ interface ClaimLoopOptions {
  * response does not lose the claimed work. If the worker stops while a claim is in flight, the loop repeats that claim
  * with no free slots and releases whatever the server had granted.
  *
- * The first claim does not wait, because its response says whether the server offers shells.
+ * The first claim does not wait, because its response says what the server offers: shells, and runs with a harness.
  */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
-  /** Undefined until the first response. */
-  #offersShells: boolean | undefined;
+  /** The optional fields that the server accepts, according to its last response. Undefined until the first one. */
+  #accepted: Pick<ClaimRequest, "takes_shells" | "takes_harnesses"> | undefined;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
@@ -91,15 +91,19 @@ export class ClaimLoop {
 
   async #claim(request_id: string, free: number): Promise<ClaimResponse> {
     const { server, worker, stopping } = this.#options;
-    const wait_ms = this.#offersShells === undefined ? 0 : CLAIM_WAIT_MS;
+    const accepted = this.#accepted;
+    const wait_ms = accepted === undefined ? 0 : CLAIM_WAIT_MS;
     const request = { request_id, worker, free, wait_ms };
-    const takesShells = this.#offersShells ? ({ takes_shells: true } as const) : {};
-    const response = await server.claim({ ...request, ...takesShells }, stopping.signal).catch((error) => {
-      if (!this.#offersShells || !(error instanceof HttpStatusError && error.status === 400)) throw error;
-      // During an upgrade, the request may reach a server of the previous version, which rejects the unknown field.
+    const response = await server.claim({ ...request, ...accepted }, stopping.signal).catch((error) => {
+      const hasFields = accepted?.takes_shells || accepted?.takes_harnesses;
+      if (!hasFields || !(error instanceof HttpStatusError && error.status === 400)) throw error;
+      // During an upgrade, the request may reach a server of the previous version, which rejects the unknown fields.
       return server.claim(request, stopping.signal);
     });
-    this.#offersShells = response.offers_shells ?? false;
+    this.#accepted = {
+      ...(response.offers_shells ? { takes_shells: true } : {}),
+      ...(response.offers_harnesses ? { takes_harnesses: true } : {}),
+    };
     return response;
   }
 

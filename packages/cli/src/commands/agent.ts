@@ -13,6 +13,7 @@ interface AgentFlags {
   description?: string;
   model?: string;
   reasoningEffort?: ReasoningEffort;
+  harness?: string;
   env?: string;
   maxConcurrentRuns?: number;
 }
@@ -22,6 +23,7 @@ function addIdentityOptions(command: Command): Command {
     .option("--description <text>", "description of the cloud agent")
     .option("--model <id>", "default model of its runs")
     .addOption(reasoningEffortOption("default reasoning effort of its runs"))
+    .option("--harness <name>", "default harness of its runs, from `outrider harness list`")
     .option("--env <environment>", "default environment of its runs, by name or ID")
     .option(
       "--max-concurrent-runs <number>",
@@ -36,6 +38,7 @@ async function buildFields(client: Outrider, flags: AgentFlags): Promise<Partial
     description: flags.description,
     model_id: flags.model,
     reasoning_effort: flags.reasoningEffort,
+    harness: flags.harness,
     environment_id: flags.env === undefined ? undefined : await findEnvironmentId(client, flags.env),
     max_concurrent_runs: flags.maxConcurrentRuns,
   });
@@ -51,6 +54,7 @@ function show(out: Output, agent: Identity): void {
       ["description", agent.description],
       ["model", agent.model_id],
       ["reasoning effort", agent.reasoning_effort],
+      ["harness", agent.harness],
       ["environment", agent.environment_id],
       ["max concurrent runs", agent.max_concurrent_runs?.toString()],
       ["owner", agent.owner_uid],

@@ -24,6 +24,7 @@ interface RunFlags extends WatchFlags {
   env?: string;
   model?: string;
   reasoningEffort?: ReasoningEffort;
+  harness?: string;
   basePrompt?: string;
   skill?: string;
   mcp?: string[];
@@ -55,6 +56,10 @@ export const runCommand = addWatchOptions(
     .option("--env <environment>", "environment name or ID; default: an empty workspace without network")
     .option("--model <id>", "model or alias from `outrider model list`")
     .addOption(reasoningEffortOption("how much the model reasons"))
+    .option(
+      "--harness <name>",
+      "agent program from `outrider harness list`; default: outrider, the built-in agent",
+    )
     .option("--base-prompt <text>", "instructions that shape the behavior; @path reads a file")
     .option("--skill <spec>", "owner/repo:skill-name, or owner/repo:path/to/SKILL.md")
     .option(
@@ -121,6 +126,7 @@ async function buildRequest(
     environment_id: flags.env === undefined ? undefined : await findEnvironmentId(client, flags.env),
     model_id: flags.model,
     reasoning_effort: flags.reasoningEffort,
+    harness: flags.harness,
     base_prompt: flags.basePrompt === undefined ? undefined : await readText(flags.basePrompt),
     skill_spec: flags.skill,
     mcp_servers: await parseMcpServers(flags.mcp),

@@ -30,6 +30,10 @@ export const serveCommand = new Command("serve")
     "--models <file>",
     "file with model providers and aliases (OUTRIDER_MODELS, default models.json in the data directory)",
   )
+  .option(
+    "--harnesses <file>",
+    "file with settings of harnesses (OUTRIDER_HARNESSES, default harnesses.json in the data directory)",
+  )
   .option("--default-model <id>", "model for runs that do not set one (OUTRIDER_DEFAULT_MODEL)")
   .option("--workers <number>", "number of local workers (OUTRIDER_WORKERS, default 1)")
   .option(

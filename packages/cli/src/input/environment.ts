@@ -28,6 +28,7 @@ export interface EnvironmentFlags {
   pids?: number;
   diskMb?: number;
   gitAuthor?: string;
+  harness?: string;
   timeoutMinutes?: number;
   maxConcurrentRuns?: number;
   input?: string;
@@ -54,7 +55,7 @@ export const environmentFlags: readonly string[] = [
     "cpus",
     "memoryMb",
   ],
-  ...["pids", "diskMb", "gitAuthor", "timeoutMinutes", "maxConcurrentRuns", "input"],
+  ...["pids", "diskMb", "gitAuthor", "harness", "timeoutMinutes", "maxConcurrentRuns", "input"],
 ];
 
 export function addEnvironmentOptions(command: Command): Command {
@@ -99,6 +100,7 @@ export function addEnvironmentOptions(command: Command): Command {
     .option("--pids <number>", "process limit of a sandbox", numberParser("--pids"))
     .option("--disk-mb <number>", "disk limit of a sandbox", numberParser("--disk-mb"))
     .option("--git-author <author>", 'author of commits, as "Name <email>"; default: the run\'s creator')
+    .option("--harness <name>", "default harness of runs, from `outrider harness list`")
     .option("--timeout-minutes <number>", "default timeout of a turn", numberParser("--timeout-minutes"))
     .option(
       "--max-concurrent-runs <number>",
@@ -141,6 +143,7 @@ export async function buildEnvironmentRequest(
       network: buildNetwork(flags, base.network),
       resources: Object.keys(resources).length > 0 ? { ...base.resources, ...resources } : undefined,
       git_author: flags.gitAuthor === undefined ? undefined : parseAuthor(flags.gitAuthor),
+      harness: flags.harness,
       timeout_minutes: flags.timeoutMinutes,
       max_concurrent_runs: flags.maxConcurrentRuns,
     }),

@@ -11,6 +11,7 @@ export interface RunFilterFlags {
   state?: string[];
   name?: string[];
   model?: string[];
+  harness?: string[];
   creator?: string[];
   source?: string[];
   env?: string[];
@@ -23,7 +24,7 @@ export interface RunFilterFlags {
 }
 
 export const runFilterNames: readonly (keyof RunFilterFlags)[] = [
-  ...(["state", "name", "model", "creator", "source", "env", "skill"] as const),
+  ...(["state", "name", "model", "harness", "creator", "source", "env", "skill"] as const),
   ...(["createdAfter", "createdBefore", "updatedAfter", "metadata", "search"] as const),
 ];
 
@@ -32,6 +33,7 @@ export function addRunFilter(command: Command, states: string): Command {
     .option("--state <state>", `run state: ${states}; repeatable`, collect)
     .option("--name <label>", "label, as set with `run --name`; repeatable", collect)
     .option("--model <id>", "resolved model; repeatable", collect)
+    .option("--harness <name>", "harness, such as outrider; repeatable", collect)
     .option("--creator <who>", "uid, email address, or me; repeatable", collect)
     .option("--source <source>", "WEB_APP, CLI, GITHUB_ACTION or API; repeatable", collect)
     .option("--env <environment>", "environment name or ID; repeatable", collect)
@@ -49,6 +51,7 @@ export async function buildRunFilter(client: Outrider, flags: RunFilterFlags) {
     state: flags.state?.map((state) => state.toUpperCase()),
     config_name: flags.name,
     model_id: flags.model,
+    harness: flags.harness,
     creator: flags.creator,
     source: flags.source?.map((source) => source.toUpperCase()),
     environment_id: environments && (await Promise.all(environments)),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ReasoningEffort } from "../agent-config.ts";
+import { HarnessName } from "../harness.ts";
 import { limits } from "../limits.ts";
 import { Timestamp, text, Uuid } from "../text.ts";
 
@@ -12,6 +13,7 @@ const members = {
   reasoning_effort: ReasoningEffort.optional().meta({
     description: "Default reasoning effort for runs of this cloud agent, if their model has one.",
   }),
+  harness: HarnessName.optional().meta({ description: "Default harness for runs of this cloud agent." }),
   environment_id: Uuid.optional().meta({ description: "Default environment for runs of this cloud agent." }),
   max_concurrent_runs: z
     .int()

@@ -8,6 +8,8 @@ export interface AmbientAgentConfig {
   model_id?: string;
   /** How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the effort of the cloud agent, then of the provider. */
   reasoning_effort?: ReasoningEffort;
+  /** The agent program that executes the run, from `GET /agent/harnesses`. Defaults to that of the cloud agent, then of the environment, then `outrider`, the built-in agent. */
+  harness?: string;
   /** Instructions that shape the agent's behavior. */
   base_prompt?: string;
   /** The environment to run in. Without one: an empty workspace and no network. */
@@ -30,6 +32,8 @@ export interface AmbientAgentConfigInput {
   model_id?: string;
   /** How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the effort of the cloud agent, then of the provider. */
   reasoning_effort?: ReasoningEffort;
+  /** The agent program that executes the run, from `GET /agent/harnesses`. Defaults to that of the cloud agent, then of the environment, then `outrider`, the built-in agent. */
+  harness?: string;
   /** Instructions that shape the agent's behavior. */
   base_prompt?: string;
   /** The environment to run in. Without one: an empty workspace and no network. */
@@ -169,6 +173,7 @@ export interface CancelRunResponse {
 export interface CancelRunsFilter {
   config_name?: string[];
   model_id?: string[];
+  harness?: string[];
   /** A `uid`, an email address, or `me`. */
   creator?: string[];
   source?: RunSourceType[];
@@ -238,8 +243,10 @@ export interface CloudEnvironment {
   resources?: EnvironmentResources;
   /** Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider. */
   git_author?: GitAuthor;
-  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. */
+  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. Only the harness `outrider` runs them; other agents do not. */
   checks?: EnvironmentCheck[];
+  /** Default harness for runs in this environment, if neither the run nor its cloud agent sets one. */
+  harness?: string;
   /** Default timeout of a turn. */
   timeout_minutes?: number;
   /** Maximum number of concurrent runs in this environment. */
@@ -282,8 +289,10 @@ export interface CloudEnvironmentRequest {
   resources?: EnvironmentResources;
   /** Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider. */
   git_author?: GitAuthor;
-  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. */
+  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. Only the harness `outrider` runs them; other agents do not. */
   checks?: EnvironmentCheck[];
+  /** Default harness for runs in this environment, if neither the run nor its cloud agent sets one. */
+  harness?: string;
   /** Default timeout of a turn. */
   timeout_minutes?: number;
   /** Maximum number of concurrent runs in this environment. */
@@ -555,6 +564,32 @@ export interface GitAuthor {
   email: string;
 }
 
+/** An agent program that can execute runs. */
+export interface Harness {
+  name: string;
+  title: string;
+  /** Absent if no worker has reported it. */
+  version?: string;
+  /** The operator's versions of its npm packages, in place of the pinned ones. */
+  packages?: {
+    [key: string]: string;
+  };
+  /** The provider of a run's model must speak one of these. `outrider` works with every model. */
+  wire_formats: WireFormat[];
+  supports_mcp_servers: boolean;
+  supports_reasoning_effort: boolean;
+  /** Model for short tasks of the agent, such as titles. Default: the model of the run. */
+  small_model_id?: string;
+  /** Available models and aliases that work with it. */
+  models: string[];
+  /** Whether a worker has installed it. Otherwise, a worker installs it when a run needs it. */
+  installed: boolean;
+  /** Whether runs can use it now. */
+  available: boolean;
+  /** Why it is not available. */
+  reason?: string;
+}
+
 /** A cloud agent: a non-human identity that owns runs. */
 export interface Identity {
   uid: string;
@@ -564,6 +599,8 @@ export interface Identity {
   model_id?: string;
   /** Default reasoning effort for runs of this cloud agent, if their model has one. */
   reasoning_effort?: ReasoningEffort;
+  /** Default harness for runs of this cloud agent. */
+  harness?: string;
   /** Default environment for runs of this cloud agent. */
   environment_id?: string;
   /** Maximum number of concurrent runs of this cloud agent. */
@@ -581,6 +618,8 @@ export interface IdentityRequest {
   model_id?: string;
   /** Default reasoning effort for runs of this cloud agent, if their model has one. */
   reasoning_effort?: ReasoningEffort;
+  /** Default harness for runs of this cloud agent. */
+  harness?: string;
   /** Default environment for runs of this cloud agent. */
   environment_id?: string;
   /** Maximum number of concurrent runs of this cloud agent. */
@@ -711,6 +750,10 @@ export interface ListEventsResponse {
 
 export interface ListFollowupsResponse {
   followups: RunFollowup[];
+}
+
+export interface ListHarnessesResponse {
+  harnesses: Harness[];
 }
 
 export interface ListIdentitiesResponse {
@@ -1215,8 +1258,8 @@ export interface RunItem {
   queue?: {
     /** Position in the queue; 1 is next. Counts up to 1,000. */
     position: number;
-    /** Why the run is waiting. */
-    reason?: "no_worker" | "workers_busy" | "installation_limit" | "environment_limit" | "agent_limit" | "key_limit";
+    /** Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. */
+    reason?: "no_worker" | "workers_busy" | "no_harness_worker" | "installation_limit" | "environment_limit" | "agent_limit" | "key_limit";
   };
   usage: RunUsage;
   /** Not in lists. */
@@ -1678,6 +1721,9 @@ export interface User {
   last_seen_at?: string;
 }
 
+/** The format of requests to a model provider. */
+export type WireFormat = "anthropic-messages" | "openai-responses" | "openai-chat" | "gemini";
+
 /** A process that executes runs. */
 export interface Worker {
   worker_id: string;
@@ -1715,6 +1761,7 @@ export interface ListRunsQuery {
   /** Alias of `config_name`. */
   name?: string[];
   model_id?: string[];
+  harness?: string[];
   /** A `uid`, an email address, or `me`. */
   creator?: string[];
   source?: RunSourceType[];

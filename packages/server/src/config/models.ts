@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { validate } from "@outrider/contract/errors/field-error";
 import { ModelPrices } from "@outrider/contract/model";
 import { type AssignedModel, providerTypes } from "@outrider/contract/worker";
 import { z } from "zod";
 import { cloudKeyVariables, cloudProvidersFromVariables, readCloudProvider } from "./cloud-providers.ts";
+import { readJsonFile } from "./json-file.ts";
 import type { KeySetting, ReadContext } from "./key-setting.ts";
 
 /** The operator's model settings, read from the models file and from environment variables. */
@@ -122,27 +122,8 @@ export function readModels({ file, dataDir, variable }: Sources): ModelSettings 
 }
 
 function readModelsFile(path: string, isRequired: boolean): z.infer<typeof ModelsFile> {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" && !isRequired) return {};
-    throw new Error(
-      `${path} cannot be read (${code}). OUTRIDER_MODELS or --models sets the path of the models file.`,
-    );
-  }
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    // The parser's message would quote the text, which may contain a key.
-    throw new Error(`${path} is not valid JSON.`);
-  }
-  const result = validate(ModelsFile, json, "body");
-  if ("data" in result) return result.data;
-  const [{ pointer, message }] = result.errors;
-  throw new Error(`${path}: ${pointer ? `\`${pointer}\`` : "the file"} ${message}.`);
+  const hint = "OUTRIDER_MODELS or --models sets the path of the models file.";
+  return readJsonFile({ path, schema: ModelsFile, isRequired, hint }) ?? {};
 }
 
 /** Returns the providers that are configured by environment variables alone. */

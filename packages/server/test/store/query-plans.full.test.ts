@@ -6,6 +6,7 @@ import { openVault } from "../../src/engine/auth/vault.ts";
 import { claim } from "../../src/engine/dispatch/claims.ts";
 import { getQueueStatus } from "../../src/engine/dispatch/queue-reason.ts";
 import { reap } from "../../src/engine/dispatch/reaper.ts";
+import { openHarnesses } from "../../src/engine/harnesses/harnesses.ts";
 import { openModels } from "../../src/engine/models/models.ts";
 import { addUser } from "../../src/engine/operations/bootstrap.ts";
 import { applyRetention, keepAll, type Retention } from "../../src/engine/operations/retention.ts";
@@ -177,9 +178,11 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     >`select run_id from run_state where state = 'QUEUED' limit 1`;
     await expectNoScan(() => getQueueStatus(db, defaultRunPolicy, queued?.run_id as string));
     const worker = { worker_id: randomUUID(), name: "w", version: "0", slots: 10 };
+    const models = openModels({ providers: {}, aliases: {} });
     const services = {
       vault: openVault(randomBytes(32)),
-      models: openModels({ providers: {}, aliases: {} }),
+      models,
+      harnesses: openHarnesses({}, models),
       policy: defaultRunPolicy,
       gitHost: "https://git.test",
     };

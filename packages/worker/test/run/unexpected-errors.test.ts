@@ -107,12 +107,14 @@ describe("an unexpected error", () => {
   });
 });
 
-test("a worker works with a server of the previous version, which rejects claims of shells", async () => {
+test("a worker works with a server of the previous version, which rejects claims of shells and harnesses", async () => {
   let claims = 0;
   const older = await startRejectingProxy(installation.origin, (path, body) => {
-    if (!/\/claim$/.test(path) || !body.includes("takes_shells")) return undefined;
+    const unknown = ["takes_shells", "takes_harnesses"].filter((field) => body.includes(field));
+    if (!/\/claim$/.test(path) || unknown.length === 0) return undefined;
     claims += 1;
-    return rejection("`/takes_shells` is not a known field.");
+    expect(unknown).toHaveLength(2);
+    return rejection(`\`/${unknown[0]}\` is not a known field.`);
   });
   const warnings: object[] = [];
   const log = { info() {}, warn: (fields: object) => void warnings.push(fields), error() {} };

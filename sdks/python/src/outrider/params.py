@@ -54,6 +54,10 @@ class AmbientAgentConfigParam(TypedDict):
     """How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the
     effort of the cloud agent, then of the provider.
     """
+    harness: NotRequired[str]
+    """The agent program that executes the run, from `GET /agent/harnesses`. Defaults to that of the
+    cloud agent, then of the environment, then `outrider`, the built-in agent.
+    """
     base_prompt: NotRequired[str]
     """Instructions that shape the agent's behavior."""
     environment_id: NotRequired[str]
@@ -83,6 +87,7 @@ class CancelRunsFilterParam(TypedDict):
 
     config_name: NotRequired[Sequence[str]]
     model_id: NotRequired[Sequence[str]]
+    harness: NotRequired[Sequence[str]]
     creator: NotRequired[Sequence[str]]
     """A `uid`, an email address, or `me`."""
     source: NotRequired[Sequence[types.RunSourceType]]
@@ -155,8 +160,10 @@ class CloudEnvironmentRequestParam(TypedDict):
     """
     checks: NotRequired[Sequence[EnvironmentCheckParam | types.EnvironmentCheck]]
     """Commands that run after the agent edits files. Their new findings are added to the result of the
-    edit.
+    edit. Only the harness `outrider` runs them; other agents do not.
     """
+    harness: NotRequired[str]
+    """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
     timeout_minutes: NotRequired[int]
     """Default timeout of a turn."""
     max_concurrent_runs: NotRequired[int]
@@ -258,6 +265,8 @@ class IdentityRequestParam(TypedDict):
     """Default model for runs of this cloud agent."""
     reasoning_effort: NotRequired[types.ReasoningEffort]
     """Default reasoning effort for runs of this cloud agent, if their model has one."""
+    harness: NotRequired[str]
+    """Default harness for runs of this cloud agent."""
     environment_id: NotRequired[str]
     """Default environment for runs of this cloud agent."""
     max_concurrent_runs: NotRequired[int]

@@ -61,6 +61,7 @@ __all__ = [
     "FollowupMode",
     "FollowupOutcome",
     "GitAuthor",
+    "Harness",
     "Identity",
     "IdentityRequest",
     "Installation",
@@ -79,6 +80,7 @@ __all__ = [
     "ListEnvironmentsResponse",
     "ListEventsResponse",
     "ListFollowupsResponse",
+    "ListHarnessesResponse",
     "ListIdentitiesResponse",
     "ListKeysResponse",
     "ListModelsResponse",
@@ -205,6 +207,7 @@ __all__ = [
     "UsageUpdatedEvent",
     "UsedHarness",
     "User",
+    "WireFormat",
     "Worker",
     "WorkerRun",
 ]
@@ -222,6 +225,10 @@ class AmbientAgentConfig(BaseModel):
     reasoning_effort: OpenEnum[ReasoningEffort] | None = None
     """How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the
     effort of the cloud agent, then of the provider.
+    """
+    harness: str | None = None
+    """The agent program that executes the run, from `GET /agent/harnesses`. Defaults to that of the
+    cloud agent, then of the environment, then `outrider`, the built-in agent.
     """
     base_prompt: str | None = None
     """Instructions that shape the agent's behavior."""
@@ -247,6 +254,10 @@ class AmbientAgentConfigInput(BaseModel):
     reasoning_effort: OpenEnum[ReasoningEffort] | None = None
     """How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the
     effort of the cloud agent, then of the provider.
+    """
+    harness: str | None = None
+    """The agent program that executes the run, from `GET /agent/harnesses`. Defaults to that of the
+    cloud agent, then of the environment, then `outrider`, the built-in agent.
     """
     base_prompt: str | None = None
     """Instructions that shape the agent's behavior."""
@@ -399,6 +410,7 @@ class CancelRunsFilter(BaseModel):
 
     config_name: list[str] | None = None
     model_id: list[str] | None = None
+    harness: list[str] | None = None
     creator: list[str] | None = None
     """A `uid`, an email address, or `me`."""
     source: list[OpenEnum[RunSourceType]] | None = None
@@ -481,8 +493,10 @@ class CloudEnvironment(BaseModel):
     """
     checks: list[EnvironmentCheck] | None = None
     """Commands that run after the agent edits files. Their new findings are added to the result of the
-    edit.
+    edit. Only the harness `outrider` runs them; other agents do not.
     """
+    harness: str | None = None
+    """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
     timeout_minutes: int | None = None
     """Default timeout of a turn."""
     max_concurrent_runs: int | None = None
@@ -542,8 +556,10 @@ class CloudEnvironmentRequest(BaseModel):
     """
     checks: list[EnvironmentCheck] | None = None
     """Commands that run after the agent edits files. Their new findings are added to the result of the
-    edit.
+    edit. Only the harness `outrider` runs them; other agents do not.
     """
+    harness: str | None = None
+    """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
     timeout_minutes: int | None = None
     """Default timeout of a turn."""
     max_concurrent_runs: int | None = None
@@ -889,6 +905,31 @@ class GitAuthor(BaseModel):
     """An email address."""
 
 
+class Harness(BaseModel):
+    """An agent program that can execute runs."""
+
+    name: str
+    title: str
+    version: str | None = None
+    """Absent if no worker has reported it."""
+    packages: dict[str, str] | None = None
+    """The operator's versions of its npm packages, in place of the pinned ones."""
+    wire_formats: list[OpenEnum[WireFormat]]
+    """The provider of a run's model must speak one of these. `outrider` works with every model."""
+    supports_mcp_servers: bool
+    supports_reasoning_effort: bool
+    small_model_id: str | None = None
+    """Model for short tasks of the agent, such as titles. Default: the model of the run."""
+    models: list[str]
+    """Available models and aliases that work with it."""
+    installed: bool
+    """Whether a worker has installed it. Otherwise, a worker installs it when a run needs it."""
+    available: bool
+    """Whether runs can use it now."""
+    reason: str | None = None
+    """Why it is not available."""
+
+
 class Identity(BaseModel):
     """A cloud agent: a non-human identity that owns runs."""
 
@@ -899,6 +940,8 @@ class Identity(BaseModel):
     """Default model for runs of this cloud agent."""
     reasoning_effort: OpenEnum[ReasoningEffort] | None = None
     """Default reasoning effort for runs of this cloud agent, if their model has one."""
+    harness: str | None = None
+    """Default harness for runs of this cloud agent."""
     environment_id: str | None = None
     """Default environment for runs of this cloud agent."""
     max_concurrent_runs: int | None = None
@@ -916,6 +959,8 @@ class IdentityRequest(BaseModel):
     """Default model for runs of this cloud agent."""
     reasoning_effort: OpenEnum[ReasoningEffort] | None = None
     """Default reasoning effort for runs of this cloud agent, if their model has one."""
+    harness: str | None = None
+    """Default harness for runs of this cloud agent."""
     environment_id: str | None = None
     """Default environment for runs of this cloud agent."""
     max_concurrent_runs: int | None = None
@@ -1067,6 +1112,10 @@ class ListEventsResponse(BaseModel):
 
 class ListFollowupsResponse(BaseModel):
     followups: list[RunFollowup]
+
+
+class ListHarnessesResponse(BaseModel):
+    harnesses: list[Harness]
 
 
 class ListIdentitiesResponse(BaseModel):
@@ -1582,6 +1631,7 @@ class RunItemQueue(BaseModel):
             Literal[
                 "no_worker",
                 "workers_busy",
+                "no_harness_worker",
                 "installation_limit",
                 "environment_limit",
                 "agent_limit",
@@ -1590,7 +1640,9 @@ class RunItemQueue(BaseModel):
         ]
         | None
     ) = None
-    """Why the run is waiting."""
+    """Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's
+    harness.
+    """
 
 
 class RunItemAttachment(BaseModel):
@@ -2138,6 +2190,10 @@ class User(BaseModel):
     created_at: datetime
     last_seen_at: datetime | None = None
     """When the user last used the web app."""
+
+
+WireFormat = Literal["anthropic-messages", "openai-responses", "openai-chat", "gemini"]
+"""The format of requests to a model provider."""
 
 
 class WorkerRun(BaseModel):

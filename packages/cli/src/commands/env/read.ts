@@ -72,6 +72,7 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
       ["network", [network.mode, ...(network.allow ?? [])].join(" ")],
       ["resources", pairs(resources)],
       ["git author", git_author && `${git_author.name} <${git_author.email}>`],
+      ["harness", environment.harness],
       ["timeout", environment.timeout_minutes && `${environment.timeout_minutes} min`],
       ["max concurrent runs", environment.max_concurrent_runs?.toString()],
       ["updated", environment.updated_at],

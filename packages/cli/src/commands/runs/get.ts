@@ -1,7 +1,14 @@
+import type { RunItem } from "@outrider/sdk";
 import { clientCommand, withClient } from "../../client-command.ts";
 import { findRunId, RUN_ARGUMENT } from "../../input/run-id.ts";
 import { bytes, pairs } from "../../terminal/format.ts";
 import { usageLine } from "../../transcript/summary.ts";
+
+/** The version is known once a worker has started the agent. */
+function harnessText({ agent_config: { harness }, receipt }: RunItem): string | undefined {
+  const version = receipt?.harness?.version;
+  return harness && version ? `${harness} ${version}` : harness;
+}
 
 export const getCommand = clientCommand("get", "Show a run.")
   .alias("view")
@@ -23,6 +30,7 @@ export const getCommand = clientCommand("get", "Show a run.")
           ["name", config.name],
           ["model", config.model_id],
           ["reasoning effort", config.reasoning_effort],
+          ["harness", harnessText(run)],
           ["environment", config.environment_id],
           ["skill", config.skill_spec],
           ["mcp", config.mcp_servers && Object.keys(config.mcp_servers).join(", ")],

@@ -7,6 +7,7 @@ import { buildHandlers } from "../routes/builds.ts";
 import { environmentHandlers } from "../routes/environments.ts";
 import { eventHandlers } from "../routes/events.ts";
 import { followupHandlers } from "../routes/followups.ts";
+import { harnessHandlers } from "../routes/harnesses.ts";
 import { identityHandlers } from "../routes/identities.ts";
 import { installationHandlers } from "../routes/installation.ts";
 import { keyHandlers } from "../routes/keys.ts";
@@ -34,6 +35,7 @@ const handlers: Handlers = {
   ...shellHandlers,
   ...secretHandlers,
   ...modelHandlers,
+  ...harnessHandlers,
   ...skillHandlers,
   ...identityHandlers,
   ...keyHandlers,

@@ -58,8 +58,9 @@ export const environmentHandlers: Pick<
     return ok({ environments: await withLatestBuilds(sql, usable) });
   },
 
-  async createEnvironment({ sql, principal, body }) {
+  async createEnvironment({ sql, services, principal, body }) {
     requireAllEnvironments(principal);
+    if (body.harness) services.harnesses.require(body.harness, "/harness");
     await requireSecretsExist(sql, body);
     return created(await insertEnvironment(sql, uuidv7(), body));
   },
@@ -70,8 +71,9 @@ export const environmentHandlers: Pick<
     return ok(shown);
   },
 
-  async replaceEnvironment({ sql, principal, params, body }) {
+  async replaceEnvironment({ sql, services, principal, params, body }) {
     requireAllEnvironments(principal);
+    if (body.harness) services.harnesses.require(body.harness, "/harness");
     await requireSecretsExist(sql, body);
     const environment = await replaceEnvironment(sql, params.environmentId, body);
     if (!environment) throw notFound("environment");

@@ -1,5 +1,11 @@
 import { topics } from "../../engine/live/pubsub.ts";
-import { editFollowup, requireLimits, sendFollowup, withdrawFollowup } from "../../engine/runs/followups.ts";
+import {
+  editFollowup,
+  requireLimits,
+  requireUsableHarness,
+  sendFollowup,
+  withdrawFollowup,
+} from "../../engine/runs/followups.ts";
 import { requireRun } from "../../engine/runs/runs.ts";
 import { listFollowups } from "../../store/runs/followups.ts";
 import { type Handlers, noContent, ok } from "../pipeline/call.ts";
@@ -13,6 +19,7 @@ export const followupHandlers: Pick<
     const { sent, workerId } = await sendFollowup(sql, principal, params.runId, body);
     // An active run always accepts a follow-up without attachments. If this throws, the follow-up is rolled back.
     if (sent.outcome === "new_turn" || body.attachments?.length) services.admission.requireOpen();
+    if (sent.outcome === "new_turn") await requireUsableHarness(sql, services.harnesses, params.runId);
     services.counters.add("followups_sent");
     publish(topics.run(params.runId));
     if (sent.outcome === "new_turn") publish(topics.queue);

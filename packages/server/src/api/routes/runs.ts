@@ -39,20 +39,18 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
 }) => {
   services.admission.requireOpen();
   const source = principal.session ? "WEB_APP" : sourceOf(request.headers["x-outrider-client"]);
-  const waitingClaim = services.maintenance.dispatchEnabled() ? services.waitingClaims.take() : undefined;
   let work: Work[] = [];
-  if (waitingClaim) onSettled((isCommitted) => waitingClaim.settle(isCommitted ? work : []));
-  const run = await createRun(
-    sql,
-    services,
-    { principal, source, traceId },
-    body,
-    waitingClaim &&
-      (async (tx, runId) => {
-        work = await claimNew(tx, services.policy, waitingClaim.request, runId);
-        return work.length > 0;
-      }),
-  );
+  const run = await createRun(sql, services, { principal, source, traceId }, body, (needs) => {
+    const waitingClaim = services.maintenance.dispatchEnabled()
+      ? services.waitingClaims.take(needs)
+      : undefined;
+    if (!waitingClaim) return undefined;
+    onSettled((isCommitted) => waitingClaim.settle(isCommitted ? work : []));
+    return async (tx, runId) => {
+      work = await claimNew(tx, services.policy, waitingClaim.request, runId);
+      return work.length > 0;
+    };
+  });
   services.counters.add("runs_created");
   if (work.length === 0) publish(topics.queue);
   publish(topics.run(run.run_id));

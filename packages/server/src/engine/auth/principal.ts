@@ -13,7 +13,12 @@ export interface Principal {
   /** The user who is responsible for the key: the key's owner, or the cloud agent's owner. */
   userUid: string;
   /** Defaults for a cloud agent's runs. */
-  defaults: { model_id?: string; reasoning_effort?: ReasoningEffort; environment_id?: string };
+  defaults: {
+    model_id?: string;
+    reasoning_effort?: ReasoningEffort;
+    harness?: string;
+    environment_id?: string;
+  };
   scopes: Scope[];
   /** The ID of the key or session. Open streams end when that credential becomes invalid. */
   credentialId: string;
@@ -39,6 +44,7 @@ export function principalOf(owner: KeyOwner): Principal {
     defaults: {
       ...(owner.agent_model_id ? { model_id: owner.agent_model_id } : {}),
       ...(owner.agent_reasoning_effort ? { reasoning_effort: owner.agent_reasoning_effort } : {}),
+      ...(owner.agent_harness ? { harness: owner.agent_harness } : {}),
       ...(owner.agent_environment_id ? { environment_id: owner.agent_environment_id } : {}),
     },
     scopes: owner.scopes,

@@ -4,6 +4,7 @@ import type { Db } from "../../store/connection/db.ts";
 import { ApiError } from "../api-error.ts";
 import type { Vault } from "../auth/vault.ts";
 import { takeQueuedBuild } from "../builds/builds.ts";
+import type { Harnesses } from "../harnesses/harnesses.ts";
 import { type PubSub, topics } from "../live/pubsub.ts";
 import type { Models } from "../models/models.ts";
 import type { MaintenanceView } from "../operations/maintenance.ts";
@@ -27,6 +28,9 @@ import type { WaitingClaims } from "./waiting-claims.ts";
 const POLL_MS = 800;
 const CREDENTIAL_CHECK_MS = 500;
 
+/** Tells workers which fields this server accepts in the next claim. */
+const offers = { offers_shells: true, offers_harnesses: true };
+
 interface ClaimLoopServices {
   db: Db;
   /** A dedicated connection for claims: they are serialized, so waiting claims could otherwise exhaust the pool. */
@@ -34,6 +38,7 @@ interface ClaimLoopServices {
   waitingClaims: WaitingClaims;
   vault: Vault;
   models: Models;
+  harnesses: Harnesses;
   policy: RunPolicy;
   gitHost: string;
   pubsub: PubSub;
@@ -76,7 +81,7 @@ export async function claimWhenAvailable(
     if (!isIdle || build || Date.now() >= deadline) {
       onClaimed(claimed.executions);
       const shells = shell ? [shell] : [];
-      return { ...claimed, builds: build ? [build] : [], shells, offers_shells: true };
+      return { ...claimed, builds: build ? [build] : [], shells, ...offers };
     }
     const offer = free > 0 ? waitingClaims.offer(request) : undefined;
     await Promise.race([notified, ...(offer ? [offer.settled] : [])]);
@@ -87,7 +92,7 @@ export async function claimWhenAvailable(
         executions: await assignAll(claims, services, work),
         draining: false,
         builds: [],
-        offers_shells: true,
+        ...offers,
       };
     }
     if (Date.now() - checkedAt < CREDENTIAL_CHECK_MS) continue;

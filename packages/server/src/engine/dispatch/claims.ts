@@ -1,5 +1,6 @@
 import type { MCPServerConfig } from "@outrider/contract/agent-config";
 import type { LoggedEvent } from "@outrider/contract/event";
+import { DEFAULT_HARNESS } from "@outrider/contract/harness";
 import { zeroUsage } from "@outrider/contract/run";
 import type { Assignment, ClaimRequest } from "@outrider/contract/worker";
 import type { Sql, Tx } from "../../store/connection/db.ts";
@@ -9,6 +10,7 @@ import { omitNullPrivate } from "../../store/runs/events.ts";
 import { listSealedSecrets } from "../../store/secrets.ts";
 import type { Vault } from "../auth/vault.ts";
 import { environmentOfRun } from "../builds/builds.ts";
+import type { Harnesses } from "../harnesses/harnesses.ts";
 import type { Models } from "../models/models.ts";
 import type { RunPolicy } from "../runs/run-policy.ts";
 
@@ -16,7 +18,7 @@ import type { RunPolicy } from "../runs/run-policy.ts";
  * This module assigns runs to workers:
  *
  * 1. A worker with free slots sends a claim, which may wait (long polling) until a run is available.
- * 2. The SQL function outrider_claim chooses the next runs, moves them to INPROGRESS, creates a lease with a new
+ * 2. The SQL function outrider_claim_runs chooses the next runs, moves them to INPROGRESS, creates a lease with a new
  *    execution ID for each, and returns everything the worker needs, all in one statement and one transaction. An
  *    advisory lock serializes claims across the installation, so concurrency limits are never exceeded.
  * 3. `assignAll` turns the rows into assignments: it decrypts secrets and MCP servers, resolves the model and adds the
@@ -36,6 +38,7 @@ const HISTORY = 200;
 interface ClaimServices {
   vault: Vault;
   models: Models;
+  harnesses: Harnesses;
   policy: RunPolicy;
   gitHost: string;
 }
@@ -68,9 +71,13 @@ export async function assignAll(sql: Sql, services: ClaimServices, work: Work[])
 }
 
 async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<Assignment> {
-  const { vault, models, policy } = services;
+  const { vault, models, harnesses, policy } = services;
   const { run_id, execution_id, turn, attempt, limits, usage, turn_left_ms, history } = work;
   const { snapshot, receipt, output_schema } = work;
+  const { harness: name = DEFAULT_HARNESS, ...config } = unmaskConfig(work, vault);
+  const modelId = config.model_id ?? models.list.default_model_id;
+  const hasMcpServers = Object.keys(config.mcp_servers ?? {}).length > 0;
+  const harness = harnesses.assign({ name, modelId, hasMcpServers });
   return {
     execution_id,
     run_id,
@@ -78,8 +85,9 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
     attempt,
     ...(mayBeIsolated(work) && (await isIsolated(sql, run_id)) ? { is_isolated: true } : {}),
     lease_ms: policy.leaseMs,
-    agent_config: unmaskConfig(work, vault),
-    model: models.work(work.agent_config.model_id ?? models.list.default_model_id),
+    agent_config: config,
+    ...(harness ? { harness } : {}),
+    model: models.work(modelId),
     git_host: services.gitHost,
     limits: {
       max_steps: limits?.max_steps ?? policy.maxSteps,

@@ -38,9 +38,9 @@ export class WaitingClaims {
     return this.#waiting.size;
   }
 
-  /** Removes and returns the claim that has been waiting longest. */
-  take(): WaitingClaim | undefined {
-    const [first] = this.#waiting;
+  /** Removes and returns the claim that has been waiting longest and can take the run. */
+  take({ needsHarness = false } = {}): WaitingClaim | undefined {
+    const first = [...this.#waiting].find(({ request }) => !needsHarness || request.takes_harnesses);
     if (first) this.#waiting.delete(first);
     return first;
   }

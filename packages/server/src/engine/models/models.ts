@@ -1,4 +1,5 @@
 import { nearestName } from "@outrider/contract/errors/field-error";
+import { type WireFormat, wireFormatsOf } from "@outrider/contract/harness";
 import type { ListModelsResponse, Model } from "@outrider/contract/model";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { ModelSettings, ProviderSettings, ProviderType } from "../../config/models.ts";
@@ -27,10 +28,14 @@ export interface Models {
    * instead.
    */
   work(modelId: string): AssignedModel;
+  /** Returns the wire formats that the provider of a model speaks, even if the model is unavailable. */
+  wireFormats(modelId: string): readonly WireFormat[];
 }
 
+export const SCRIPTED_MODEL = "scripted";
+
 const scripted: Model = {
-  model_id: "scripted",
+  model_id: SCRIPTED_MODEL,
   provider: "outrider",
   description: "Not an LLM: it runs the prompt as a script. Works offline; use it for tests and experiments.",
   context_tokens: 1_000_000,
@@ -95,7 +100,16 @@ export function openModels({
     const { reason } = lookUp(providers, model.provider) ?? {};
     return reason === undefined ? model : { ...model, reason };
   };
+  const wireFormats = (modelId: string): readonly WireFormat[] => {
+    const model = find(modelId);
+    if (!model) return [];
+    if (model.alias_of) return wireFormats(model.alias_of);
+    if (model === scripted) return wireFormatsOf("scripted");
+    const owner = lookUp(providers, model.provider);
+    return owner ? wireFormatsOf(owner.type, owner.api) : [];
+  };
   return {
+    wireFormats,
     list: { default_model_id, models },
     listForAdmins: { default_model_id, models: models.map(withReason) },
     find,

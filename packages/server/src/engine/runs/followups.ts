@@ -17,9 +17,10 @@ import {
   withdrawFollowups,
 } from "../../store/runs/followups.ts";
 import { type RunStateRow, touchRun } from "../../store/runs/run-state.ts";
-import { changeLimits, findModelOfRun, findRemovedData } from "../../store/runs/runs.ts";
+import { changeLimits, findRemovedData, findRunAgent } from "../../store/runs/runs.ts";
 import { ApiError, notFound } from "../api-error.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { Harnesses } from "../harnesses/harnesses.ts";
 import { type Models, requirePrice } from "../models/models.ts";
 import { withIds } from "./attachments.ts";
 import { lockRun, reopenRun, requireRun } from "./runs.ts";
@@ -31,19 +32,39 @@ export interface SentFollowup {
   outcome: FollowupOutcome;
 }
 
+interface FollowupServices {
+  models: Models;
+  harnesses: Harnesses;
+}
+
 /**
- * Throws if a cost limit cannot be enforced because the run's model has no price. A run's model never changes, so no
- * lock is needed.
+ * Throws if a cost limit cannot be enforced because a model of the run has no price. A run's model and harness never
+ * change, so no lock is needed.
  */
 export async function requireLimits(
   sql: Sql,
-  { models, principal, runId }: { models: Models; principal: Principal; runId: string },
+  { models, harnesses, principal, runId }: FollowupServices & { principal: Principal; runId: string },
   limits: RunLimits = {},
 ): Promise<void> {
   if (limits.max_cost_usd === undefined) return;
   await requireRun(sql, principal, runId);
-  const modelId = await findModelOfRun(sql, runId);
-  if (modelId) requirePrice(models, modelId, "/limits/max_cost_usd");
+  const agent = await findRunAgent(sql, runId);
+  if (!agent) return;
+  const { model_id: modelId, harness } = agent;
+  const smallModel = harness ? harnesses.smallModelOf(harness, modelId) : undefined;
+  for (const id of [modelId, ...(smallModel ? [smallModel] : [])])
+    requirePrice(models, id, "/limits/max_cost_usd");
+}
+
+/** Throws if the run cannot have another turn, because the operator has changed what its harness can do. */
+export async function requireUsableHarness(sql: Sql, harnesses: Harnesses, runId: string): Promise<void> {
+  const agent = await findRunAgent(sql, runId);
+  if (!agent?.harness) return;
+  const { harness: name, model_id: modelId, has_mcp_servers: hasMcpServers } = agent;
+  const problem = harnesses.problemOf({ name, modelId, hasMcpServers });
+  if (!problem) return;
+  const message = `The run cannot continue: ${problem}. Create a new run with another harness.`;
+  throw new ApiError("conflict", message);
 }
 
 /** Stores a follow-up while holding the run's lock, so that a turn that ends at the same time cannot miss it. */

@@ -8,10 +8,12 @@ import {
   skillName,
 } from "@outrider/contract/agent-config";
 import type { CloudEnvironment } from "@outrider/contract/environment";
+import { DEFAULT_HARNESS } from "@outrider/contract/harness";
 import type { Sql } from "../../store/connection/db.ts";
 import { ApiError } from "../api-error.ts";
 import { requireEnvironmentField } from "../auth/environment-access.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { Harnesses } from "../harnesses/harnesses.ts";
 import { type Models, requireReasoningEffort } from "../models/models.ts";
 
 const DEFAULT_IDLE_TIMEOUT_MINUTES = 10;
@@ -30,11 +32,11 @@ export interface ResolvedConfig {
 
 /**
  * Resolves a run's configuration from the request, the cloud agent's defaults and the installation's defaults, in that
- * order.
+ * order. The environment's harness comes after that of the cloud agent.
  */
 export async function resolveConfig(
   sql: Sql,
-  models: Models,
+  { models, harnesses }: { models: Models; harnesses: Harnesses },
   principal: Principal,
   sent: AgentConfigInput = {},
 ): Promise<ResolvedConfig> {
@@ -43,7 +45,6 @@ export async function resolveConfig(
   // Resolves the alias now, so that the run's model does not change if the alias changes later.
   const { model_id } = models.require(requested, "/config/model_id");
   if (fields.reasoning_effort) requireReasoningEffort(models, model_id, "/config/reasoning_effort");
-  const reasoning_effort = fields.reasoning_effort ?? defaultEffort(models, principal, model_id);
   const environment_id = fields.environment_id ?? principal.defaults.environment_id;
   const environment = await requireEnvironmentField(sql, principal, {
     pointer: "/config/environment_id",
@@ -51,6 +52,24 @@ export async function resolveConfig(
   });
   const servers = mcp_servers && serversByName(mcp_servers);
   if (servers) requireEnvironmentSecrets(servers, environment);
+  const harness = chooseHarness(fields.harness, principal, environment);
+  harnesses.requireUsable(
+    {
+      ...harness,
+      modelId: model_id,
+      hasMcpServers: Object.keys(servers ?? {}).length > 0,
+      hasReasoningEffort: fields.reasoning_effort !== undefined,
+    },
+    {
+      harness: "/config/harness",
+      model: fields.model_id === undefined ? undefined : "/config/model_id",
+      mcpServers: "/config/mcp_servers",
+      reasoningEffort: "/config/reasoning_effort",
+    },
+  );
+  const canDefaultEffort = harnesses.supportsReasoningEffort(harness.name);
+  const reasoning_effort =
+    fields.reasoning_effort ?? (canDefaultEffort ? defaultEffort(models, principal, model_id) : undefined);
   const masked = servers && mapValues(servers, maskServer);
   const name = fields.name ?? (fields.skill_spec ? skillName(fields.skill_spec) : undefined);
   const config = {
@@ -58,6 +77,7 @@ export async function resolveConfig(
     ...(name ? { name } : {}),
     model_id,
     ...(reasoning_effort ? { reasoning_effort } : {}),
+    ...(harness.isSet ? { harness: harness.name } : {}),
     ...(environment_id ? { environment_id } : {}),
     ...(masked ? { mcp_servers: masked } : {}),
     idle_timeout_minutes: fields.idle_timeout_minutes ?? DEFAULT_IDLE_TIMEOUT_MINUTES,
@@ -65,6 +85,18 @@ export async function resolveConfig(
   const hidden = servers && JSON.stringify(servers) !== JSON.stringify(masked);
   const namedBySkill = fields.name === undefined && fields.skill_spec !== undefined;
   return { config, namedBySkill, ...(hidden ? { unmasked: servers } : {}) };
+}
+
+/** Returns the harness of the request, of the cloud agent or of the environment, in that order. */
+function chooseHarness(
+  requested: string | undefined,
+  { defaults }: Principal,
+  environment: CloudEnvironment | undefined,
+): { name: string; isSet: boolean; defaultOf?: "cloud agent" | "environment" } {
+  if (requested) return { name: requested, isSet: true };
+  if (defaults.harness) return { name: defaults.harness, isSet: true, defaultOf: "cloud agent" };
+  if (environment?.harness) return { name: environment.harness, isSet: true, defaultOf: "environment" };
+  return { name: DEFAULT_HARNESS, isSet: false };
 }
 
 /** Returns the cloud agent's effort, unless the run uses a model that has none. */

@@ -1,6 +1,7 @@
 import { skillName } from "@outrider/contract/agent-config";
 import { type ErrorCode, errorEntry } from "@outrider/contract/errors/error";
 import type { EventData } from "@outrider/contract/event";
+import { DEFAULT_HARNESS } from "@outrider/contract/harness";
 import { limits } from "@outrider/contract/limits";
 import type {
   RunAgentRequest,
@@ -29,6 +30,7 @@ import { ApiError, notFound } from "../api-error.ts";
 import type { Principal } from "../auth/principal.ts";
 import { requireSteering, requireVisible } from "../auth/run-access.ts";
 import type { Vault } from "../auth/vault.ts";
+import type { Harnesses } from "../harnesses/harnesses.ts";
 import { type BudgetLimits, requireBudget } from "../limits/budgets.ts";
 import { type Models, requirePrice } from "../models/models.ts";
 import { withIds } from "./attachments.ts";
@@ -64,21 +66,36 @@ export interface Origin {
   traceId: string;
 }
 
+interface CreateRunServices {
+  vault: Vault;
+  models: Models;
+  harnesses: Harnesses;
+  quotas: BudgetLimits;
+}
+
+/** Tries to assign the run to a waiting worker in the transaction that creates it, and returns whether it succeeded. */
+type ClaimNewRun = (tx: Tx, runId: string) => Promise<boolean>;
+
 /**
- * Creates a run. Without attachments or `claim`, this takes a single statement and no explicit transaction. `claim`
- * tries to assign the run to a waiting worker in the same transaction and returns whether it succeeded.
+ * Creates a run. Without attachments or a waiting claim, this takes a single statement and no explicit transaction.
+ * `takeClaim` returns a claim of a waiting worker, if there is one.
  */
 export async function createRun(
   sql: Sql,
-  { vault, models, quotas }: { vault: Vault; models: Models; quotas: BudgetLimits },
+  { vault, models, harnesses, quotas }: CreateRunServices,
   origin: Origin,
   request: RunAgentRequest,
-  claim?: (tx: Tx, runId: string) => Promise<boolean>,
+  takeClaim?: (options: { needsHarness: boolean }) => ClaimNewRun | undefined,
 ): Promise<RunAgentResponse> {
   const { principal, source, traceId } = origin;
-  const { config, unmasked, namedBySkill } = await resolveConfig(sql, models, principal, request.config);
+  const services = { models, harnesses };
+  const { config, unmasked, namedBySkill } = await resolveConfig(sql, services, principal, request.config);
   const { prompt = promptForSkill(request), metadata, limits: runLimits, output_schema } = request;
-  if (runLimits?.max_cost_usd !== undefined) requirePrice(models, config.model_id, "/limits/max_cost_usd");
+  if (runLimits?.max_cost_usd !== undefined) {
+    requirePrice(models, config.model_id, "/limits/max_cost_usd");
+    const smallModel = harnesses.smallModelOf(config.harness ?? DEFAULT_HARNESS, config.model_id);
+    if (smallModel) requirePrice(models, smallModel, "/limits/max_cost_usd");
+  }
   if (output_schema) requireSchema(output_schema, "/output_schema");
   await requireBudget(sql, principal, quotas);
   const attachments = withIds(request.attachments);
@@ -101,6 +118,7 @@ export async function createRun(
     priority: request.priority ?? 0,
     trace_id: traceId,
   };
+  const claim = takeClaim?.({ needsHarness: (config.harness ?? DEFAULT_HARNESS) !== DEFAULT_HARNESS });
   const isSingleStatement = attachments.length === 0 && !claim;
   const at_capacity = isSingleStatement
     ? await insertRun(sql, run, ALIVE_MS)

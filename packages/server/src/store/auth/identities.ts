@@ -8,6 +8,7 @@ const columns = [
   "description",
   "model_id",
   "reasoning_effort",
+  "harness",
   "environment_id",
   "max_concurrent_runs",
   "owner_uid",
@@ -26,13 +27,14 @@ export async function insertIdentity(
     description = null,
     model_id = null,
     reasoning_effort = null,
+    harness = null,
     environment_id = null,
     max_concurrent_runs = null,
   } = identity;
   const [row] = await sql<Identity[]>`
     insert into identities
-      (uid, owner_uid, name, description, model_id, reasoning_effort, environment_id, max_concurrent_runs)
-    values (${uid}, ${owner_uid}, ${name}, ${description}, ${model_id}, ${reasoning_effort}, ${environment_id},
+      (uid, owner_uid, name, description, model_id, reasoning_effort, harness, environment_id, max_concurrent_runs)
+    values (${uid}, ${owner_uid}, ${name}, ${description}, ${model_id}, ${reasoning_effort}, ${harness}, ${environment_id},
       ${max_concurrent_runs})
     returning ${sql(columns)}`;
   return omitNulls(row as Identity);
@@ -44,13 +46,14 @@ export async function replaceIdentity(sql: Sql, uid: string, identity: IdentityR
     description = null,
     model_id = null,
     reasoning_effort = null,
+    harness = null,
     environment_id = null,
     max_concurrent_runs = null,
   } = identity;
   const [row] = await sql<Identity[]>`
     update identities
     set name = ${name}, description = ${description}, model_id = ${model_id},
-      reasoning_effort = ${reasoning_effort}, environment_id = ${environment_id}, max_concurrent_runs = ${max_concurrent_runs},
+      reasoning_effort = ${reasoning_effort}, harness = ${harness}, environment_id = ${environment_id}, max_concurrent_runs = ${max_concurrent_runs},
       updated_at = outrider_now()
     where uid = ${uid}
     returning ${sql(columns)}`;

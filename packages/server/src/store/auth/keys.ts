@@ -47,6 +47,7 @@ export interface KeyOwner {
   agent_name: string | null;
   agent_model_id: string | null;
   agent_reasoning_effort: ReasoningEffort | null;
+  agent_harness: string | null;
   agent_environment_id: string | null;
 }
 
@@ -55,7 +56,7 @@ export async function findKeyOwner(sql: Sql, hash: Buffer): Promise<KeyOwner | u
     select k.key_id, k.name as key_name, k.type as key_type, k.scopes, k.limits, k.expires_at,
       p.uid as user_uid, p.display_name as user_name, p.email, p.role,
       i.uid as agent_uid, i.name as agent_name, i.model_id as agent_model_id,
-      i.reasoning_effort as agent_reasoning_effort, i.environment_id as agent_environment_id
+      i.reasoning_effort as agent_reasoning_effort, i.harness as agent_harness, i.environment_id as agent_environment_id
     from keys k join users p on p.uid = k.user_uid left join identities i on i.uid = k.agent_uid
     where k.hash = ${hash} and k.revoked_at is null and (k.expires_at is null or k.expires_at > outrider_now())
       and p.deleted_at is null`;

@@ -33,18 +33,19 @@ export interface ClaimLimits {
 }
 
 /**
- * Claims runs for a worker in one statement; see functions/outrider_claim.sql. With `onlyRun`, it claims only that run,
+ * Claims runs for a worker in one statement; see functions/outrider_claim_runs.sql. With `onlyRun`, it claims only that run,
  * and must be the last statement in the transaction that creates the run.
  */
 export async function claimWork(
   sql: Sql,
-  { worker, request_id, free }: Omit<ClaimRequest, "wait_ms">,
+  { worker, request_id, free, takes_harnesses }: Omit<ClaimRequest, "wait_ms">,
   { leaseMs, turnMs, maxConcurrentRuns, history }: ClaimLimits & { history: number },
   onlyRun?: string,
 ): Promise<{ work: Work[]; draining: boolean }> {
   const rows = await sql<({ draining: boolean } & (Work | { run_id: null }))[]>`
-    select * from outrider_claim(${worker.worker_id}, ${worker.name}, ${worker.version}, ${worker.slots}, ${request_id},
-      ${free}, ${leaseMs}, ${turnMs}, ${maxConcurrentRuns ?? null}, ${history}, ${onlyRun ?? null})`;
+    select * from outrider_claim_runs(${worker.worker_id}, ${worker.name}, ${worker.version}, ${worker.slots}, ${request_id},
+      ${free}, ${leaseMs}, ${turnMs}, ${maxConcurrentRuns ?? null}, ${history}, ${onlyRun ?? null},
+      ${takes_harnesses ?? false})`;
   const work = rows.filter((row) => row.run_id !== null);
   return { work, draining: rows[0]?.draining ?? false };
 }

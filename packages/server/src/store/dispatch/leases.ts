@@ -200,8 +200,12 @@ export async function findQueuePosition(sql: Sql, runId: string): Promise<number
   return row?.position ?? 1;
 }
 
-export async function findDimensions(sql: Sql, runId: string): Promise<Dimensions | undefined> {
-  const [row] = await sql<Dimensions[]>`
-    select owner_uid, key_id, environment_id from run_state where run_id = ${runId} and state = 'QUEUED'`;
+export interface QueuedRun extends Dimensions {
+  needs_harness: boolean;
+}
+
+export async function findQueuedRun(sql: Sql, runId: string): Promise<QueuedRun | undefined> {
+  const [row] = await sql<QueuedRun[]>`
+    select owner_uid, key_id, environment_id, needs_harness from run_state where run_id = ${runId} and state = 'QUEUED'`;
   return row;
 }

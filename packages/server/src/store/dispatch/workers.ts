@@ -50,6 +50,7 @@ export interface LiveWorker {
   version: string;
   slots: number;
   draining: boolean;
+  takes_harnesses: boolean;
   /** Null if the worker has not sent stats recently. */
   stats: WorkerStats | null;
 }
@@ -63,7 +64,7 @@ const isFresh = (sql: Sql) => sql`stats_at > outrider_now() - ${FRESH_SECONDS} *
 
 export async function listLiveWorkers(sql: Sql, aliveMs: number): Promise<LiveWorker[]> {
   return sql<LiveWorker[]>`
-    select worker_id, name, version, slots, draining,
+    select worker_id, name, version, slots, draining, takes_harnesses,
       case when ${isFresh(sql)} then stats end as stats
     from workers where last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms'
     order by first_seen_at, worker_id limit ${MAX_LISTED}`;
@@ -104,15 +105,22 @@ export interface Capacity {
   free: number;
 }
 
+interface CapacityOptions {
+  aliveMs: number;
+  /** If true, only workers that take runs with a harness count. */
+  needsHarness: boolean;
+}
+
 /**
  * Returns common table expressions for a `with` clause. The last one, `slots`, has a single row with the fields of
  * Capacity.
  */
-export function slots(sql: Sql, aliveMs: number) {
+export function slots(sql: Sql, { aliveMs, needsHarness }: CapacityOptions) {
   return sql`
     alive as materialized (
       select count(*)::int as workers, coalesce(sum(slots), 0)::int as slots from workers
       where last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' and not draining
+        ${needsHarness ? sql`and takes_harnesses` : sql``}
     ),
     slots as materialized (
       select workers, greatest(slots - (select count(*)::int from run_state where state = 'INPROGRESS'), 0) as free
@@ -120,7 +128,7 @@ export function slots(sql: Sql, aliveMs: number) {
     )`;
 }
 
-export async function findCapacity(sql: Sql, aliveMs: number): Promise<Capacity> {
-  const [row] = await sql<Capacity[]>`with ${slots(sql, aliveMs)} select workers, free from slots`;
+export async function findCapacity(sql: Sql, options: CapacityOptions): Promise<Capacity> {
+  const [row] = await sql<Capacity[]>`with ${slots(sql, options)} select workers, free from slots`;
   return row as Capacity;
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_HARNESS } from "@outrider/contract/harness";
 import { limits } from "@outrider/contract/limits";
 import type { RunItem, RunSourceType, RunState } from "@outrider/contract/run";
 import { forceCustomPlan, type Sql } from "../connection/db.ts";
@@ -8,6 +9,7 @@ export interface RunFilter {
   state?: RunState[];
   config_name?: string[];
   model_id?: string[];
+  harness?: string[];
   creator_uid?: string[];
   source?: RunSourceType[];
   environment_id?: string[];
@@ -171,6 +173,8 @@ function listsOf(filter: RunFilter): AnyOf[] {
     ...list("state", filter.state),
     ...list("config_name", filter.config_name),
     ...list("model_id", filter.model_id),
+    // The built-in harness has no value in the table; see boundsOf.
+    ...list("harness", filter.harness?.includes(DEFAULT_HARNESS) ? undefined : filter.harness),
     ...list("creator_uid", filter.creator_uid, "uuid"),
     ...list("source", filter.source),
     ...list("environment_id", filter.environment_id, "uuid"),
@@ -187,8 +191,14 @@ function anyOf(sql: Sql, { column, values, type }: AnyOf): Condition {
     : sql`${name} = any(${values}::${sql.unsafe(type)}[])`;
 }
 
-function boundsOf(sql: Sql, { created_after, created_before, updated_after }: RunFilter): Condition[] {
+function boundsOf(
+  sql: Sql,
+  { harness, created_after, created_before, updated_after }: RunFilter,
+): Condition[] {
   return [
+    ...(harness?.includes(DEFAULT_HARNESS)
+      ? [sql`(r.harness is null or r.harness = any(${harness}::text[]))`]
+      : []),
     ...(created_after ? [sql`r.created_at >= ${created_after}`] : []),
     ...(created_before ? [sql`r.created_at < ${created_before}`] : []),
     ...(updated_after ? [sql`r.updated_at >= ${updated_after}`] : []),

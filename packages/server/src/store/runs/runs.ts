@@ -1,5 +1,6 @@
 import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
 import type { SentFile } from "@outrider/contract/event";
+import { DEFAULT_HARNESS } from "@outrider/contract/harness";
 import {
   type RunCreatorInfo,
   type RunItem,
@@ -42,6 +43,7 @@ export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise
   const { creator, agent_config: config, attachments } = run;
   const files = attachments.length > 0 ? { attachments } : {};
   const created = { title: run.title, prompt: run.prompt, source: run.source, creator, ...files };
+  const harness = config.harness === DEFAULT_HARNESS ? null : (config.harness ?? null);
   const words = searchWords(`${run.title}\n${run.prompt}\n${config.skill_spec ?? ""}`);
   const [row] = await sql<{ is_full: boolean }[]>`
     with clock as materialized (select outrider_now() as now),
@@ -49,13 +51,13 @@ export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise
       insert into runs (
         run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
         config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, sealed_config,
-        metadata, limits, output_schema, priority, trace_id)
+        metadata, limits, output_schema, priority, trace_id, harness)
       select
         ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
         ${run.key_id ?? null}::uuid, ${config.name ?? null}, ${run.named_by_skill}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
         ${config.skill_spec ?? null}, ${json(sql, config)}, ${run.sealed_config ?? null}::bytea,
         ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
-        ${run.priority}, ${run.trace_id}
+        ${run.priority}, ${run.trace_id}, ${harness}
       from clock
     ),
     search as (
@@ -63,16 +65,17 @@ export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise
       values (${run.run_id}, ${run.title}, array_to_tsvector(${words}::text[]), ${json(sql, run.metadata)}::jsonb)
     ),
     state as (
-      insert into run_state (run_id, state, phase, last_seq, owner_uid, key_id, environment_id, priority, queued_at)
+      insert into run_state (run_id, state, phase, last_seq, owner_uid, key_id, environment_id, priority, queued_at,
+        needs_harness)
       select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.credential_id}, ${config.environment_id ?? null}::uuid,
-        ${run.priority}, now
+        ${run.priority}, now, ${harness !== null}
       from clock
     ),
     event as (
       insert into events (run_id, seq, type, created_at, turn, attempt, data)
       select ${run.run_id}, 1, 'run.created', now, 1, 0, ${json(sql, created)} from clock
     ),
-    ${slots(sql, aliveMs)}
+    ${slots(sql, { aliveMs, needsHarness: harness !== null })}
     select free = (
       select count(*) from (select 1 from run_state where state = 'QUEUED' limit (select free from slots)) waiting
     ) as is_full from slots`;
@@ -125,9 +128,19 @@ export async function findRunOwnership(sql: Sql, runId: string): Promise<RunOwne
   return { creator, ...(environment_id ? { environment_id } : {}) };
 }
 
-export async function findModelOfRun(sql: Sql, runId: string): Promise<string | undefined> {
-  const [row] = await sql<{ model_id: string }[]>`select model_id from runs where run_id = ${runId}`;
-  return row?.model_id;
+export interface RunAgent {
+  model_id: string;
+  /** Null for the built-in agent. */
+  harness: string | null;
+  has_mcp_servers: boolean;
+}
+
+/** Returns what executes a run. It never changes. */
+export async function findRunAgent(sql: Sql, runId: string): Promise<RunAgent | undefined> {
+  const [row] = await sql<RunAgent[]>`
+    select model_id, harness, coalesce(agent_config -> 'mcp_servers', '{}') <> '{}' as has_mcp_servers
+    from runs where run_id = ${runId}`;
+  return row;
 }
 
 export async function deleteRun(tx: Tx, runId: string): Promise<void> {

@@ -173,6 +173,7 @@ export const rules: Record<OperationId, Rule> = {
   listSkills: { request: nothing },
   listAgents: { request: nothing },
   listModels: { request: nothing },
+  listHarnesses: { request: nothing },
 
   listIdentities: { request: nothing },
   createIdentity: {

@@ -184,7 +184,10 @@ const unknownMembers: BadRequest[] = [
     pointer: "/config/modelid",
     says: "did you mean `model_id`?",
   }),
-  invalid("`harness`, which comes later", configured({ harness: "claude" }), { pointer: "/config/harness" }),
+  invalid("a harness that does not exist", configured({ harness: "cobol" }), {
+    pointer: "/config/harness",
+    says: "is not a harness of this installation; available: `outrider`, `claude`",
+  }),
   invalid("`worker_host`, which comes later", configured({ worker_host: "a" }), {
     pointer: "/config/worker_host",
   }),

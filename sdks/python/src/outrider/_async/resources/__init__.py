@@ -11,6 +11,7 @@ from .builds import AsyncBuilds
 from .environments import AsyncEnvironments
 from .events import AsyncEvents
 from .followups import AsyncFollowups
+from .harnesses import AsyncHarnesses
 from .identities import AsyncIdentities
 from .installation import AsyncInstallation
 from .keys import AsyncKeys
@@ -50,6 +51,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def followups(self) -> AsyncFollowups:
         return AsyncFollowups(self)
+
+    @cached_property
+    def harnesses(self) -> AsyncHarnesses:
+        return AsyncHarnesses(self)
 
     @cached_property
     def identities(self) -> AsyncIdentities:

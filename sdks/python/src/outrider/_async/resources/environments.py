@@ -40,6 +40,7 @@ class AsyncEnvironments(AsyncResource):
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
+        harness: str | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -70,7 +71,9 @@ class AsyncEnvironments(AsyncResource):
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
         :param checks: Commands that run after the agent edits files. Their new findings are added to
-            the result of the edit.
+            the result of the edit. Only the harness `outrider` runs them; other agents do not.
+        :param harness: Default harness for runs in this environment, if neither the run nor its cloud
+            agent sets one.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -97,6 +100,7 @@ class AsyncEnvironments(AsyncResource):
                     "resources": resources,
                     "git_author": git_author,
                     "checks": checks,
+                    "harness": harness,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -131,6 +135,7 @@ class AsyncEnvironments(AsyncResource):
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
+        harness: str | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -161,7 +166,9 @@ class AsyncEnvironments(AsyncResource):
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
         :param checks: Commands that run after the agent edits files. Their new findings are added to
-            the result of the edit.
+            the result of the edit. Only the harness `outrider` runs them; other agents do not.
+        :param harness: Default harness for runs in this environment, if neither the run nor its cloud
+            agent sets one.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -188,6 +195,7 @@ class AsyncEnvironments(AsyncResource):
                     "resources": resources,
                     "git_author": git_author,
                     "checks": checks,
+                    "harness": harness,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },

@@ -24,6 +24,7 @@ class AsyncIdentities(AsyncResource):
         description: str | None = None,
         model_id: str | None = None,
         reasoning_effort: types.ReasoningEffort | None = None,
+        harness: str | None = None,
         environment_id: str | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -33,6 +34,7 @@ class AsyncIdentities(AsyncResource):
         :param model_id: Default model for runs of this cloud agent.
         :param reasoning_effort: Default reasoning effort for runs of this cloud agent, if their model
             has one.
+        :param harness: Default harness for runs of this cloud agent.
         :param environment_id: Default environment for runs of this cloud agent.
         :param max_concurrent_runs: Maximum number of concurrent runs of this cloud agent.
         """
@@ -46,6 +48,7 @@ class AsyncIdentities(AsyncResource):
                     "description": description,
                     "model_id": model_id,
                     "reasoning_effort": reasoning_effort,
+                    "harness": harness,
                     "environment_id": environment_id,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -65,6 +68,7 @@ class AsyncIdentities(AsyncResource):
         description: str | None = None,
         model_id: str | None = None,
         reasoning_effort: types.ReasoningEffort | None = None,
+        harness: str | None = None,
         environment_id: str | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -74,6 +78,7 @@ class AsyncIdentities(AsyncResource):
         :param model_id: Default model for runs of this cloud agent.
         :param reasoning_effort: Default reasoning effort for runs of this cloud agent, if their model
             has one.
+        :param harness: Default harness for runs of this cloud agent.
         :param environment_id: Default environment for runs of this cloud agent.
         :param max_concurrent_runs: Maximum number of concurrent runs of this cloud agent.
         """
@@ -87,6 +92,7 @@ class AsyncIdentities(AsyncResource):
                     "description": description,
                     "model_id": model_id,
                     "reasoning_effort": reasoning_effort,
+                    "harness": harness,
                     "environment_id": environment_id,
                     "max_concurrent_runs": max_concurrent_runs,
                 },

@@ -12,6 +12,7 @@ from .builds import Builds
 from .environments import Environments
 from .events import Events
 from .followups import Followups
+from .harnesses import Harnesses
 from .identities import Identities
 from .installation import Installation
 from .keys import Keys
@@ -51,6 +52,10 @@ class Resources(Http):
     @cached_property
     def followups(self) -> Followups:
         return Followups(self)
+
+    @cached_property
+    def harnesses(self) -> Harnesses:
+        return Harnesses(self)
 
     @cached_property
     def identities(self) -> Identities:

@@ -39,6 +39,7 @@ class Environments(Resource):
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
+        harness: str | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -69,7 +70,9 @@ class Environments(Resource):
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
         :param checks: Commands that run after the agent edits files. Their new findings are added to
-            the result of the edit.
+            the result of the edit. Only the harness `outrider` runs them; other agents do not.
+        :param harness: Default harness for runs in this environment, if neither the run nor its cloud
+            agent sets one.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -96,6 +99,7 @@ class Environments(Resource):
                     "resources": resources,
                     "git_author": git_author,
                     "checks": checks,
+                    "harness": harness,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -130,6 +134,7 @@ class Environments(Resource):
         resources: params.EnvironmentResourcesParam | types.EnvironmentResources | None = None,
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
+        harness: str | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -160,7 +165,9 @@ class Environments(Resource):
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
         :param checks: Commands that run after the agent edits files. Their new findings are added to
-            the result of the edit.
+            the result of the edit. Only the harness `outrider` runs them; other agents do not.
+        :param harness: Default harness for runs in this environment, if neither the run nor its cloud
+            agent sets one.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -187,6 +194,7 @@ class Environments(Resource):
                     "resources": resources,
                     "git_author": git_author,
                     "checks": checks,
+                    "harness": harness,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },

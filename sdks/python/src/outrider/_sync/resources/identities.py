@@ -25,6 +25,7 @@ class Identities(Resource):
         description: str | None = None,
         model_id: str | None = None,
         reasoning_effort: types.ReasoningEffort | None = None,
+        harness: str | None = None,
         environment_id: str | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -34,6 +35,7 @@ class Identities(Resource):
         :param model_id: Default model for runs of this cloud agent.
         :param reasoning_effort: Default reasoning effort for runs of this cloud agent, if their model
             has one.
+        :param harness: Default harness for runs of this cloud agent.
         :param environment_id: Default environment for runs of this cloud agent.
         :param max_concurrent_runs: Maximum number of concurrent runs of this cloud agent.
         """
@@ -47,6 +49,7 @@ class Identities(Resource):
                     "description": description,
                     "model_id": model_id,
                     "reasoning_effort": reasoning_effort,
+                    "harness": harness,
                     "environment_id": environment_id,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -66,6 +69,7 @@ class Identities(Resource):
         description: str | None = None,
         model_id: str | None = None,
         reasoning_effort: types.ReasoningEffort | None = None,
+        harness: str | None = None,
         environment_id: str | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -75,6 +79,7 @@ class Identities(Resource):
         :param model_id: Default model for runs of this cloud agent.
         :param reasoning_effort: Default reasoning effort for runs of this cloud agent, if their model
             has one.
+        :param harness: Default harness for runs of this cloud agent.
         :param environment_id: Default environment for runs of this cloud agent.
         :param max_concurrent_runs: Maximum number of concurrent runs of this cloud agent.
         """
@@ -88,6 +93,7 @@ class Identities(Resource):
                     "description": description,
                     "model_id": model_id,
                     "reasoning_effort": reasoning_effort,
+                    "harness": harness,
                     "environment_id": environment_id,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
