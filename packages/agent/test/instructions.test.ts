@@ -40,6 +40,7 @@ describe("the instructions", () => {
       environment: { ...environment, check_commands: ["npm run lint"] },
       base_prompt: "Arr.",
       skills: [{ name: "deploy", description: "Deploys." }],
+      skill_server: "outrider",
     });
     expect(text).toMatch(/^# How you are run\n.*# Your environment.*- deploy: Deploys\..*Arr\.$/s);
     expect(text).toContain("the tool `use_skill` of the MCP server `outrider`");

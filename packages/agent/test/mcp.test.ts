@@ -11,7 +11,7 @@ import { McpServer } from "../src/mcp/server.ts";
 import { StdioTransport } from "../src/mcp/stdio-transport.ts";
 import { toolNames } from "../src/mcp/tool-names.ts";
 import { toToolResult as convertResult } from "../src/mcp/tool-result.ts";
-import { mcpTools } from "../src/mcp/tools.ts";
+import { describeTools, toTool } from "../src/mcp/tools.ts";
 
 const same = (text: string) => text;
 const toInputSchema = (schema: Record<string, unknown>) => convertSchema(schema, same);
@@ -174,8 +174,8 @@ describe("a server with several calls at the same time", () => {
       },
     });
     await server.start(signal);
-    const { tools: named } = mcpTools([server], { provider: "any" });
-    expect(named.map(({ name, isReadOnly }) => [name, isReadOnly])).toEqual([
+    const { tools: named } = describeTools([server], { provider: "any" });
+    expect(named.map(toTool).map(({ name, isReadOnly }) => [name, isReadOnly])).toEqual([
       ["s__look", true],
       ["s__change", undefined],
     ]);

@@ -8,9 +8,6 @@ import { type SkillText, skillText } from "./skill-text.ts";
 const agent = readText("./agent.md");
 const otherAgent = readText("./other-agent.md");
 
-/** Other agents get the tool from a server of the MCP bridge. */
-const bridgedTool = "the tool `use_skill` of the MCP server `outrider`";
-
 export interface InstructionParts {
   /** The model of Outrider's own loop. Absent for another agent, which knows its model and its tools itself. */
   model_id?: string | undefined;
@@ -21,6 +18,8 @@ export interface InstructionParts {
   guides?: readonly Guide[] | undefined;
   /** The skills that the agent can load. */
   skills?: readonly ListedSkill[] | undefined;
+  /** The MCP server from which another agent gets the tool that loads skills. */
+  skill_server?: string | undefined;
 }
 
 /**
@@ -28,12 +27,13 @@ export interface InstructionParts {
  * own instructions follow those from the repositories' files.
  */
 export function assembleInstructions(parts: InstructionParts): string {
-  const { model_id, base_prompt, skill, environment, guides = [], skills = [] } = parts;
+  const { model_id, base_prompt, skill, environment, guides = [], skills = [], skill_server } = parts;
+  const skillTool = skill_server && `the tool \`use_skill\` of the MCP server \`${skill_server}\``;
   return [
     ...(model_id === undefined ? [otherAgent] : ownPrompt(model_id)),
     environmentText(environment),
     guidesText(guides),
-    skillListText(skills, model_id === undefined ? bridgedTool : undefined),
+    skillListText(skills, skillTool),
     base_prompt ?? "",
     skill ? skillText(skill) : "",
   ]

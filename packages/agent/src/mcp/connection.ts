@@ -8,7 +8,7 @@ const MAX_TOOLS = 1_000;
 /** More calls than an agent makes at the same time. */
 const MAX_PROGRESS_SIGNALS = 100;
 
-interface CallOptions {
+export interface CallOptions {
   signal: AbortSignal;
   /** Called whenever the server reports progress of the call. */
   onProgress(): void;

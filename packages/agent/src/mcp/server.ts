@@ -1,6 +1,7 @@
 import { ZodError } from "zod";
 import { messageOf } from "../failure.ts";
 import type { FileChange } from "../workspace.ts";
+import type { CallOptions } from "./connection.ts";
 import { SessionLostError } from "./http-transport.ts";
 import type { ReducedTool } from "./messages/reduce-tool-list.ts";
 import type { ServerToolResult } from "./messages/reduce-tool-result.ts";
@@ -72,16 +73,22 @@ export class McpServer {
   }
 
   /** Calls a tool. A call that may have taken effect is never repeated. */
-  async call(tool: string, input: Record<string, unknown>, signal: AbortSignal): Promise<ServerToolResult> {
+  async call(
+    tool: string,
+    input: Record<string, unknown>,
+    signal: AbortSignal,
+    onProgress = () => {},
+  ): Promise<ServerToolResult> {
     await this.#ensureConnected(signal);
     const link = this.#link;
+    const options = { signal, onProgress };
     try {
-      return await this.#callOnce(tool, input, signal);
+      return await this.#callOnce(tool, input, options);
     } catch (error) {
       if (!(error instanceof SessionLostError)) throw error;
       // Another call may have lost the same session and reopened it.
       if (this.#link === link) await this.#restart(signal);
-      return await this.#callOnce(tool, input, signal);
+      return await this.#callOnce(tool, input, options);
     }
   }
 
@@ -90,15 +97,18 @@ export class McpServer {
     await this.#link?.close().catch(() => {});
   }
 
-  async #callOnce(tool: string, input: Record<string, unknown>, signal: AbortSignal) {
+  async #callOnce(tool: string, input: Record<string, unknown>, { signal, onProgress }: CallOptions) {
     const { callMs = CALL_MS } = this.options;
     const link = this.#link as Link;
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), callMs);
     // Progress restarts the timeout. The turn's time limit still applies, through the caller's signal.
-    const onProgress = () => void timer.refresh();
+    const restartTimeout = () => {
+      timer.refresh();
+      onProgress();
+    };
     try {
-      const options = { signal: AbortSignal.any([signal, timeout.signal]), onProgress };
+      const options = { signal: AbortSignal.any([signal, timeout.signal]), onProgress: restartTimeout };
       return await link.connection.call(tool, input, options);
     } catch (error) {
       if (error instanceof SessionLostError) throw error;

@@ -5,6 +5,8 @@
 import { messageOf } from "@outrider/agent/failure";
 import { assembleInstructions } from "@outrider/agent/instructions/assemble";
 import type { Guide } from "@outrider/agent/instructions/guide-text";
+import { OTHER_AGENT_MCP_NOTE } from "@outrider/agent/mcp/tools";
+import { skillServerName } from "../mcp/bridge/skill-server.ts";
 import { installSkill } from "../skills/install-skill.ts";
 import { OnDemandSkills } from "../skills/on-demand-skills.ts";
 import { type RunSkill, readSkill } from "../skills/read-skill.ts";
@@ -117,6 +119,7 @@ async function buildInstructions(options: HarnessOptions, { agent, skill, skills
   });
   const { guides = [] } = surroundings;
   const check_commands = assignment.environment?.checks?.map(({ command }) => command);
+  const servers = Object.keys(agent_config.mcp_servers ?? {});
   const instructions = assembleInstructions({
     base_prompt: agent_config.base_prompt,
     skill: skill?.text,
@@ -125,11 +128,13 @@ async function buildInstructions(options: HarnessOptions, { agent, skill, skills
       ? {
           environment: { ...environment, check_commands },
           guides: withoutOwnGuide(guides, { agent, workingFolder }),
+          skill_server: skillServerName(servers),
         }
       : { model_id: model.model_id, environment: { ...environment, checks }, guides }),
   });
+  const note = agent && servers.length > 0 ? [OTHER_AGENT_MCP_NOTE] : [];
   // An attempt compares its instructions with those in the log, which are redacted.
-  return redactor.redact(instructions);
+  return redactor.redact([instructions, ...note].join("\n\n"));
 }
 
 /** Omits the file that the agent reads by itself, which is only one in its working folder. */

@@ -1,6 +1,6 @@
 import { Failure } from "@outrider/agent/failure";
 import { familyOf, familyTools } from "@outrider/agent/instructions/family";
-import { MCP_NOTE } from "@outrider/agent/mcp/tools";
+import { MCP_NOTE, toTool } from "@outrider/agent/mcp/tools";
 import { openModel } from "@outrider/agent/models/open-model";
 import { builtinTools } from "@outrider/agent/tools/builtin";
 import { createFetchUrl } from "@outrider/agent/tools/fetch-url";
@@ -33,7 +33,7 @@ export async function openBuiltin(options: HarnessOptions): Promise<Harness> {
     ...familyTools(familyOf(model_id), builtinTools),
     createFetchUrl(pages.fetchPage),
     ...(skills.listed.length > 0 ? [createUseSkill((name, signal) => skills.load(name, signal))] : []),
-    ...(mcp?.tools ?? []),
+    ...(mcp?.tools ?? []).map(toTool),
   ];
   const agent = {
     model: openedModel,

@@ -1,8 +1,7 @@
 import { Failure, messageOf } from "@outrider/agent/failure";
 import { type Link, openHttpLink } from "@outrider/agent/mcp/open-http-link";
 import { McpServer } from "@outrider/agent/mcp/server";
-import { mcpTools } from "@outrider/agent/mcp/tools";
-import type { Tool } from "@outrider/agent/tools/tool";
+import { type DescribedTool, describeTools } from "@outrider/agent/mcp/tools";
 import type { FileChange } from "@outrider/agent/workspace";
 import type { MCPServerConfig } from "@outrider/contract/agent-config";
 import type { RunReceipt } from "@outrider/contract/run";
@@ -40,7 +39,7 @@ export interface McpOptions {
 }
 
 export interface McpServers {
-  tools: Tool[];
+  tools: DescribedTool[];
   receipt: NonNullable<RunReceipt["mcp_servers"]>;
   close(): Promise<void>;
 }
@@ -94,7 +93,7 @@ export async function openMcpServers(options: McpOptions): Promise<McpServers> {
     signal.throwIfAborted();
     throw error;
   }
-  const { tools, namesOf, notices } = mcpTools(servers, assignment.model);
+  const { tools, namesOf, notices } = describeTools(servers, assignment.model);
   for (const message of notices) emitNotice({ code: "mcp_tools", message });
   return {
     tools,

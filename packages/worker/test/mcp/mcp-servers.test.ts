@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { Failure } from "@outrider/agent/failure";
-import type { ToolContext } from "@outrider/agent/tools/tool";
+import { toTool } from "@outrider/agent/mcp/tools";
+import type { Tool, ToolContext } from "@outrider/agent/tools/tool";
 import type { MCPServerConfig } from "@outrider/contract/agent-config";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Notice } from "../../src/egress/egress-session.ts";
@@ -38,9 +39,10 @@ afterAll(async () => {
   await remove();
 });
 
-interface Opened extends McpServers {
+interface Opened extends Omit<McpServers, "tools"> {
+  tools: Tool[];
   notices: Notice[];
-  call(name: string, input?: object, signal?: AbortSignal): ReturnType<McpServers["tools"][number]["run"]>;
+  call(name: string, input?: object, signal?: AbortSignal): ReturnType<Tool["run"]>;
 }
 
 async function open(
@@ -69,13 +71,14 @@ async function open(
     ...options,
   });
   closers.push(() => servers.close());
+  const tools = servers.tools.map(toTool);
   const call: Opened["call"] = (name, input = {}, signal = new AbortController().signal) => {
-    const tool = servers.tools.find((each) => each.name === name);
-    if (!tool) throw new Error(`no tool ${name} among ${servers.tools.map((each) => each.name)}`);
+    const tool = tools.find((each) => each.name === name);
+    if (!tool) throw new Error(`no tool ${name} among ${tools.map((each) => each.name)}`);
     const context: Partial<ToolContext> = { signal, emit: async () => {} };
     return tool.run(input, context as ToolContext);
   };
-  return { ...servers, notices, call };
+  return { ...servers, tools, notices, call };
 }
 
 const failureOf = (opening: Promise<unknown>) =>
