@@ -71,7 +71,7 @@ describe("runs", () => {
       ...["--base-prompt", `@${file}`, "--title", "Everything", "--limit", "max_steps=5"],
       ...["--limit", "timeout_minutes=3", "--attach", file, "--schema", schema, "--metadata", "ticket=7"],
       ...["--priority", "-3", "--idle", "0", "--mcp", servers, "--mcp", "docs=https://example.com/mcp"],
-      ...["--mcp", "shell=run me"],
+      ...["--mcp", "shell=run me", "--harness", "outrider"],
     ]);
     const run = await installation.get(json.run_id);
     expect(run).toMatchObject({
@@ -81,6 +81,7 @@ describe("runs", () => {
       attachments: [{ file_name: "notes.md", mime_type: "text/markdown", size_bytes: 8 }],
       agent_config: {
         ...{ name: "all", model_id: "scripted", base_prompt: "# Notes\n", idle_timeout_minutes: 0 },
+        harness: "outrider",
         environment_id: environment.environment_id,
         mcp_servers: {
           files: { command: "npx", args: ["x"] },
@@ -89,6 +90,11 @@ describe("runs", () => {
         },
       },
     });
+    expect((await runCommand(["runs", "get", json.run_id])).stdout).toMatch(/^harness +outrider$/m);
+    const found = await runCommand(["runs", "list", "--harness", "outrider", "--name", "all", "-q"]);
+    expect(found.stdout).toBe(`${json.run_id}\n`);
+    const other = ["runs", "list", "--harness", "claude", "--name", "all", "-q"];
+    expect((await runCommand(other)).stdout).toBe("");
     await runCommand(["runs", "cancel", json.run_id]).catch(() => {}); // The run may already have ended.
   });
 
@@ -293,7 +299,7 @@ describe("resources", () => {
       ...["env", "create", "site", "--setup", "echo building", "--variable", "A=1", "--secret", "TOKEN"],
       ...["--build-secret", "TOKEN", "--start", "seq 12; echo starting"],
       ...["--network", "allowlist", "--allow", "example.com", "--cpus", "1", "--memory-mb", "256", "--json"],
-      ...["--git-author", "Build Bot <bot@example.com>"],
+      ...["--git-author", "Build Bot <bot@example.com>", "--harness", "claude"],
     ]);
     const { environment_id } = made.json;
     expect(made.json).toMatchObject({
@@ -301,15 +307,18 @@ describe("resources", () => {
       ...{ build_secrets: ["TOKEN"], start_commands: ["seq 12; echo starting"] },
       ...{ network: { mode: "allowlist", allow: ["example.com"] }, resources: { cpus: 1, memory_mb: 256 } },
       git_author: { name: "Build Bot", email: "bot@example.com" },
+      harness: "claude",
     });
+    await runCommand(["env", "update", "site", "--harness", "outrider"]);
+    expect((await runCommand(["env", "get", environment_id])).stdout).toMatch(/^harness +outrider$/m);
     const changed = (
       await runCommand(["env", "update", "site", "--description", "new", "--cpus", "2", "--json"])
     ).json;
     expect(changed).toMatchObject({
-      ...{ description: "new", variables: { A: "1" }, resources: { cpus: 2, memory_mb: 256 }, version: 2 },
+      ...{ description: "new", variables: { A: "1" }, resources: { cpus: 2, memory_mb: 256 }, version: 3 },
     });
     expect((await runCommand(["env", "get", environment_id])).stdout).toContain("allowlist example.com");
-    expect((await runCommand(["env", "list"])).stdout).toContain("\tsite\t2\t");
+    expect((await runCommand(["env", "list"])).stdout).toContain("\tsite\t3\t");
     const log = await runCommand(["env", "build", "site", "--follow"]);
     expect(log.stdout).toContain("building");
     expect(log.stderr).toContain("READY");
@@ -377,9 +386,9 @@ describe("resources", () => {
 
   test("creates, updates and deletes cloud agents and keys", async () => {
     const { uid } = (await runCommand(["agent", "create", "nightly", "--model", "scripted", "--json"])).json;
-    await runCommand(["agent", "update", "nightly", "--description", "at night"]);
+    await runCommand(["agent", "update", "nightly", "--description", "at night", "--harness", "codex"]);
     expect((await runCommand(["agent", "get", uid, "--json"])).json).toMatchObject({
-      ...{ name: "nightly", model_id: "scripted", description: "at night" },
+      ...{ name: "nightly", model_id: "scripted", description: "at night", harness: "codex" },
     });
     expect((await runCommand(["agent", "list"])).stdout).toBe(`${uid}\tnightly\tscripted\tat night\n`);
     const flags = [
@@ -408,7 +417,15 @@ describe("resources", () => {
     await runCommand(["agent", "delete", "nightly", "--yes"]);
   });
 
-  test("shows models, workers and the current user", async () => {
+  test("shows models, harnesses, workers and the current user", async () => {
+    const harnesses = (await runCommand(["harness", "list"])).stdout;
+    expect(harnesses).toMatch(/^outrider\tOutrider\t\tyes\tinstalled$/m);
+    expect(harnesses).toMatch(/^claude\tClaude Code\t.*\tyes\t/m);
+    const refused = await cli(["run", "hello", "--harness", "cobol"]);
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain(
+      "is not a harness of this installation; available: `outrider`, `claude`",
+    );
     expect((await runCommand(["model", "list"])).stdout).toContain("scripted\tdefault\t");
     expect((await runCommand(["me"])).stdout).toContain("admin");
     expect((await runCommand(["workers", "list"])).stdout).toContain("\tworker-1\talive\t");

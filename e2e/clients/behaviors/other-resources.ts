@@ -118,8 +118,8 @@ export const otherResources: Behavior[] = [
     { default_model_id: "scripted" },
   ),
   succeeds(
-    { resource: "harnesses", method: "list", show: ["harnesses.0.name", "harnesses.1.available"] },
-    { "harnesses.0.name": "outrider", "harnesses.1.available": false },
+    { resource: "harnesses", method: "list", show: ["harnesses.0.name", "harnesses.1.title"] },
+    { "harnesses.0.name": "outrider", "harnesses.1.title": "Claude Code" },
   ),
   succeeds({ resource: "skills", method: "list", show: ["skills"] }, { skills: [] }),
   succeeds(
