@@ -36,7 +36,7 @@ export function toMessages(entry: Entry, images: ImageData, model: string): Mode
 function userMessage(entry: MessageEntry, imageData: ImageData): ModelMessage {
   const { text, files } = entry;
   if (files.length === 0) return { role: "user", content: text };
-  const withFiles = `${text}\n\nFiles attached to this message:\n${files.map(fileLine).join("\n")}`;
+  const withFiles = withFileList(text, files);
   const images = imagesOf(entry);
   if (images.length === 0) return { role: "user", content: withFiles };
   return {
@@ -45,7 +45,14 @@ function userMessage(entry: MessageEntry, imageData: ImageData): ModelMessage {
   };
 }
 
-function fileLine({ path, mime_type, size_bytes }: AttachedFile): string {
+/** Adds the paths of the attached files to a message. */
+export function withFileList(text: string, files: readonly FileLine[]): string {
+  return `${text}\n\nFiles attached to this message:\n${files.map(fileLine).join("\n")}`;
+}
+
+type FileLine = Pick<AttachedFile, "path" | "mime_type" | "size_bytes">;
+
+function fileLine({ path, mime_type, size_bytes }: FileLine): string {
   return `- ${path} (${mime_type}, ${size_bytes} bytes)`;
 }
 

@@ -34,6 +34,7 @@ const toolNameOf = ({ meta, name }: ToolCallState) =>
 
 export const claude: Profile = {
   name: "claude",
+  readsGuides: ["CLAUDE.md", "AGENTS.md"],
   whileBusy: "inject",
   canLoadSessions: true,
   startMs: 60_000,

@@ -29,6 +29,7 @@ const MAX_INSTRUCTION_BYTES = 256 * 1024;
 /** OpenAI's Codex, through its ACP adapter. */
 export const codex: Profile = {
   name: "codex",
+  readsGuides: ["AGENTS.md", "CLAUDE.md"],
   command: ({ node, packages }) => [node, `${packages}/@agentclientprotocol/codex-acp/dist/index.js`],
   env: ({ packages }) => ({
     // The binary is static and runs in any image. Codex's own launcher would need Node's path.
