@@ -1,6 +1,7 @@
 /** What the log contains of the input and the result of a tool call, whose content is the agent's word. */
 import { truncateMiddle } from "@outrider/agent/output";
 import { isSupportedImage, MAX_IMAGE_BYTES } from "@outrider/agent/supported-images";
+import { z } from "zod";
 import type { ToolCallState } from "./profile.ts";
 import { textOf } from "./tool-call-state.ts";
 
@@ -23,9 +24,19 @@ export function toolOutput(call: ToolCallState, redact: Redact): string {
   const { rawOutput } = call;
   // Codex sends the content of a file that it read as the output of a command.
   const shown = textOf(call) || call.terminalOutput;
-  const text = typeof rawOutput === "string" && rawOutput !== "" ? rawOutput : shown;
+  const text = typeof rawOutput === "string" && rawOutput !== "" ? rawOutput : shown || mcpText(rawOutput);
   if (text !== "") return truncateMiddle(redact(text));
   return rawOutput === undefined ? "" : truncateMiddle(redact(JSON.stringify(rawOutput)));
+}
+
+const McpOutput = z.object({
+  result: z.object({ content: z.array(z.object({ text: z.string().optional() })) }),
+});
+
+/** Codex passes on what an MCP server returned. */
+function mcpText(rawOutput: unknown): string {
+  const { result } = McpOutput.safeParse(rawOutput).data ?? {};
+  return (result?.content ?? []).flatMap(({ text }) => (text === undefined ? [] : [text])).join("\n");
 }
 
 export function toolImages({ content }: ToolCallState): { mime_type: string; data: Buffer }[] {

@@ -98,6 +98,7 @@ function catalogOf({ model }: AgentSetup) {
   const entry = {
     slug: model.id,
     display_name: model.id,
+    default_reasoning_level: "medium",
     supported_reasoning_levels: ["low", "medium", "high"].map((effort) => ({ effort, description: effort })),
     shell_type: "unified_exec",
     visibility: "list",
