@@ -18,6 +18,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LanguageModelUsage } from "ai";
 import { Failure } from "../failure.ts";
+import { IdleTimer } from "./idle-timer.ts";
 import { classifyError, MalformedResponseError, type ProviderError } from "./provider-errors.ts";
 import { type ModelRequest, type ModelResponse, ResponseReader } from "./response-reader.ts";
 import { defaultRetryPolicy, type RetryPolicy, retryDelay } from "./retry-policy.ts";
@@ -110,31 +111,6 @@ async function attemptCall(call: ModelCall, { firstMs, idleMs }: RetryPolicy): P
   }
 }
 
-/** Reuses one timer for all parts of a stream, because creating one per part would cost more than handling the part. */
-class IdleTimer {
-  readonly #onIdle: (ms: number) => void;
-  #timer: NodeJS.Timeout | undefined;
-  #ms = 0;
-
-  constructor(onIdle: (ms: number) => void) {
-    this.#onIdle = onIdle;
-  }
-
-  start(ms: number) {
-    if (ms === this.#ms) {
-      this.#timer?.refresh();
-      return;
-    }
-    this.stop();
-    this.#ms = ms;
-    this.#timer = setTimeout(() => this.#onIdle(ms), ms);
-  }
-
-  stop() {
-    clearTimeout(this.#timer);
-  }
-}
-
 function rejectOnAbort(signal: AbortSignal): Promise<never> {
   const rejected = new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason);
@@ -145,7 +121,8 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return rejected;
 }
 
-function retriesExhausted(
+/** Returns the failure of a call whose last attempt failed with this error. */
+export function retriesExhausted(
   { reason, isRateLimit }: ProviderError & { type: "transient" },
   attempts: number,
 ): Failure {
