@@ -40,7 +40,7 @@ export const entries = {
   },
   harness: {
     group: resources,
-    description: "List harnesses.",
+    description: "List and install harnesses.",
   },
   model: {
     group: resources,

@@ -5,6 +5,7 @@ import { certificateFindings } from "../doctor/certificate.ts";
 import { databaseFindings } from "../doctor/database.ts";
 import { diskFindings } from "../doctor/disk.ts";
 import { type Finding, fail } from "../doctor/finding.ts";
+import { harnessFindings } from "../doctor/harnesses.ts";
 import { machineFindings } from "../doctor/machine.ts";
 import { modelFindings } from "../doctor/models.ts";
 import { networkFindings } from "../doctor/network.ts";
@@ -36,7 +37,13 @@ export const doctorCommand = new Command("doctor")
       ...(part === "worker"
         ? []
         : await checkServer({ reach: reach ?? false, isRequested: part === "server" })),
-      ...(part === "server" ? [] : [...(await serverFindings(process.env)), ...(await machineFindings())]),
+      ...(part === "server"
+        ? []
+        : [
+            ...(await serverFindings(process.env)),
+            ...(await machineFindings()),
+            ...(await harnessFindings(process.env)),
+          ]),
       ...network,
     ];
     if (json) console.log(JSON.stringify({ findings }));

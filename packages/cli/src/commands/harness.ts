@@ -1,6 +1,7 @@
 import type { Harness } from "@outrider/sdk";
 import { Command } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
+import { installCommand } from "./harness/install.ts";
 
 const list = clientCommand("list", "List harnesses, and why some cannot be used now.")
   .alias("ls")
@@ -30,5 +31,6 @@ function statusText({ available, installed, reason }: Harness): string {
 }
 
 export const harnessCommand = new Command("harness")
-  .description("List harnesses. A harness is an agent program that executes runs.")
-  .addCommand(list);
+  .description("List and install harnesses. A harness is an agent program that executes runs.")
+  .addCommand(list)
+  .addCommand(installCommand);

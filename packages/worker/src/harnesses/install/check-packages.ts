@@ -1,7 +1,7 @@
 import { Failure } from "@outrider/agent/failure";
 
 const MAX_PACKAGES = 20;
-const packageName = /^(@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/;
+const packageName = /^(@[a-z0-9~][\w.~-]*\/)?[a-z0-9~][\w.~-]*$/;
 const exactVersion = /^\d+\.\d+\.\d+(-[\w.-]+)?(\+[\w.-]+)?$/;
 const harnessName = /^[a-z][a-z0-9-]{0,62}$/;
 

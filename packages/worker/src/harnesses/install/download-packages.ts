@@ -14,6 +14,8 @@ import { hashTree, makeReadable, setNode, walk } from "./seal-tree.ts";
 const run = promisify(execFile);
 const INSTALL_MS = 15 * 60_000;
 const MAX_BYTES = 4 * 2 ** 30;
+/** Larger programs are not JavaScript. */
+const MAX_SCRIPT_BYTES = 64 * 2 ** 20;
 
 interface DownloadOptions extends Pick<InstallOptions, "signal" | "onProgress"> {
   name: string;
@@ -144,7 +146,7 @@ async function findFirst(modules: string, paths: string[]): Promise<string | und
 async function prepareFiles(modules: string): Promise<void> {
   for (const name of await readdir(join(modules, ".bin"))) {
     const path = await realpath(join(modules, ".bin", name));
-    if ((await lstat(path)).size < 2 ** 20) await setNode(path, runtimeNode);
+    if ((await lstat(path)).size < MAX_SCRIPT_BYTES) await setNode(path, runtimeNode);
   }
   for await (const { path, stat } of walk(modules, ""))
     if (stat.isFile() && (stat.mode & 0o111) !== 0) await setLoader(path, runtimeLoader);

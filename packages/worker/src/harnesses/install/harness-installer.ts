@@ -27,7 +27,7 @@ import { libcOf, runtimeNode, storeRuntime } from "./runtime-bundle.ts";
 import { hashTree } from "./seal-tree.ts";
 
 /** Changes when the files of an installed agent change in another way than by the lock file. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 export interface HarnessInstallerOptions {
   /** The folder in which this worker stores agents. Several workers can share it. */
@@ -62,14 +62,11 @@ export class HarnessInstaller {
   /** Rejects with a Failure that says what the operator can do. */
   async install(name: string, options: InstallOptions): Promise<InstalledHarness> {
     const { cache, folder } = this.#options;
-    const source = await findSource(name, options.packages);
-    try {
+    return await this.#explain(name, options, async (source) => {
       const parent = join(folder ?? cache, name);
-      const record = folder ? await this.#verify(source, options) : await this.#download(source, options);
+      const record = await (folder ? this.#verify(source, options) : this.#download(source, options));
       const packages = {
-        id: record.sha256,
-        folder: join(parent, source.key),
-        target: agentPaths.agentPackages,
+        ...{ id: record.sha256, folder: join(parent, source.key), target: agentPaths.agentPackages },
       };
       return {
         name,
@@ -79,13 +76,28 @@ export class HarnessInstaller {
         node: runtimeNode,
         packagesPath: `${agentPaths.agentPackages}/node_modules`,
       };
+    });
+  }
+
+  async #explain<T>(
+    name: string,
+    { packages, signal }: InstallOptions,
+    work: (source: Source) => Promise<T>,
+  ): Promise<T> {
+    const source = await findSource(name, packages);
+    try {
+      return await work(source);
     } catch (error) {
-      options.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (error instanceof Failure) throw error;
-      throw new Failure("harness_failed", `The worker cannot install ${name}: ${messageOf(error)}`, {
-        cause: error,
-      });
+      const message = `The worker cannot install ${name}: ${messageOf(error)}`;
+      throw new Failure("harness_failed", message, { cause: error });
     }
+  }
+
+  /** Installs an agent for later, without Node for sandboxes. Rejects like `install`. */
+  async download(name: string, options: InstallOptions): Promise<HarnessRecord> {
+    return await this.#explain(name, options, (source) => this.#download(source, options));
   }
 
   /** Returns the record of an agent if it is installed. */
@@ -104,9 +116,9 @@ export class HarnessInstaller {
         const problem = record
           ? undefined
           : folder
-            ? "The worker's OUTRIDER_HARNESS_FOLDER does not contain it."
+            ? "OUTRIDER_HARNESS_FOLDER does not contain it"
             : findNpm(environment) === undefined
-              ? "npm, which installs it, is not on the worker's PATH."
+              ? "npm, which installs it, is not on PATH"
               : undefined;
         return {
           ...{ name, installed: record !== undefined },
@@ -162,12 +174,18 @@ export class HarnessInstaller {
       return installed;
     }
     lock?.[Symbol.dispose]();
-    options.onProgress?.({ step: "waiting", bytes: 0 });
-    using exclusive = await acquireLock(join(parent, `${key}.lock`), options.signal);
+    using exclusive = await this.#lock(join(parent, `${key}.lock`), options);
     recordUse(exclusive);
     const record = (await readRecord(parent, key)) ?? (await this.#create(source, exclusive, options));
     await prunePackages(parent, { keep: key });
     return record;
+  }
+
+  async #lock(path: string, { signal, onProgress }: InstallOptions): Promise<Lock> {
+    const lock = tryLock(path);
+    if (lock) return lock;
+    onProgress?.({ step: "waiting", bytes: 0 });
+    return await acquireLock(path, signal);
   }
 
   async #create(source: Source, lock: Lock, options: InstallOptions): Promise<HarnessRecord> {
