@@ -59,8 +59,10 @@ const fakes = {
       echo '#!/bin/sh' >"$2" && chmod +x "$2" ;;
     *pip*) ;;
     esac`,
+  busybox: "",
   chromium: "",
   curl: "",
+  "ld-musl-config": "",
   openssl: "",
   zsh: "",
   fish: "",
@@ -103,6 +105,8 @@ function createCheckout(changes: Partial<Record<string, string | null>> = {}) {
     "web/index.html",
     "sdk/src/index.ts",
     "contract/src/run.ts",
+    "worker/agents/versions.json",
+    "worker/src/harnesses/install/npm.ts",
     "worker/native/single.c",
     "worker/native/several/main.c",
     "worker/native/several/part.c",
@@ -111,7 +115,15 @@ function createCheckout(changes: Partial<Record<string, string | null>> = {}) {
     writeFileSync(join(checkout, "packages", file), "");
   }
 
-  const options = { cwd: machine, env: { PATH: commands }, encoding: "utf8" as const };
+  mkdirSync(join(checkout, "bin"));
+  writeFileSync(
+    join(checkout, "bin/outrider"),
+    `#!${commands}/bash\n[[ ! -e ../broken-agents ]] && mkdir -p "$OUTRIDER_HARNESS_CACHE" && echo "$*" >>"$OUTRIDER_HARNESS_CACHE/calls"`,
+    { mode: 0o755 },
+  );
+
+  const env = { PATH: commands, OUTRIDER_TEST_HARNESS_CACHE: join(machine, "agents") };
+  const options = { cwd: machine, env, encoding: "utf8" as const };
   return {
     checkout,
     start: (...args: string[]) => spawn(join(checkout, "scripts/setup"), args, options),
@@ -139,6 +151,8 @@ function hashesOfFakePackages(): string {
   return lines.join("");
 }
 
+const expectedAgents = (checkout: string) =>
+  `setup: installing the agents that the tests execute in ${join(checkout, "../agents")}`;
 const installsCompiler = ["python3 -m venv", "python -m pip"];
 const buildsPrograms = ["python -m ziglang", "python -m ziglang"];
 const installsTools = ["npm pack --pack-destination", "npm pack --pack-destination", "npm install --prefix"];
@@ -197,13 +211,36 @@ describe("setup on a fresh machine", () => {
   });
 
   it("installs Python and its packages for the tests", () => {
-    const { setup, takeCalls } = createCheckout();
+    const { setup, takeCalls, checkout } = createCheckout();
     setup();
     takeCalls();
     expect(setup("test").stdout).toBe(
-      "setup: installing scripts/requirements.txt in .tools/python\nsetup: done\n",
+      [
+        "setup: installing scripts/requirements.txt in .tools/python",
+        expectedAgents(checkout),
+        "setup: done\n",
+      ].join("\n"),
     );
     expect(takeCalls()).toEqual(["python3 -m venv", "python -m pip"]);
+  });
+
+  it("installs the agents for the tests outside of the checkout, and again if their versions change", () => {
+    const { setup, checkout } = createCheckout();
+    setup("test");
+    const calls = join(checkout, "../agents/calls");
+    expect(readFileSync(calls, "utf8")).toBe("harness install --quiet claude codex\n");
+    expect(setup("test")).toEqual(noOutput);
+    writeFileSync(join(checkout, "packages/worker/agents/versions.json"), "changed");
+    writeFileSync(join(checkout, "../broken-agents"), "");
+    expect(setup("test")).toMatchObject({
+      status: 1,
+      stderr: "setup: failed to install the agents. See the message above.\n",
+    });
+    rmSync(join(checkout, "../broken-agents"));
+    expect(setup("test").stdout).toBe(`${expectedAgents(checkout)}\nsetup: done\n`);
+    rmSync(join(checkout, "../agents"), { recursive: true });
+    expect(setup("test").status).toBe(0);
+    expect(existsSync(calls)).toBe(true);
   });
 
   it("installs missing programs for the tests with apt-get when run as root", () => {

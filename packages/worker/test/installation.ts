@@ -9,6 +9,7 @@ import { startServer } from "@outrider/server/main";
 import { type Db, openDb } from "@outrider/server/store/connection/db";
 import { expect, vi } from "vitest";
 import { type Running, run as spawnOutrider } from "../../../e2e/process.ts";
+import { harnessCache } from "../../../scripts/tests/harness-cache.ts";
 import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { testDatabase } from "../../server/test/server.ts";
 import { startWorker, type Worker } from "../src/worker.ts";
@@ -153,6 +154,7 @@ export async function startTestInstallation(environment: Record<string, string> 
       const worker = await startWorker({
         name: `worker-${workers.length + 1}`,
         version: "0",
+        harnessCache,
         ...options,
         key: workerKey,
         url,
