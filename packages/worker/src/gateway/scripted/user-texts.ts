@@ -14,6 +14,8 @@ const INSTRUCTION_FILE = /^# AGENTS\.md instructions/;
 
 /** Outrider's notes to the agent are messages of their own for the script; see conversation/notes.ts. */
 const NOTE = /^\[Outrider: [a-z ]+\]/;
+/** Notes of several paragraphs. Nothing of the user's follows them. */
+const LONG_NOTE = /^\[Outrider: (?:handover|compacted)\]/;
 
 /** Returns the user's messages in a text. */
 export function userTexts(text: string): string[] {
@@ -43,10 +45,10 @@ function removeTagged(text: string): string {
   return kept.join("\n");
 }
 
-/** A note ends at the first empty line; the rest is the user's. */
+/** A note ends at the first empty line, because some agents join the parts of a prompt. */
 function splitNotes(text: string): string[] {
   return text.split(/^(?=\[Outrider: )/m).flatMap((part) => {
-    const end = NOTE.test(part) ? part.indexOf("\n\n") : -1;
+    const end = NOTE.test(part) && !LONG_NOTE.test(part) ? part.indexOf("\n\n") : -1;
     return end === -1 ? [part] : [part.slice(0, end), part.slice(end)];
   });
 }

@@ -86,6 +86,16 @@ describe("notes from Outrider in a message", () => {
   });
 });
 
+describe("a long note from Outrider", () => {
+  it("is not a script", async () => {
+    const summary = "[Outrider: compacted] The conversation was too long.\n\nRUN: old\n\nContinue.";
+    const { calls } = await ask(codex, codex.body("RUN: one", codex.said(summary)));
+    expect(calls).toEqual([{ name: "exec_command", input: codex.shell.input("one") }]);
+    const { text } = await ask(codex, codex.body("SAY: one", codex.said(summary)));
+    expect(text).toBe("one");
+  });
+});
+
 describe("the conversation of an agent", () => {
   it("counts a call once that the agent sends twice", async () => {
     const [call, result] = codex.ran("one");
