@@ -10,10 +10,20 @@ const [platform, target] =
     : ["linux-x64", "x86_64-unknown-linux-musl"];
 
 /**
- * The models that Codex has metadata and instructions for. For any other name it would assume a model without the tool
- * that edits files.
+ * The models that the pinned version has metadata and instructions for, or the beginnings of their names. For any other
+ * name it would assume a model without the tool that edits files.
  */
-const knownModels = /^(?:gpt-5\.[5-9]|gpt-[6-9]|gpt-daybreak-|codex-)/;
+const knownModels = [
+  "gpt-5.5",
+  "gpt-5.6-luna",
+  "gpt-5.6-sol",
+  "gpt-5.6-terra",
+  "gpt-6-astra",
+  "gpt-6-luna",
+  "gpt-6-sol",
+  "gpt-6.1-sol",
+  "gpt-6.1-terra",
+];
 
 const efforts: Record<ReasoningEffort, string> = {
   none: "none",
@@ -90,7 +100,8 @@ function configOf({ model, reasoningEffort, gatewayUrl, home, workingFolder }: A
 }
 
 function isKnownModel(id: string): boolean {
-  return knownModels.test(id);
+  const name = id.slice(id.lastIndexOf("/") + 1);
+  return knownModels.some((known) => name.startsWith(known));
 }
 
 /** Metadata for a model that Codex does not know. */
