@@ -67,6 +67,7 @@ export const shownPages: ShownPage[] = [
   { name: "settings", path: () => "/settings", ready: text("admin@localhost") },
   { name: "settings-users", path: () => "/settings?section=users", ready: row(/Release manager/) },
   { name: "settings-models", path: () => "/settings?section=models", ready: row(/scripted/) },
+  { name: "settings-harnesses", path: () => "/settings?section=harnesses", ready: row(/Claude Code/) },
   { name: "settings-limits", path: () => "/settings?section=limits", ready: row(/Turn timeout/) },
   {
     name: "settings-operations",

@@ -20,8 +20,6 @@ export const HarnessName = pattern(
   "must be 1 to 32 lower-case letters, digits or `-`, starting with a letter",
 );
 
-export const DEFAULT_HARNESS = "outrider";
-
 export interface HarnessFacts {
   title: string;
   /** In order of preference. A run uses the first one that the model's provider speaks. */

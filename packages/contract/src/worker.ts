@@ -397,6 +397,9 @@ export const Worker = z
     sandbox: z.string().optional().meta({
       description: "Its kind of sandboxes, such as `local`. Absent if not reported.",
     }),
+    harnesses: z.array(WorkerHarness).optional().meta({
+      description: "The harnesses that it can install or use. Absent if not reported recently.",
+    }),
     draining: z.boolean(),
     is_alive: z.boolean(),
     first_seen_at: Timestamp,

@@ -60,6 +60,11 @@ export const queries = {
       queryFn: async () => (await outrider.builds.list(id)).builds,
     }),
   models: () => queryOptions({ queryKey: ["models"], queryFn: () => outrider.models.list() }),
+  harnesses: () =>
+    queryOptions({
+      queryKey: ["harnesses"],
+      queryFn: async () => (await outrider.harnesses.list()).harnesses,
+    }),
   skills: () =>
     queryOptions({ queryKey: ["skills"], queryFn: async () => (await outrider.skills.list()).skills }),
   secrets: () =>

@@ -1741,6 +1741,14 @@ export interface Worker {
   disk_free_bytes?: number;
   /** Its kind of sandboxes, such as `local`. Absent if not reported. */
   sandbox?: string;
+  /** The harnesses that it can install or use. Absent if not reported recently. */
+  harnesses?: {
+    name: string;
+    version?: string;
+    installed: boolean;
+    /** Why the worker cannot use it. */
+    problem?: string;
+  }[];
   draining: boolean;
   is_alive: boolean;
   first_seen_at: string;

@@ -209,6 +209,7 @@ __all__ = [
     "User",
     "WireFormat",
     "Worker",
+    "WorkerHarnesse",
     "WorkerRun",
 ]
 
@@ -2201,6 +2202,14 @@ class WorkerRun(BaseModel):
     title: str
 
 
+class WorkerHarnesse(BaseModel):
+    name: str
+    version: str | None = None
+    installed: bool
+    problem: str | None = None
+    """Why the worker cannot use it."""
+
+
 class Worker(BaseModel):
     """A process that executes runs."""
 
@@ -2216,6 +2225,8 @@ class Worker(BaseModel):
     """Free space on the fullest disk. Absent if not reported recently."""
     sandbox: str | None = None
     """Its kind of sandboxes, such as `local`. Absent if not reported."""
+    harnesses: list[WorkerHarnesse] | None = None
+    """The harnesses that it can install or use. Absent if not reported recently."""
     draining: bool
     is_alive: bool
     first_seen_at: datetime

@@ -1,6 +1,6 @@
 import type { MCPServerConfig } from "@outrider/contract/agent-config";
+import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import type { LoggedEvent } from "@outrider/contract/event";
-import { DEFAULT_HARNESS } from "@outrider/contract/harness";
 import { zeroUsage } from "@outrider/contract/run";
 import type { Assignment, ClaimRequest } from "@outrider/contract/worker";
 import type { Sql, Tx } from "../../store/connection/db.ts";

@@ -1,4 +1,5 @@
-import { DEFAULT_HARNESS, type Harness, type WorkerHarness } from "@outrider/contract/harness";
+import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
+import type { Harness, WorkerHarness } from "@outrider/contract/harness";
 import type { LiveWorker } from "../../store/dispatch/workers.ts";
 
 interface Availability extends Pick<Harness, "available" | "reason" | "installed" | "version"> {}
@@ -21,11 +22,18 @@ export function availabilityOf(
   if (usable.length > 0) return { ...known, available: true };
   const [first] = reports;
   if (first) {
-    const problem = forAdmins ? first.problem : "see `outrider doctor` on the worker";
+    const { problem } = forAdmins ? first : hideProblem(first);
     return unavailable(`no connected worker can use it: ${problem}`);
   }
   // Workers learn about declared harnesses only from runs.
   return isDeclared ? { ...known, available: true } : unavailable("no connected worker has reported it");
+}
+
+/** Replaces the problem for users who are not admins, because it may name files of the worker's machine. */
+export function hideProblem(harness: WorkerHarness): WorkerHarness {
+  return harness.problem === undefined
+    ? harness
+    : { ...harness, problem: "see `outrider doctor` on the worker" };
 }
 
 /** During an upgrade, workers may report several versions. */

@@ -1,6 +1,6 @@
+import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import {
   chooseWireFormat,
-  DEFAULT_HARNESS,
   type Harness,
   type HarnessFacts,
   harnessFacts,

@@ -7,8 +7,8 @@ import {
   serversByName,
   skillName,
 } from "@outrider/contract/agent-config";
+import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import type { CloudEnvironment } from "@outrider/contract/environment";
-import { DEFAULT_HARNESS } from "@outrider/contract/harness";
 import type { Sql } from "../../store/connection/db.ts";
 import { ApiError } from "../api-error.ts";
 import { requireEnvironmentField } from "../auth/environment-access.ts";

@@ -1,7 +1,7 @@
 import { skillName } from "@outrider/contract/agent-config";
+import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import { type ErrorCode, errorEntry } from "@outrider/contract/errors/error";
 import type { EventData } from "@outrider/contract/event";
-import { DEFAULT_HARNESS } from "@outrider/contract/harness";
 import { limits } from "@outrider/contract/limits";
 import type {
   RunAgentRequest,

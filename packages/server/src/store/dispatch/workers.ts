@@ -1,3 +1,4 @@
+import type { WorkerHarness } from "@outrider/contract/harness";
 import type { Worker, WorkerInfo, WorkerStats } from "@outrider/contract/worker";
 import type { Sql } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
@@ -70,12 +71,18 @@ export async function listLiveWorkers(sql: Sql, aliveMs: number): Promise<LiveWo
     order by first_seen_at, worker_id limit ${MAX_LISTED}`;
 }
 
+type WorkerRow = Omit<Worker, "disk_free_bytes" | "sandbox" | "harnesses"> & {
+  disk_free_bytes: number | null;
+  sandbox: string | null;
+  harnesses: WorkerHarness[] | null;
+};
+
 /**
  * Returns the workers that were active in the last day. Each start of a worker counts as a separate worker. With
  * `environmentIds`, the workers' runs in other environments are not listed.
  */
 export async function listWorkers(sql: Sql, aliveMs: number, environmentIds?: string[]): Promise<Worker[]> {
-  const rows = await sql<(Worker & { disk_free_bytes: number | null; sandbox: string | null })[]>`
+  const rows = await sql<WorkerRow[]>`
     select w.worker_id, w.name, w.version, w.slots, w.draining, w.first_seen_at, w.last_seen_at, w.stats ->> 'sandbox' as sandbox,
       (select count(*)::int from executions e where e.worker_id = w.worker_id and e.ended_at is null) as busy,
       array(
@@ -85,12 +92,14 @@ export async function listWorkers(sql: Sql, aliveMs: number, environmentIds?: st
         order by e.claimed_at, e.execution_id limit 100
       ) as runs,
       (select floor(min(value::float8)) from jsonb_each_text(w.stats -> 'disk_free_bytes') where ${isFresh(sql)}) as disk_free_bytes,
+      case when ${isFresh(sql)} then w.stats -> 'harnesses' end as harnesses,
       w.last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' as is_alive
     from workers w where w.last_seen_at > outrider_now() - interval '1 day' order by is_alive desc, w.name, w.worker_id`;
-  return rows.map(({ disk_free_bytes, sandbox, ...worker }) => ({
+  return rows.map(({ disk_free_bytes, sandbox, harnesses, ...worker }) => ({
     ...worker,
     ...(disk_free_bytes === null ? {} : { disk_free_bytes }),
     ...(sandbox === null ? {} : { sandbox }),
+    ...(harnesses === null ? {} : { harnesses }),
   }));
 }
 

@@ -1,4 +1,4 @@
-import { DEFAULT_HARNESS } from "@outrider/contract/harness";
+import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import { limits } from "@outrider/contract/limits";
 import type { RunItem, RunSourceType, RunState } from "@outrider/contract/run";
 import { forceCustomPlan, type Sql } from "../connection/db.ts";

@@ -1,6 +1,6 @@
 import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
+import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import type { SentFile } from "@outrider/contract/event";
-import { DEFAULT_HARNESS } from "@outrider/contract/harness";
 import {
   type RunCreatorInfo,
   type RunItem,

@@ -6,6 +6,9 @@ import { useNavigate } from "@tanstack/react-router";
 import { useId } from "react";
 import { outrider } from "../../api.ts";
 import { showToast } from "../../frame/toasts.ts";
+import { HarnessNote } from "../../harnesses/harness-note.tsx";
+import { HarnessOptions } from "../../harnesses/harness-options.tsx";
+import { offeredModels, useDefaultHarness, useHarness, useModelProblem } from "../../harnesses/harnesses.ts";
 import { queries, queryClient } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { SelectField, TextAreaField, TextField } from "../../ui/form/fields.tsx";
@@ -29,6 +32,7 @@ export function AgentSheet({ agent, onClose }: AgentSheetProps) {
     values: {
       name: agent?.name,
       description: agent?.description,
+      harness: agent?.harness,
       model_id: agent?.model_id,
       reasoning_effort: agent?.reasoning_effort,
       environment_id: agent?.environment_id,
@@ -45,6 +49,12 @@ export function AgentSheet({ agent, onClose }: AgentSheetProps) {
     },
   });
   const { model_id: model, environment_id: environment } = agent ?? {};
+  const standard = useHarness(useDefaultHarness(form.watch("environment_id")));
+  const chosen = useHarness(form.watch("harness") ?? "");
+  const harness = chosen ?? standard;
+  const problem = useModelProblem(harness?.name ?? "", form.watch("model_id"));
+  const offered = offeredModels(models?.models ?? [], harness);
+  const modelField = form.select("model_id");
   return (
     <Dialog
       open
@@ -71,12 +81,30 @@ export function AgentSheet({ agent, onClose }: AgentSheetProps) {
           optional
           placeholder="What it does and who maintains it"
         />
-        <SelectField label="Model" {...form.select("model_id")} hint="Default for this agent's runs.">
+        <SelectField
+          label="Harness"
+          {...form.select("harness")}
+          hint={
+            <>
+              The program that executes this agent's runs, by default.{" "}
+              {harness && <HarnessNote name={harness.name} />}
+            </>
+          }
+        >
+          <option value="">Default{standard ? ` (${standard.title})` : ""}</option>
+          <HarnessOptions value={form.watch("harness") ?? ""} />
+        </SelectField>
+        <SelectField
+          label="Model"
+          {...modelField}
+          error={problem ?? modelField.error}
+          hint="Default for this agent's runs."
+        >
           <option value="">Default{models ? ` (${models.default_model_id})` : ""}</option>
-          {model && !models?.models.some(({ model_id }) => model_id === model) && (
+          {model && !offered.some(({ model_id }) => model_id === model) && (
             <option value={model}>{model}</option>
           )}
-          {models?.models.map(({ model_id, available }) => (
+          {offered.map(({ model_id, available }) => (
             <option key={model_id} value={model_id} disabled={!available}>
               {model_id}
             </option>

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Bot, Plus } from "lucide-react";
 import { useState } from "react";
+import { useHarnessTitles } from "../../harnesses/harnesses.ts";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
@@ -92,6 +93,7 @@ interface AgentRowProps {
 
 function AgentRow({ agent, isOwn, canEdit, onEdit, onDelete }: AgentRowProps) {
   const { uid, name, description, model_id, environment_id, max_concurrent_runs, updated_at } = agent;
+  const harness = useHarnessTitles()(agent.harness);
   const { data: environments } = useQuery(queries.environments());
   const environment = environments?.find((each) => each.environment_id === environment_id);
   return (
@@ -103,7 +105,10 @@ function AgentRow({ agent, isOwn, canEdit, onEdit, onDelete }: AgentRowProps) {
         </p>
         {description && <p className="truncate text-xs text-muted">{description}</p>}
       </Td>
-      <Td className="hidden text-muted md:table-cell">{model_id ?? "Default"}</Td>
+      <Td className="hidden text-muted md:table-cell">
+        {model_id ?? "Default"}
+        {harness && <p className="text-xs">{harness}</p>}
+      </Td>
       <Td className="hidden text-muted md:table-cell">
         {environment ? (
           <Link

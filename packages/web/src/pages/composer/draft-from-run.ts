@@ -14,6 +14,7 @@ export function draftOfRun(run: RunItem): Draft {
     title: run.prompt.trimStart().startsWith(run.title.replace(/…$/, "")) ? "" : run.title,
     name: text(config.name),
     environment_id: text(config.environment_id),
+    harness: text(config.harness),
     model_id: text(config.model_id),
     reasoning_effort: text(config.reasoning_effort),
     skill_spec: text(config.skill_spec),

@@ -7,6 +7,8 @@ export interface Draft {
   title: string;
   name: string;
   environment_id: string;
+  /** Empty: the harness of the environment, or the built-in one. */
+  harness: string;
   model_id: string;
   reasoning_effort: string;
   skill_spec: string;
@@ -43,6 +45,7 @@ export const emptyDraft: Draft = {
   title: "",
   name: "",
   environment_id: "",
+  harness: "",
   model_id: "",
   reasoning_effort: "",
   skill_spec: "",

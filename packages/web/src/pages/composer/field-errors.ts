@@ -5,7 +5,7 @@ import type { Draft } from "./draft.ts";
 /** Maps each invalid field's path in the request to its error, which is phrased to follow the field's label. */
 export type ComposerErrors = Readonly<Record<string, string>>;
 
-const besidePrompt = ["prompt", "config.environment_id", "config.model_id"];
+const besidePrompt = ["prompt", "config.environment_id", "config.harness", "config.model_id"];
 const inOptions = [
   ...["title", "metadata", "attachments", "output_schema", "priority", "config.mcp_servers"],
   ...["config.name", "config.skill_spec", "config.base_prompt", "config.idle_timeout_minutes"],

@@ -10,11 +10,14 @@ interface InlineSelectProps {
   children: ReactNode;
 }
 
-/** Shows a select below the prompt. Its label is not shown, but screen readers announce it. */
+/**
+ * Shows a select below the prompt. Its label is not shown, but screen readers announce it. On wide screens, its error is
+ * below the row of selects.
+ */
 export function InlineSelect({ label, value, error, onChange, children }: InlineSelectProps) {
   const id = useId();
   return (
-    <div className="min-w-0 max-sm:w-full sm:max-w-64">
+    <div className="contents">
       <Select
         aria-label={label}
         title={label}
@@ -22,12 +25,12 @@ export function InlineSelect({ label, value, error, onChange, children }: Inline
         aria-invalid={error ? true : undefined}
         aria-describedby={error ? id : undefined}
         onChange={({ target }) => onChange(target.value)}
-        className="truncate"
+        className="min-w-0 truncate sm:w-auto sm:max-w-52"
       >
         {children}
       </Select>
       {error && (
-        <p id={id} className="mt-1 text-xs text-bad">
+        <p id={id} className="basis-full text-xs text-bad sm:order-last">
           <InlineCode text={errorSentence(label, error)} />
         </p>
       )}

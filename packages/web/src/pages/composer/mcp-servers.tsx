@@ -7,14 +7,19 @@ import type { ComposerErrors } from "./field-errors.ts";
 
 interface McpServersProps {
   servers: ServerDraft[];
+  /** The title of the run's harness, if it does not support MCP servers. */
+  unsupportedBy: string | undefined;
   fieldErrors: ComposerErrors;
   onChange: (servers: ServerDraft[]) => void;
 }
 
-export function McpServers({ servers, fieldErrors, onChange }: McpServersProps) {
+export function McpServers({ servers, unsupportedBy, fieldErrors, onChange }: McpServersProps) {
   const replace = (row: string, part: Partial<ServerDraft>) =>
     onChange(servers.map((server) => (server.row === row ? { ...server, ...part } : server)));
-  const whole = fieldErrors["config.mcp_servers"];
+  const whole =
+    unsupportedBy && servers.length > 0
+      ? `do not work with ${unsupportedBy}; remove them, or choose another harness`
+      : fieldErrors["config.mcp_servers"];
   return (
     <fieldset className="flex flex-col gap-3">
       <legend className="mb-1.5 font-medium">MCP servers</legend>
@@ -36,10 +41,14 @@ export function McpServers({ servers, fieldErrors, onChange }: McpServersProps) 
       <div>
         <Button
           icon={<Plus className="size-4" aria-hidden />}
+          disabled={unsupportedBy !== undefined}
           onClick={() => onChange([...servers, emptyServer()])}
         >
           Add MCP server
         </Button>
+        {unsupportedBy && servers.length === 0 && (
+          <p className="mt-1.5 text-xs text-muted">{unsupportedBy} does not support MCP servers.</p>
+        )}
       </div>
     </fieldset>
   );

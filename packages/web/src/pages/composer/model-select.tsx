@@ -1,18 +1,22 @@
 import type { Model } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
+import { offeredModels, useHarness } from "../../harnesses/harnesses.ts";
 import { queries } from "../../queries.ts";
 import { formatDollars } from "../../ui/format/numbers.ts";
 import { InlineSelect } from "./inline-select.tsx";
 
 interface ModelSelectProps {
   value: string;
+  /** The name of the harness that would execute the run. */
+  harness: string;
   error: string | undefined;
   onChange: (modelId: string) => void;
 }
 
-export function ModelSelect({ value, error, onChange }: ModelSelectProps) {
+/** Offers the models that work with the harness. */
+export function ModelSelect({ value, harness: name, error, onChange }: ModelSelectProps) {
   const { data } = useQuery(queries.models());
-  const models = data?.models ?? [];
+  const models = offeredModels(data?.models ?? [], useHarness(name));
   const isUnlisted = value !== "" && !models.some(({ model_id }) => model_id === value);
   return (
     <InlineSelect label="Model" value={value} error={error} onChange={onChange}>

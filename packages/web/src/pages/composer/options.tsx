@@ -1,5 +1,6 @@
 import { ReasoningEffort } from "@outrider/contract/agent-config";
 import { limits } from "@outrider/contract/limits";
+import { useHarness } from "../../harnesses/harnesses.ts";
 import { errorSentence, Field, Select, TextArea, TextInput } from "../../ui/form/field.tsx";
 import { Attachments } from "./attachments.tsx";
 import type { TextMember } from "./draft.ts";
@@ -79,7 +80,14 @@ const idleTimeout: OptionField = {
   numeric: true,
 };
 
-export function Options({ composer }: { composer: Composer }) {
+interface OptionsProps {
+  composer: Composer;
+  /** The name of the harness that would execute the run. */
+  harness: string;
+}
+
+export function Options({ composer, harness: name }: OptionsProps) {
+  const harness = useHarness(name);
   const { draft, change, fieldErrors, files, fileError, setFiles } = composer;
   const line = ({ member, name, label, hint, numeric, long, code }: OptionField) => (
     <Field key={member} label={label} hint={hint} error={fieldErrors[name]}>
@@ -113,7 +121,11 @@ export function Options({ composer }: { composer: Composer }) {
         <Field
           label="Reasoning effort"
           hint="How much the model reasons, if it has an effort."
-          error={fieldErrors["config.reasoning_effort"]}
+          error={
+            draft.reasoning_effort && harness && !harness.supports_reasoning_effort
+              ? `cannot be set for ${harness.title}; choose the default`
+              : fieldErrors["config.reasoning_effort"]
+          }
         >
           {(parts) => (
             <Select
@@ -134,6 +146,7 @@ export function Options({ composer }: { composer: Composer }) {
       <div className="grid items-start gap-4 sm:grid-cols-2">{instructions.map(line)}</div>
       <McpServers
         servers={draft.servers}
+        unsupportedBy={harness && !harness.supports_mcp_servers ? harness.title : undefined}
         fieldErrors={fieldErrors}
         onChange={(servers) => change({ servers })}
       />

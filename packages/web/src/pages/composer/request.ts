@@ -16,6 +16,7 @@ export function requestOf(draft: Draft): { request: RunAgentRequest } | { fieldE
   const text = (value: string) => value.trim() || undefined;
   const config = omitUndefined<AmbientAgentConfigInput>({
     name: text(draft.name),
+    harness: text(draft.harness),
     model_id: text(draft.model_id),
     reasoning_effort: text(draft.reasoning_effort) as ReasoningEffort | undefined,
     environment_id: text(draft.environment_id),

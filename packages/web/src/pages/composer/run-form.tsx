@@ -1,6 +1,8 @@
 import type { RunAgentResponse } from "@outrider/sdk";
 import { ChevronDown, Play } from "lucide-react";
 import { type FormEvent, useEffect, useId, useRef } from "react";
+import { HarnessNote } from "../../harnesses/harness-note.tsx";
+import { useDefaultHarness, useModelProblem } from "../../harnesses/harnesses.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { PausedNotice } from "../../ui/feedback/paused-notice.tsx";
@@ -9,6 +11,7 @@ import { Kbd } from "../../ui/kbd.tsx";
 import { InlineCode } from "../../ui/text/inline-code.tsx";
 import { countOptions, type Draft } from "./draft.ts";
 import { EnvironmentNote, EnvironmentSelect } from "./environment-select.tsx";
+import { HarnessSelect } from "./harness-select.tsx";
 import { ModelNote, ModelSelect } from "./model-select.tsx";
 import { Options } from "./options.tsx";
 import { useComposer } from "./use-composer.ts";
@@ -32,6 +35,9 @@ export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
   const { draft, change, fieldErrors, files, isOpen, setOpen, acceptsRuns, message } = composer;
   const form = useRef<HTMLFormElement>(null);
   const panel = useId();
+  const standard = useDefaultHarness(draft.environment_id);
+  const harness = draft.harness || standard;
+  const modelProblem = useModelProblem(harness, draft.model_id);
   const set = countOptions(draft, files);
   const send = (event?: FormEvent) => {
     event?.preventDefault();
@@ -80,9 +86,16 @@ export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
           error={fieldErrors["config.environment_id"]}
           onChange={(environment_id) => change({ environment_id })}
         />
+        <HarnessSelect
+          value={draft.harness}
+          environmentId={draft.environment_id}
+          error={modelProblem ? undefined : fieldErrors["config.harness"]}
+          onChange={(harness) => change({ harness })}
+        />
         <ModelSelect
           value={draft.model_id}
-          error={fieldErrors["config.model_id"]}
+          harness={harness}
+          error={modelProblem ?? fieldErrors["config.model_id"]}
           onChange={(model_id) => change({ model_id })}
         />
         <Button variant="quiet" aria-expanded={isOpen} aria-controls={panel} onClick={() => setOpen(!isOpen)}>
@@ -111,7 +124,7 @@ export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
         </Button>
       </div>
       <p className="min-h-7 px-4 pb-2.5 text-xs text-muted">
-        <ModelNote value={draft.model_id} /> <EnvironmentNote />
+        <HarnessNote name={harness} /> <ModelNote value={draft.model_id} /> <EnvironmentNote />
       </p>
       {!acceptsRuns && (
         <div className="px-3 pb-3">
@@ -126,7 +139,7 @@ export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
         </div>
       )}
       <div id={panel} hidden={!isOpen} className="border-t border-line p-4">
-        {isOpen && <Options composer={composer} />}
+        {isOpen && <Options composer={composer} harness={harness} />}
       </div>
     </form>
   );

@@ -4,8 +4,8 @@ import { type Draft, emptyDraft, type ServerDraft } from "./draft.ts";
 
 /** The fields that are remembered for the next run. The prompt is not included. */
 const remembered = [
-  ...(["environment_id", "model_id", "skill_spec", "max_steps", "max_cost_usd", "timeout_minutes"] as const),
-  ...(["priority", "servers"] as const),
+  ...(["environment_id", "harness", "model_id", "skill_spec", "max_steps", "max_cost_usd"] as const),
+  ...(["timeout_minutes", "priority", "servers"] as const),
 ];
 
 const rememberedOptions = storedSetting("composer.choice");

@@ -85,7 +85,11 @@ export function useComposer({ initial, overrides, onCreated }: ComposerOptions) 
       creation.error && !errorsByField(errorsIn(creation.error), draft).isComplete
         ? creation.error
         : undefined,
-    change: (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part })),
+    change(part: Partial<Draft>) {
+      setDraft((before) => ({ ...before, ...part }));
+      // These errors are about a combination, so a change of one of its fields may fix them.
+      if (combined.some((member) => member in part)) setFieldErrors(withoutCombinations);
+    },
     send() {
       if (!acceptsRuns) return;
       if (fileError) return setOpen(true);
@@ -95,6 +99,13 @@ export function useComposer({ initial, overrides, onCreated }: ComposerOptions) 
       creation.mutate(result.request);
     },
   };
+}
+
+const combined: (keyof Draft)[] = ["environment_id", "harness", "model_id"];
+
+function withoutCombinations(errors: ComposerErrors): ComposerErrors {
+  const { "config.harness": harness, "config.model_id": model, ...others } = errors;
+  return harness === undefined && model === undefined ? errors : others;
 }
 
 function errorsIn(error: unknown): readonly FieldError[] {

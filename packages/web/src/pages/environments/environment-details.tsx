@@ -1,5 +1,6 @@
 import type { CloudEnvironment } from "@outrider/sdk";
 import type { ReactNode } from "react";
+import { useHarnessTitles } from "../../harnesses/harnesses.ts";
 import { amounts } from "./form/form-limits.tsx";
 import { networkModes } from "./network.ts";
 import { repositoryDetails } from "./repository.ts";
@@ -20,6 +21,7 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
     build_secrets,
     network,
   } = environment;
+  const harness = useHarnessTitles()(environment.harness);
   const mode = networkModes.find((each) => each.mode === network.mode);
   return (
     <>
@@ -69,6 +71,7 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
           <p className="text-xs text-muted">{mode?.meaning}</p>
           {network.allow && <Lines of={network.allow} />}
         </Fact>
+        {harness && <Fact name="Harness">{harness}</Fact>}
         {amounts.map(({ name, valueIn, label, unit, fallback }) => (
           <Fact key={name} name={label}>
             {valueIn(environment) === undefined ? (

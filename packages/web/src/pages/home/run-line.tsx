@@ -1,6 +1,7 @@
 import type { RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useHarnessTitles } from "../../harnesses/harnesses.ts";
 import { queries } from "../../queries.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { formatDollars } from "../../ui/format/numbers.ts";
@@ -14,6 +15,7 @@ export function RunLine({ run }: { run: RunItem }) {
   const { data: environments } = useQuery(queries.environments());
   const { run_id, title, state, phase, status_message: message, agent_config: config } = run;
   const environment = environments?.find(({ environment_id }) => environment_id === config.environment_id);
+  const harness = useHarnessTitles()(config.harness);
   const isFailed = state === "FAILED";
   const isBlocked = state === "BLOCKED";
   return (
@@ -37,6 +39,7 @@ export function RunLine({ run }: { run: RunItem }) {
           </p>
         )}
         <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-muted">
+          {harness && <span>{harness}</span>}
           {environment && <span>{environment.name}</span>}
           <span>{run.creator.display_name}</span>
           <RunDuration run={run} />

@@ -4,6 +4,7 @@ import type { Draft } from "../composer/draft.ts";
 export interface HomeSearch {
   environment?: string;
   skill?: string;
+  harness?: string;
   model?: string;
   prompt?: string;
 }
@@ -11,6 +12,7 @@ export interface HomeSearch {
 const members = {
   environment: "environment_id",
   skill: "skill_spec",
+  harness: "harness",
   model: "model_id",
   prompt: "prompt",
 } as const satisfies Record<keyof HomeSearch, keyof Draft>;

@@ -9,6 +9,8 @@ import { type Sort, sourceLabels } from "./search.ts";
 export interface Names {
   /** Returns an environment's name. */
   environment: (id: string | undefined) => string | undefined;
+  /** Returns a harness's title. Undefined for the built-in harness. */
+  harness: (name: string | undefined) => string | undefined;
 }
 
 export interface Column {
@@ -73,6 +75,13 @@ export const columns: readonly Column[] = [
     isDefault: false,
     cell: ({ agent_config }) => agent_config.model_id ?? none,
   },
+  {
+    id: "harness",
+    label: "Harness",
+    min: 6,
+    isDefault: false,
+    cell: ({ agent_config }, names) => names.harness(agent_config.harness) ?? none,
+  },
   { id: "duration", label: "Duration", min: 6, isDefault: true, cell: (run) => <RunDuration run={run} /> },
   {
     id: "cost",
@@ -105,7 +114,17 @@ const SELECT = 2;
 const FONT_SIZE = 0.875;
 
 /** The order in which columns are hidden on narrow screens, so that the table never scrolls horizontally. */
-const hideOrder = ["updated", "source", "model", "creator", "environment", "cost", "created", "duration"];
+const hideOrder = [
+  "updated",
+  "source",
+  "harness",
+  "model",
+  "creator",
+  "environment",
+  "cost",
+  "created",
+  "duration",
+];
 
 export function fitColumns(wanted: readonly Column[], widthPx: number): readonly Column[] {
   const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);

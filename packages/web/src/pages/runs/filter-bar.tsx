@@ -22,6 +22,7 @@ interface FilterBarProps {
 export function FilterBar({ search, rows, onChange }: FilterBarProps) {
   const { data: environments = [] } = useQuery(queries.environments());
   const { data: models } = useQuery(queries.models());
+  const { data: harnesses = [] } = useQuery(queries.harnesses());
   const { data: skills = [] } = useQuery(queries.skills());
   const { data: identities = [] } = useQuery(queries.identities());
   const { data: me } = useQuery(queries.me());
@@ -34,7 +35,7 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
     ...rows.map(({ creator }) => ({ value: creator.uid, label: creator.display_name })),
   ]).filter(({ value }) => value !== me?.uid);
   const multiFilters: {
-    name: "state" | "environment" | "creator" | "source" | "model";
+    name: "state" | "environment" | "creator" | "source" | "model" | "harness";
     label: string;
     options: Option[];
   }[] = [
@@ -61,6 +62,11 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
         models?.models.map(({ model_id }) => model_id),
         rows,
       ),
+    },
+    {
+      name: "harness",
+      label: "Harness",
+      options: harnesses.map(({ name, title }) => ({ value: name, label: title })),
     },
   ];
   const isFiltered = search.q !== undefined || filterNames.some((name) => search[name] !== undefined);

@@ -2,6 +2,7 @@ import type { RunItem } from "@outrider/sdk";
 import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
 import { memo } from "react";
+import { Badge } from "../../ui/badge.tsx";
 import { formatDollars } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
 import { RunState } from "../../ui/run-state.tsx";
@@ -26,6 +27,7 @@ interface RunRowProps {
 /** Shows a table row. The title's link covers the whole row, so that the row behaves like any other link. */
 export function RunRow(props: RunRowProps) {
   const { run, index, columns, template, isNarrow, isSelected, onSelect, onFocus, top, height } = props;
+  const hasHarness = columns.some(({ id }) => id === "harness");
   return (
     // biome-ignore lint/a11y/useSemanticElements: rows are positioned absolutely.
     // biome-ignore lint/a11y/useFocusableInteractive: the link inside is focusable.
@@ -63,11 +65,31 @@ export function RunRow(props: RunRowProps) {
         columns.map((column) => (
           // biome-ignore lint/a11y/useSemanticElements: as above.
           <div key={column.id} role="cell" className="min-w-0 truncate">
-            {column.id === "title" ? <RunLink run={run} /> : column.cell(run, props.names)}
+            {column.id === "title" ? (
+              <Title
+                run={run}
+                harness={hasHarness ? undefined : props.names.harness(run.agent_config.harness)}
+              />
+            ) : (
+              column.cell(run, props.names)
+            )}
           </div>
         ))
       )}
     </div>
+  );
+}
+
+/** Shows the title, with the harness as a label unless it is the built-in one or has its own column. */
+function Title({ run, harness }: { run: RunItem; harness: string | undefined }) {
+  if (!harness) return <RunLink run={run} />;
+  return (
+    <span className="flex items-center gap-2">
+      <span className="truncate">
+        <RunLink run={run} />
+      </span>
+      <Badge>{harness}</Badge>
+    </span>
   );
 }
 
@@ -86,6 +108,7 @@ const RunLink = memo(({ run: { run_id, title } }: { run: RunItem }) => (
 function Card({ run, names }: { run: RunItem; names: Names }) {
   const { state, phase, usage, agent_config: config, created_at } = run;
   const environment = names.environment(config.environment_id);
+  const harness = names.harness(config.harness);
   return (
     // biome-ignore lint/a11y/useSemanticElements: as above.
     <div role="cell" className="min-w-0 flex-1">
@@ -99,6 +122,7 @@ function Card({ run, names }: { run: RunItem; names: Names }) {
       <p className="mt-0.5 flex gap-x-3 overflow-hidden text-xs whitespace-nowrap text-muted">
         <RunDuration run={run} />
         {usage.cost_usd > 0 && <span className="tabular-nums">{formatDollars(usage.cost_usd)}</span>}
+        {harness && <span className="truncate">{harness}</span>}
         {environment && <span className="truncate">{environment}</span>}
         <span className="truncate">{run.creator.display_name}</span>
       </p>

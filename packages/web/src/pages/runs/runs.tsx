@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
+import { useHarnessTitles } from "../../harnesses/harnesses.ts";
 import { queries } from "../../queries.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
@@ -31,12 +32,14 @@ export function Runs() {
   const selection = useSelection();
   const [cursor, setCursor] = useState(-1);
   const { data: environments } = useQuery(queries.environments());
+  const harness = useHarnessTitles();
   const names = useMemo(() => {
     const byId = new Map(environments?.map(({ environment_id, name }) => [environment_id, name]));
     return {
       environment: (id: string | undefined) => (id === undefined ? undefined : (byId.get(id) ?? "Deleted")),
+      harness,
     };
-  }, [environments]);
+  }, [environments, harness]);
 
   const change = useCallback(
     (part: { [K in keyof RunsSearch]?: RunsSearch[K] | undefined }) =>

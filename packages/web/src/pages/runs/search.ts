@@ -24,6 +24,7 @@ export interface RunsSearch {
   creator?: string;
   source?: string;
   model?: string;
+  harness?: string;
   name?: string;
   skill?: string;
   /** The first day of the range. Both days are in the user's time zone. */
@@ -37,8 +38,8 @@ export interface RunsSearch {
 
 /** The filters, without the sort order and the search text. */
 export const filterNames = [
-  ...(["state", "environment", "creator", "source", "model", "name", "skill", "from", "to"] as const),
-  "metadata" as const,
+  ...(["state", "environment", "creator", "source", "model", "harness", "name", "skill", "from"] as const),
+  ...(["to", "metadata"] as const),
 ];
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
@@ -62,6 +63,7 @@ export function readSearch(raw: Record<string, unknown>): RunsSearch {
     creator: text(raw.creator),
     source: known(raw.source, runSources),
     model: text(raw.model),
+    harness: text(raw.harness),
     name: text(raw.name),
     skill: text(raw.skill),
     from: day(raw.from),
@@ -92,6 +94,7 @@ export function filterOf(search: RunsSearch): ListRunsParams {
     creator: several(search.creator),
     source: several(search.source) as Source[] | undefined,
     model_id: several(search.model),
+    harness: several(search.harness),
     name: search.name,
     skill_spec: search.skill,
     created_after: search.from && startOfDay(search.from),

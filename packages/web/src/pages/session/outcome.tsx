@@ -3,6 +3,7 @@ import clsx from "clsx";
 import { CircleDashed, CircleQuestionMark, CircleX } from "lucide-react";
 import type { ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
+import { InlineCode } from "../../ui/text/inline-code.tsx";
 import { queueMessage } from "./queue-message.ts";
 
 interface OutcomeProps {
@@ -22,7 +23,7 @@ export function Outcome({ run, onRerun, isBesideQuestion = false }: OutcomeProps
     const { title, detail } = queueMessage(run);
     return (
       <Card tone="quiet" Icon={CircleDashed} title={title}>
-        {detail}
+        <InlineCode text={detail} />
       </Card>
     );
   }

@@ -5,6 +5,8 @@ type Reason = NonNullable<NonNullable<RunItem["queue"]>["reason"]>;
 
 const reasons: Record<Reason, string> = {
   no_worker: "No worker is connected. Start one with `outrider worker`, or see Workers.",
+  no_harness_worker:
+    "The connected workers are too old for its harness. Upgrade or restart them, or see Workers.",
   workers_busy: "All workers are busy. It starts when a slot is free.",
   installation_limit:
     "The installation's concurrency limit has been reached. It starts when another run ends.",

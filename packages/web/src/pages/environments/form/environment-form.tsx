@@ -8,6 +8,7 @@ import { TextAreaField, TextField } from "../../../ui/form/fields.tsx";
 import { FormErrors } from "../../../ui/form/form-errors.tsx";
 import { useRequestForm } from "../../../ui/form/use-request-form.ts";
 import { isMac, Kbd } from "../../../ui/kbd.tsx";
+import { FormHarness } from "./form-harness.tsx";
 import { FormImage } from "./form-image.tsx";
 import { FormLimits } from "./form-limits.tsx";
 import { FormNetwork } from "./form-network.tsx";
@@ -78,6 +79,7 @@ export function EnvironmentForm(props: EnvironmentFormProps) {
       <FormVariables form={form} />
       <FormSecrets form={form} secrets={secrets} />
       <FormNetwork form={form} />
+      <FormHarness form={form} />
       <FormLimits form={form} />
       <div className="sticky bottom-14 z-10 -mx-4 flex flex-wrap items-center justify-end gap-2 border-t border-line bg-canvas px-4 py-3 md:bottom-0">
         <p className="mr-auto text-muted" role="status">

@@ -25,6 +25,7 @@ export interface Values {
   git_author: CloudEnvironment["git_author"];
   /** Not shown, but kept. */
   checks: CloudEnvironment["checks"];
+  harness: Text;
   timeout_minutes: number | undefined;
   max_concurrent_runs: number | undefined;
 }
@@ -75,6 +76,7 @@ export const blankValues: Values = {
   resources: { cpus: undefined, memory_mb: undefined, pids: undefined, disk_mb: undefined },
   git_author: undefined,
   checks: undefined,
+  harness: undefined,
   timeout_minutes: undefined,
   max_concurrent_runs: undefined,
 };
@@ -108,6 +110,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
     resources: { ...blankValues.resources, ...environment.resources },
     git_author: environment.git_author,
     checks: environment.checks,
+    harness: environment.harness,
     timeout_minutes: environment.timeout_minutes,
     max_concurrent_runs: environment.max_concurrent_runs,
   };

@@ -1,3 +1,4 @@
+import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import { limits } from "@outrider/contract/limits";
 import { RunAgentRequest } from "@outrider/contract/run";
 import type { CloudEnvironment, RunAgentRequest as Request } from "@outrider/sdk";
@@ -5,6 +6,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Play } from "lucide-react";
 import { outrider } from "../../../api.ts";
+import { HarnessNote } from "../../../harnesses/harness-note.tsx";
+import { offeredModels, useHarness } from "../../../harnesses/harnesses.ts";
 import { queries } from "../../../queries.ts";
 import { useServiceStatus } from "../../../service-status.ts";
 import { Button } from "../../../ui/button.tsx";
@@ -27,6 +30,10 @@ export function TestRun({ environment, runId, isDirty }: TestRunProps) {
   const { environment_id, name, version } = environment;
   const navigate = useNavigate();
   const { data: models } = useQuery(queries.models());
+  const harness = useHarness(environment.harness ?? DEFAULT_HARNESS);
+  const offered = offeredModels(models?.models ?? [], harness);
+  const standard = models?.default_model_id;
+  const initial = offered.some(({ model_id }) => model_id === standard) ? standard : offered[0]?.model_id;
   const { acceptsRuns, message } = useServiceStatus();
   const form = useRequestForm({
     schema: RunAgentRequest,
@@ -37,7 +44,7 @@ export function TestRun({ environment, runId, isDirty }: TestRunProps) {
     requestOf: ({ prompt, config }) => ({
       prompt: prompt ?? promptFor(config.model_id),
       title: `Test of ${name}`.slice(0, limits.titleCharacters),
-      config: { environment_id, model_id: config.model_id ?? models?.default_model_id },
+      config: { environment_id, model_id: config.model_id ?? initial },
     }),
     send: (request: Request) => outrider.runs.create(request),
     onSent: ({ run_id }) =>
@@ -47,7 +54,7 @@ export function TestRun({ environment, runId, isDirty }: TestRunProps) {
         search: { tab: "test", run: run_id },
       }),
   });
-  const promptFor = (modelId = models?.default_model_id) => (models ? testPrompt(environment, modelId) : "");
+  const promptFor = (modelId = initial) => (models ? testPrompt(environment, modelId) : "");
   const model = form.bind("config.model_id");
   const prompt = form.bind("prompt");
   const shownPrompt = prompt.value ?? promptFor(model.value);
@@ -71,13 +78,21 @@ export function TestRun({ environment, runId, isDirty }: TestRunProps) {
         <SelectField
           label="Model"
           error={model.error}
-          value={model.value ?? models?.default_model_id ?? ""}
+          hint={
+            environment.harness &&
+            harness && (
+              <>
+                {harness.title} executes the run. <HarnessNote name={harness.name} />
+              </>
+            )
+          }
+          value={model.value ?? initial ?? ""}
           onChange={({ target }) => model.onChange(target.value)}
         >
-          {(models?.models ?? []).map(({ model_id, available }) => (
+          {offered.map(({ model_id, available }) => (
             <option key={model_id} value={model_id} disabled={!available}>
               {model_id}
-              {model_id === models?.default_model_id ? " (default)" : ""}
+              {model_id === standard ? " (default)" : ""}
             </option>
           ))}
         </SelectField>

@@ -3,6 +3,7 @@ import { CircleCheck, ReceiptText, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
 import { Section } from "../../../ui/page.tsx";
+import { sanitizeLine } from "../../../ui/text/sanitize.ts";
 import { resourceLabel } from "./resources.ts";
 
 const networkLabels = {
@@ -17,8 +18,8 @@ export function Receipt({ run }: { run: RunItem }) {
   if (!receipt) {
     return (
       <EmptyState icon={<ReceiptText className="size-5" aria-hidden />} title="No receipt yet">
-        Once a worker has prepared the run, this page shows what it uses: worker, model, commits, skill, MCP
-        servers, network and enforced limits.
+        Once a worker has prepared the run, this page shows what it uses: worker, harness, model, commits,
+        skill, MCP servers, network and enforced limits.
       </EmptyState>
     );
   }
@@ -27,8 +28,12 @@ export function Receipt({ run }: { run: RunItem }) {
     <div className="mx-auto max-w-4xl">
       <Section title="What ran" lead="As reported by the worker of the latest turn.">
         <Facts>
-          <Fact name="Worker">{receipt.worker}</Fact>
-          <Fact name="Harness">version {receipt.harness_version}</Fact>
+          <Fact name="Worker">
+            {receipt.worker}, version {receipt.harness_version}
+          </Fact>
+          <Fact name="Harness">
+            <UsedHarness harness={receipt.harness} />
+          </Fact>
           <Fact name="Model">{receipt.model_id}</Fact>
           {receipt.reasoning_effort && <Fact name="Reasoning effort">{receipt.reasoning_effort}</Fact>}
           <Fact name="Environment">
@@ -102,6 +107,28 @@ export function Receipt({ run }: { run: RunItem }) {
       </Section>
       <Limits resources={receipt.resources} />
     </div>
+  );
+}
+
+function UsedHarness({ harness }: { harness: RunReceipt["harness"] }) {
+  if (!harness) return "Outrider, the worker's built-in agent";
+  const { title, version, packages = {}, adapter } = harness;
+  return (
+    <>
+      {sanitizeLine([title, version].filter(Boolean).join(" "))}
+      {adapter && (
+        <>
+          , through <Code>{sanitizeLine(adapter)}</Code>
+        </>
+      )}
+      {Object.entries(packages).map(([name, packageVersion]) => (
+        <span key={name} className="block">
+          <Code>
+            {name}@{packageVersion}
+          </Code>
+        </span>
+      ))}
+    </>
   );
 }
 
