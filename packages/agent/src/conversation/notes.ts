@@ -11,6 +11,9 @@ export type NoteKind =
   | "cancelled"
   | "recovered"
   | "compacted"
+  | "handover"
+  | "answer format"
+  | "new message"
   | "answer missing"
   | "repeated calls"
   | "answer empty"
@@ -34,6 +37,16 @@ const limitNames: Record<LimitCode, string> = {
   timeout: "time limit",
 };
 
+/** The messages of the notices that report a limit. */
+export const limitMessages: Record<LimitCode, string> = {
+  step_limit_exceeded: "The turn reached its step limit. The agent was asked to wrap up.",
+  budget_exceeded: "The turn reached its budget. The agent was asked to wrap up.",
+  timeout: "The turn reached its time limit. The agent was asked to wrap up.",
+};
+
+/** The message of the notice that reports an interruption. */
+export const INTERRUPTED_MESSAGE = "A user message interrupted the agent during a model call.";
+
 export function isLimitCode(code: string | undefined): code is LimitCode {
   return code !== undefined && Object.hasOwn(limitNames, code);
 }
@@ -45,6 +58,11 @@ function note(kind: NoteKind, text: string): string {
 export const interruptedNote = note(
   "interrupted",
   "A user message interrupted you here. The response that you were writing was discarded.",
+);
+
+export const newMessageNote = note(
+  "new message",
+  "The user has sent a message while you were working. Take it into account and continue your work.",
 );
 
 export const cancelledNote = note(
@@ -117,6 +135,54 @@ yours, was replaced by the user's messages above and by these notes, which you w
     "The most recent part of the conversation follows unchanged. Continue from there.",
   ];
   return note("compacted", parts.filter((part) => part !== "").join("\n\n"));
+}
+
+/** Replaces the earlier conversation of an agent whose session is lost. The user's messages precede it. */
+export function handoverNote({
+  summary,
+  finishedCalls,
+  lostCalls,
+}: {
+  summary: string;
+  finishedCalls: number;
+  lostCalls: number;
+}): string {
+  const lost =
+    lostCalls === 0
+      ? ""
+      : `The files were restored from an earlier snapshot: the file changes of the last ${lostCalls} finished tool calls are lost.`;
+  const parts = [
+    `Your earlier session is lost. Everything before this, including ${finishedCalls} tool calls of yours, was replaced by \
+the user's messages above and by this summary of the log:`,
+    summary,
+    lost,
+    "Check the state of the files before you rely on the summary, and continue the work.",
+  ];
+  return note("handover", parts.filter((part) => part !== "").join("\n\n"));
+}
+
+/** Asks an agent without the tool `finish` for a structured answer. */
+export function answerFormatNote(schema: Record<string, unknown>): string {
+  return note(
+    "answer format",
+    `This run requires a structured answer. When everything is done and verified, end with a message that is only a JSON \
+value, without other text, that matches this JSON Schema:\n${JSON.stringify(schema)}`,
+  );
+}
+
+export function invalidMessageNote(problem: string): string {
+  return note(
+    "answer missing",
+    `Your last message is not the required answer: ${problem} Send only the JSON value that matches the schema.`,
+  );
+}
+
+export function wrapUpMessageNote(code: LimitCode): string {
+  return note(
+    "wrap up",
+    `This turn has reached its ${limitNames[code]}. You can call no more tools. Send the best answer that you have now, only \
+as the JSON value that matches the schema.`,
+  );
 }
 
 export function failedNote(message: string): string {

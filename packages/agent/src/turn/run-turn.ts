@@ -11,15 +11,26 @@ export type TurnEnd = TurnOutcome | { type: "stopped"; reason: unknown };
  * an exception from this function is a bug. If the server rejects the outcome because new messages have arrived, call
  * this function again with the current log.
  */
-export async function runTurn(context: TurnContext): Promise<TurnEnd> {
+export function runTurn(context: TurnContext): Promise<TurnEnd> {
+  return untilStopped(context.signal, (halt, onLeaseLost) => new Turn(context, halt, onLeaseLost).run());
+}
+
+/**
+ * Waits for the outcome of a turn's work, but not longer than until the signal aborts or the work reports that the lease
+ * is lost. `halt` aborts in both cases. A Failure becomes an outcome.
+ */
+export async function untilStopped(
+  signal: AbortSignal,
+  work: (halt: AbortSignal, onLeaseLost: (error: unknown) => void) => Promise<TurnOutcome>,
+): Promise<TurnEnd> {
   const leaseLost = new AbortController();
-  const halt = AbortSignal.any([context.signal, leaseLost.signal]);
+  const halt = AbortSignal.any([signal, leaseLost.signal]);
   const stopped = Promise.withResolvers<TurnEnd>();
   const stop = () => stopped.resolve({ type: "stopped", reason: halt.reason });
   if (halt.aborted) stop();
   else halt.addEventListener("abort", stop, { once: true });
-  const work = async () => new Turn(context, halt, (error) => leaseLost.abort(error)).run();
-  const ended = work().catch((error: unknown): TurnEnd => {
+  const start = async () => work(halt, (error) => leaseLost.abort(error));
+  const ended = start().catch((error: unknown): TurnEnd => {
     if (halt.aborted) return { type: "stopped", reason: halt.reason };
     if (error instanceof Failure) return failedOutcome(error);
     throw error;

@@ -33,7 +33,7 @@ import {
 import { ContextWindow } from "../conversation/context-window.ts";
 import { ANSWER_MISSING, Conversation } from "../conversation/conversation.ts";
 import { ConversationImages } from "../conversation/images.ts";
-import { type LimitCode, LOOP_DETECTED } from "../conversation/notes.ts";
+import { INTERRUPTED_MESSAGE, type LimitCode, LOOP_DETECTED, limitMessages } from "../conversation/notes.ts";
 import { estimateTokens, estimateToolTokens } from "../conversation/tokens.ts";
 import type { AgentEvent, LogEvent } from "../event.ts";
 import { Failure, failedOutcome } from "../failure.ts";
@@ -66,16 +66,8 @@ import {
 const neverAborted = new AbortController().signal;
 
 /** The maximum number of times that an agent is asked to correct a missing or invalid answer. */
-const MAX_CORRECTIONS = 3;
+export const MAX_CORRECTIONS = 3;
 const answerMissingMessage = "The agent ended without the required answer and was asked to give it.";
-
-const interruptMessage = "A user message interrupted the agent during a model call.";
-
-const limitMessages: Record<LimitCode, string> = {
-  step_limit_exceeded: "The turn reached its step limit. The agent was asked to wrap up.",
-  budget_exceeded: "The turn reached its budget. The agent was asked to wrap up.",
-  timeout: "The turn reached its time limit. The agent was asked to wrap up.",
-};
 
 export class Turn {
   readonly #context: TurnContext;
@@ -356,7 +348,7 @@ export class Turn {
             : { ...noTokens, input: inputTokens, output: estimateTokens(streamed) },
         );
         if (!context.timeIsUp.aborted) {
-          await this.#emit({ type: "notice", data: { code: "interrupted", message: interruptMessage } });
+          await this.#emit({ type: "notice", data: { code: "interrupted", message: INTERRUPTED_MESSAGE } });
         }
         return "again";
     }
@@ -424,7 +416,7 @@ export class Turn {
   }
 }
 
-function invalidAnswer(problem = ""): TurnOutcome {
+export function invalidAnswer(problem = ""): TurnOutcome {
   const message = `The agent's answer did not match output_schema after ${MAX_CORRECTIONS + 1} attempts. ${problem}`;
   return { type: "failed", error_code: "output_invalid", message };
 }

@@ -46,6 +46,7 @@ export async function answerCall(call: AgentCall, meter: TurnMeter): Promise<voi
     inputTokens,
     maxOutputTokens: format.maxOutputTokens(body),
     hasTools: format.hasTools(body),
+    signal: call.signal,
   });
   if (typeof metered === "string") throw new RequestError(400, metered);
   if (metered.isLast) format.forbidTools(body);

@@ -44,6 +44,8 @@ export interface CallRequest {
   maxOutputTokens: number | undefined;
   /** Whether the request declares tools. */
   hasTools: boolean;
+  /** Aborts when the agent goes away. */
+  signal: AbortSignal;
 }
 
 /** A model call that may be made now. */
@@ -99,6 +101,8 @@ export class TurnMeter {
     this.#signal.throwIfAborted();
     if (!this.#limit) await this.#options.onCall?.();
     this.#signal.throwIfAborted();
+    // An agent that was stopped in the meantime does not wait for the call.
+    request.signal.throwIfAborted();
     const { model, hasTools } = request;
     this.#checkLimits(request);
     const isLast = this.#limit !== undefined;

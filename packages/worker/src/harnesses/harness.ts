@@ -4,6 +4,7 @@ import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
 import type { BuildContext } from "../builds/build.ts";
 import type { McpOptions } from "../mcp/servers.ts";
+import type { SandboxAdditions } from "../workspace/gateway-forward.ts";
 import type { RunWorkspace } from "../workspace/workspace.ts";
 
 /** Executes the turns of one execution: Outrider's own loop, or another agent. Opened before the first turn. */
@@ -31,4 +32,11 @@ export interface HarnessOptions extends McpOptions {
   workspace: RunWorkspace;
   builds: Pick<BuildContext, "repositories" | "maxMirrorBytes" | "egressSessions">;
   onReceiptChanged(): void;
+}
+
+/** A harness whose programs are on this worker, before the run's sandbox opens. */
+export interface PreparedHarness {
+  additions?: SandboxAdditions;
+  /** Opens the harness. Rejects with a Failure if something that the run needs is not available. */
+  open(options: HarnessOptions): Promise<Harness>;
 }

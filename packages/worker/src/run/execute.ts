@@ -268,7 +268,12 @@ export class Execution {
     const signal = AbortSignal.any([lease.signal, options.drain]);
     const emit = (event: NewEvent) => reporter.emit(event);
     try {
-      const harness = await prepareHarness({ assignment, installer: options.harnessInstaller, signal });
+      const harness = await prepareHarness(assignment, {
+        installer: options.harnessInstaller,
+        onInstall: (title, state) =>
+          emit({ type: "environment.step", data: { name: `install ${title}`, state } }),
+        signal,
+      });
       workspace.additions = harness.additions;
       workspace.prepared = await prepareRun(options.builds, {
         assignment,

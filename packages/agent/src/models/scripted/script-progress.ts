@@ -57,6 +57,7 @@ export class ScriptProgress {
         this.pending = [];
         return;
       case "compacted":
+      case "handover":
         for (let left = removedCalls; left > 0; left -= 1) this.#drop(0, this.#nextOf("call") + 1);
         return;
       case "recovered":

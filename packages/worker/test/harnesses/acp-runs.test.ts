@@ -1,0 +1,172 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import { dataOf } from "../agent/agent-support.ts";
+import {
+  longSleep,
+  processesWith,
+  startTestInstallation,
+  type TestInstallation,
+  waitForSleep,
+} from "../installation.ts";
+import { mounts, node } from "../mcp/mcp-support.ts";
+
+const program = "/opt/mcp/test-agent.mjs";
+const source = fileURLToPath(new URL("./test-agent.mjs", import.meta.url));
+const agentMounts = [...mounts, { source, target: program }];
+
+const declared = (title: string, env: Record<string, string> = {}) => ({
+  ...{ title, env, command: [node, program], wire_formats: ["anthropic-messages"] },
+});
+
+let installation: TestInstallation;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "outrider-harnesses-"));
+  const file = join(folder, "harnesses.json");
+  const harnesses = {
+    "test-agent": declared("Test Agent"),
+    stubborn: declared("Stubborn Agent", { IGNORE_CANCEL: "1" }),
+    forgetful: declared("Forgetful Agent", { NO_LOAD: "1" }),
+  };
+  writeFileSync(file, JSON.stringify({ harnesses }));
+  installation = await startTestInstallation({ OUTRIDER_HARNESSES: file });
+  await installation.worker({ mounts: agentMounts });
+});
+afterAll(async () => {
+  await installation?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+const harness = (name = "test-agent") => ({ config: { harness: name } });
+
+test("an agent runs commands and answers", async () => {
+  const run = await installation.create(["RUN: echo hello > file && exit 3", "SAY: done"], harness());
+  const ended = await installation.until(run, "SUCCEEDED");
+  const events = await installation.events(run);
+  expect(dataOf(events, "command.started")).toMatchObject([{ command: "echo hello > file && exit 3" }]);
+  expect(dataOf(events, "command.finished")).toMatchObject([{ exit_code: 3 }]);
+  expect(dataOf(events, "file.changed")).toMatchObject([{ path: "file", kind: "created" }]);
+  expect(dataOf(events, "message.agent")).toEqual([{ text: "done" }]);
+  expect(ended.usage.steps).toBe(2);
+  expect(ended.receipt.harness).toMatchObject({ name: "test-agent", title: "Test Agent" });
+});
+
+const noticeCodes = (events: Parameters<typeof dataOf>[0]) =>
+  dataOf(events, "notice").map(({ code }) => code);
+
+test("a follow-up after the end continues the agent's session", async () => {
+  const run = await installation.create(["RUN: echo one", "SAY: first"], harness());
+  await installation.until(run, "SUCCEEDED");
+  await installation.followUp(run, ["RUN: echo two", "SAY: second"]);
+  await installation.event(run, ({ type, data }) => type === "run.succeeded" && data.text === "second");
+  const events = await installation.events(run);
+  // The session's history, which the agent repeats when it loads the session, is not in the log again.
+  expect(dataOf(events, "message.agent")).toEqual([{ text: "first" }, { text: "second" }]);
+  expect(dataOf(events, "command.started").map(({ command }) => command)).toEqual(["echo one", "echo two"]);
+  expect(noticeCodes(events)).toEqual([]);
+});
+
+test("a follow-up while the agent is busy stops it, and it continues with the message", async () => {
+  const run = await installation.create(["RUN: sleep 2", "RUN: echo next", "SAY: first"], harness());
+  await installation.event(run, ({ type }) => type === "command.started");
+  await installation.followUp(run, ["SAY: steered"]);
+  const { text } = (await installation.event(run, ({ type }) => type === "run.succeeded")).data;
+  expect(text).toBe("first\nsteered");
+  const events = await installation.events(run);
+  expect(dataOf(events, "command.finished")).toMatchObject([{ exit_code: 0 }, { exit_code: 0 }]);
+});
+
+test("a queued follow-up is delivered after the turn", async () => {
+  const run = await installation.create(["RUN: sleep 1", "SAY: first"], harness());
+  await installation.event(run, ({ type }) => type === "command.started");
+  await installation.followUp(run, ["SAY: queued"], { mode: "queue" });
+  await installation.event(run, ({ type, data }) => type === "run.succeeded" && data.text === "queued");
+  expect(dataOf(await installation.events(run), "message.agent")).toEqual([
+    { text: "first" },
+    { text: "queued" },
+  ]);
+});
+
+test("an interrupting follow-up stops the command at once", async () => {
+  const sleep = longSleep();
+  const run = await installation.create([`RUN: ${sleep.command}`, "SAY: first"], harness());
+  await waitForSleep(sleep.mark);
+  await installation.followUp(run, ["SAY: interrupted"], { mode: "interrupt" });
+  const { text } = (await installation.event(run, ({ type }) => type === "run.succeeded")).data;
+  expect(text).toContain("interrupted");
+  expect(noticeCodes(await installation.events(run))).toEqual(["interrupted"]);
+});
+
+test("an agent that does not stop is killed, and its session is loaded again", async () => {
+  const sleep = longSleep();
+  const run = await installation.create([`RUN: ${sleep.command}`, "SAY: first"], harness("stubborn"));
+  await waitForSleep(sleep.mark);
+  await installation.followUp(run, ["SAY: interrupted"], { mode: "interrupt" });
+  await installation.event(run, ({ type }) => type === "run.succeeded");
+  expect(noticeCodes(await installation.events(run))).toEqual(["agent_restarted", "interrupted"]);
+});
+
+test("cancelling a run kills the agent and its command", async () => {
+  const sleep = longSleep();
+  const run = await installation.create([`RUN: ${sleep.command}`], harness());
+  await waitForSleep(sleep.mark);
+  await installation.call("POST", `/agent/runs/${run}/cancel`);
+  await installation.until(run, "CANCELLED");
+  await vi.waitUntil(() => processesWith(sleep.mark).length === 0, waitOptions);
+  await installation.followUp(run, ["SAY: again"]);
+  const { text } = (await installation.event(run, ({ type }) => type === "run.succeeded")).data;
+  expect(text).toContain("again");
+});
+
+test("at the step limit the agent is asked for a final message", async () => {
+  const run = await installation.create(["RUN: true", "RUN: true", "RUN: true", "SAY: done"], {
+    ...harness(),
+    limits: { max_steps: 2 },
+  });
+  const { status_message, usage } = await installation.until(run, "FAILED");
+  expect(status_message.error_code).toBe("step_limit_exceeded");
+  const events = await installation.events(run);
+  expect(noticeCodes(events)).toEqual(["step_limit_exceeded"]);
+  expect(dataOf(events, "message.agent").at(-1).text).toContain("I cannot call tools now");
+  expect(usage.steps).toBe(3);
+});
+
+test("an agent that exits is started again once", async () => {
+  const run = await installation.create(["RUN: kill -9 $PPID", "SAY: done"], harness());
+  await installation.until(run, "SUCCEEDED");
+  const events = await installation.events(run);
+  expect(noticeCodes(events)).toEqual(["agent_restarted"]);
+  expect(dataOf(events, "command.started")).toHaveLength(1);
+  const crash = "RUN: echo a last word >&2; kill -9 $PPID";
+  const other = await installation.create([crash, crash], harness());
+  const { status_message } = await installation.until(other, "FAILED");
+  expect(status_message).toMatchObject({
+    error_code: "harness_failed",
+    message: expect.stringMatching(/^Test Agent failed\./),
+  });
+});
+
+test("an agent without a loadable session gets a summary of the log", async () => {
+  const run = await installation.create(["RUN: echo one", "SAY: first"], harness("forgetful"));
+  await installation.until(run, "SUCCEEDED");
+  await installation.followUp(run, ["RUN: echo two", "SAY: second"]);
+  await installation.event(run, ({ type, data }) => type === "run.succeeded" && /second$/.test(data.text));
+  const events = await installation.events(run);
+  expect(dataOf(events, "command.started").map(({ command }) => command)).toEqual(["echo one", "echo two"]);
+  expect(noticeCodes(events)).toEqual(["session_restarted"]);
+});
+
+test("a structured answer is corrected", async () => {
+  const output_schema = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] };
+  const run = await installation.create(['SAY: {"sum": "x"}', "RUN: true", 'SAY: {"sum": 3}'], {
+    ...harness(),
+    output_schema,
+  });
+  const ended = await installation.until(run, "SUCCEEDED");
+  expect(ended.output).toEqual({ sum: 3 });
+});
