@@ -45,7 +45,7 @@ format: setup ## format, sort imports and apply safe fixes
 bench: setup ## measure performance (ARGS="lists" for a part)
 	@node bench/main.ts $(ARGS)
 
-eval: setup ## evaluate a model on the tasks in eval/tasks (ARGS="--model anthropic/… --tasks 'fix-*'")
+eval: setup ## evaluate models and agents on the tasks in eval/tasks (ARGS="--model anthropic/… --tasks 'fix-*'")
 	@bin/outrider eval --suite eval/tasks $(ARGS)
 
 chaos: setup ## run 100 seeded fault-injection rounds (ARGS="7 12" for some seeds)

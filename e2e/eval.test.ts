@@ -61,10 +61,21 @@ test("accepts right answers, rejects wrong ones, and reports a model that solves
     { model_id: "scripted", solved: 5, attempts: 10, errors: 0 },
     { model_id: "openai-compatible/stub", solved: 0, attempts: 5, errors: 0 },
   ]);
-  expect(output).toContain("The harness judged all 10 known answers correctly.");
+  expect(output).toContain("The evaluation judged all 10 known answers correctly.");
   expect(output).toMatch(/openai-compatible\/stub +0 of 5/);
   expect(code).toBe(0);
   expect(processesOn("outrider-eval-")).toEqual([]);
+});
+
+test("names the harness of each attempt and rejects an unknown one", async () => {
+  const args = [...suite, "--tasks", "question-unused-dependency", "--model", "scripted"];
+  const { code, output, report } = await evaluate([...args, "--harness", "outrider"]);
+  expect(code).toBe(0);
+  expect(report.models).toMatchObject([{ model_id: "scripted", harness: "outrider", attempts: 2 }]);
+  expect(output).toMatch(/scripted +outrider +1 of 2/);
+  const { code: refused, stderr } = await evaluate([...args, "--harness", "outrider, nope"]);
+  expect(refused).toBe(2);
+  expect(stderr).toContain('Harness "nope" not found. Use outrider, claude');
 });
 
 /** A repository with a history: usable commits, and some that cannot be tasks. */

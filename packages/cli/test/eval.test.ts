@@ -4,11 +4,16 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { compare, comparisonColumns } from "../src/eval/comparison.ts";
 import { GitHistory } from "../src/eval/history/git.ts";
 import { isCode, isTest } from "../src/eval/history/paths.ts";
 import { detectTestCommand, fillTestCommand } from "../src/eval/history/test-command.ts";
+import { summarize } from "../src/eval/report.ts";
 import { joinCommands, writeFileCommands } from "../src/eval/shell.ts";
 import { readSuite } from "../src/eval/suite.ts";
+import type { EvalResult } from "../src/eval/task.ts";
+import { createStyle } from "../src/terminal/style.ts";
+import { alignedTable } from "../src/terminal/table.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "outrider-eval-unit-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -130,4 +135,50 @@ test("the suite of this repository has at least 40 tasks of every kind", () => {
     for (const command of environment.setup_commands ?? [])
       expect(command.length, name).toBeLessThanOrEqual(8_192);
   }
+});
+
+describe("the comparison of harnesses", () => {
+  const result = (task: string, harness: string, more: Partial<EvalResult> = {}): EvalResult => ({
+    ...{ task, kind: "fix", model: "m", harness, attempt: 1, isSolved: true, isError: false },
+    ...{ steps: 2, inputTokens: 1_000, outputTokens: 10, costUsd: 0.5, durationMs: 3_000 },
+    ...more,
+  });
+  const style = createStyle(false);
+  const print = (results: EvalResult[]) =>
+    alignedTable(compare(results), comparisonColumns(results, style), { width: 200, style }).split("\n");
+
+  test("has a column per harness, a line per task, and totals", () => {
+    const results = [
+      result("one", "outrider"),
+      result("one", "claude", { steps: 5 }),
+      result("two", "outrider", { isSolved: false }),
+      result("two", "claude", { isError: true, isSolved: false }),
+    ];
+    expect(print(results)).toEqual([
+      "TASK    outrider    claude",
+      "one     solved      solved",
+      "two     not solved  error",
+      "SOLVED  1 of 2      1 of 2",
+      "ERRORS  0           1",
+      "STEPS   4           7",
+      "TOKENS  2,000 + 20  2,000 + 20",
+      "COST    $1.00       $1.00",
+      "TIME    6.0 s       6.0 s",
+    ]);
+    expect(summarize(results).map(({ harness, solved }) => [harness, solved])).toEqual([
+      ["outrider", 1],
+      ["claude", 1],
+    ]);
+  });
+
+  test("counts repeated attempts, and says whether known answers were judged correctly", () => {
+    const [, several, known] = print([
+      result("several", "pi"),
+      result("several", "pi", { isSolved: false, attempt: 2 }),
+      result("known", "pi", { scripted: "solution" }),
+      result("known", "pi", { scripted: "wrong", isSolved: false }),
+    ]);
+    expect(several).toMatch(/^several +1 of 2 solved$/);
+    expect(known).toMatch(/^known +judged correctly$/);
+  });
 });

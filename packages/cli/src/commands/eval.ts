@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command, Option } from "commander";
 import { connect } from "../connection.ts";
+import { compare, comparisonColumns, harnessesOf } from "../eval/comparison.ts";
 import { type EmbeddedServer, makeTemporaryFolder, startEmbeddedServer } from "../eval/embedded-server.ts";
 import { evaluate, SCRIPTED } from "../eval/evaluate.ts";
 import { buildHistoryTasks, type HistoryFlags } from "../eval/history/build-tasks.ts";
@@ -29,6 +30,7 @@ import { alignedTable, type Column } from "../terminal/table.ts";
 interface EvalFlags extends HistoryFlags {
   suite?: string;
   model?: string[];
+  harness?: string[];
   tasks?: string;
   attempts: number;
   concurrency: number;
@@ -46,9 +48,16 @@ const historyOption = (flags: string, description: string) =>
   new Option(flags, description).helpGroup("Tasks from history:");
 
 export const evalCommand = new Command("eval")
-  .description("Evaluate models on tasks. Starts a server for the evaluation, unless --server is set.")
+  .description(
+    "Evaluate models and harnesses on tasks. Starts a server for the evaluation, unless --server is set.",
+  )
   .option("--suite <folder>", "folder with one folder per task")
   .option("--model <id>", "model to evaluate; repeatable; default: the server's default model", collect)
+  .option(
+    "--harness <names>",
+    "harnesses to compare, from `outrider harness list`, separated by commas; default: outrider",
+    splitNames,
+  )
   .option("--tasks <names>", "only these tasks, separated by commas; * matches any characters")
   .option("--attempts <number>", "attempts per task and model", numberParser("--attempts"), 1)
   .option("--concurrency <number>", "attempts that run at the same time", numberParser("--concurrency"), 2)
@@ -147,6 +156,7 @@ async function evaluateWith(evaluation: Evaluation): Promise<void> {
   if (flags.list && flags.suite !== undefined) return listTasks(out, fromSuite);
   await using server = await openServer(flags, folder);
   const { client } = server;
+  await checkHarnesses(client, flags);
   const programs = ["git", ...fromSuite.flatMap((task) => task.programs)];
   const missing = await findMissingPrograms(programs, { client, signal });
   let tasks = fromSuite;
@@ -174,6 +184,7 @@ async function evaluateWith(evaluation: Evaluation): Promise<void> {
     {
       ...{ client, evalId, signal, attempts: flags.attempts, concurrency: flags.concurrency },
       models: flags.model ?? [await defaultModel(client)],
+      harnesses: flags.harness ?? [],
       settings: omitUndefined({
         maxSteps: flags.maxSteps,
         maxCostUsd: flags.maxCost,
@@ -204,6 +215,10 @@ function report(from: {
     for (const { commit, subject, reason } of rejected)
       out.print(sanitizeLine(`Rejected ${commit.slice(0, 10)} ${subject}: ${reason}`));
     out.print("");
+    if (harnessesOf(results).length > 1) {
+      printTable(out, compare(results), comparisonColumns(results, out.style));
+      out.print("");
+    }
     printTable(out, summarize(results), summaryColumns());
     const proof = describeProof(results);
     if (proof) out.print(proof);
@@ -230,7 +245,8 @@ function listTasks(out: Output, tasks: EvalTask[]): void {
 function describe(result: EvalResult): string {
   const model = result.scripted ? `${result.model} (${result.scripted})` : result.model;
   const reason = result.reason ? `: ${result.reason}` : "";
-  return sanitizeLine(`${result.task}, ${model}: ${verdictOf(result)}${reason}`).slice(0, 300);
+  const harness = result.harness === undefined ? "" : `, ${result.harness}`;
+  return sanitizeLine(`${result.task}, ${model}${harness}: ${verdictOf(result)}${reason}`).slice(0, 300);
 }
 
 async function openServer({ server, models, dataDir }: EvalFlags, folder: string): Promise<EmbeddedServer> {
@@ -239,6 +255,31 @@ async function openServer({ server, models, dataDir }: EvalFlags, folder: string
     ...omitUndefined({ dataDir, modelsFile: models }),
     repositoryPaths: [folder],
   } as Parameters<typeof startEmbeddedServer>[0]);
+}
+
+function splitNames(text: string, earlier: string[] = []): string[] {
+  const names = text.split(",").map((name) => name.trim());
+  if (names.includes("")) throw new UsageError("--harness must be names, separated by commas.");
+  return [...new Set([...earlier, ...names])];
+}
+
+/** Rejects a harness that cannot be used, because every attempt with it would fail. */
+async function checkHarnesses(
+  client: EmbeddedServer["client"],
+  { harness: names, server }: EvalFlags,
+): Promise<void> {
+  if (!names) return;
+  const { harnesses } = await client.harnesses.list();
+  for (const name of names) {
+    const harness = harnesses.find((each) => each.name === name);
+    if (!harness)
+      throw new UsageError(
+        `Harness ${JSON.stringify(name)} not found. Use ${harnesses.map((each) => each.name).join(", ")}.`,
+      );
+    // The worker of a server that has just started has not reported its harnesses yet.
+    if (server !== undefined && !harness.available)
+      throw new UsageError(`The harness ${name} is not available: ${harness.reason ?? "unknown reason"}`);
+  }
 }
 
 async function defaultModel(client: EmbeddedServer["client"]): Promise<string> {

@@ -12,6 +12,7 @@ export interface AttemptOptions {
   client: Outrider;
   environmentId: string;
   model: string;
+  harness?: string;
   attempt: number;
   scripted?: "solution" | "wrong";
   settings: RunSettings;
@@ -22,13 +23,15 @@ export interface AttemptOptions {
 const DEFAULT_MAX_STEPS = 60;
 const DEFAULT_TIMEOUT_MINUTES = 20;
 
-/** Executes a task once with a model, and judges the result. */
+/** Executes a task once with a model and a harness, and judges the result. */
 export async function attemptTask(task: EvalTask, options: AttemptOptions): Promise<EvalResult> {
-  const { client, environmentId, model, attempt, scripted, signal, evalId } = options;
+  const { client, environmentId, model, harness, attempt, scripted, signal, evalId } = options;
+  const chosenHarness = harness === undefined ? {} : { harness };
   const metadata = { eval_id: evalId, eval_task: task.name.slice(0, 200) };
   const known = scripted && task.scripted[scripted];
   const result: EvalResult = {
-    ...{ task: task.name, kind: task.kind, model, attempt, ...(scripted ? { scripted } : {}) },
+    ...{ task: task.name, kind: task.kind, model, ...chosenHarness, attempt },
+    ...(scripted ? { scripted } : {}),
     ...{
       isSolved: false,
       isError: false,
@@ -45,7 +48,10 @@ export async function attemptTask(task: EvalTask, options: AttemptOptions): Prom
       {
         prompt: known ? known.script : task.prompt,
         title: `Eval ${task.name}`,
-        config: { model_id: model, environment_id: environmentId, idle_timeout_minutes: 0 },
+        config: {
+          ...{ model_id: model, ...chosenHarness },
+          ...{ environment_id: environmentId, idle_timeout_minutes: 0 },
+        },
         limits: limitsOf(task, options.settings),
         ...(task.outputSchema ? { output_schema: task.outputSchema } : {}),
         ...(known?.patch ? { attachments: [attach(known.patch)] } : {}),

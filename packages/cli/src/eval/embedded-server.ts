@@ -58,7 +58,10 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions): Promi
         dataDir,
         logFormat: "json",
       },
-      environment: { OUTRIDER_REPOSITORY_PATHS: repositoryPaths.map((path) => realpathSync(path)).join(":") },
+      environment: {
+        ...usualHarnessCache(),
+        OUTRIDER_REPOSITORY_PATHS: repositoryPaths.map((path) => realpathSync(path)).join(":"),
+      },
       logFile: openSync(join(dataDir, "worker.log"), "a"),
     });
     const api_key = readFileSync(join(dataDir, "key"), "utf8").trim();
@@ -81,6 +84,13 @@ function usualModelsFile(): string | undefined {
   const { OUTRIDER_MODELS, OUTRIDER_DATA_DIR = ".outrider" } = process.env;
   const file = OUTRIDER_MODELS || join(OUTRIDER_DATA_DIR, "models.json");
   return OUTRIDER_MODELS || existsSync(file) ? resolve(file) : undefined;
+}
+
+/** Uses the agents of the installation in the current folder, so that they are not downloaded for each evaluation. */
+function usualHarnessCache(): Record<string, string> {
+  const { OUTRIDER_HARNESS_CACHE, OUTRIDER_DATA_DIR = ".outrider" } = process.env;
+  if (OUTRIDER_HARNESS_CACHE || !existsSync(OUTRIDER_DATA_DIR)) return {};
+  return { OUTRIDER_HARNESS_CACHE: resolve(OUTRIDER_DATA_DIR, "harnesses") };
 }
 
 /** PostgreSQL and sandboxes run under other accounts if root starts the evaluation, and must be able to traverse the folder. */

@@ -10,6 +10,8 @@ export interface EvaluateOptions {
   client: Outrider;
   evalId: string;
   models: string[];
+  /** The harnesses to compare. Empty: the default of runs. */
+  harnesses: string[];
   attempts: number;
   concurrency: number;
   settings: RunSettings;
@@ -17,13 +19,18 @@ export interface EvaluateOptions {
   onResult(result: EvalResult, progress: { done: number; total: number }): void;
 }
 
-type Attempt = Pick<AttemptOptions, "model" | "attempt" | "scripted"> & { task: EvalTask };
+type Attempt = Pick<AttemptOptions, "model" | "harness" | "attempt" | "scripted"> & { task: EvalTask };
 
-/** Executes all tasks with all models. Returns the results in the order of tasks, models and attempts. */
+/** Executes all tasks with all models and harnesses. Returns the results in the order of these and the attempts. */
 export async function evaluate(tasks: EvalTask[], options: EvaluateOptions): Promise<EvalResult[]> {
   const { client, evalId, concurrency, settings, signal, onResult } = options;
-  const planned = tasks.flatMap((task) =>
-    options.models.flatMap((model) => plan(task, { model, attempts: options.attempts })),
+  const harnesses = options.harnesses.length > 0 ? options.harnesses.map((harness) => ({ harness })) : [{}];
+  const planned: Attempt[] = tasks.flatMap((task) =>
+    options.models.flatMap((model) =>
+      harnesses.flatMap((harness) =>
+        plan(task, { model, attempts: options.attempts }).map((attempt) => ({ ...attempt, ...harness })),
+      ),
+    ),
   );
   const results: EvalResult[] = [];
   let done = 0;

@@ -6,6 +6,7 @@ import { type EvalResult, isAsExpected } from "./task.ts";
 
 export interface ModelSummary {
   model: string;
+  harness?: string;
   solved: number;
   attempts: number;
   errors: number;
@@ -22,8 +23,9 @@ export interface SkippedTask {
 }
 
 export function summarize(results: EvalResult[]): ModelSummary[] {
-  return [...Map.groupBy(results, ({ model }) => model)].map(([model, all]) => ({
-    model,
+  const groups = Map.groupBy(results, ({ model, harness }) => JSON.stringify([model, harness]));
+  return [...groups.values()].map((all) => ({
+    ...agentOf(all[0] as EvalResult),
     solved: all.filter(({ isSolved }) => isSolved).length,
     attempts: all.length,
     errors: all.filter(({ isError }) => isError).length,
@@ -33,6 +35,10 @@ export function summarize(results: EvalResult[]): ModelSummary[] {
     costUsd: sum(all, "costUsd"),
     durationMs: sum(all, "durationMs"),
   }));
+}
+
+function agentOf({ model, harness }: EvalResult): Pick<ModelSummary, "model" | "harness"> {
+  return { model, ...(harness === undefined ? {} : { harness }) };
 }
 
 function sum(
@@ -56,6 +62,7 @@ export function resultColumns(style: Style): Column<EvalResult>[] {
     { title: "TASK", text: ({ task }) => task },
     { title: "KIND", text: ({ kind }) => kind },
     { title: "MODEL", text: ({ model, scripted }) => (scripted ? `${model} (${scripted})` : model) },
+    { title: "HARNESS", text: ({ harness }) => harness },
     { title: "ATTEMPT", text: ({ attempt, scripted }) => (scripted ? "" : String(attempt)) },
     {
       title: "RESULT",
@@ -80,6 +87,7 @@ export function summaryColumns(): Column<ModelSummary>[] {
   const number = (value: number) => value.toLocaleString("en-US");
   return [
     { title: "MODEL", text: ({ model }) => model },
+    { title: "HARNESS", text: ({ harness }) => harness },
     { title: "SOLVED", text: ({ solved, attempts }) => `${solved} of ${attempts}` },
     { title: "ERRORS", text: ({ errors }) => (errors > 0 ? String(errors) : "") },
     { title: "STEPS", text: ({ steps }) => number(steps) },
@@ -103,12 +111,13 @@ export function toDocument(from: {
   return {
     eval_id: evalId,
     models: summarize(results).map((summary) => ({
-      model_id: summary.model,
+      ...{ model_id: summary.model, harness: summary.harness },
       ...{ solved: summary.solved, attempts: summary.attempts, errors: summary.errors },
       ...usageOf(summary),
     })),
     results: results.map((result) => ({
-      ...{ task: result.task, kind: result.kind, model_id: result.model, attempt: result.attempt },
+      ...{ task: result.task, kind: result.kind, model_id: result.model, harness: result.harness },
+      attempt: result.attempt,
       ...(result.scripted ? { scripted: result.scripted, as_expected: isAsExpected(result) } : {}),
       ...{ solved: result.isSolved, error: result.isError, reason: result.reason },
       ...usageOf(result),
@@ -137,6 +146,6 @@ export function describeProof(results: EvalResult[]): string | undefined {
   if (known.length === 0) return undefined;
   const wrong = known.filter((result) => !isAsExpected(result)).length;
   return wrong === 0
-    ? `The harness judged all ${counted(known.length, "known answer")} correctly.`
-    : `The harness judged ${counted(wrong, "known answer")} of ${known.length} wrongly.`;
+    ? `The evaluation judged all ${counted(known.length, "known answer")} correctly.`
+    : `The evaluation judged ${counted(wrong, "known answer")} of ${known.length} wrongly.`;
 }

@@ -53,6 +53,8 @@ export interface EvalResult {
   task: string;
   kind: string;
   model: string;
+  /** The agent program, if the evaluation compares some. */
+  harness?: string;
   attempt: number;
   /** With the scripted model: which of the two known answers was judged. */
   scripted?: "solution" | "wrong";
@@ -71,7 +73,7 @@ export interface EvalResult {
   judgeOutput?: string;
 }
 
-/** Returns whether the harness works as it must: a known answer is judged correctly, and no attempt ended with an error. */
+/** Returns whether the evaluation works as it must: a known answer is judged correctly, and no attempt ended with an error. */
 export function isAsExpected({ scripted, isSolved, isError }: EvalResult): boolean {
   return !isError && (scripted === undefined || isSolved === (scripted === "solution"));
 }
