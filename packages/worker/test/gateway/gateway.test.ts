@@ -169,6 +169,15 @@ describe.each(cases)("in the format $format", ({ format, ...which }) => {
     expect(usages()).toMatchObject([{ steps: 1 }]);
     expect(usages()[0]?.output_tokens).toBeGreaterThan(0);
   });
+
+  test("fails as the script says", async () => {
+    const model = stubModel(stub, which, { provider: "scripted", model_id: "scripted" });
+    const { gateway, meter } = start(model);
+    const answer = await send(gateway, requestOf(format, "FAIL: no luck", { model: "scripted" }));
+    expect(answer.status).toBe(400);
+    expect(answer.json().error.message).toBe("no luck");
+    expect(meter.failure).toMatchObject({ code: "harness_failed", message: "no luck" });
+  });
 });
 
 describe("Chat Completions", () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { messageOf } from "@outrider/agent/failure";
+import { Failure, messageOf } from "@outrider/agent/failure";
 import type { CallOptions } from "@outrider/agent/models/provider";
 import { ScriptProgress } from "@outrider/agent/models/scripted/script-progress";
 import { scriptedModel } from "@outrider/agent/models/scripted/scripted-model";
@@ -20,6 +20,8 @@ export interface ScriptedAnswer {
   body: AsyncIterable<string>;
   /** Resolves when the body has been read to its end, or reading it has stopped. It never rejects. */
   tokens: Promise<CallTokens>;
+  /** The failure that the script asked for. */
+  failure?: Failure;
 }
 
 const formats: Record<WireFormat, ScriptedFormat> = {
@@ -53,7 +55,8 @@ export async function answerScripted(
     return jsonAnswer(200, wire.whole(all, context), tokensOf(all));
   } catch (error) {
     signal.throwIfAborted();
-    return jsonAnswer(400, wire.error(400, messageOf(error)));
+    const answer = jsonAnswer(400, wire.error(400, messageOf(error)));
+    return error instanceof Failure ? { ...answer, failure: error } : answer;
   }
 }
 

@@ -30,19 +30,17 @@ export const openaiChat: ScriptedFormat = {
   },
 
   async *stream(parts, context) {
-    const chunk = (delta: object, finish_reason: string | null = null, usage?: object) =>
-      dataEvent({
-        ...head(context, "chat.completion.chunk"),
-        choices: [{ index: 0, delta, finish_reason }],
-        ...(usage && { usage }),
-      });
+    const start = head(context, "chat.completion.chunk");
+    const chunk = (delta: object, finish_reason: string | null = null) =>
+      dataEvent({ ...start, choices: [{ index: 0, delta, finish_reason }] });
     yield chunk({ role: "assistant", content: "" });
     let calls = 0;
     for await (const part of parts) {
       if (part.type === "text") yield chunk({ content: part.delta });
       if (part.type === "call") yield chunk({ tool_calls: [{ index: calls++, ...toolCall(part) }] });
       if (part.type === "end") {
-        yield chunk({}, calls > 0 ? "tool_calls" : "stop", usageOf(part.tokens));
+        yield chunk({}, calls > 0 ? "tool_calls" : "stop");
+        yield dataEvent({ ...start, choices: [], usage: usageOf(part.tokens) });
         yield "data: [DONE]\n\n";
       }
     }
