@@ -1,5 +1,5 @@
 import { Failure } from "@outrider/agent/failure";
-import type { Assignment } from "@outrider/contract/worker";
+import type { AssignedModel, Assignment } from "@outrider/contract/worker";
 import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import { literalSecrets } from "../mcp/secrets.ts";
 import { secretsOfCredential } from "../repositories/access.ts";
@@ -32,16 +32,22 @@ export function listEnvironmentSecrets({ credentials, build_secrets = {} }: Assi
 }
 
 /** Returns all secret values that must not leave the worker in a run's events and files. */
-export function listRunSecrets({ secrets, agent_config, environment, model }: Assignment): string[] {
-  const modelSecrets = [
-    model.api_key ?? "",
-    ...Object.values(model.headers ?? {}),
-    ...Object.values(model.credentials ?? {}).flatMap((value) => value ?? []),
-  ];
+export function listRunSecrets(assignment: Assignment): string[] {
+  const { secrets, agent_config, environment, model, harness } = assignment;
+  const smallModel = harness?.small_model;
   return [
-    ...modelSecrets.filter((value) => value.length >= MIN_MODEL_SECRET_CHARACTERS),
+    ...[model, ...(smallModel ? [smallModel] : [])].flatMap(listModelSecrets),
     ...Object.values(secrets),
     ...(environment ? listEnvironmentSecrets(environment) : []),
     ...literalSecrets(agent_config.mcp_servers),
   ];
+}
+
+function listModelSecrets({ api_key = "", headers = {}, credentials = {} }: AssignedModel): string[] {
+  const values = [
+    api_key,
+    ...Object.values(headers),
+    ...Object.values(credentials).flatMap((value) => value ?? []),
+  ];
+  return values.filter((value) => value.length >= MIN_MODEL_SECRET_CHARACTERS);
 }
