@@ -44,9 +44,17 @@ export class JsonMeter {
     for (let at = from; at < end; at++) {
       const byte = bytes[at];
       if (isInString) {
-        if (isEscaped) isEscaped = false;
-        else if (byte === BACKSLASH) isEscaped = true;
-        else if (byte === QUOTE) isInString = false;
+        if (isEscaped) {
+          isEscaped = false;
+          continue;
+        }
+        // Most of a text is in strings, and searching for a quote is much faster than reading each byte.
+        const quote = bytes.indexOf(QUOTE, at);
+        const stop = quote < 0 || quote >= end ? end : quote;
+        const isStopEscaped = isEscapedAt(bytes, at, stop);
+        isInString = stop === end || isStopEscaped;
+        isEscaped = stop === end && isStopEscaped;
+        at = stop;
       } else if (byte === QUOTE) {
         isInString = true;
       } else if (byte === COMMA) {
@@ -84,6 +92,13 @@ export class JsonMeter {
     this.#depth = 0;
     this.#values = 0;
   }
+}
+
+/** Returns whether the position follows an odd number of backslashes, which begin at `from` at the earliest. */
+function isEscapedAt(bytes: Uint8Array, from: number, position: number): boolean {
+  let at = position;
+  while (at > from && bytes[at - 1] === BACKSLASH) at -= 1;
+  return (position - at) % 2 === 1;
 }
 
 /** Returns the limit that the text exceeds, as the rest of a sentence about the text, or undefined. */
