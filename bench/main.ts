@@ -1,6 +1,7 @@
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { benchBuilds } from "./builds/builds.ts";
 import { benchCalls } from "./calls/calls.ts";
+import { benchGateway } from "./gateway/gateway.ts";
 import { benchLists } from "./lists/lists.ts";
 import { benchRedaction } from "./redaction/redaction.ts";
 import { benchCancelLatency } from "./runs/cancel-latency.ts";
@@ -32,6 +33,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   memory: benchMemory,
   steps: benchSteps,
   resume: benchResume,
+  gateway: benchGateway,
   cli: benchCli,
   lists: benchLists,
   redaction: benchRedaction,

@@ -40,7 +40,8 @@ export async function answerCall(call: AgentCall, meter: TurnMeter): Promise<voi
   const unsupported = format.findUnsupported?.(body);
   if (unsupported) throw new RequestError(400, unsupported);
   const hidesUsage = prepareBody(call);
-  const inputTokens = estimateInput(body);
+  const json = JSON.stringify(body);
+  const inputTokens = estimateInput(body, json);
   const metered = await meter.start({
     model,
     inputTokens,
@@ -50,7 +51,8 @@ export async function answerCall(call: AgentCall, meter: TurnMeter): Promise<voi
   });
   if (typeof metered === "string") throw new RequestError(400, metered);
   if (metered.isLast) format.forbidTools(body);
-  await makeCall(call, metered, { inputTokens, hidesUsage });
+  const sent = metered.isLast ? JSON.stringify(body) : json;
+  await makeCall(call, metered, { json: sent, inputTokens, hidesUsage });
 }
 
 /** Returns whether the response contains a usage that the agent has not asked for. */
@@ -67,7 +69,7 @@ function prepareBody({ model, format, body, streams }: AgentCall): boolean {
 async function makeCall(
   call: AgentCall,
   metered: MeteredCall,
-  { inputTokens, hidesUsage }: { inputTokens: number; hidesUsage: boolean },
+  { json, inputTokens, hidesUsage }: { json: string; inputTokens: number; hidesUsage: boolean },
 ): Promise<void> {
   const { model, source, format, streams, requestPath, headers, body, response } = call;
   const signal = AbortSignal.any([metered.signal, call.signal]);
@@ -77,7 +79,7 @@ async function makeCall(
   try {
     const path = format.pathOf(model.name, { streams });
     const onRetry = metered.retry;
-    answer = await source.call({ format, path, requestPath, headers, body, signal, onRetry });
+    answer = await source.call({ format, path, requestPath, headers, body, json, signal, onRetry });
     response.writeHead(answer.status, answer.headers);
     await pass(answer.body, call, { usage, signal, filter: hidesUsage ? new UsageChunkFilter() : undefined });
     await metered.end(await count());

@@ -11,7 +11,7 @@ export async function answerCount(call: Omit<AgentCall, "streams" | "writeMs">):
   const { model, source, format, body, headers, requestPath, response, signal } = call;
   const path = format.countPathOf?.(model.name);
   if (!path || !countingProviders.includes(model.provider)) {
-    const tokens = estimateInput(body);
+    const tokens = estimateInput(body, JSON.stringify(body));
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify(format.countResponse?.(tokens) ?? { tokens }));
     return;
@@ -21,7 +21,8 @@ export async function answerCount(call: Omit<AgentCall, "streams" | "writeMs">):
     body.generateContentRequest = { ...asObject(body.generateContentRequest), model: `models/${model.name}` };
   }
   const onRetry = async () => {};
-  const answer = await source.call({ format, path, requestPath, headers, body, signal, onRetry });
+  const json = JSON.stringify(body);
+  const answer = await source.call({ format, path, requestPath, headers, body, json, signal, onRetry });
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of answer.body) {

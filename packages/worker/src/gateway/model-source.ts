@@ -10,6 +10,8 @@ export interface SourceRequest {
   path: string;
   headers: Record<string, string>;
   body: object;
+  /** The body as it is sent. */
+  json: string;
   signal: AbortSignal;
   onRetry: MeteredCall["retry"];
 }

@@ -34,7 +34,9 @@ export function permanentError(format: Format, { error, response }: FailedAttemp
   const failure =
     error.type === "fatal" ? error.failure : new Failure("model_request_rejected", error.reason);
   const isOurs = failure.code === "model_not_available";
-  return new UpstreamError(failure, isOurs || !response ? describe(format, failure) : response);
+  // A redirect is not followed, because it could send the key to another host, and it is no use to the agent.
+  const isError = response !== undefined && response.status >= 400;
+  return new UpstreamError(failure, isOurs || !isError ? describe(format, failure) : response);
 }
 
 export function exhaustedError(

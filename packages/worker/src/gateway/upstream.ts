@@ -39,9 +39,8 @@ export class Upstream implements ModelSource {
     const { signal, format } = request;
     const policy = this.#policy;
     const startedAt = performance.now();
-    const body = JSON.stringify(request.body);
     for (let attempt = 1; ; attempt += 1) {
-      const result = await this.#attempt(request, body);
+      const result = await this.#attempt(request);
       if (!("error" in result)) return result;
       signal.throwIfAborted();
       const { error } = result;
@@ -54,7 +53,7 @@ export class Upstream implements ModelSource {
     }
   }
 
-  async #attempt(request: SourceRequest, body: string): Promise<SourceResponse | FailedAttempt> {
+  async #attempt(request: SourceRequest): Promise<SourceResponse | FailedAttempt> {
     const { firstMs } = this.#policy;
     const timeout = new AbortController();
     const timer = new IdleTimer((ms) =>
@@ -62,7 +61,7 @@ export class Upstream implements ModelSource {
     );
     timer.start(firstMs);
     try {
-      const result = await this.#send(request, body, AbortSignal.any([request.signal, timeout.signal]));
+      const result = await this.#send(request, AbortSignal.any([request.signal, timeout.signal]));
       if ("error" in result) {
         timer.stop();
         return result;
@@ -88,7 +87,7 @@ export class Upstream implements ModelSource {
   }
 
   /** Sends the request and waits for the first byte of the response. */
-  async #send({ path, headers }: SourceRequest, body: string, signal: AbortSignal) {
+  async #send({ path, headers, json }: SourceRequest, signal: AbortSignal) {
     this.#endpoint ??= openEndpoint(this.#model);
     const { baseUrl, fetch, authorize } = this.#endpoint;
     const authorization = await authorize(signal);
@@ -96,7 +95,7 @@ export class Upstream implements ModelSource {
     const response = await fetch(baseUrl + path, {
       method: "POST",
       headers: { ...headers, "content-type": "application/json", ...authorization },
-      body,
+      body: json,
       signal,
     });
     if (!response.ok) return this.#readError(response, authorization);
