@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Row } from "postgres";
@@ -95,6 +96,21 @@ describe("doctor with the data of a server", () => {
     expect(find("disk")).toMatchObject({ state: "fail" });
     expect(code).toBe(1);
     await server.call("PUT", "/installation/maintenance", { body: {} });
+  });
+
+  test("reports a harnesses file that the server could not read", async () => {
+    expect((await doctor()).find("harnesses")).toBeUndefined();
+    const path = join(server.dataDir, "harnesses.json");
+    await writeFile(path, JSON.stringify({ harnesses: { claude: { small_model_id: "scripted" } } }));
+    expect((await doctor()).find("harnesses")).toMatchObject({ state: "ok", message: "configured: claude" });
+    await writeFile(path, JSON.stringify({ harnesses: { claude: { command: ["x"] } } }));
+    const { code, find } = await doctor();
+    expect(code).toBe(1);
+    expect(find("harnesses")).toMatchObject({
+      state: "fail",
+      remedy: expect.stringContaining("`/harnesses/claude/command` cannot be set"),
+    });
+    await rm(path);
   });
 
   test("reports an unreachable database without showing its password", async () => {

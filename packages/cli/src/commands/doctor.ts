@@ -6,6 +6,7 @@ import { databaseFindings } from "../doctor/database.ts";
 import { diskFindings } from "../doctor/disk.ts";
 import { type Finding, fail } from "../doctor/finding.ts";
 import { harnessFindings } from "../doctor/harnesses.ts";
+import { harnessesFileFindings } from "../doctor/harnesses-file.ts";
 import { machineFindings } from "../doctor/machine.ts";
 import { modelFindings } from "../doctor/models.ts";
 import { networkFindings } from "../doctor/network.ts";
@@ -70,6 +71,7 @@ async function checkServer({
     ...(await databaseFindings(config)),
     ...(await diskFindings(config)),
     ...(await modelFindings(config, { reach })),
+    ...harnessesFileFindings(config),
     ...certificate,
   ];
 }

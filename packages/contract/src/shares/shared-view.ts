@@ -84,11 +84,14 @@ export type SharedEvent = {
 }[EventType];
 
 export type SharedRun = Shared<RunItem, (typeof sharedRunFields)[number]> & {
-  agent_config: Pick<RunItem["agent_config"], "name" | "model_id" | "skill_spec"> & {
+  agent_config: Pick<RunItem["agent_config"], "name" | "model_id" | "harness" | "skill_spec"> & {
     /** Contains only the servers' names. */
     mcp_servers?: Record<string, Record<string, never>>;
   };
-  receipt?: Pick<RunReceipt, "harness_version" | "model_id" | "repositories" | "skill" | "mcp_servers"> & {
+  receipt?: Pick<
+    RunReceipt,
+    "harness_version" | "harness" | "model_id" | "repositories" | "skill" | "mcp_servers"
+  > & {
     network: Pick<RunReceipt["network"], "mode">;
   };
 };
@@ -101,13 +104,20 @@ export function toSharedRun(run: RunItem): SharedRun {
   return {
     ...pickShared(run, sharedRunFields),
     agent_config: {
-      ...pickShared(agent_config, ["name", "model_id", "skill_spec"]),
+      ...pickShared(agent_config, ["name", "model_id", "harness", "skill_spec"]),
       ...(mcp_servers ? { mcp_servers: Object.fromEntries(names) } : {}),
     },
     ...(receipt
       ? {
           receipt: {
-            ...pickShared(receipt, ["harness_version", "model_id", "repositories", "skill", "mcp_servers"]),
+            ...pickShared(receipt, [
+              "harness_version",
+              "harness",
+              "model_id",
+              "repositories",
+              "skill",
+              "mcp_servers",
+            ]),
             network: { mode: receipt.network.mode },
           },
         }

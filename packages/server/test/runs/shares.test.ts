@@ -306,6 +306,7 @@ describe("an anonymous reader with a link", () => {
       },
       receipt: {
         harness_version: "1",
+        harness: { name: "claude", title: "Claude Code", version: "2.0.0" },
         model_id: "scripted",
         mcp_servers: [{ name: "shown_http", transport: "http", tools: ["shown_tool"] }],
         network: { mode: "allowlist" },

@@ -31,6 +31,7 @@ const events = [
 const receipt = {
   worker: HIDDEN,
   harness_version: "1",
+  harness: { name: "claude", title: "Claude Code", version: "2.0.0" },
   model_id: "scripted",
   mcp_servers: [{ name: "shown_http", transport: "http", tools: ["shown_tool"] }],
   network: { mode: "allowlist", allow: [`${HIDDEN}.example`] },
