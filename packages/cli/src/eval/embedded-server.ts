@@ -37,7 +37,8 @@ const unlimitedRates = {
 
 /** Starts a server with one worker on this machine, only for an evaluation. */
 export async function startEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
-  const { modelsFile = usualModelsFile(), repositoryPaths } = options;
+  const { modelsFile = usualFile("models"), repositoryPaths } = options;
+  const harnessesFile = usualFile("harnesses");
   const dataDir = options.dataDir === undefined ? makeTemporaryFolder() : resolve(options.dataDir);
   mkdirSync(dataDir, { recursive: true });
   const remove = () => {
@@ -46,7 +47,11 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions): Promi
   const { DATABASE_URL: _, OUTRIDER_PUBLIC_URL: __, ...environment } = process.env;
   try {
     const config = readConfig(
-      { dataDir, host: "127.0.0.1", port: "0", ...(modelsFile ? { models: modelsFile } : {}) },
+      {
+        ...{ dataDir, host: "127.0.0.1", port: "0" },
+        ...(modelsFile ? { models: modelsFile } : {}),
+        ...(harnessesFile ? { harnesses: harnessesFile } : {}),
+      },
       { ...environment, ...unlimitedRates, OUTRIDER_LOG_LEVEL: "silent" },
     );
     const server = await startServer(config);
@@ -79,11 +84,12 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions): Promi
   }
 }
 
-/** Returns the models file of the installation in the current folder, so that its models can be evaluated. */
-function usualModelsFile(): string | undefined {
-  const { OUTRIDER_MODELS, OUTRIDER_DATA_DIR = ".outrider" } = process.env;
-  const file = OUTRIDER_MODELS || join(OUTRIDER_DATA_DIR, "models.json");
-  return OUTRIDER_MODELS || existsSync(file) ? resolve(file) : undefined;
+/** Returns a file of the installation in the current folder, so that its models and harnesses can be evaluated. */
+function usualFile(name: "models" | "harnesses"): string | undefined {
+  const { OUTRIDER_DATA_DIR = ".outrider" } = process.env;
+  const configured = process.env[`OUTRIDER_${name.toUpperCase()}`];
+  const file = configured || join(OUTRIDER_DATA_DIR, `${name}.json`);
+  return configured || existsSync(file) ? resolve(file) : undefined;
 }
 
 /** Uses the agents of the installation in the current folder, so that they are not downloaded for each evaluation. */

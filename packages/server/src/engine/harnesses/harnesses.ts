@@ -92,6 +92,7 @@ export function openHarnesses(settings: HarnessSettings, models: Models): Harnes
     const harness = configured.get(name);
     const small = harness?.setting.small_model_id;
     if (!harness || small === undefined || small === modelId) return undefined;
+    if (!models.find(small)?.available) return undefined;
     const format = formatFor(harness, modelId);
     return format && models.wireFormats(small).includes(format) ? small : undefined;
   };
