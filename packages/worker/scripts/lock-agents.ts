@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { completeLock } from "../src/harnesses/install/lock-file.ts";
 import {
   agentsFolder,
   findPinnedHarness,
@@ -32,13 +33,9 @@ for (const name of names) {
       "--no-fund",
     ];
     execFileSync("npm", ["install", ...options], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
-    const lock = JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8"));
-    lock.name = name;
-    for (const [path, entry] of Object.entries<{ integrity?: string; resolved?: string }>(lock.packages))
-      if (path !== "" && (!entry.integrity || entry.resolved))
-        throw new Error(`${path} in the lock file of ${name} has no hash, or an address.`);
-    writeFileSync(lockPath(name), `${JSON.stringify(lock, null, 2)}\n`);
-    console.log(`${name}: ${Object.keys(lock.packages).length - 1} packages`);
+    const lock = completeLock(readFileSync(join(folder, "package-lock.json"), "utf8"), name);
+    writeFileSync(lockPath(name), lock);
+    console.log(`${name}: ${Object.keys(JSON.parse(lock).packages).length - 1} packages`);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -58,6 +58,8 @@ function publish({ text = "one" } = {}) {
     manifest: {
       ...agent,
       dependencies: { "@tiny/part": "^1.0.0" },
+      // The registry does not have programs for other systems.
+      optionalDependencies: { "tiny-other-system": "1.2.3" },
       devDependencies: { "tiny-dev": "1.0.0" },
       scripts: { postinstall: "touch installed-by-script" },
     },

@@ -6,6 +6,7 @@ import { Failure } from "@outrider/agent/failure";
 import { describePackages } from "./check-packages.ts";
 import { setLoader } from "./elf-loader.ts";
 import type { HarnessRecord, InstallOptions } from "./installed-harness.ts";
+import { completeLock } from "./lock-file.ts";
 import { type NpmResult, runNpm } from "./npm.ts";
 import type { PinnedHarness } from "./pinned-harnesses.ts";
 import { runtimeLoader, runtimeNode } from "./runtime-bundle.ts";
@@ -46,8 +47,9 @@ export async function downloadPackages(folder: string, options: DownloadOptions)
   if (options.lockText === undefined) {
     onProgress?.({ step: "resolving", bytes: 0 });
     await npm(folder, ["install", "--package-lock-only"], options);
-  } else await writeFile(lockFile, options.lockText);
-  const lockText = await readFile(lockFile, "utf8");
+  }
+  const lockText = options.lockText ?? completeLock(await readFile(lockFile, "utf8"), options.name);
+  await writeFile(lockFile, lockText);
   await npm(folder, ["ci"], options);
   await rm(join(folder, ".npm"), { recursive: true, force: true });
   const modules = join(folder, "node_modules");
