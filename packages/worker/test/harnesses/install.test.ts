@@ -11,9 +11,10 @@ import {
   statSync,
   symlinkSync,
   utimesSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import {
@@ -22,6 +23,7 @@ import {
 } from "../../src/harnesses/install/harness-installer.ts";
 import type { InstallOptions } from "../../src/harnesses/install/installed-harness.ts";
 import { pinnedHarnessNames, readPinnedLock } from "../../src/harnesses/install/pinned-harnesses.ts";
+import { storeRuntime } from "../../src/harnesses/install/runtime-bundle.ts";
 import { type StubNpmRegistry, startStubNpmRegistry } from "./stub-npm-registry.ts";
 
 let registry: StubNpmRegistry;
@@ -248,6 +250,21 @@ describe("the folder of an offline installation", () => {
       problem: expect.stringContaining("does not contain"),
     });
   });
+});
+
+test("a copy of Node that has not been used for a week is removed with the next one", async () => {
+  const parent = join(folder, "runtimes");
+  const { signal } = new AbortController();
+  mkdirSync(join(parent, "0".repeat(32)), { recursive: true });
+  const record = join(parent, `${"0".repeat(32)}.sha256`);
+  writeFileSync(record, "x");
+  const weekAgo = Date.now() / 1_000 - 8 * 86_400;
+  utimesSync(record, weekAgo, weekAgo);
+  const bundle = await storeRuntime(parent, signal);
+  const files = readdirSync(parent).filter((name) => name !== "lock");
+  expect(files.sort()).toEqual([basename(bundle.folder), `${basename(bundle.folder)}.sha256`]);
+  expect(readdirSync(bundle.folder)).toEqual(expect.arrayContaining(["ld.so", "libc.so.6", "node"]));
+  expect(await storeRuntime(parent, signal)).toEqual(bundle);
 });
 
 test("every pinned agent has a lock file with hashes and without addresses", () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { tryLock } from "../../repositories/lock.ts";
 
 /** Longer than any sandbox exists. Each use of an agent is recorded when a turn starts. */
-const UNUSED_MS = 7 * 24 * 3_600_000;
+export const UNUSED_MS = 7 * 24 * 3_600_000;
 
 /** Removes versions of one agent that no turn has used for a week. */
 export async function prunePackages(parent: string, { keep }: { keep: string }): Promise<void> {

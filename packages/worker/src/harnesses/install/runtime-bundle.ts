@@ -6,13 +6,26 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, copyFile, mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { acquireLock } from "../../repositories/lock.ts";
 import { agentPaths } from "../../sandboxes/paths.ts";
 import type { Bundle } from "../../sandboxes/sandbox.ts";
 import { readLoader, setLoader } from "./elf-loader.ts";
+import { UNUSED_MS } from "./prune-packages.ts";
 import { hashTree, makeReadable } from "./seal-tree.ts";
 
 const run = promisify(execFile);
@@ -64,8 +77,21 @@ export async function storeRuntime(parent: string, signal: AbortSignal): Promise
     await chmod(parent, 0o755);
     await writeFile(record, (await hashTree(draft, signal)).sha256);
     await rename(draft, folder);
+    await pruneRuntimes(parent);
   }
+  const now = new Date();
+  await utimes(record, now, now);
   return { id: await readFile(record, "utf8"), folder, target };
+}
+
+/** Removes the copies of earlier versions of Node that no turn has used for a week. The record has the time of the last use. */
+async function pruneRuntimes(parent: string): Promise<void> {
+  for (const file of await readdir(parent)) {
+    const key = /^([0-9a-f]{32})\.sha256$/.exec(file)?.[1];
+    if (key === undefined || Date.now() - (await stat(join(parent, file))).mtimeMs < UNUSED_MS) continue;
+    await rm(join(parent, key), { recursive: true, force: true });
+    await rm(join(parent, file));
+  }
 }
 
 interface RuntimeFile {
