@@ -7,6 +7,7 @@ import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { type StubModel, startStubModel } from "../../agent/test/stub-model/server.ts";
+import { findPinnedHarness } from "../src/harnesses/install/pinned-harnesses.ts";
 import type { Worker } from "../src/worker.ts";
 import { startProxy, startTestInstallation, type TestInstallation } from "./installation.ts";
 
@@ -73,6 +74,30 @@ test("a worker reports slots, sandboxes, memory, CPU and disk stats", async () =
   expect(body.workers).toMatchObject([{ worker_id: worker.workerId, sandbox: "local" }]);
   await installation.call("POST", `/agent/runs/${run}/cancel`);
   await until(worker, (stats) => stats.slots_used === 0 && stats.slots_free === 3);
+});
+
+test("a worker reports which agents are installed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "outrider-agents-"));
+  closers.push(() => rmSync(folder, { recursive: true }));
+  const reported = async () => {
+    const [row] = await installation.db`select stats -> 'harnesses' as harnesses from workers`;
+    return row?.harnesses as { name: string }[] | undefined;
+  };
+  const worker = await installation.worker();
+  const harnesses = await vi.waitUntil(reported, waitOptions);
+  const { version } = findPinnedHarness("claude") ?? {};
+  expect(harnesses.find(({ name }) => name === "claude")).toEqual({
+    name: "claude",
+    version,
+    installed: true,
+  });
+  await worker.drain();
+  await installation.db`delete from workers`;
+  await installation.worker({ harnessFolder: folder });
+  expect((await vi.waitUntil(reported, waitOptions)).find(({ name }) => name === "claude")).toEqual({
+    ...{ name: "claude", version, installed: false },
+    problem: "OUTRIDER_HARNESS_FOLDER does not contain it",
+  });
 });
 
 test("the cache size includes builds", async () => {
