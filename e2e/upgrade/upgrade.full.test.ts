@@ -111,6 +111,8 @@ describe("the previous and the current version together", { timeout: 120_000 }, 
   ] as const)("%s, and restores files in the next turn", async (_, version, at) => {
     const other = at === "current" ? "previous" : "current";
     const worker = await startWorker(version, at);
+    // A run that only a worker of the current version at a server of the current version can execute.
+    const unsuitable = await create("current", "SAY: hello", { harness: "claude" });
     const runId = await create(other, script);
     const first = await waitForEnd(at, runId);
     expect(first).toMatchObject({ state: "SUCCEEDED", turns: 1 });
@@ -121,6 +123,9 @@ describe("the previous and the current version together", { timeout: 120_000 }, 
       (await request(from, "GET", `/agent/runs/${runId}/events?limit=1000`)).body.events;
     expect(await read("previous")).toEqual(await read("current"));
     expect(JSON.stringify(await read("current"))).toContain("one\\n");
+    const { state, queue } = (await request("current", "GET", `/agent/runs/${unsuitable}`)).body;
+    expect({ state, reason: queue?.reason }).toEqual({ state: "QUEUED", reason: "no_harness_worker" });
+    await request("current", "POST", `/agent/runs/${unsuitable}/cancel`);
     expect((await worker.end("SIGTERM")).code).toBe(0);
   });
 
