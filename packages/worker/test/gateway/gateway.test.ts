@@ -1,5 +1,6 @@
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { duplexPair } from "node:stream";
 import { text as readText } from "node:stream/consumers";
@@ -488,5 +489,80 @@ describe("the server", () => {
       extraRoutes: [{ prefix: "/mcp/", handle: (request, response) => void response.end(request.url) }],
     });
     expect((await send(gateway, { path: "/mcp/tools", body: {} })).text).toBe("/mcp/tools");
+  });
+});
+
+describe("the provider", () => {
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2_048,
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  });
+  const received: { url: string; headers: IncomingHttpHeaders }[] = [];
+  let respond: (url: string, response: ServerResponse) => void = () => {};
+  const server = createServer((request, response) => {
+    const { url = "", headers } = request;
+    received.push({ url, headers });
+    request.resume().on("end", () => respond(url, response));
+  });
+  beforeAll(async () => {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+  });
+  afterAll(() => void server.close());
+  afterEach(() => void received.splice(0));
+  const origin = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  test("Google Vertex AI gets a token of the service account, and quotes it to nobody", async () => {
+    const access_token = "ya29.stub-access-token";
+    respond = (url, response) => {
+      if (url === "/token") response.end(JSON.stringify({ access_token, expires_in: 3_600 }));
+      else if (received.length < 3) response.end('data: {"usageMetadata":{"promptTokenCount":7}}\n\n');
+      else response.writeHead(400).end(`{"error":{"message":"Not with ${access_token}"}}`);
+    };
+    const model = stubModel(stub, cases[3] as (typeof cases)[number], {
+      ...{ provider: "google-vertex", base_url: origin(), api_key: undefined, name: "gemini-pro" },
+      cloud_settings: {
+        ...{ project: "acme", location: "global", client_email: "a@acme.example" },
+        token_url: `${origin()}/token`,
+      },
+      credentials: { private_key: privateKey },
+    });
+    const { gateway, usages } = start(model);
+    expect((await send(gateway, requestOf("gemini", "hello"))).status).toBe(200);
+    expect(received[1]).toMatchObject({
+      url: "/v1beta1/projects/acme/locations/global/publishers/google/models/gemini-pro:streamGenerateContent?alt=sse",
+      headers: { authorization: `Bearer ${access_token}` },
+    });
+    expect(usages()).toMatchObject([{ input_tokens: 7 }]);
+    const refused = await send(gateway, requestOf("gemini", "hello"));
+    expect(refused).toMatchObject({ status: 400, text: '{"error":{"message":"Not with [key]"}}' });
+  });
+
+  test("Azure gets the key in its own header, and follows no redirect", async () => {
+    respond = (_, response) => response.writeHead(307, { location: `${origin()}/elsewhere` }).end();
+    const model = stubModel(stub, cases[2] as (typeof cases)[number], {
+      ...{ provider: "azure", base_url: `${origin()}/openai/v1` },
+    });
+    const { gateway } = start(model);
+    const answer = await send(gateway, requestOf("openai-responses", "hello"));
+    expect(answer.status).toBe(400);
+    expect(received).toMatchObject([{ url: "/openai/v1/responses", headers: { "api-key": providerKey } }]);
+  });
+
+  test("repeats no call that begins with an error in the stream, unless the error is temporary", async () => {
+    let calls = 0;
+    respond = (_, response) => {
+      calls += 1;
+      const type = calls === 1 ? "overloaded_error" : "invalid_request_error";
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`event: error\ndata: {"type":"error","error":{"type":"${type}","message":"No."}}\n\n`);
+    };
+    const { gateway, events } = start(stubModel(stub, anthropicCase, { base_url: origin() }));
+    const answer = await send(gateway, requestOf("anthropic-messages", "hello"));
+    expect(answer.status).toBe(400);
+    expect(answer.json().error.message).toContain("No.");
+    expect(calls).toBe(2);
+    expect(events.map(({ type }) => type)).toEqual(["notice", "usage.updated"]);
   });
 });
