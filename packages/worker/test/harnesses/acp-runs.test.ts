@@ -4,9 +4,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import type { Worker } from "../../src/worker.ts";
 import { dataOf } from "../agent/agent-support.ts";
 import {
+  type Event,
   longSleep,
+  outputOf,
   processesWith,
   startTestInstallation,
   type TestInstallation,
@@ -23,6 +26,7 @@ const declared = (title: string, env: Record<string, string> = {}) => ({
 });
 
 let installation: TestInstallation;
+let worker: Worker;
 let folder: string;
 
 beforeAll(async () => {
@@ -35,7 +39,7 @@ beforeAll(async () => {
   };
   writeFileSync(file, JSON.stringify({ harnesses }));
   installation = await startTestInstallation({ OUTRIDER_HARNESSES: file });
-  await installation.worker({ mounts: agentMounts });
+  worker = await installation.worker({ mounts: agentMounts, drainMs: 100 });
 });
 afterAll(async () => {
   await installation?.stop();
@@ -56,8 +60,12 @@ test("an agent runs commands and answers", async () => {
   expect(ended.receipt.harness).toMatchObject({ name: "test-agent", title: "Test Agent" });
 });
 
-const noticeCodes = (events: Parameters<typeof dataOf>[0]) =>
-  dataOf(events, "notice").map(({ code }) => code);
+const isStarted =
+  (command: string, attempt: number) =>
+  ({ type, data, ...event }: Event) =>
+    type === "command.started" && event.attempt === attempt && data.command === command;
+
+const noticeCodes = (events: Event[]) => dataOf(events, "notice").map(({ code }) => code);
 
 test("a follow-up after the end continues the agent's session", async () => {
   const run = await installation.create(["RUN: echo one", "SAY: first"], harness());
@@ -161,6 +169,41 @@ test("an agent without a loadable session gets a summary of the log", async () =
   expect(noticeCodes(events)).toEqual(["session_restarted"]);
 });
 
+test("a run whose worker is lost continues the session of the last snapshot", async () => {
+  const run = await installation.create(["RUN: echo one > file", "SAY: first"], harness());
+  await installation.until(run, "SUCCEEDED");
+  const { command, mark } = longSleep();
+  await installation.followUp(run, [`RUN: ${command}`, "SAY: second"]);
+  await waitForSleep(mark);
+  await installation.expireLease(run);
+  await installation.event(run, isStarted(command, 2));
+  await installation.followUp(run, ["RUN: cat file", "SAY: third"], { mode: "interrupt" });
+  await installation.event(run, ({ type, turn }) => type === "run.succeeded" && turn === 2);
+  const events = await installation.events(run);
+  expect(noticeCodes(events)).toEqual(["interrupted"]);
+  expect(outputOf(events)).toBe("one\n");
+  expect(dataOf(events, "command.started").map(({ command }) => command)).toEqual([
+    "echo one > file",
+    command,
+    command,
+    "cat file",
+  ]);
+});
+
+test("a run whose worker is lost before the first snapshot starts again with a summary", async () => {
+  const { command, mark } = longSleep();
+  const run = await installation.create(["RUN: echo one > file", `RUN: ${command}`], harness());
+  await waitForSleep(mark);
+  await installation.expireLease(run);
+  await installation.event(run, isStarted(command, 2));
+  await installation.followUp(run, ["RUN: cat file", "SAY: third"], { mode: "interrupt" });
+  await installation.until(run, "SUCCEEDED");
+  const events = await installation.events(run);
+  expect(noticeCodes(events)).toEqual(["session_restarted", "interrupted"]);
+  // The file was lost with the worker, so that the script writes it again.
+  expect(outputOf(events)).toBe("one\n");
+});
+
 test("a structured answer is corrected", async () => {
   const output_schema = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] };
   const run = await installation.create(['SAY: {"sum": "x"}', "RUN: true", 'SAY: {"sum": 3}'], {
@@ -169,4 +212,18 @@ test("a structured answer is corrected", async () => {
   });
   const ended = await installation.until(run, "SUCCEEDED");
   expect(ended.output).toEqual({ sum: 3 });
+});
+
+// The last test, because it stops the worker.
+test("a worker that stops returns the run, and another one continues the session", async () => {
+  const { command, mark } = longSleep();
+  const run = await installation.create(["RUN: echo one", `RUN: ${command}`], harness());
+  await waitForSleep(mark);
+  await worker.drain();
+  await installation.worker({ mounts: agentMounts });
+  // The session says that the command was stopped.
+  await installation.until(run, "SUCCEEDED");
+  const events = await installation.events(run);
+  expect(noticeCodes(events)).toEqual([]);
+  expect(dataOf(events, "command.started").map(({ command }) => command)).toEqual(["echo one", command]);
 });
