@@ -44,6 +44,10 @@ describe("the instructions", () => {
     });
     expect(text).toMatch(/^# How you are run\n.*# Your environment.*- deploy: Deploys\..*Arr\.$/s);
     expect(text).toContain("the tool `use_skill` of the MCP server `outrider`");
+    const skills = [{ name: "deploy", description: "" }];
+    expect(assembleInstructions({ environment, skills })).toContain(
+      "fits your task, read the file SKILL.md in",
+    );
     expect(text).toContain("- Checks to run after you edit files: `npm run lint`.");
     expect(text).not.toContain("# Tools");
   });

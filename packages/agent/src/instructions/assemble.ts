@@ -18,7 +18,7 @@ export interface InstructionParts {
   guides?: readonly Guide[] | undefined;
   /** The skills that the agent can load. */
   skills?: readonly ListedSkill[] | undefined;
-  /** The MCP server from which another agent gets the tool that loads skills. */
+  /** The MCP server from which another agent gets the tool that loads skills. Without it, the agent reads their files. */
   skill_server?: string | undefined;
 }
 
@@ -28,17 +28,22 @@ export interface InstructionParts {
  */
 export function assembleInstructions(parts: InstructionParts): string {
   const { model_id, base_prompt, skill, environment, guides = [], skills = [], skill_server } = parts;
-  const skillTool = skill_server && `the tool \`use_skill\` of the MCP server \`${skill_server}\``;
   return [
     ...(model_id === undefined ? [otherAgent] : ownPrompt(model_id)),
     environmentText(environment),
     guidesText(guides),
-    skillListText(skills, skillTool),
+    skillListText(skills, model_id === undefined ? otherWayToLoad(skill_server) : undefined),
     base_prompt ?? "",
     skill ? skillText(skill) : "",
   ]
     .filter((part) => part !== "")
     .join("\n\n");
+}
+
+function otherWayToLoad(server: string | undefined): string {
+  return server === undefined
+    ? "read the file SKILL.md in its folder of the repository"
+    : `load it with the tool \`use_skill\` of the MCP server \`${server}\``;
 }
 
 function ownPrompt(model_id: string): string[] {

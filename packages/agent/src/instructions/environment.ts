@@ -124,7 +124,10 @@ function checksText(names: readonly string[]): string[] {
 
 function checkCommandsText(commands: readonly string[]): string[] {
   if (commands.length === 0) return [];
-  return [`Checks to run after you edit files: ${commands.map(shortCommand).join(", ")}.`];
+  const placeholder = commands.some((command) => command.includes("{files}"))
+    ? " ({files} stands for the files)"
+    : "";
+  return [`Checks to run after you edit files${placeholder}: ${commands.map(shortCommand).join(", ")}.`];
 }
 
 function limitsText({ max_steps, max_cost_usd, timeout_minutes }: EnvironmentFacts["limits"]): string {

@@ -32,6 +32,8 @@ export interface AgentInstructions {
 export interface InstructedAgent {
   /** The files in the working folder that the agent reads by itself. */
   readsGuides: readonly GuideName[];
+  /** Whether the agent uses the MCP bridge. */
+  hasBridge: boolean;
 }
 
 /**
@@ -128,7 +130,7 @@ async function buildInstructions(options: HarnessOptions, { agent, skill, skills
       ? {
           environment: { ...environment, check_commands },
           guides: withoutOwnGuide(guides, { agent, workingFolder }),
-          skill_server: skillServerName(servers),
+          skill_server: agent.hasBridge ? skillServerName(servers) : undefined,
         }
       : { model_id: model.model_id, environment: { ...environment, checks }, guides }),
   });
@@ -138,7 +140,7 @@ async function buildInstructions(options: HarnessOptions, { agent, skill, skills
 }
 
 /** Omits the file that the agent reads by itself, which is only one in its working folder. */
-function withoutOwnGuide(
+export function withoutOwnGuide(
   guides: readonly Guide[],
   { agent, workingFolder }: { agent: InstructedAgent; workingFolder: string },
 ): Guide[] {

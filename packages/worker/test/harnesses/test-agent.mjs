@@ -111,7 +111,9 @@ const app = agent({ name: "test-agent" })
     agentInfo: { name: "test-agent", version: "1.2.3" },
     agentCapabilities: { loadSession: NO_LOAD === undefined, promptCapabilities: { image: false } },
   }))
-  .onRequest(methods.agent.session.new, () => {
+  .onRequest(methods.agent.session.new, ({ params: { mcpServers } }) => {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(`${folder}/mcp-servers.json`, JSON.stringify(mcpServers));
     const session = { id: randomUUID(), messages: [] };
     sessions.set(session.id, session);
     return { sessionId: session.id };

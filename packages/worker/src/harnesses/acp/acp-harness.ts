@@ -80,7 +80,10 @@ async function openAcp(
     const message = `The model ${model.model_id} is no longer available: ${model.unavailable}.`;
     throw new Failure("model_not_available", message);
   }
-  const instructions = await openInstructions(options, { readsGuides: profile.readsGuides ?? [] });
+  const instructions = await openInstructions(options, {
+    readsGuides: profile.readsGuides ?? [],
+    hasBridge: harness.supports_mcp_servers,
+  });
   const setup = createSetup(harness, {
     ...{ assignment, installed, workingFolder: workspace.workingFolder },
     instructions: instructions.text,
