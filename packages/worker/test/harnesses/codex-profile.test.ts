@@ -81,7 +81,7 @@ test("a command that Codex stopped has no exit code", () => {
   expect(codex.commandOf(call)).toEqual({ command: "sleep 60", output: "", exitCode: undefined });
 });
 
-test("a file that Codex reads is a tool call with its content", () => {
+test("a command that only reads a file is described by Codex", () => {
   const call = callOf(
     { name: "exec_command", kind: "read", title: "Read file 'a.txt'" },
     {
@@ -90,9 +90,7 @@ test("a file that Codex reads is a tool call with its content", () => {
       _meta: { terminal_output_delta: { ...terminal, data: "text\n" } },
     },
   );
-  expect(codex.commandOf(call)).toBeUndefined();
-  expect(codex.toolOf?.(call)).toBe("read");
-  expect(toolOutput(call, (text) => text)).toBe("text\n");
+  expect(codex.commandOf(call)).toEqual({ command: "Read file 'a.txt'", output: "text\n", exitCode: 0 });
 });
 
 test("a tool of an MCP server has its name and its output", () => {
@@ -110,6 +108,7 @@ test("a tool of an MCP server has its name and its output", () => {
   );
   expect(codex.commandOf(call)).toBeUndefined();
   expect(codex.toolOf?.(call)).toBe("tracker__find_issue");
+  expect(codex.inputOf?.(call)).toEqual({ id: 7 });
   expect(toolOutput(call, (text) => text)).toBe("Issue 7 is open");
 });
 

@@ -35,6 +35,8 @@ export interface Profile {
   commandOf(call: ToolCallState): CommandState | undefined;
   /** The name of the tool in the log. Default: the name that the agent gives, or the kind of the call. */
   toolOf?(call: ToolCallState): string | undefined;
+  /** The input of the tool in the log. Default: `rawInput`. */
+  inputOf?(call: ToolCallState): unknown;
 }
 
 /** What a profile needs to know about a run. */

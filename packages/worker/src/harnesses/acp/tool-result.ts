@@ -22,8 +22,7 @@ export function toolInput({ rawInput, title }: ToolCallState, redact: Redact): u
 /** Returns the output as the tool returned it, or else as the agent shows it. */
 export function toolOutput(call: ToolCallState, redact: Redact): string {
   const { rawOutput } = call;
-  // Codex sends the content of a file that it read as the output of a command.
-  const shown = textOf(call) || call.terminalOutput;
+  const shown = textOf(call);
   const text = typeof rawOutput === "string" && rawOutput !== "" ? rawOutput : shown || mcpText(rawOutput);
   if (text !== "") return truncateMiddle(redact(text));
   return rawOutput === undefined ? "" : truncateMiddle(redact(JSON.stringify(rawOutput)));

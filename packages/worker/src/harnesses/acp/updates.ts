@@ -36,7 +36,7 @@ const planStates: Record<string, EventData<"plan.updated">["steps"][number]["sta
 };
 
 export interface UpdateRecorderOptions {
-  profile: Pick<Profile, "commandOf" | "toolOf">;
+  profile: Pick<Profile, "commandOf" | "toolOf" | "inputOf">;
   /** The run's log so far, which has the ids of earlier calls. */
   history: TurnInput["history"];
   io: Pick<TurnIo, "emit" | "delta" | "files">;
@@ -191,7 +191,8 @@ export class UpdateRecorder {
       return;
     }
     call.tool = (profile.toolOf?.(state) ?? state.name ?? state.kind ?? "tool").slice(0, MAX_TOOL_CHARACTERS);
-    const input = toolInput(state, this.#redaction.redact);
+    const rawInput = profile.inputOf ? profile.inputOf(state) : state.rawInput;
+    const input = toolInput({ ...state, rawInput }, this.#redaction.redact);
     await this.#emit({ type: "tool.called", data: { call_id, tool: call.tool, input } });
   }
 

@@ -59,6 +59,7 @@ export const codex: Profile = {
   clientMeta: { terminal_output_delta: true },
   commandOf,
   toolOf,
+  inputOf,
 };
 
 function configOf({ model, reasoningEffort, gatewayUrl, home, workingFolder }: AgentSetup): string {
@@ -144,15 +145,17 @@ function toToml(tables: Record<string, Record<string, TomlValue>>): string {
 }
 
 function commandOf(call: ToolCallState): CommandState | undefined {
-  const { kind, title, rawInput, meta, terminalOutput, terminalExit } = call;
-  // A command that only reads or searches files has another kind, and Codex does not say what it runs.
-  if (kind !== "execute" || meta.is_mcp_tool_call === true) return undefined;
+  const { kind, name, title, rawInput, rawOutput, meta, terminalOutput, terminalExit } = call;
+  if (meta.is_mcp_tool_call === true) return undefined;
+  if (kind !== "execute" && name !== "exec_command") return undefined;
   const { command } = Object(rawInput);
+  const { exit_code } = Object(rawOutput);
   return {
+    // For a command that only reads or searches files, Codex says what it does instead of what it runs.
     command: typeof command === "string" ? command : title,
     output: terminalOutput,
-    // Codex sends null for a command that it killed.
-    exitCode: terminalExit?.exitCode ?? undefined,
+    // Codex sends null for a command that it stopped.
+    exitCode: terminalExit?.exitCode ?? (Number.isInteger(exit_code) ? exit_code : undefined),
   };
 }
 
@@ -160,7 +163,9 @@ function commandOf(call: ToolCallState): CommandState | undefined {
 function toolOf({ kind, name, rawInput, meta }: ToolCallState): string | undefined {
   const { server, tool } = Object(rawInput);
   if (meta.is_mcp_tool_call === true && typeof tool === "string") return `${server}__${tool}`;
-  if (kind === "edit") return "apply_patch";
-  // Its kind says more: `read` or `search`.
-  return name === "exec_command" ? kind : name;
+  return kind === "edit" ? "apply_patch" : name;
+}
+
+function inputOf({ rawInput, meta }: ToolCallState): unknown {
+  return meta.is_mcp_tool_call === true ? Object(rawInput).arguments : rawInput;
 }
