@@ -212,14 +212,17 @@ const noKeys: Behavior = {
   isParallel: true,
   async test(installation) {
     const { upstream, key } = installation;
-    const config = installation.config({ model_id: upstream.modelId });
+    const base_prompt = "Answer in the style of a lighthouse keeper.";
+    const config = installation.config({ model_id: upstream.modelId, base_prompt });
     const marker = `marker-${Math.random().toString(36).slice(2)}-of-this-run`;
     const run = await installation.create(
       [`Remember ${marker}.`, `RUN: ${searchCommand([key, installation.workerKey, marker])}`],
       { config },
     );
     await installation.until(run, "SUCCEEDED");
-    expect(upstream.calls()).toBeGreaterThan(0);
+    // The provider, which requires the key, got the instructions and the prompt.
+    const [request] = upstream.requests.filter((body) => body.includes(marker) && body.includes(base_prompt));
+    expect(request).toBeDefined();
     const events = await installation.events(run);
     const found = outputOf(events);
     // The search finds what the agent knows.

@@ -23,7 +23,7 @@ const MODEL = "priced-stub";
  */
 export async function startUpstream(format: WireFormat, key: string) {
   const { name, base, settings } = providers[format];
-  let calls = 0;
+  const requests: string[] = [];
   const server = createServer(async (request, response) => {
     if (!sentKey(request).includes(key)) {
       response.writeHead(401).end();
@@ -33,11 +33,11 @@ export async function startUpstream(format: WireFormat, key: string) {
       response.writeHead(404).end();
       return;
     }
-    calls += 1;
     const closed = new AbortController();
     response.on("close", () => closed.abort());
     try {
       const body = await json(request);
+      requests.push(JSON.stringify(body));
       const path = request.url ?? "";
       const answer = await answerScripted(format, { path, body }, { signal: closed.signal });
       response.writeHead(answer.status, answer.headers);
@@ -60,8 +60,8 @@ export async function startUpstream(format: WireFormat, key: string) {
         [name]: { ...settings, base_url: `http://127.0.0.1:${port}${base}`, api_key: key, models },
       },
     },
-    /** The number of calls with the right key. */
-    calls: () => calls,
+    /** The bodies of the calls with the right key. */
+    requests,
     async stop() {
       server.closeAllConnections();
       server.close();
