@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { invite, signInByLink } from "./support/users.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -143,5 +144,18 @@ describe("harnesses", () => {
     await row.getByText("Not available").waitFor();
     await expectAccessible(page);
     expect(consoleErrors).toEqual([]);
+
+    const link = await invite(app, "member@example.com", "Member");
+    const member = await app.visit(link, { signedIn: false, theme: "dark", size: "phone" });
+    await signInByLink(member.page);
+    await member.page.waitForURL((url) => url.pathname !== "/login");
+    await member.page.goto("/settings?section=harnesses");
+    await member.page
+      .getByText("No connected worker can use it: see outrider doctor on the worker.")
+      .first()
+      .waitFor();
+    expect(await member.page.getByText("worker-1").count()).toBe(0);
+    await expectAccessible(member.page);
+    expect(member.consoleErrors).toEqual([]);
   });
 });

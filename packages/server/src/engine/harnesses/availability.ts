@@ -22,18 +22,11 @@ export function availabilityOf(
   if (usable.length > 0) return { ...known, available: true };
   const [first] = reports;
   if (first) {
-    const { problem } = forAdmins ? first : hideProblem(first);
+    const problem = forAdmins ? first.problem : "see `outrider doctor` on the worker";
     return unavailable(`no connected worker can use it: ${problem}`);
   }
   // Workers learn about declared harnesses only from runs.
   return isDeclared ? { ...known, available: true } : unavailable("no connected worker has reported it");
-}
-
-/** Replaces the problem for users who are not admins, because it may name files of the worker's machine. */
-export function hideProblem(harness: WorkerHarness): WorkerHarness {
-  return harness.problem === undefined
-    ? harness
-    : { ...harness, problem: "see `outrider doctor` on the worker" };
 }
 
 /** During an upgrade, workers may report several versions. */

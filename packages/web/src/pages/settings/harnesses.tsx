@@ -17,7 +17,9 @@ import { HarnessWorkers } from "./harness-workers.tsx";
 /** Shows which harnesses runs can use, on which workers, and why not. */
 export function Harnesses() {
   const { data, error, refetch } = useQuery(queries.harnesses());
-  const { data: all } = useQuery(queries.workers());
+  const { data: me } = useQuery(queries.me());
+  const isAdmin = me?.role === "admin";
+  const { data: all } = useQuery({ ...queries.workers(), enabled: isAdmin });
   const workers = all?.filter(({ is_alive }) => is_alive);
   if (error) return <ErrorAlert error={error} onRetry={() => void refetch()} />;
   if (!data) return <SkeletonRows label="Loading harnesses" />;
@@ -42,28 +44,38 @@ export function Harnesses() {
         head={
           <>
             <Th>Harness</Th>
-            <Th className="max-md:hidden">Workers</Th>
+            {isAdmin && <Th className="max-md:hidden">Workers</Th>}
           </>
         }
       >
         {data.map((harness) => (
-          <HarnessRow key={harness.name} harness={harness} workers={workers ?? []} />
+          <HarnessRow key={harness.name} harness={harness} workers={isAdmin ? (workers ?? []) : undefined} />
         ))}
       </Table>
-      <div className="h-6" />
-      <Section
-        title="Install and add harnesses"
-        lead="Workers install agents from npm, never inside a sandbox. No provider key ever enters a sandbox."
-      >
-        <HarnessSetup />
-      </Section>
+      {isAdmin && (
+        <>
+          <div className="h-6" />
+          <Section
+            title="Install and add harnesses"
+            lead="Workers install agents from npm, never inside a sandbox. No provider key ever enters a sandbox."
+          >
+            <HarnessSetup />
+          </Section>
+        </>
+      )}
     </>
   );
 }
 
-function HarnessRow({ harness, workers }: { harness: Harness; workers: Worker[] }) {
+interface HarnessRowProps {
+  harness: Harness;
+  /** The connected workers, which only admins see. */
+  workers: Worker[] | undefined;
+}
+
+function HarnessRow({ harness, workers }: HarnessRowProps) {
   const { name, title, available } = harness;
-  const isExplained = workers.some(({ harnesses = [] }) =>
+  const isExplained = workers?.some(({ harnesses = [] }) =>
     harnesses.some((report) => report.name === name && report.problem !== undefined),
   );
   return (
@@ -81,13 +93,17 @@ function HarnessRow({ harness, workers }: { harness: Harness; workers: Worker[] 
           </p>
         )}
         <p className="mt-0.5 text-xs text-muted">{abilities(harness)}</p>
-        <div className="mt-2 md:hidden">
+        {workers && (
+          <div className="mt-2 md:hidden">
+            <HarnessWorkers harness={harness} workers={workers} />
+          </div>
+        )}
+      </Td>
+      {workers && (
+        <Td className="w-2/5 align-top max-md:hidden">
           <HarnessWorkers harness={harness} workers={workers} />
-        </div>
-      </Td>
-      <Td className="w-2/5 align-top max-md:hidden">
-        <HarnessWorkers harness={harness} workers={workers} />
-      </Td>
+        </Td>
+      )}
     </tr>
   );
 }
