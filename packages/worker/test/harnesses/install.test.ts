@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import {
   appendFileSync,
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -15,6 +17,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import {
@@ -172,8 +175,20 @@ describe("an agent", () => {
   });
 
   test("is an error with a remedy without npm", async () => {
-    await expect(install(newInstaller({ environment: { PATH: "/nonexistent" } }))).rejects.toThrow(
-      "npm is not on the worker's PATH. Install the npm that comes with Node.",
+    // The Node of a checkout has an npm beside it.
+    const node = join(folder, "node");
+    copyFileSync(process.execPath, node);
+    const module = new URL("../../src/harnesses/install/harness-installer.ts", import.meta.url);
+    const script = `
+      import { HarnessInstaller } from "${module}";
+      const installer = new HarnessInstaller({ cache: "${folder}/cache", environment: { PATH: "/nonexistent" } });
+      const { signal } = new AbortController();
+      console.log((await installer.list())[0].problem);
+      await installer.install("tiny", { packages: ${JSON.stringify(packages)}, signal })
+        .catch(({ message }) => console.log(message));`;
+    const { stdout } = await promisify(execFile)(node, ["--input-type=module", "-e", script]);
+    expect(stdout).toMatch(
+      /^npm, which installs it, is not on PATH\n.*npm is not on the worker's PATH\. Install/,
     );
   });
 

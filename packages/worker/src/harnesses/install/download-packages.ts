@@ -146,9 +146,12 @@ async function findFirst(modules: string, paths: string[]): Promise<string | und
 
 /** Makes the programs independent of the image's Node, loader and libraries. */
 async function prepareFiles(modules: string): Promise<void> {
+  const root = `${await realpath(modules)}/`;
   for (const name of await readdir(join(modules, ".bin"))) {
-    const path = await realpath(join(modules, ".bin", name));
-    if ((await lstat(path)).size < MAX_SCRIPT_BYTES) await setNode(path, runtimeNode);
+    const path = await realpath(join(modules, ".bin", name)).catch(() => undefined);
+    if (!path?.startsWith(root)) continue;
+    const stat = await lstat(path);
+    if (stat.isFile() && stat.size < MAX_SCRIPT_BYTES) await setNode(path, runtimeNode);
   }
   for await (const { path, stat } of walk(modules, ""))
     if (stat.isFile() && (stat.mode & 0o111) !== 0) await setLoader(path, runtimeLoader);

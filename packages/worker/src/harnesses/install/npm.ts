@@ -106,10 +106,14 @@ export function findNpm(environment: Record<string, string>): string | undefined
     .find(existsSync);
 }
 
-/** npm is a JavaScript program, which must run with this Node rather than with another one on PATH. */
+/**
+ * npm is a JavaScript program, which must run with this Node rather than with another one on PATH. If this Node is an npm
+ * package, as in .tools of a checkout, the npm beside it is used.
+ */
 function searchPath({ PATH = "/usr/local/bin:/usr/bin:/bin" }: Record<string, string>): string[] {
   const ownFolder = basename(process.execPath) === "node" ? [dirname(process.execPath)] : [];
-  return [...ownFolder, ...PATH.split(delimiter)];
+  const modules = /^.*\/node_modules(?=\/)/.exec(process.execPath)?.[0];
+  return [...ownFolder, ...(modules ? [`${modules}/.bin`] : []), ...PATH.split(delimiter)];
 }
 
 function npmEnvironment(environment: Record<string, string>) {
