@@ -68,7 +68,7 @@ const limitNames: Record<LimitCode, string> = {
 
 export class TurnMeter {
   usage: RunUsage;
-  /** Why the last call failed, if it did. */
+  /** Why the agent's last call failed, if it did. */
   failure: Failure | undefined;
   readonly #options: TurnMeterOptions;
   readonly #before: RunUsage;
@@ -138,7 +138,8 @@ export class TurnMeter {
         retry: (retry) => this.#emit(retryNotice(retry)),
         end: async (tokens, failure) => {
           if (!this.#underWay.delete(key)) return;
-          this.failure = failure;
+          // A failed call for a title or a summary does not fail the agent's work.
+          if (hasTools || !this.#hasSeenTools) this.failure = failure;
           if (!failure) this.#lastCalls.set(model_id, tokens);
           await this.#count(tokens, model, reserved).finally(forget);
         },

@@ -131,7 +131,7 @@ export class AcpTurn {
     let prompt = await this.#open();
     if (prompt.length === 0) prompt = [text(recoveredNote("another worker has taken over.", 0))];
     for (;;) {
-      const end = await this.#ask(this.#limit ? await this.#wrapUp(this.#limit) : prompt);
+      const end = await this.#ask(this.#limit ? [...prompt, this.#wrapUp(this.#limit)] : prompt);
       this.#halt.throwIfAborted();
       const next = await this.#next(end);
       if ("type" in next) return next;
@@ -246,11 +246,12 @@ export class AcpTurn {
     throw new Failure("harness_failed", `${this.#agent.title} failed. ${reason}`);
   }
 
-  async #wrapUp(limit: Limit): Promise<Prompt> {
+  /** Returns what tells the agent to wrap up. The gateway then allows one last call. */
+  #wrapUp(limit: Limit): Prompt[number] {
     limit.isTold = true;
     this.#meter.startWrapUp();
     const { code } = limit;
-    return [text(this.#output ? wrapUpMessageNote(code) : wrapUpNote(code, { mustFinish: false }))];
+    return text(this.#output ? wrapUpMessageNote(code) : wrapUpNote(code, { mustFinish: false }));
   }
 
   async #limitOutcome({ code, refusal }: Limit): Promise<TurnOutcome> {

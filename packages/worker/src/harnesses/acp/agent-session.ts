@@ -8,7 +8,7 @@ import { AgentConnection, AgentError, type PromptEnd } from "./connection.ts";
 import type { AgentSetup, Profile, Prompt } from "./profile.ts";
 
 /** How long an agent may take to exit by itself, so that its own files are complete. */
-const EXIT_MS = 3_000;
+const EXIT_MS = 1_000;
 
 /** Everything that is needed to start the agent, again if necessary. */
 export interface AgentLaunch {

@@ -10,6 +10,10 @@ import { UserPrompts } from "./user-prompt.ts";
 
 type Message = Awaited<ReturnType<TurnIo["takeMessages"]>>[number];
 
+/** A new session gets at most this much of the earlier messages, because they must fit in the model's context. */
+const MAX_MESSAGE_CHARACTERS = 400_000;
+const omittedNote = "[Outrider: handover] Earlier messages of the user are omitted.";
+
 interface SessionLogOptions {
   workspace: RunWorkspace;
   files: RunFiles;
@@ -68,10 +72,17 @@ export class SessionLog {
     const seen = isLoaded ? this.#stored : undefined;
     const unseen = listUnseen(this.#events, seen);
     const prompt: Prompt = [];
-    for (const part of unseen) {
+    let characters = 0;
+    for (const part of unseen.toReversed()) {
       // The summary describes how earlier work of a lost session ended.
-      if (part.type === "note" && isLoaded) prompt.push({ type: "text", text: part.text });
-      if (part.type === "message") prompt.push(...(await this.#toBlocks(part.event)));
+      if (part.type === "note" && isLoaded) prompt.unshift({ type: "text", text: part.text });
+      if (part.type !== "message") continue;
+      characters += textOf(part.event).length;
+      if (characters > MAX_MESSAGE_CHARACTERS && prompt.length > 0) {
+        prompt.unshift({ type: "text", text: omittedNote });
+        break;
+      }
+      prompt.unshift(...(await this.#toBlocks(part.event)));
     }
     if (!isLoaded && this.hasWork) prompt.push({ type: "text", text: summarizeLog(this.#events) });
     const { harness } = this.#options;
@@ -95,9 +106,14 @@ export class SessionLog {
     return prompt;
   }
 
-  #toBlocks(event: Extract<LogEvent, { type: "message.user" | "run.created" }>): Promise<Prompt> {
+  #toBlocks(event: UserEvent): Promise<Prompt> {
     const { attachments } = event.data;
-    const text = event.type === "run.created" ? event.data.prompt : event.data.text;
-    return this.#prompts.toPrompt({ text, attachments }, this.#options.files);
+    return this.#prompts.toPrompt({ text: textOf(event), attachments }, this.#options.files);
   }
+}
+
+type UserEvent = Extract<LogEvent, { type: "message.user" | "run.created" }>;
+
+function textOf(event: UserEvent): string {
+  return event.type === "run.created" ? event.data.prompt : event.data.text;
 }
