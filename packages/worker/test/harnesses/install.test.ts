@@ -25,6 +25,7 @@ import {
   type HarnessInstallerOptions,
 } from "../../src/harnesses/install/harness-installer.ts";
 import type { InstallOptions } from "../../src/harnesses/install/installed-harness.ts";
+import { npmNetwork } from "../../src/harnesses/install/npm.ts";
 import { pinnedHarnessNames, readPinnedLock } from "../../src/harnesses/install/pinned-harnesses.ts";
 import { storeRuntime } from "../../src/harnesses/install/runtime-bundle.ts";
 import { type StubNpmRegistry, startStubNpmRegistry } from "./stub-npm-registry.ts";
@@ -126,6 +127,17 @@ describe("an agent", () => {
     expect(new Set(results.map(({ bundles }) => bundles[0]?.id)).size).toBe(1);
     expect(registry.downloads).toHaveLength(2);
     expect(steps.filter((step) => step === "checking")).toHaveLength(1);
+  });
+
+  test("comes from the registry in the operator's .npmrc, through the worker's upstream proxy", async () => {
+    const home = join(folder, "home");
+    mkdirSync(home);
+    writeFileSync(join(home, ".npmrc"), "registry=http://registry.invalid/\n");
+    const network = npmNetwork({ upstreamProxy: registry.url, noProxy: "other.invalid" }, undefined);
+    registry.hosts.clear();
+    await install(newInstaller({ environment: { PATH: process.env.PATH ?? "", HOME: home, ...network } }));
+    expect([...registry.hosts]).toContain("registry.invalid");
+    expect(registry.downloads).toHaveLength(2);
   });
 
   test("with the operator's versions keeps the hashes of its first installation", async () => {

@@ -17,6 +17,8 @@ export interface StubNpmRegistry {
   url: string;
   /** The paths of all requests for archives of packages. */
   downloads: string[];
+  /** The hosts that requests were for. */
+  hosts: Set<string>;
   /** Set to replace the response to requests. Returns whether it has responded. */
   intercept: ((...args: Parameters<RequestListener>) => boolean) | undefined;
   /** Replaces a package of the same name and version. */
@@ -26,10 +28,14 @@ export interface StubNpmRegistry {
 
 export async function startStubNpmRegistry(): Promise<StubNpmRegistry> {
   const packages = new Map<string, Map<string, { manifest: StubPackage["manifest"]; archive: Buffer }>>();
-  const registry: Pick<StubNpmRegistry, "downloads" | "intercept"> = { downloads: [], intercept: undefined };
+  const registry: Pick<StubNpmRegistry, "downloads" | "hosts" | "intercept"> = {
+    ...{ downloads: [], hosts: new Set(), intercept: undefined },
+  };
   const server = createServer((request, response) => {
+    // It is also a proxy, which serves every host.
+    registry.hosts.add(request.headers.host ?? "");
     if (registry.intercept?.(request, response)) return;
-    const path = decodeURIComponent(request.url ?? "").slice(1);
+    const path = decodeURIComponent(new URL(request.url ?? "", url).pathname).slice(1);
     const [name = "", version] = path.replace(/\.tgz$/, "").split("/-/");
     const versions = packages.get(name);
     if (!versions) return void response.writeHead(404).end("{}");
