@@ -28,6 +28,7 @@ export class OutputFile {
   /** The size of the output as text in events, where invalid bytes are replaced with longer characters. */
   #eventBytes = 0;
   #file: { path: string; descriptor: number } | undefined;
+  #isClosed = false;
   /** Whether the disk was full, so that the file was removed and further output is dropped. */
   isAbandoned = false;
   /** Whether the output exceeded the size limit, so that the file contains only its beginning. */
@@ -58,12 +59,20 @@ export class OutputFile {
   /** Closes and returns the file, if there is one. */
   end(): StoredFile | undefined {
     if (!this.#file) return undefined;
-    closeSync(this.#file.descriptor);
+    this.#close();
     return { path: this.#file.path, sha256: this.#hash.digest("hex"), size_bytes: this.#size };
   }
 
+  /** Removes the file, also if the output has not ended. */
   remove() {
-    if (this.#file) rmSync(this.#file.path, { force: true });
+    if (!this.#file) return;
+    this.#close();
+    rmSync(this.#file.path, { force: true });
+  }
+
+  #close() {
+    if (this.#file && !this.#isClosed) closeSync(this.#file.descriptor);
+    this.#isClosed = true;
   }
 
   #spill() {
@@ -77,7 +86,6 @@ export class OutputFile {
   #abandon() {
     this.isAbandoned = true;
     this.#buffered = [];
-    if (this.#file) closeSync(this.#file.descriptor);
     this.remove();
     this.#file = undefined;
   }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEvent } from "@outrider/agent/event";
@@ -129,6 +129,14 @@ test("a long output is stored as an artifact", async () => {
   const finished = events.find(({ type }) => type === "command.finished");
   expect(finished?.data).toMatchObject({ exit_code: 0, artifact_id: "1", omitted_bytes: 250_000 - 65_536 });
   expect(artifacts).toEqual(["call-1-output.log"]);
+});
+
+test("a command of a turn that was cancelled leaves no file", async () => {
+  const { recorder, record } = createRecorder();
+  await record(...command("seq"), output("line\n".repeat(50_000)));
+  expect(readdirSync(folder)).toHaveLength(1);
+  recorder.discard();
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test("calls have new ids, also in later turns", async () => {

@@ -173,7 +173,8 @@ export class AcpTurn {
     } finally {
       unwatch();
       this.#exchange = undefined;
-      if (!this.#halt.aborted) {
+      if (this.#halt.aborted) this.#recorder.discard();
+      else {
         await this.#recorder.end();
         await this.#log.save();
       }

@@ -67,4 +67,9 @@ export class RecordedCommand {
       this.#recorder.remove();
     }
   }
+
+  /** Removes what was collected of a command whose end is not recorded. */
+  discard() {
+    this.#recorder.remove();
+  }
 }

@@ -111,6 +111,12 @@ export class UpdateRecorder {
     await this.#recordChanges();
   }
 
+  /** Frees what unfinished commands use, when the turn stops without recording their end. */
+  discard() {
+    for (const { command } of this.#calls.values()) command?.discard();
+    this.#calls.clear();
+  }
+
   async #addText(
     type: Text["type"],
     { content, messageId }: Extract<SessionUpdate, { content: { type: string } }>,
