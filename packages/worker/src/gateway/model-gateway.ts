@@ -71,6 +71,9 @@ export type GatewayLimits = typeof defaults;
 
 const MAX_PIPELINED_REQUESTS = 16;
 
+/** The reason for ending a call whose connection is closed. Creating one per call takes time. */
+const clientIsGone = new Error("The client has closed its connection.");
+
 /** Requests pass on only these headers. All others, such as credentials, stay here. */
 const passedHeaders = ["accept", "anthropic-beta", "openai-beta"];
 
@@ -151,7 +154,7 @@ export class ModelGateway {
     }
     const gone = new AbortController();
     response.once("close", () => {
-      gone.abort();
+      gone.abort(clientIsGone);
       this.#timers.end(socket, this.#limits.idleMs);
     });
     const handled = this.#handle(request, response, gone.signal)
@@ -170,8 +173,7 @@ export class ModelGateway {
       if (!route) throw new RequestError(404, `The model gateway has no route ${request.method} ${path}.`);
       if (route.type === "health") return send(response, 200, "{}");
       if (route.type === "models") return send(response, 200, JSON.stringify(this.#listModels(route)));
-      const signal = AbortSignal.any([gone, this.#closing.signal]);
-      await this.#answer(route, { path, request, response, signal });
+      await this.#answer(route, { path, request, response, signal: gone });
     } catch (error) {
       this.#sendError(response, error, format);
     }
@@ -280,11 +282,10 @@ interface RequestContext {
 }
 
 function send(response: ServerResponse, status: number, body: string) {
-  const isComplete = response.req.complete;
-  // The rest of a body that is too large is not read.
-  const close = isComplete || response.req.method !== "POST" ? {} : { connection: "close" };
+  // Closing the connection with unread data would lose the response.
+  response.req.resume();
   response
-    .writeHead(status, { "content-type": "application/json", "x-should-retry": "false", ...close })
+    .writeHead(status, { "content-type": "application/json", "x-should-retry": "false" })
     .end(response.req.method === "HEAD" ? undefined : body);
 }
 

@@ -19,19 +19,16 @@ export async function readJson(
   request: IncomingMessage,
   { limits, reserve }: { limits: BodyLimits; reserve(bytes: number): void },
 ): Promise<Json> {
-  const tooLarge = new RequestError(
-    413,
-    `Requests to the model gateway are limited to ${limits.bytes} bytes.`,
-  );
-  if (Number(request.headers["content-length"] ?? 0) > limits.bytes) throw tooLarge;
+  if (Number(request.headers["content-length"] ?? 0) > limits.bytes) throw tooLarge(limits);
   const meter = new JsonMeter(limits);
   const chunks: Buffer[] = [];
   let bytes = 0;
   const timer = setTimeout(() => request.destroy(), limits.ms);
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+    // The connection stays open after an error, so that the client can read the reason.
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > limits.bytes) throw tooLarge;
+      if (bytes > limits.bytes) throw tooLarge(limits);
       reserve(chunk.length);
       meter.push(chunk);
       if (meter.excess) throw new RequestError(400, `The request's JSON ${meter.excess}.`);
@@ -41,6 +38,10 @@ export async function readJson(
     clearTimeout(timer);
   }
   return parse(Buffer.concat(chunks).toString());
+}
+
+function tooLarge({ bytes }: BodyLimits): RequestError {
+  return new RequestError(413, `Requests to the model gateway are limited to ${bytes} bytes.`);
 }
 
 function parse(text: string): Json {

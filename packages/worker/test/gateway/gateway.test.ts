@@ -391,6 +391,14 @@ describe("the server", () => {
     expect(stub.requests).toHaveLength(count);
   });
 
+  test("explains why it refuses a large request that it reads in pieces", async () => {
+    const { gateway } = start(stubModel(stub, anthropicCase), { gatewayLimits: { bodyBytes: 100_000 } });
+    const request = requestOf("anthropic-messages", "SAY: hello", { more: { junk: "x".repeat(3_000_000) } });
+    const answer = await send(gateway, { ...request, headers: { "transfer-encoding": "chunked" } });
+    expect(answer.status).toBe(413);
+    expect(answer.json().error).toMatchObject({ type: "request_too_large" });
+  });
+
   test.each(["no json", "[1]", "7", ""])("refuses the body %j", async (body) => {
     const { gateway } = start(stubModel(stub, anthropicCase));
     const answer = await send(gateway, { path: "/v1/messages", body });
