@@ -216,7 +216,7 @@ const members = {
   }),
   checks: z.array(EnvironmentCheck).max(10).optional().meta({
     description:
-      "Commands that run after the agent edits files. Their new findings are added to the result of the edit. Only the harness `outrider` runs them; other agents do not.",
+      "Commands that run after the agent edits files. Their new findings are added to the result of the edit. This requires the harness `outrider`; the instructions of other agents list the commands.",
   }),
   harness: HarnessName.optional().meta({
     description:

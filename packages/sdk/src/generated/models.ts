@@ -243,7 +243,7 @@ export interface CloudEnvironment {
   resources?: EnvironmentResources;
   /** Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider. */
   git_author?: GitAuthor;
-  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. Only the harness `outrider` runs them; other agents do not. */
+  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. This requires the harness `outrider`; the instructions of other agents list the commands. */
   checks?: EnvironmentCheck[];
   /** Default harness for runs in this environment, if neither the run nor its cloud agent sets one. */
   harness?: string;
@@ -289,7 +289,7 @@ export interface CloudEnvironmentRequest {
   resources?: EnvironmentResources;
   /** Author of the commits that runs make. Default: the creator of the run. The committer is always Outrider. */
   git_author?: GitAuthor;
-  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. Only the harness `outrider` runs them; other agents do not. */
+  /** Commands that run after the agent edits files. Their new findings are added to the result of the edit. This requires the harness `outrider`; the instructions of other agents list the commands. */
   checks?: EnvironmentCheck[];
   /** Default harness for runs in this environment, if neither the run nor its cloud agent sets one. */
   harness?: string;

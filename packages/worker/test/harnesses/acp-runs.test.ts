@@ -214,6 +214,20 @@ test("a structured answer is corrected", async () => {
   expect(ended.output).toEqual({ sum: 3 });
 });
 
+test("a queued run fails with the reason if its harness is no longer configured", async () => {
+  const setMaintenance = (body: object) => installation.call("PUT", "/installation/maintenance", { body });
+  await setMaintenance({ queue: "paused" });
+  const run = await installation.create(["SAY: hello"], harness());
+  await installation.db`
+    update runs set harness = 'removed', agent_config = agent_config || '{"harness": "removed"}' where run_id = ${run}`;
+  await setMaintenance({});
+  const { status_message } = await installation.until(run, "FAILED");
+  expect(status_message).toMatchObject({
+    error_code: "harness_failed",
+    message: "removed is no longer available: the harness `removed` is no longer configured.",
+  });
+});
+
 // The last test, because it stops the worker.
 test("a worker that stops returns the run, and another one continues the session", async () => {
   const { command, mark } = longSleep();

@@ -160,7 +160,7 @@ class CloudEnvironmentRequestParam(TypedDict):
     """
     checks: NotRequired[Sequence[EnvironmentCheckParam | types.EnvironmentCheck]]
     """Commands that run after the agent edits files. Their new findings are added to the result of the
-    edit. Only the harness `outrider` runs them; other agents do not.
+    edit. This requires the harness `outrider`; the instructions of other agents list the commands.
     """
     harness: NotRequired[str]
     """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""

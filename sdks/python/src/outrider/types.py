@@ -494,7 +494,7 @@ class CloudEnvironment(BaseModel):
     """
     checks: list[EnvironmentCheck] | None = None
     """Commands that run after the agent edits files. Their new findings are added to the result of the
-    edit. Only the harness `outrider` runs them; other agents do not.
+    edit. This requires the harness `outrider`; the instructions of other agents list the commands.
     """
     harness: str | None = None
     """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
@@ -557,7 +557,7 @@ class CloudEnvironmentRequest(BaseModel):
     """
     checks: list[EnvironmentCheck] | None = None
     """Commands that run after the agent edits files. Their new findings are added to the result of the
-    edit. Only the harness `outrider` runs them; other agents do not.
+    edit. This requires the harness `outrider`; the instructions of other agents list the commands.
     """
     harness: str | None = None
     """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""

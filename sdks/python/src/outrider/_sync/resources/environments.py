@@ -70,7 +70,8 @@ class Environments(Resource):
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
         :param checks: Commands that run after the agent edits files. Their new findings are added to
-            the result of the edit. Only the harness `outrider` runs them; other agents do not.
+            the result of the edit. This requires the harness `outrider`; the instructions of other
+            agents list the commands.
         :param harness: Default harness for runs in this environment, if neither the run nor its cloud
             agent sets one.
         :param timeout_minutes: Default timeout of a turn.
@@ -165,7 +166,8 @@ class Environments(Resource):
         :param git_author: Author of the commits that runs make. Default: the creator of the run. The
             committer is always Outrider.
         :param checks: Commands that run after the agent edits files. Their new findings are added to
-            the result of the edit. Only the harness `outrider` runs them; other agents do not.
+            the result of the edit. This requires the harness `outrider`; the instructions of other
+            agents list the commands.
         :param harness: Default harness for runs in this environment, if neither the run nor its cloud
             agent sets one.
         :param timeout_minutes: Default timeout of a turn.
