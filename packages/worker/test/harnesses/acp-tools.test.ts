@@ -126,6 +126,19 @@ test("an agent without MCP is told where skills are, and gets attachments", asyn
   expect(outputOf(events)).toContain("- /home/sandbox/attachments/plan.txt (text/plain, 6 bytes)");
 });
 
+test("Codex removes files without approval", async () => {
+  const script = [
+    "RUN: rm -rf a && echo one",
+    'RUN: rm -rf -- "$(echo a)" && : > b && echo two',
+    "RUN: /bin/rm -rf a",
+  ];
+  const run = await installation.create(script, { config: { harness: "codex" } });
+  await installation.until(run, "SUCCEEDED");
+  const events = await installation.events(run);
+  expect(outputOf(events)).toBe("one\ntwo\n");
+  expect(dataOf(events, "command.finished").map(({ exit_code }) => exit_code)).toEqual([0, 0, 0]);
+});
+
 test("the instructions omit a file that the agent reads by itself in its working folder", () => {
   const guide = (folder: string, name: string) => ({ folder, file: { name, text: "x", bytes: 1 }, more: [] });
   const agent = { readsGuides: ["CLAUDE.md" as const], hasBridge: true };

@@ -36,6 +36,14 @@ const efforts: Record<ReasoningEffort, string> = {
 /** Codex reads at most this much of instruction files. */
 const MAX_INSTRUCTION_BYTES = 256 * 1024;
 
+/**
+ * Without these rules, Codex refuses commands with `rm -f`, although the sandbox is the boundary. It applies rules to the
+ * programs in a command line, or to the shell if it cannot tell which these are.
+ */
+const RULES = `prefix_rule(pattern = [["rm", "/bin/rm", "/usr/bin/rm", "sudo", "env"]], decision = "allow")
+prefix_rule(pattern = [["bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh", "/usr/bin/sh"]], decision = "allow")
+`;
+
 /** OpenAI's Codex, through its ACP adapter. */
 export const codex: Profile = {
   name: "codex",
@@ -50,6 +58,7 @@ export const codex: Profile = {
   files: (agent) => ({
     ".codex/config.toml": configOf(agent),
     ".codex/AGENTS.md": `${agent.instructions}\n`,
+    ".codex/rules/default.rules": RULES,
     ...(isKnownModel(agent.model.id) ? {} : { [CATALOG]: JSON.stringify(catalogOf(agent), undefined, 2) }),
   }),
   whileBusy: "queue",
