@@ -128,6 +128,9 @@ describe("harnesses", () => {
     await page.getByText("Claude Code 2.3.4").first().waitFor();
     await page.getByText("@agentclientprotocol/claude-agent-acp@0.99.1").waitFor();
     await expectAccessible(page);
+    const { link } = (await app.call("POST", `/agent/runs/${run}/share`, { body: {} })).body;
+    await page.goto(link);
+    await page.getByText(/Admin · Claude Code · scripted/).waitFor();
     expect(consoleErrors).toEqual([]);
   });
 

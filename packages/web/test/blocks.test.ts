@@ -63,24 +63,22 @@ describe("Blocks", () => {
     expect(blocks.isOpen(2)).toBe(true);
   });
 
-  test("marks a tool call as redundant if another event shows its effect, unless it failed", () => {
-    const call = (call_id: string): NewEvent => ({
-      type: "tool.called",
-      data: { call_id, tool: "write_file", input: {} },
-    });
-    const blocks = read(
-      log(
-        call("a"),
-        { type: "tool.returned", data: { call_id: "a", tool: "write_file", output: "" } },
-        call("b"),
-        {
+  test.each(["write_file", "Write", "edit"])(
+    "marks a call of %s as redundant, because another event shows its effect, unless it failed",
+    (tool) => {
+      const call = (call_id: string): NewEvent => ({
+        type: "tool.called",
+        data: { call_id, tool, input: {} },
+      });
+      const blocks = read(
+        log(call("a"), { type: "tool.returned", data: { call_id: "a", tool, output: "" } }, call("b"), {
           type: "tool.returned",
-          data: { call_id: "b", tool: "write_file", output: "no space", is_error: true },
-        },
-      ),
-    );
-    expect([blocks.isRedundant(0), blocks.isRedundant(1)]).toEqual([true, false]);
-  });
+          data: { call_id: "b", tool, output: "no space", is_error: true },
+        }),
+      );
+      expect([blocks.isRedundant(0), blocks.isRedundant(1)]).toEqual([true, false]);
+    },
+  );
 
   test("detects a final text that repeats the last message", () => {
     const blocks = read(log(said("Done."), { type: "run.succeeded", data: { text: "Done." } }));

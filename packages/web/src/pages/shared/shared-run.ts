@@ -14,7 +14,9 @@ export type SharedRun = Pick<
   RunItem,
   "run_id" | "title" | "state" | "phase" | "created_at" | "usage" | "turns" | "agent_config"
 > &
-  Partial<Pick<RunItem, "started_at" | "finished_at" | "status_message" | "artifacts" | "share">> & {
+  Partial<
+    Pick<RunItem, "started_at" | "finished_at" | "status_message" | "artifacts" | "share" | "receipt">
+  > & {
     creator: Pick<RunItem["creator"], "type" | "display_name">;
     source: RunItem["source"];
   };

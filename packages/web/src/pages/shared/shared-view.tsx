@@ -37,6 +37,8 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
     if (isGone) onGone();
   }, [isGone, onGone]);
   const current = shown.includes(tab) ? tab : "transcript";
+  // The receipt has the title, but only after the run has started.
+  const harness = run.receipt?.harness?.title ?? run.agent_config.harness;
   return (
     <main id="main" className="flex h-dvh min-h-96 flex-col">
       <div className="border-b border-line bg-surface">
@@ -49,7 +51,7 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
             <RunState state={run.state} phase={run.phase} boxed />
           </span>
           <p className="w-full text-xs text-muted">
-            {run.creator.display_name} · {run.agent_config.model_id} ·{" "}
+            {run.creator.display_name} ·{harness && ` ${harness} ·`} {run.agent_config.model_id} ·{" "}
             <Duration from={run.started_at ?? run.created_at} to={run.finished_at} /> ·{" "}
             {formatDollars(run.usage.cost_usd)} · <Time at={run.created_at} />
           </p>

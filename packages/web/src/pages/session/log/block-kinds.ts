@@ -55,6 +55,8 @@ const redundantTools = new Set([
   "ask",
   "run_command",
   "keep_artifact",
+  // The tools of Claude Code, and the kind of tools that edit files in agents whose tools have no name.
+  ...["Write", "Edit", "MultiEdit", "NotebookEdit", "TodoWrite", "edit"],
 ]);
 
 export function isRedundantTool(tool: string): boolean {
