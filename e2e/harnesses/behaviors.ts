@@ -36,7 +36,7 @@ const isStarted =
 async function firstRun(installation: HarnessInstallation): Promise<{ run: string; events: Event[] }> {
   const run = await installation.create(
     [
-      "RUN: echo hello from the agent; exit 3",
+      "RUN: echo hello from the agent; sleep 0.5; echo goodbye; exit 3",
       "WRITE: /workspace/notes.txt | written by the agent",
       ...(installation.supportsMcp ? ['CALL: probe__ping {"word":"marco"}'] : []),
       "SAY: All done.",
@@ -79,7 +79,7 @@ const command: Behavior = {
     const started = dataOf(events, "command.started").find((data) => data.command.includes("hello from"));
     expect(started).toBeDefined();
     const { command_id } = started;
-    expect(outputOf(events, command_id)).toContain("hello from the agent");
+    expect(outputOf(events, command_id)).toMatch(/hello from the agent\s+goodbye/);
     const finished = dataOf(events, "command.finished").find((data) => data.command_id === command_id);
     expect(finished).toMatchObject({ exit_code: 3, duration_ms: expect.any(Number) });
     expect(dataOf(events, "message.agent").at(-1)?.text).toContain("All done.");

@@ -3,6 +3,7 @@ import type { AgentSetup, CommandState, Profile, ToolCallState } from "../profil
 
 const FULL_ACCESS = "agent-full-access";
 const CATALOG = ".codex/models.json";
+const PRELOAD = ".codex/outrider-preload.mjs";
 
 const [platform, target] =
   process.arch === "arm64"
@@ -48,7 +49,12 @@ prefix_rule(pattern = [["bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh", "
 export const codex: Profile = {
   name: "codex",
   readsGuides: ["AGENTS.md", "CLAUDE.md"],
-  command: ({ node, packages }) => [node, `${packages}/@agentclientprotocol/codex-acp/dist/index.js`],
+  command: ({ node, packages, home }) => [
+    node,
+    "--import",
+    `${home}/${PRELOAD}`,
+    `${packages}/@agentclientprotocol/codex-acp/dist/index.js`,
+  ],
   env: ({ packages }) => ({
     // The binary is static and runs in any image. Codex's own launcher would need Node's path.
     CODEX_PATH: `${packages}/@openai/codex-${platform}/vendor/${target}/bin/codex`,
@@ -59,6 +65,7 @@ export const codex: Profile = {
     ".codex/config.toml": configOf(agent),
     ".codex/AGENTS.md": `${agent.instructions}\n`,
     ".codex/rules/default.rules": RULES,
+    [PRELOAD]: preload,
     ...(isKnownModel(agent.model.id) ? {} : { [CATALOG]: JSON.stringify(catalogOf(agent), undefined, 2) }),
   }),
   whileBusy: "queue",
@@ -70,6 +77,35 @@ export const codex: Profile = {
   toolOf,
   inputOf,
 };
+
+/**
+ * Codex streams the output of a command only from the moment at which it reports the command, and loses what was printed
+ * before. Its adapter sends the whole output at the end of a command if nothing was streamed. The adapter has no setting
+ * for this, so its first request to Codex is completed.
+ */
+const preload = `import childProcess from "node:child_process";
+import { syncBuiltinESMExports } from "node:module";
+
+const { spawn } = childProcess;
+
+childProcess.spawn = (...options) => {
+  const child = spawn(...options);
+  const write = child.stdin?.write;
+  let isInitialized = write === undefined;
+  if (!isInitialized)
+    child.stdin.write = function (chunk, ...rest) {
+      if (isInitialized || !String(chunk).includes('"method":"initialize"'))
+        return write.call(this, chunk, ...rest);
+      isInitialized = true;
+      const message = JSON.parse(String(chunk));
+      message.params.capabilities ??= {};
+      message.params.capabilities.optOutNotificationMethods = ["item/commandExecution/outputDelta"];
+      return write.call(this, JSON.stringify(message) + "\\n", ...rest);
+    };
+  return child;
+};
+syncBuiltinESMExports();
+`;
 
 function configOf({ model, reasoningEffort, gatewayUrl, home, workingFolder }: AgentSetup): string {
   const { id, context_tokens } = model;
