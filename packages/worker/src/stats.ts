@@ -1,7 +1,9 @@
 import { join } from "node:path";
+import type { WorkerHarness } from "@outrider/contract/harness";
 import type { WorkerStats } from "@outrider/contract/worker";
 import type { BuildBases } from "./builds/build-bases.ts";
 import { freeBytes } from "./free-space.ts";
+import { hasProfile } from "./harnesses/acp/profiles.ts";
 import type { HarnessInstaller } from "./harnesses/install/harness-installer.ts";
 import type { Log } from "./log.ts";
 import type { Repositories } from "./repositories/repository.ts";
@@ -82,8 +84,13 @@ export async function collectStats(sources: StatsSources): Promise<WorkerStats> 
     },
     errors: { ...errorCounts.counts },
     log_lines: { ...errorCounts.lines },
-    harnesses: await harnessInstaller.list().catch(() => undefined),
+    harnesses: await listHarnesses(harnessInstaller).catch(() => undefined),
   };
+}
+
+async function listHarnesses(installer: Pick<HarnessInstaller, "list">): Promise<WorkerHarness[]> {
+  const problem = "workers of this version cannot execute it";
+  return (await installer.list()).map((known) => (hasProfile(known.name) ? known : { ...known, problem }));
 }
 
 function omitOnError<Name extends string>(name: Name, read: () => number) {

@@ -7,6 +7,7 @@ import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { type StubModel, startStubModel } from "../../agent/test/stub-model/server.ts";
+import { hasProfile } from "../src/harnesses/acp/profiles.ts";
 import { findPinnedHarness } from "../src/harnesses/install/pinned-harnesses.ts";
 import type { Worker } from "../src/worker.ts";
 import { startProxy, startTestInstallation, type TestInstallation } from "./installation.ts";
@@ -81,7 +82,7 @@ test("a worker reports which agents are installed", async () => {
   closers.push(() => rmSync(folder, { recursive: true }));
   const reported = async () => {
     const [row] = await installation.db`select stats -> 'harnesses' as harnesses from workers`;
-    return row?.harnesses as { name: string }[] | undefined;
+    return row?.harnesses as { name: string; problem?: string }[] | undefined;
   };
   const worker = await installation.worker();
   const harnesses = await vi.waitUntil(reported, waitOptions);
@@ -91,6 +92,8 @@ test("a worker reports which agents are installed", async () => {
     version,
     installed: true,
   });
+  for (const { name, problem } of harnesses)
+    expect(problem === "workers of this version cannot execute it", name).toBe(!hasProfile(name));
   await worker.drain();
   await installation.db`delete from workers`;
   await installation.worker({ harnessFolder: folder });

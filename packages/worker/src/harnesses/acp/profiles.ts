@@ -7,8 +7,13 @@ import { declaredProfile } from "./profiles/declared.ts";
 /** The profiles of the agents that Outrider knows. */
 const profiles: Record<string, Profile> = { claude, codex };
 
+/** Returns whether this worker can execute an agent that Outrider knows. */
+export function hasProfile(name: string): boolean {
+  return Object.hasOwn(profiles, name);
+}
+
 /** Returns the profile of a known agent, or of one that the operator declared. */
 export function profileOf(harness: AssignedHarness): Profile | undefined {
   if (harness.command) return declaredProfile({ ...harness, command: harness.command });
-  return Object.hasOwn(profiles, harness.name) ? profiles[harness.name] : undefined;
+  return hasProfile(harness.name) ? profiles[harness.name] : undefined;
 }
