@@ -18,6 +18,7 @@ import { defaultRetryPolicy, type RetryPolicy, retryDelay } from "@outrider/agen
 import type { AssignedModel } from "@outrider/contract/worker";
 import { EventReader } from "./event-reader.ts";
 import type { ModelSource, SourceRequest, SourceResponse } from "./model-source.ts";
+import { sendPost } from "./send-post.ts";
 import { exhaustedError, type FailedAttempt, permanentError } from "./upstream-error.ts";
 
 /** What agents may learn from a provider's response besides its body. */
@@ -88,7 +89,7 @@ export class Upstream implements ModelSource {
 
   /** Sends the request and waits for the first byte of the response. */
   async #send({ path, headers, json }: SourceRequest, signal: AbortSignal) {
-    this.#endpoint ??= openEndpoint(this.#model);
+    this.#endpoint ??= openEndpoint(this.#model, { send: sendPost });
     const { baseUrl, fetch, authorize } = this.#endpoint;
     const authorization = await authorize(signal);
     if (authorization instanceof Response) return this.#readError(authorization, {});

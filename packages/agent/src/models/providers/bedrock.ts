@@ -20,7 +20,7 @@ export function bedrockModel(work: AssignedModel, options: OpenOptions): Provide
     secretAccessKey: secret_access_key,
     ...(session_token ? { sessionToken: session_token } : {}),
     headers: work.headers ?? {},
-    fetch: secureFetch(work, boundFrames),
+    fetch: secureFetch(work, { bound: boundFrames }),
   });
   return withSettings(bedrock(work.name), work, options);
 }

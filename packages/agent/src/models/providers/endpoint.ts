@@ -1,7 +1,7 @@
 import type { AssignedModel } from "@outrider/contract/worker";
 import { baseUrlOf } from "./base-url.ts";
 import { GoogleToken } from "./google-token.ts";
-import { secureFetch } from "./provider-settings.ts";
+import { type Send, secureFetch } from "./provider-settings.ts";
 
 const ANTHROPIC_VERSION = "2023-06-01";
 
@@ -14,9 +14,12 @@ export interface Endpoint {
   fetch: typeof fetch;
 }
 
-/** Opens the endpoint of a model. Throws a Failure if the operator must complete its configuration. */
-export function openEndpoint(work: AssignedModel): Endpoint {
-  return { baseUrl: baseUrlOf(work), authorize: createAuthorizer(work), fetch: secureFetch(work) };
+/**
+ * Opens the endpoint of a model. Throws a Failure if the operator must complete its configuration. `send` replaces
+ * Node's `fetch`.
+ */
+export function openEndpoint(work: AssignedModel, options: { send?: Send } = {}): Endpoint {
+  return { baseUrl: baseUrlOf(work), authorize: createAuthorizer(work), fetch: secureFetch(work, options) };
 }
 
 /** The operator's own headers replace ours, as they do in the AI SDK. */

@@ -62,7 +62,7 @@ export function withSettings(
  */
 export function secureFetch(
   { api_key, headers = {}, credentials = {} }: AssignedModel,
-  bound = boundResponse,
+  { bound = boundResponse, send = sendWithFetch }: { bound?: typeof boundResponse; send?: Send } = {},
 ): typeof fetch {
   const secrets = [
     api_key ?? "",
@@ -70,7 +70,7 @@ export function secureFetch(
     ...Object.values(credentials).flatMap((value) => value ?? []),
   ].filter(({ length }) => length >= MIN_SECRET_LENGTH);
   return async (input, init) => {
-    const response = await fetch(input, { ...init, redirect: "manual" });
+    const response = await send(input, { ...init, redirect: "manual" });
     if (response.ok) return bound(response);
     const { status, statusText, headers } = response;
     const masked = secrets.reduce(
@@ -83,6 +83,11 @@ export function secureFetch(
     return new Response(body, { status, statusText, headers: remaining });
   };
 }
+
+/** Sends a request, as `fetch` does. */
+export type Send = (...request: Parameters<typeof fetch>) => Promise<Response>;
+
+const sendWithFetch: Send = (input, init) => fetch(input, init);
 
 async function readBeginning({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
