@@ -9,6 +9,7 @@ import type { ServerResponse } from "node:http";
 import { type CallTokens, noTokens } from "@outrider/agent/turn/usage";
 import type { AssignedModel } from "@outrider/contract/worker";
 import { estimateInput } from "./estimate-input.ts";
+import { findRemoteFile } from "./find-remote-file.ts";
 import type { Format, Json } from "./formats/format.ts";
 import { askForUsage, asksForUsage } from "./formats/openai-chat.ts";
 import type { ModelSource, SourceResponse } from "./model-source.ts";
@@ -37,8 +38,7 @@ export interface AgentCall {
 /** A refused or failed call rejects with a RequestError or an UpstreamError, unless the response has started. */
 export async function answerCall(call: AgentCall, meter: TurnMeter): Promise<void> {
   const { model, format, body } = call;
-  const unsupported = format.findUnsupported?.(body);
-  if (unsupported) throw new RequestError(400, unsupported);
+  restrictBody(call);
   const hidesUsage = prepareBody(call);
   const json = JSON.stringify(body);
   const inputTokens = estimateInput(body, json);
@@ -55,9 +55,19 @@ export async function answerCall(call: AgentCall, meter: TurnMeter): Promise<voi
   await makeCall(call, metered, { json: sent, inputTokens, hidesUsage });
 }
 
+/** Removes what the provider would do on its own, and refuses a request that the gateway cannot pass on. */
+export function restrictBody({ format, body }: Pick<AgentCall, "format" | "body">): void {
+  format.dropHostedFeatures(body);
+  const unsupported = format.findUnsupported?.(body);
+  if (unsupported) throw new RequestError(400, unsupported);
+  const address = findRemoteFile(body);
+  if (address === undefined) return;
+  const file = JSON.stringify(address.slice(0, 200));
+  throw new RequestError(400, `The provider may not fetch ${file}. Send the content of the file instead.`);
+}
+
 /** Returns whether the response contains a usage that the agent has not asked for. */
 function prepareBody({ model, format, body, streams }: AgentCall): boolean {
-  format.dropHostedFeatures(body);
   const { max_output_tokens: max, name } = model;
   if (max !== undefined && (format.maxOutputTokens(body) ?? 0) > max) format.limitOutput(body, max);
   if ("model" in body) body.model = name;

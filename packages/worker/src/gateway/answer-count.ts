@@ -1,4 +1,4 @@
-import type { AgentCall } from "./answer-call.ts";
+import { type AgentCall, restrictBody } from "./answer-call.ts";
 import { estimateInput } from "./estimate-input.ts";
 import { asObject } from "./formats/format.ts";
 
@@ -16,6 +16,7 @@ export async function answerCount(call: Omit<AgentCall, "streams" | "writeMs">):
     response.end(JSON.stringify(format.countResponse?.(tokens) ?? { tokens }));
     return;
   }
+  restrictBody(call);
   if ("model" in body) body.model = model.name;
   if (body.generateContentRequest) {
     body.generateContentRequest = { ...asObject(body.generateContentRequest), model: `models/${model.name}` };

@@ -25,7 +25,8 @@ function start(...options: Parameters<typeof startGateway>) {
   return started;
 }
 
-const anthropicCase = cases[0] as (typeof cases)[number];
+type Case = (typeof cases)[number];
+const anthropicCase = cases[0] as Case;
 
 describe.each(cases)("in the format $format", ({ format, ...which }) => {
   test.each([true, false])("passes a call through and counts it (streams: %s)", async (streams) => {
@@ -313,7 +314,7 @@ describe("a call", () => {
     expect(stub.last.body).toMatchObject({ tools: [{ name: "run" }] });
     expect(stub.last.body.mcp_servers).toBeUndefined();
     expect(stub.last.body.tool_choice).toBeUndefined();
-    const responses = start(stubModel(stub, cases[2] as (typeof cases)[number]));
+    const responses = start(stubModel(stub, cases[2] as Case));
     const background = { background: true, tools: [{ type: "web_search" }] };
     await send(responses.gateway, requestOf("openai-responses", "SAY: hello", { more: background }));
     expect(stub.last.body).toMatchObject({ store: false });
@@ -324,10 +325,54 @@ describe("a call", () => {
       requestOf("openai-responses", "SAY: hello", { more: stored }),
     );
     expect(refused.json().error.message).toContain("`previous_response_id` is not supported");
-    const google = start(stubModel(stub, cases[3] as (typeof cases)[number]));
+    const google = start(stubModel(stub, cases[3] as Case));
     const search = { tools: [{ googleSearch: {} }, { functionDeclarations: [{ name: "run" }] }] };
     await send(google.gateway, requestOf("gemini", "SAY: hello", { more: search }));
     expect(stub.last.body.tools).toEqual([{ functionDeclarations: [{ name: "run" }] }]);
+  });
+
+  test("lets the provider fetch nothing", async () => {
+    const refuse = async (which: Case, path: string, body: object) => {
+      const { gateway } = start(stubModel(stub, which));
+      const answer = await send(gateway, { path, body: { model: "house/stub", ...body } });
+      expect([answer.status, answer.json().error.message]).toEqual([
+        400,
+        expect.stringContaining("The provider may not fetch"),
+      ]);
+    };
+    const url = "https://example.com/?q=stolen";
+    const [, chat, responses, google] = cases as [Case, Case, Case, Case];
+    const source = { type: "url", url };
+    const messages = [{ role: "user", content: [{ type: "image", source }] }];
+    await refuse(anthropicCase, "/v1/messages", { max_tokens: 9, messages });
+    await refuse(anthropicCase, "/v1/messages/count_tokens", { messages });
+    const image = { role: "user", content: [{ type: "image_url", image_url: { url } }] };
+    await refuse(chat, "/v1/chat/completions", { messages: [image] });
+    const input = [{ role: "user", content: [{ type: "input_image", image_url: url }] }];
+    await refuse(responses, "/v1/responses", { input });
+    const contents = [{ role: "user", parts: [{ fileData: { fileUri: url } }] }];
+    await refuse(google, "/v1beta/models/house/stub:generateContent", { contents });
+  });
+
+  test("passes on addresses that are only text, and images as data", async () => {
+    const { gateway } = start(stubModel(stub, anthropicCase));
+    const url = "https://example.com/";
+    const data = { type: "base64", media_type: "image/png", data: "aaaa" };
+    const call = { type: "tool_use", id: "1", name: "fetch", input: { type: "url", url, image_url: url } };
+    const messages = [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: url },
+          { type: "image", source: data },
+        ],
+      },
+      { role: "assistant", content: [call] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "1", content: url }] },
+    ];
+    const request = requestOf("anthropic-messages", "SAY: hello", { more: { messages } });
+    expect((await send(gateway, request)).status).toBe(200);
+    expect(stub.last.body.messages).toEqual(messages);
   });
 
   test("does not ask for a longer answer than the model can give", async () => {
@@ -528,7 +573,7 @@ describe("the provider", () => {
       else if (received.length < 3) response.end('data: {"usageMetadata":{"promptTokenCount":7}}\n\n');
       else response.writeHead(400).end(`{"error":{"message":"Not with ${access_token}"}}`);
     };
-    const model = stubModel(stub, cases[3] as (typeof cases)[number], {
+    const model = stubModel(stub, cases[3] as Case, {
       ...{ provider: "google-vertex", base_url: origin(), api_key: undefined, name: "gemini-pro" },
       cloud_settings: {
         ...{ project: "acme", location: "global", client_email: "a@acme.example" },
@@ -549,7 +594,7 @@ describe("the provider", () => {
 
   test("Azure gets the key in its own header, and follows no redirect", async () => {
     respond = (_, response) => response.writeHead(307, { location: `${origin()}/elsewhere` }).end();
-    const model = stubModel(stub, cases[2] as (typeof cases)[number], {
+    const model = stubModel(stub, cases[2] as Case, {
       ...{ provider: "azure", base_url: `${origin()}/openai/v1` },
     });
     const { gateway } = start(model);

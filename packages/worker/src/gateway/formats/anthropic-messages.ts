@@ -1,8 +1,8 @@
 import { anthropicCounts } from "@outrider/agent/models/partial-usage";
 import { asCount, asList, asObject, type Format, keepTools, lengthOf } from "./format.ts";
 
-/** Tools that Anthropic's servers run. */
-const hostedTools = /^(web_search|web_fetch|code_execution|mcp_toolset|advisor)/;
+/** The types of tools that the agent runs itself. All others are run by Anthropic's servers. */
+const ownTools = /^(custom$|bash_|text_editor_|computer_|memory_)/;
 
 const errorTypes: Record<number, string> = {
   401: "authentication_error",
@@ -31,7 +31,10 @@ export const anthropicMessages: Format = {
     if (asList(body.tools).length > 0) body.tool_choice = { type: "none" };
   },
   dropHostedFeatures(body) {
-    keepTools(body, ({ type }) => typeof type !== "string" || !hostedTools.test(type));
+    keepTools(
+      body,
+      ({ type }) => (type ?? null) === null || (typeof type === "string" && ownTools.test(type)),
+    );
     delete body.mcp_servers;
     delete body.container;
   },

@@ -2,8 +2,8 @@ import { responsesCounts } from "@outrider/agent/models/partial-usage";
 import { asCount, asList, asObject, type Format, type Json, keepTools, lengthOf } from "./format.ts";
 import { openaiError } from "./openai-errors.ts";
 
-/** Tools that OpenAI's servers run. */
-const hostedTools = /^(web_search|file_search|code_interpreter|image_generation|mcp$|computer_use)/;
+/** The types of tools that the agent runs itself. All others are run by OpenAI's servers. */
+const ownTools = ["function", "custom", "namespace", "local_shell", "apply_patch", "tool_search"];
 
 /** OpenAI's Responses API. */
 export const openaiResponses: Format = {
@@ -24,7 +24,7 @@ export const openaiResponses: Format = {
     if (asList(body.tools).length > 0) body.tool_choice = "none";
   },
   dropHostedFeatures(body) {
-    keepTools(body, ({ type }) => typeof type !== "string" || !hostedTools.test(type));
+    keepTools(body, ({ type }) => typeof type === "string" && ownTools.includes(type));
     // A response in the background is charged without anyone reading its usage.
     delete body.background;
     body.store = false;
