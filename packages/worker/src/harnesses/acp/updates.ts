@@ -150,7 +150,7 @@ export class UpdateRecorder {
     const call = this.#calls.get(toolCallId) ?? (await this.#addCall(update));
     applyUpdate(call.state, update);
     const { state } = call;
-    const isComplete = update.sessionUpdate === "tool_call" && hasInput(state);
+    const isComplete = update.sessionUpdate === "tool_call" && this.#isReady(state);
     const isRunning = state.status !== "pending" || state.terminalOutput !== "";
     if (isComplete || isRunning) await this.#start(call);
     const { output } = call.command ? (this.#options.profile.commandOf(state) ?? {}) : {};
@@ -179,7 +179,13 @@ export class UpdateRecorder {
 
   /** Records the calls whose input is complete. */
   async #startCalls() {
-    for (const call of this.#calls.values()) if (hasInput(call.state)) await this.#start(call);
+    for (const call of this.#calls.values()) if (this.#isReady(call.state)) await this.#start(call);
+  }
+
+  /** Whether a call can be recorded. The first input of a command may only have its folder. */
+  #isReady(state: ToolCallState): boolean {
+    const command = this.#options.profile.commandOf(state);
+    return hasInput(state) && (command === undefined || command.command !== undefined);
   }
 
   /** Records a call, once. */
