@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type StubModel, startStubModel } from "../packages/agent/test/stub-model/server.ts";
+import { harnessCache } from "../scripts/tests/harness-cache.ts";
 import { processesOn, root, run } from "./process.ts";
 
 /** `outrider eval` with its own server, as a user starts it. */
@@ -67,12 +68,18 @@ test("accepts right answers, rejects wrong ones, and reports a model that solves
   expect(processesOn("outrider-eval-")).toEqual([]);
 });
 
-test("names the harness of each attempt and rejects an unknown one", async () => {
-  const args = [...suite, "--tasks", "question-unused-dependency", "--model", "scripted"];
-  const { code, output, report } = await evaluate([...args, "--harness", "outrider"]);
+test("compares agents on the same tasks, and rejects an unknown one", async () => {
+  const args = [...suite, "--tasks", "question-count-callers", "--model", "scripted"];
+  const environment = { OUTRIDER_HARNESS_CACHE: harnessCache };
+  const { code, output, report } = await evaluate([...args, "--harness", "outrider,codex"], environment);
   expect(code).toBe(0);
-  expect(report.models).toMatchObject([{ model_id: "scripted", harness: "outrider", attempts: 2 }]);
-  expect(output).toMatch(/scripted +outrider +1 of 2/);
+  expect(report.models).toMatchObject([
+    { model_id: "scripted", harness: "outrider", solved: 1, attempts: 2 },
+    { model_id: "scripted", harness: "codex", solved: 1, attempts: 2 },
+  ]);
+  expect(output).toMatch(
+    /^TASK +outrider +codex\nquestion-count-callers +judged correctly +judged correctly$/m,
+  );
   const { code: refused, stderr } = await evaluate([...args, "--harness", "outrider, nope"]);
   expect(refused).toBe(2);
   expect(stderr).toContain('Harness "nope" not found. Use outrider, claude');

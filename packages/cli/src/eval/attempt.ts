@@ -46,7 +46,7 @@ export async function attemptTask(task: EvalTask, options: AttemptOptions): Prom
   try {
     const { run_id } = await client.runs.create(
       {
-        prompt: known ? known.script : task.prompt,
+        prompt: known ? scriptFor(known, harness) : task.prompt,
         title: `Eval ${task.name}`,
         config: {
           ...{ model_id: model, ...chosenHarness },
@@ -87,6 +87,11 @@ export async function attemptTask(task: EvalTask, options: AttemptOptions): Prom
     }
     return { ...result, isError: true, reason: `The attempt failed: ${(error as Error).message}` };
   }
+}
+
+/** Only Outrider's own agent has the tool `finish`. The structured answer of others is their last message. */
+function scriptFor({ script }: ScriptedAnswer, harness = "outrider"): string {
+  return harness === "outrider" ? script : script.replaceAll(/^CALL: finish /gm, "SAY: ");
 }
 
 function limitsOf({ maxSteps: ownSteps }: EvalTask, settings: RunSettings) {
