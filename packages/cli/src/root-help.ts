@@ -24,7 +24,7 @@ export const entries = {
   },
   eval: {
     group: runs,
-    description: "Evaluate models on tasks.",
+    description: "Evaluate models and harnesses on tasks.",
   },
   env: {
     group: resources,
