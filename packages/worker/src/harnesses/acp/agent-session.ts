@@ -36,9 +36,11 @@ export class AgentSession {
   readonly takesImages: boolean;
   readonly #connection: AgentConnection;
   readonly #process: Spawned;
+  readonly #profile: Profile;
   #end: AgentError | undefined;
 
-  private constructor(agent: StartedAgent, session: { id: string; isLoaded: boolean }) {
+  private constructor(profile: Profile, agent: StartedAgent, session: { id: string; isLoaded: boolean }) {
+    this.#profile = profile;
     this.id = session.id;
     this.isLoaded = session.isLoaded;
     this.takesImages = agent.takesImages;
@@ -80,7 +82,7 @@ export class AgentSession {
   ): Promise<AgentSession> {
     const { sessionMode: modeId } = profile;
     if (modeId !== undefined) await agent.connection.setMode(session.id, { modeId, signal });
-    return new AgentSession(agent, session);
+    return new AgentSession(profile, agent, session);
   }
 
   /** The reason why the agent has exited, if it has. */
@@ -89,7 +91,8 @@ export class AgentSession {
   }
 
   prompt(prompt: Prompt, signal: AbortSignal): Promise<PromptEnd> {
-    return this.#connection.prompt(this.id, { prompt, signal });
+    const sent = this.#profile.joinsTexts ? separateTexts(prompt) : prompt;
+    return this.#connection.prompt(this.id, { prompt: sent, signal });
   }
 
   /** Asks the agent to stop. Its prompts then end soon. */
@@ -147,6 +150,11 @@ async function writeFiles(sandbox: Sandbox, files: Record<string, string>, home:
 
 function sessionOptions({ profile, setup, mcpServers }: AgentLaunch, signal: AbortSignal) {
   return { cwd: setup.workingFolder, mcpServers, meta: profile.sessionMeta?.(setup), signal };
+}
+
+/** Ends each text with an empty line, so that the next one starts on a line of its own. */
+function separateTexts(prompt: Prompt): Prompt {
+  return prompt.map((block) => (block.type === "text" ? { ...block, text: `${block.text}\n\n` } : block));
 }
 
 function toFailure(error: unknown): unknown {

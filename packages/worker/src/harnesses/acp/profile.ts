@@ -22,6 +22,8 @@ export interface Profile {
   readsGuides?: readonly GuideName[];
   /** What a second `session/prompt` does while the agent is busy. */
   whileBusy: "inject" | "queue" | "cancel";
+  /** Whether the agent joins the texts of a prompt without a separator. */
+  joinsTexts?: true;
   canLoadSessions: boolean;
   /** How long `initialize` may take. */
   startMs: number;

@@ -1,0 +1,3 @@
+import { testHarness } from "./suite.ts";
+
+testHarness("pi", { unsupported: { mcp: "No MCP" } });
