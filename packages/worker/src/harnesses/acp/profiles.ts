@@ -3,10 +3,13 @@ import type { Profile } from "./profile.ts";
 import { claude } from "./profiles/claude.ts";
 import { codex } from "./profiles/codex.ts";
 import { declaredProfile } from "./profiles/declared.ts";
+import { gemini } from "./profiles/gemini.ts";
+import { opencode } from "./profiles/opencode.ts";
 import { pi } from "./profiles/pi.ts";
+import { qwen } from "./profiles/qwen.ts";
 
 /** The profiles of the agents that Outrider knows. */
-const profiles: Record<string, Profile> = { claude, codex, pi };
+const profiles: Record<string, Profile> = { claude, codex, opencode, gemini, pi, qwen };
 
 /** Returns whether this worker can execute an agent that Outrider knows. */
 export function hasProfile(name: string): boolean {
