@@ -37,7 +37,7 @@ test("Pi has the exit code at the end of the output", () => {
     ...{ ...call, status: "failed" as const, terminalExit: { exitCode: 1 } },
     terminalOutput: "hello\n\n\nCommand exited with code 3",
   };
-  expect(pi.commandOf(ended)).toEqual({ command, output: "hello", exitCode: 3 });
+  expect(pi.commandOf(ended)).toEqual({ command, output: "hello\n", exitCode: 3 });
 });
 
 test("Qwen Code has the exit code in the output", () => {
