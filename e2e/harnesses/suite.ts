@@ -32,7 +32,7 @@ export function testHarness(harness: KnownHarness, options: HarnessOptions = {})
       const { isParallel = false } = behaviors[name];
       test.skipIf(unsupported[name] !== undefined)(
         behaviors[name].name,
-        { concurrent: isParallel },
+        { concurrent: isParallel && slots > 1 },
         async () => {
           await behaviors[name].test(installation);
           passed.add(name);
