@@ -1,14 +1,14 @@
 import { asObject, type Json } from "./formats/format.ts";
 
 /** Fields with content that the model or the agent's tools define. A URL there is only text. */
-const opaqueFields = new Set(["tools", "arguments", "args", "response", "functionCall", "functionResponse"]);
+const opaqueFields = new Set(["tools", "arguments", "args", "response"]);
 
 /**
  * Returns the address of a file that the provider would fetch, if a request contains one. The provider's servers can
  * reach addresses that the sandbox cannot, and a process could send them anything as a part of the address.
  */
 export function findRemoteFile(body: Json): string | undefined {
-  const pending: unknown[] = [body];
+  const pending: unknown[] = Object.values(body);
   while (pending.length > 0) {
     const value = pending.pop();
     if (Array.isArray(value)) for (const item of value) pending.push(item);

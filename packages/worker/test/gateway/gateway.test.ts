@@ -352,6 +352,11 @@ describe("a call", () => {
     await refuse(responses, "/v1/responses", { input });
     const contents = [{ role: "user", parts: [{ fileData: { fileUri: url } }] }];
     await refuse(google, "/v1beta/models/house/stub:generateContent", { contents });
+    const functionResponse = { name: "run", response: {}, parts: contents[0]?.parts };
+    const result = [{ role: "user", parts: [{ functionResponse }] }];
+    await refuse(google, "/v1beta/models/house/stub:generateContent", { contents: result });
+    // A field that the provider ignores hides nothing.
+    await refuse(responses, "/v1/responses", { type: "tool_use", input });
   });
 
   test("passes on addresses that are only text, and images as data", async () => {

@@ -5,6 +5,7 @@ import { ScriptProgress } from "@outrider/agent/models/scripted/script-progress"
 import { scriptedModel } from "@outrider/agent/models/scripted/scripted-model";
 import { type CallTokens, noTokens } from "@outrider/agent/turn/usage";
 import type { WireFormat } from "@outrider/contract/harness";
+import { formats } from "../formats/formats.ts";
 import { fullName, isCallOf, pollRunningCommand, toAgentCall } from "./agent-tools.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import type { ResponsePart, ScriptedFormat, ScriptedRequest } from "./format.ts";
@@ -24,7 +25,7 @@ export interface ScriptedAnswer {
   failure?: Failure;
 }
 
-const formats: Record<WireFormat, ScriptedFormat> = {
+const scriptedFormats: Record<WireFormat, ScriptedFormat> = {
   "anthropic-messages": anthropicMessages,
   "openai-chat": openaiChat,
   "openai-responses": openaiResponses,
@@ -41,7 +42,7 @@ export async function answerScripted(
   { path, body }: { path: string; body: unknown },
   { signal }: { signal: AbortSignal },
 ): Promise<ScriptedAnswer> {
-  const wire = formats[format];
+  const wire = scriptedFormats[format];
   try {
     const request = wire.parse(objectOf(body), path);
     const count = wire.countTokens?.(path, countWords(JSON.stringify(request.prompt)));
@@ -55,7 +56,7 @@ export async function answerScripted(
     return jsonAnswer(200, wire.whole(all, context), tokensOf(all));
   } catch (error) {
     signal.throwIfAborted();
-    const answer = jsonAnswer(400, wire.error(400, messageOf(error)));
+    const answer = jsonAnswer(400, formats[format].errorBody(400, messageOf(error)));
     return error instanceof Failure ? { ...answer, failure: error } : answer;
   }
 }

@@ -75,11 +75,6 @@ export const anthropicMessages: ScriptedFormat = {
     };
   },
 
-  error: (status, message) => ({
-    type: "error",
-    error: { type: status === 404 ? "not_found_error" : "invalid_request_error", message },
-  }),
-
   countTokens: (path, tokens) =>
     path.split("?")[0]?.endsWith("/count_tokens") ? { input_tokens: tokens } : undefined,
 };

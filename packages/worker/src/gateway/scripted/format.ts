@@ -38,7 +38,6 @@ export interface ScriptedFormat {
   stream(parts: AsyncIterable<ResponsePart>, context: ResponseContext): AsyncIterable<string>;
   /** The response of a request that does not stream. */
   whole(parts: ResponsePart[], context: ResponseContext): object;
-  error(status: number, message: string): object;
   /** The response of a request that only counts tokens, or undefined if the request is not one. */
   countTokens?(path: string, tokens: number): object | undefined;
 }

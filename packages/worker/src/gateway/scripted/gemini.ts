@@ -49,10 +49,6 @@ export const gemini: ScriptedFormat = {
     return response([...(text === "" ? [] : [{ text }]), ...calls.map(callPart)], context, tokens);
   },
 
-  error: (status, message) => ({
-    error: { code: status, message, status: status === 404 ? "NOT_FOUND" : "INVALID_ARGUMENT" },
-  }),
-
   countTokens: (path, tokens) =>
     parsePath(path).method === "countTokens" ? { totalTokens: tokens } : undefined,
 };

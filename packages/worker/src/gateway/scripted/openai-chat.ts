@@ -8,7 +8,6 @@ import {
   type ScriptedFormat,
 } from "./format.ts";
 import { type JsonObject, objectOf, objectsOf, parseJson, stringOf, textsOf } from "./json.ts";
-import { openaiError } from "./openai-error.ts";
 import { PromptBuilder } from "./prompt.ts";
 
 /** OpenAI's Chat Completions API. */
@@ -62,8 +61,6 @@ export const openaiChat: ScriptedFormat = {
       usage: usageOf(tokens),
     };
   },
-
-  error: openaiError,
 };
 
 function addMessage(builder: PromptBuilder, { role, content, tool_calls, tool_call_id }: JsonObject) {

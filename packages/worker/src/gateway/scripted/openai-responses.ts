@@ -8,7 +8,6 @@ import {
   type ScriptedFormat,
 } from "./format.ts";
 import { type JsonObject, objectOf, objectsOf, parseJson, stringOf, textsOf } from "./json.ts";
-import { openaiError } from "./openai-error.ts";
 import { PromptBuilder } from "./prompt.ts";
 
 type Call = Extract<ResponsePart, { type: "call" }>;
@@ -91,8 +90,6 @@ export const openaiResponses: ScriptedFormat = {
     const called = calls.map((call, index) => callItem(call, itemId(context, message.length + index)).done);
     return { ...head(context, "completed"), output: [...message, ...called], usage: usageOf(tokens) };
   },
-
-  error: openaiError,
 };
 
 function addItem(builder: PromptBuilder, item: JsonObject) {
