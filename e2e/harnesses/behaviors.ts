@@ -135,7 +135,8 @@ const followUpWhileBusy: Behavior = {
   name: "Follow-up while busy",
   isParallel: true,
   async test(installation) {
-    const run = await installation.create(["RUN: sleep 3; echo slept", "SAY: First done."]);
+    // Agents refuse a command that begins with a long sleep.
+    const run = await installation.create(["RUN: echo asleep; sleep 3; echo slept", "SAY: First done."]);
     await installation.event(run, isStarted("sleep 3"));
     await installation.followUp(run, ["RUN: echo steered", "SAY: Second done."], { mode: "auto" });
     const item = await installation.until(run, "SUCCEEDED");

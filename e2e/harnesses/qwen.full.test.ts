@@ -1,0 +1,4 @@
+import { testHarness } from "./suite.ts";
+
+// It needs about 2 GB of memory.
+testHarness("qwen", { slots: 1 });
