@@ -22,10 +22,25 @@ export const importRules: Record<string, readonly string[]> = {
   "server/ticker": [],
   "server/logging": ["type server/engine"],
   "server/config": ["contract", "server/logging"],
+  "server/forges": ["contract"],
   "server/store": ["server/ticker", "contract", "type server/config"],
   "server/postgres": ["server/ticker", "type server/store"],
-  "server/engine": ["server/ticker", "contract", "server/store", "server/postgres", "type server/config"],
-  "server/api": ["server/ticker", "contract", "server/store", "server/engine", "type server/config"],
+  "server/engine": [
+    "server/ticker",
+    "contract",
+    "server/forges",
+    "server/store",
+    "server/postgres",
+    "type server/config",
+  ],
+  "server/api": [
+    "server/ticker",
+    "contract",
+    "server/forges",
+    "server/store",
+    "server/engine",
+    "type server/config",
+  ],
   "server/main": ["contract", "server"],
 };
 
