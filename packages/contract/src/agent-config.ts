@@ -2,6 +2,7 @@ import { z } from "zod";
 import { eitherFields } from "./conditions.ts";
 import { HarnessName } from "./harness.ts";
 import { limits } from "./limits.ts";
+import { PublishKind } from "./publish-policy.ts";
 import { pattern, text, Uuid, VariableName } from "./text.ts";
 
 const HttpUrl = z
@@ -152,6 +153,10 @@ const members = {
   skill_spec: SkillSpecText.optional().meta({
     description: "A skill to use as the base prompt.",
     examples: ["acme/skills:release-notes"],
+  }),
+  publish: PublishKind.optional().meta({
+    description:
+      "Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says.",
   }),
   idle_timeout_minutes: z
     .int()

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Sha256, Timestamp, text, Uuid } from "./text.ts";
 
-export const ArtifactType = z.enum(["FILE", "PATCH"]);
+export const ArtifactType = z.enum(["FILE", "PATCH", "PULL_REQUEST"]);
 
 const members = {
   name: text({ max: 255 }),
@@ -15,7 +15,7 @@ const members = {
  */
 export const NewArtifact = z.strictObject({
   artifact_id: Uuid,
-  type: ArtifactType,
+  type: ArtifactType.exclude(["PULL_REQUEST"]),
   ...members,
   sha256: Sha256,
 });

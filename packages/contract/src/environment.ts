@@ -6,6 +6,7 @@ import { DockerfileSource } from "./dockerfile.ts";
 import { HarnessName } from "./harness.ts";
 import { ImageReference, ImageUser } from "./image.ts";
 import { limits } from "./limits.ts";
+import { GitAuthor, PublishPolicy } from "./publish-policy.ts";
 import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
 
 const RepositoryPart = pattern(/^[A-Za-z0-9_.-]{1,100}$/, "must be letters, digits, `.`, `_` or `-`");
@@ -63,6 +64,9 @@ export const Repository = z
         description:
           "Folders to check out, for very large repositories. Files in the root folder and directly in parents of these folders are checked out too. The worker downloads only the files that the checkout needs, so that other folders and older versions of files are not available.",
       }),
+    publish: PublishPolicy.optional().meta({
+      description: "What runs may publish to the repository. Default: draft pull requests, on request.",
+    }),
   })
   .superRefine(({ url, owner, repo }, context) => {
     const byUrl = url !== undefined && owner === undefined && repo === undefined;
@@ -132,12 +136,6 @@ export const Resources = z
     disk_mb: z.int().min(16).max(16_777_216).optional(),
   })
   .meta({ id: "EnvironmentResources" });
-
-const GitName = pattern(/^[^\p{Cc}<>]{1,128}$/u, "must be up to 128 characters without `<` and `>`");
-
-export const GitAuthor = z
-  .strictObject({ name: GitName, email: GitName.meta({ description: "An email address." }) })
-  .meta({ id: "GitAuthor" });
 
 export const EnvironmentCheck = z
   .strictObject({

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { FollowupMode } from "./followup.ts";
 import { PrivateData } from "./private-data.ts";
+import { PullRequest } from "./pull-request.ts";
 import { PageInfo, RunCreatorInfo, RunSourceType, RunStatusMessage, RunUsage } from "./run.ts";
 import { Timestamp, Uuid } from "./text.ts";
 
@@ -117,6 +118,17 @@ const data = {
     mime_type: z.string(),
     size_bytes: z.int(),
   }),
+  "branch.pushed": z.object({
+    repository: z.string().meta({ description: "URL of the repository." }),
+    path: z.string().meta({ description: "Path of the repository in the workspace." }),
+    branch: z.string(),
+    commit: z.string(),
+    is_forced: z.literal(true).optional().meta({ description: "True if earlier commits were replaced." }),
+  }),
+  "pull_request.opened": PullRequest,
+  "pull_request.updated": PullRequest.extend({
+    changes: z.array(z.enum(["state", "commits", "title", "body", "base"])),
+  }),
   compacted: z
     .object({
       summary: z.string().meta({
@@ -139,7 +151,7 @@ export const eventTypes = Object.keys(data) as EventType[];
 
 /** Event types that workers can write. The engine writes the others in the transaction that changes the run's state. */
 export const workerEventTypes = eventTypes.filter(
-  (type) => (!type.startsWith("run.") && type !== "message.user") || type === "run.started",
+  (type) => (!/^(run|branch|pull_request)\./.test(type) && type !== "message.user") || type === "run.started",
 );
 
 const envelope = {

@@ -6,6 +6,7 @@ import { ErrorCodeName } from "./errors/error.ts";
 import { UsedHarness } from "./harness.ts";
 import { ResolvedImage } from "./image.ts";
 import { limits } from "./limits.ts";
+import { PullRequest } from "./pull-request.ts";
 import { metadataKeyPattern, runSources, runStates } from "./run-state.ts";
 import { Share } from "./shares/share.ts";
 import { byteLength, pattern, Timestamp, text, Uuid } from "./text.ts";
@@ -21,12 +22,12 @@ export type RunState = z.infer<typeof RunState>;
  *
  * A worker claims a QUEUED run, which becomes INPROGRESS. The agent then succeeds, fails, or asks a question (BLOCKED).
  * Callers can cancel a run until it ends. Answering the question, or sending a follow-up to a finished run, queues the
- * run again. Recovery after a lost worker is not a transition: the run stays INPROGRESS.
+ * run again. If users have decided on everything that the run wants to publish, it succeeds. Recovery after a lost worker is not a transition: the run stays INPROGRESS.
  */
 export const transitions = {
   QUEUED: ["INPROGRESS", "FAILED", "CANCELLED"],
   INPROGRESS: ["SUCCEEDED", "FAILED", "BLOCKED", "CANCELLED"],
-  BLOCKED: ["QUEUED", "FAILED", "CANCELLED"],
+  BLOCKED: ["QUEUED", "SUCCEEDED", "FAILED", "CANCELLED"],
   SUCCEEDED: ["QUEUED"],
   FAILED: ["QUEUED"],
   CANCELLED: ["QUEUED"],
@@ -378,6 +379,7 @@ export const RunItem = z
           name: z.string(),
           mime_type: z.string(),
           size_bytes: z.int(),
+          pull_request: PullRequest.optional().meta({ description: "Present for `PULL_REQUEST`." }),
           is_removed: z
             .literal(true)
             .optional()
@@ -385,7 +387,10 @@ export const RunItem = z
         }),
       )
       .optional()
-      .meta({ description: "Files that the run produced. Not in lists." }),
+      .meta({ description: "Files and pull requests that the run produced. Not in lists." }),
+    pull_requests: z.array(PullRequest).optional().meta({
+      description: "The pull requests with the run's changes, newest first.",
+    }),
     removed: z
       .object({
         events: Timestamp.optional().meta({ description: "When the transcript was removed." }),

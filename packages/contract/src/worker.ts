@@ -11,6 +11,7 @@ import { Sha256, Timestamp, text, Uuid } from "./text.ts";
 import { BatchNumber } from "./worker/batch.ts";
 import { BuildAssignment, ReadyBuild } from "./worker/build.ts";
 import { AssignedEnvironment } from "./worker/environment.ts";
+import { AssignedPublishing } from "./worker/publication.ts";
 import { ShellAssignment } from "./worker/shell.ts";
 
 /**
@@ -149,7 +150,7 @@ export const Assignment = z.object({
     .meta({ description: "The worker executes it in a process of its own." }),
   lease_ms: z.int(),
   agent_config: AmbientAgentConfig.meta({
-    description: "Without `harness`, because workers of the previous version would reject it.",
+    description: "Without `harness` and `publish`, because workers of the previous version would reject it.",
   }),
   harness: AssignedHarness.optional().meta({ description: "Absent if the run uses `outrider`." }),
   model: AssignedModel,
@@ -164,6 +165,9 @@ export const Assignment = z.object({
   image_build: ReadyBuild.optional().meta({
     description:
       "The same for a build with an image. Workers of the previous version ignore it, and learn from `prepare` that they cannot use images.",
+  }),
+  publishing: AssignedPublishing.optional().meta({
+    description: "Absent if no repository of the run can be published.",
   }),
   receipt: RunReceipt.optional().meta({ description: "Receipt of the previous turn." }),
   snapshot: Snapshot.optional(),
@@ -306,6 +310,9 @@ export const TurnOutcome = z.discriminatedUnion("type", [
     type: z.literal("succeeded"),
     text: z.string(),
     output: z.unknown().optional().meta({ description: "The output that matches `output_schema`." }),
+    awaiting_approval: z.array(Uuid).max(20).optional().meta({
+      description: "Publications that a user must approve. The run is BLOCKED until then.",
+    }),
   }),
   z.strictObject({ type: z.literal("blocked"), question: z.string() }),
   z.strictObject({ type: z.literal("failed"), error_code: ErrorCodeName, message: z.string() }),
@@ -373,6 +380,10 @@ export const Signals = z.object({
     .array(Uuid)
     .optional()
     .meta({ description: "Queued proposals that the worker can take. Older workers ignore them." }),
+  publications: z
+    .array(Uuid)
+    .optional()
+    .meta({ description: "Queued publications that the worker can take. Older workers ignore them." }),
 });
 export type Signals = z.infer<typeof Signals>;
 

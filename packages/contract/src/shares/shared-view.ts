@@ -64,6 +64,10 @@ const sharedEventFields = {
     "run_seconds",
   ],
   "artifact.added": ["artifact_id", "name", "mime_type", "size_bytes"],
+  // Omits names and addresses of repositories, which may be private.
+  "branch.pushed": ["branch", "commit", "is_forced"],
+  "pull_request.opened": ["number", "branch", "base", "state"],
+  "pull_request.updated": ["number", "branch", "base", "state", "changes"],
   compacted: ["summary", "kept_tokens"],
   // Omits the message, which can quote providers, hosts and MCP servers.
   notice: ["code"],

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DockerfileSource } from "../dockerfile.ts";
-import { EnvironmentCheck, GitAuthor, Network, Resources } from "../environment.ts";
+import { EnvironmentCheck, Network, Resources } from "../environment.ts";
+import { GitAuthor } from "../publish-policy.ts";
 import { Uuid } from "../text.ts";
 
 /** Describes an environment, with everything that a worker needs to build it. */
@@ -16,6 +17,10 @@ export const AssignedEnvironment = z.object({
       submodules: z.boolean().optional(),
       lfs: z.boolean().optional(),
       sparse_paths: z.array(z.string()).optional(),
+      forge_id: Uuid.optional().meta({
+        description:
+          "The connected forge that provides the credential. Absent if the repository has a secret.",
+      }),
     }),
   ),
   docker_image: z.string().optional(),

@@ -16,6 +16,8 @@ export interface AmbientAgentConfig {
   environment_id?: string;
   /** A skill to use as the base prompt. */
   skill_spec?: string;
+  /** Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says. */
+  publish?: PublishKind;
   /** How long the sandbox is kept after the run ends. Default 10. */
   idle_timeout_minutes?: number;
   /** MCP servers by name. */
@@ -40,6 +42,8 @@ export interface AmbientAgentConfigInput {
   environment_id?: string;
   /** A skill to use as the base prompt. */
   skill_spec?: string;
+  /** Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says. */
+  publish?: PublishKind;
   /** How long the sandbox is kept after the run ends. Default 10. */
   idle_timeout_minutes?: number;
   /** MCP servers by name. An array of servers with a `name` is also accepted. */
@@ -51,7 +55,7 @@ export interface AmbientAgentConfigInput {
 /** A file that a run produced. Its content is at `/content`. */
 export interface Artifact {
   artifact_id: string;
-  artifact_type: "FILE" | "PATCH";
+  artifact_type: "FILE" | "PATCH" | "PULL_REQUEST";
   name: string;
   mime_type: string;
   size_bytes: number;
@@ -82,6 +86,26 @@ export interface Attachment {
   mime_type: string;
   /** The content, encoded as base64. */
   data: string;
+}
+
+export interface BranchPushedEvent {
+  run_id: string;
+  /** Sequence number. Starts at 1, without gaps. */
+  seq: number;
+  created_at: string;
+  turn: number;
+  attempt: number;
+  type: "branch.pushed";
+  data: {
+    /** URL of the repository. */
+    repository: string;
+    /** Path of the repository in the workspace. */
+    path: string;
+    branch: string;
+    commit: string;
+    /** True if earlier commits were replaced. */
+    is_forced?: true;
+  };
 }
 
 /** A prepared environment: repositories checked out, setup commands run. Environments with the same content share a build. */
@@ -271,7 +295,7 @@ export interface CloudEnvironmentRequest {
   docker_image_secret?: string;
   /** The user of the image that runs commands. Default: the user that the devcontainer.json, the Dockerfile or the image names, otherwise root. Setup commands always run as root. */
   user?: string;
-  repos?: EnvironmentRepository[];
+  repos?: EnvironmentRepositoryInput[];
   /** Run once, in order, when the environment is built. Runs start from a copy of the result. */
   setup_commands?: string[];
   /** Run in order at each start of a sandbox, before the agent's first command, for example to start a database. Each must return within 120 seconds; processes that it leaves in the background keep running. */
@@ -456,7 +480,7 @@ export interface EnvironmentProposal {
 
 export interface EnvironmentProposalRequest {
   /** As in `repos` of an environment. */
-  repository: EnvironmentRepository;
+  repository: EnvironmentRepositoryInput;
 }
 
 export type EnvironmentRepository = {
@@ -474,6 +498,35 @@ export type EnvironmentRepository = {
   lfs?: boolean;
   /** Folders to check out, for very large repositories. Files in the root folder and directly in parents of these folders are checked out too. The worker downloads only the files that the checkout needs, so that other folders and older versions of files are not available. */
   sparse_paths?: string[];
+  /** What runs may publish to the repository. Default: draft pull requests, on request. */
+  publish?: PublishPolicy;
+} & ({
+  url: string;
+  owner?: never;
+  repo?: never;
+} | {
+  owner: string;
+  repo: string;
+  url?: never;
+});
+
+export type EnvironmentRepositoryInput = {
+  url?: string;
+  owner?: string;
+  repo?: string;
+  ref?: string;
+  /** Path in the workspace. Default: the name of the repository. */
+  path?: string;
+  /** Name of the secret used to fetch the repository: a token (or `user:token`) for https, a private key for ssh. The secret never enters a sandbox. */
+  secret?: string;
+  /** Whether submodules are checked out, recursively. Default: true. The repository's secret is used for submodules on the same host. For others, add a repository with the submodule's URL and a secret. */
+  submodules?: boolean;
+  /** Whether Git LFS files are downloaded, also those of submodules. Otherwise, they remain pointers. Default: true. */
+  lfs?: boolean;
+  /** Folders to check out, for very large repositories. Files in the root folder and directly in parents of these folders are checked out too. The worker downloads only the files that the checkout needs, so that other folders and older versions of files are not available. */
+  sparse_paths?: string[];
+  /** What runs may publish to the repository. Default: draft pull requests, on request. */
+  publish?: PublishPolicy;
 } & ({
   url: string;
   owner?: never;
@@ -1032,6 +1085,94 @@ export interface ProposedSettings {
   network?: EnvironmentNetwork;
 }
 
+/** What becomes of a run's changes: nothing, a pushed branch, a pull request, or a draft pull request. */
+export type PublishKind = "none" | "branch" | "pull_request" | "draft_pull_request";
+
+/** What runs may publish to a repository, and what must be approved. */
+export interface PublishPolicy {
+  /** The most that runs may publish. Default: `draft_pull_request`. */
+  publish?: PublishKind;
+  /** When changes are published. `always`: at the end of each turn. `on_success`: at the end of each turn that succeeds. `on_request`: when a user or the agent asks for it. After the first time, each turn that succeeds updates the branch. Default: `on_request`. */
+  when?: "always" | "on_success" | "on_request";
+  /** The branch that pull requests are merged into. Default: `ref` if it is a branch, otherwise the default branch. */
+  base?: string;
+  /** Beginning of the names of branches. Default: `outrider/`. */
+  branch_prefix?: string;
+  /** Whether changes that the agent did not commit are published as one commit. Default: true. */
+  commit_uncommitted?: boolean;
+  /** What happens if `base` has new commits: nothing, or they are merged or the run's commits are rebased. The agent resolves conflicts. Default: `none`. */
+  on_base_moved?: "none" | "merge" | "rebase";
+  /** Files that runs must not change. A publication with changes to them is refused. Default: `.github/workflows/**`. */
+  protected_paths?: string[];
+  /** Whether a user must approve before anything is pushed: never, if files change that CI executes or that `approval_paths` lists, or always. Default: `ci_files`. */
+  approval?: "none" | "ci_files" | "required";
+  /** More files whose changes need approval, such as scripts that CI executes. */
+  approval_paths?: string[];
+  /** Maximum size of the diff. Default: 5 MiB. */
+  max_diff_bytes?: number;
+  /** Added to each commit as `Co-authored-by`. */
+  co_author?: GitAuthor;
+  /** Whether each commit gets a `Signed-off-by` line of its author. Default: false. */
+  sign_off?: boolean;
+  /** Name of the secret with an SSH private key that signs commits. It never enters a sandbox. */
+  signing_secret?: string;
+  /** Labels of new pull requests. */
+  labels?: string[];
+  /** Users who are asked to review new pull requests. */
+  reviewers?: string[];
+  /** What the agent continues to work on by itself: `comments` of users who may write to the repository, and failed `checks`. Default: neither. */
+  follow_up?: {
+    comments?: boolean;
+    checks?: boolean;
+  };
+}
+
+/** A pull request or merge request with a run's changes. */
+export interface PullRequest {
+  url: string;
+  number: number;
+  /** Owner and name, such as `acme/api`. */
+  repository: string;
+  branch: string;
+  base: string;
+  state: PullRequestState;
+  title?: string;
+}
+
+export type PullRequestState = "draft" | "open" | "merged" | "closed";
+
+export interface Pull_requestOpenedEvent {
+  run_id: string;
+  /** Sequence number. Starts at 1, without gaps. */
+  seq: number;
+  created_at: string;
+  turn: number;
+  attempt: number;
+  type: "pull_request.opened";
+  data: PullRequest;
+}
+
+export interface Pull_requestUpdatedEvent {
+  run_id: string;
+  /** Sequence number. Starts at 1, without gaps. */
+  seq: number;
+  created_at: string;
+  turn: number;
+  attempt: number;
+  type: "pull_request.updated";
+  data: {
+    url: string;
+    number: number;
+    /** Owner and name, such as `acme/api`. */
+    repository: string;
+    branch: string;
+    base: string;
+    state: PullRequestState;
+    title?: string;
+    changes: ("state" | "commits" | "title" | "body" | "base")[];
+  };
+}
+
 export interface PutSecretRequest {
   /** The value, at least 8 bytes. It is never returned. */
   value: string;
@@ -1191,7 +1332,7 @@ export interface RunCreatorInfo {
 }
 
 /** One numbered entry of a run's transcript. */
-export type RunEvent = RunCreatedEvent | RunClaimedEvent | RunStartedEvent | RunRecoveringEvent | RunBlockedEvent | RunSucceededEvent | RunFailedEvent | RunCancelledEvent | RunReopenedEvent | EnvironmentStepEvent | MessageUserEvent | MessageAgentEvent | ReasoningEvent | CommandStartedEvent | CommandOutputEvent | CommandFinishedEvent | FileChangedEvent | ToolCalledEvent | ToolReturnedEvent | PlanUpdatedEvent | UsageUpdatedEvent | ArtifactAddedEvent | CompactedEvent | NoticeEvent;
+export type RunEvent = RunCreatedEvent | RunClaimedEvent | RunStartedEvent | RunRecoveringEvent | RunBlockedEvent | RunSucceededEvent | RunFailedEvent | RunCancelledEvent | RunReopenedEvent | EnvironmentStepEvent | MessageUserEvent | MessageAgentEvent | ReasoningEvent | CommandStartedEvent | CommandOutputEvent | CommandFinishedEvent | FileChangedEvent | ToolCalledEvent | ToolReturnedEvent | PlanUpdatedEvent | UsageUpdatedEvent | ArtifactAddedEvent | BranchPushedEvent | Pull_requestOpenedEvent | Pull_requestUpdatedEvent | CompactedEvent | NoticeEvent;
 
 export interface RunFailedEvent {
   run_id: string;
@@ -1282,17 +1423,21 @@ export interface RunItem {
   };
   /** The output that matches `output_schema`. Not in lists. */
   output?: unknown;
-  /** Files that the run produced. Not in lists. */
+  /** Files and pull requests that the run produced. Not in lists. */
   artifacts?: {
     artifact_id: string;
-    artifact_type: "FILE" | "PATCH";
+    artifact_type: "FILE" | "PATCH" | "PULL_REQUEST";
     created_at: string;
     name: string;
     mime_type: string;
     size_bytes: number;
+    /** Present for `PULL_REQUEST`. */
+    pull_request?: PullRequest;
     /** True if the retention policy of the installation removed the content. */
     is_removed?: true;
   }[];
+  /** The pull requests with the run's changes, newest first. */
+  pull_requests?: PullRequest[];
   /** Data that retention removed. The run cannot continue without it. */
   removed?: {
     /** When the transcript was removed. */

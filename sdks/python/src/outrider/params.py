@@ -28,6 +28,8 @@ __all__ = [
     "MCPServerConfigParam",
     "MaintenanceRequestParam",
     "NamedMCPServerConfigParam",
+    "PublishPolicyFollowUpParam",
+    "PublishPolicyParam",
     "PutSecretRequestParam",
     "RunAgentRequestParam",
     "RunFollowupRequestParam",
@@ -64,6 +66,10 @@ class AmbientAgentConfigParam(TypedDict):
     """The environment to run in. Without one: an empty workspace and no network."""
     skill_spec: NotRequired[str]
     """A skill to use as the base prompt."""
+    publish: NotRequired[types.PublishKind]
+    """Publishes the changes when the run succeeds, within the policy of the environment's
+    repositories. Default: as the policy says.
+    """
     idle_timeout_minutes: NotRequired[int]
     """How long the sandbox is kept after the run ends. Default 10."""
     mcp_servers: NotRequired[
@@ -135,7 +141,9 @@ class CloudEnvironmentRequestParam(TypedDict):
     """The user of the image that runs commands. Default: the user that the devcontainer.json, the
     Dockerfile or the image names, otherwise root. Setup commands always run as root.
     """
-    repos: NotRequired[Sequence[EnvironmentRepositoryParam | types.EnvironmentRepository]]
+    repos: NotRequired[
+        Sequence[EnvironmentRepositoryParam | types.EnvironmentRepository | types.EnvironmentRepositoryInput]
+    ]
     setup_commands: NotRequired[Sequence[str]]
     """Run once, in order, when the environment is built. Runs start from a copy of the result."""
     start_commands: NotRequired[Sequence[str]]
@@ -214,7 +222,7 @@ class EnvironmentNetworkParam(TypedDict):
 
 
 class EnvironmentProposalRequestParam(TypedDict):
-    repository: EnvironmentRepositoryParam | types.EnvironmentRepository
+    repository: EnvironmentRepositoryParam | types.EnvironmentRepository | types.EnvironmentRepositoryInput
     """As in `repos` of an environment."""
 
 
@@ -243,6 +251,8 @@ class EnvironmentRepositoryParam(TypedDict):
     parents of these folders are checked out too. The worker downloads only the files that the
     checkout needs, so that other folders and older versions of files are not available.
     """
+    publish: NotRequired[PublishPolicyParam | types.PublishPolicy]
+    """What runs may publish to the repository. Default: draft pull requests, on request."""
 
 
 class EnvironmentResourcesParam(TypedDict):
@@ -348,6 +358,65 @@ class NamedMCPServerConfigParam(TypedDict):
     call_timeout_seconds: NotRequired[int]
     """How long a call may take, counted from the last progress notification of the server. Default
     120.
+    """
+
+
+class PublishPolicyFollowUpParam(TypedDict):
+    """What the agent continues to work on by itself: `comments` of users who may write to the
+    repository, and failed `checks`. Default: neither.
+    """
+
+    comments: NotRequired[bool]
+    checks: NotRequired[bool]
+
+
+class PublishPolicyParam(TypedDict):
+    """What runs may publish to a repository, and what must be approved."""
+
+    publish: NotRequired[types.PublishKind]
+    """The most that runs may publish. Default: `draft_pull_request`."""
+    when: NotRequired[Literal["always", "on_success", "on_request"]]
+    """When changes are published. `always`: at the end of each turn. `on_success`: at the end of each
+    turn that succeeds. `on_request`: when a user or the agent asks for it. After the first time,
+    each turn that succeeds updates the branch. Default: `on_request`.
+    """
+    base: NotRequired[str]
+    """The branch that pull requests are merged into. Default: `ref` if it is a branch, otherwise the
+    default branch.
+    """
+    branch_prefix: NotRequired[str]
+    """Beginning of the names of branches. Default: `outrider/`."""
+    commit_uncommitted: NotRequired[bool]
+    """Whether changes that the agent did not commit are published as one commit. Default: true."""
+    on_base_moved: NotRequired[Literal["none", "merge", "rebase"]]
+    """What happens if `base` has new commits: nothing, or they are merged or the run's commits are
+    rebased. The agent resolves conflicts. Default: `none`.
+    """
+    protected_paths: NotRequired[Sequence[str]]
+    """Files that runs must not change. A publication with changes to them is refused. Default:
+    `.github/workflows/**`.
+    """
+    approval: NotRequired[Literal["none", "ci_files", "required"]]
+    """Whether a user must approve before anything is pushed: never, if files change that CI executes
+    or that `approval_paths` lists, or always. Default: `ci_files`.
+    """
+    approval_paths: NotRequired[Sequence[str]]
+    """More files whose changes need approval, such as scripts that CI executes."""
+    max_diff_bytes: NotRequired[int]
+    """Maximum size of the diff. Default: 5 MiB."""
+    co_author: NotRequired[GitAuthorParam | types.GitAuthor]
+    """Added to each commit as `Co-authored-by`."""
+    sign_off: NotRequired[bool]
+    """Whether each commit gets a `Signed-off-by` line of its author. Default: false."""
+    signing_secret: NotRequired[str]
+    """Name of the secret with an SSH private key that signs commits. It never enters a sandbox."""
+    labels: NotRequired[Sequence[str]]
+    """Labels of new pull requests."""
+    reviewers: NotRequired[Sequence[str]]
+    """Users who are asked to review new pull requests."""
+    follow_up: NotRequired[PublishPolicyFollowUpParam]
+    """What the agent continues to work on by itself: `comments` of users who may write to the
+    repository, and failed `checks`. Default: neither.
     """
 
 

@@ -16,6 +16,8 @@ __all__ = [
     "ArtifactAddedEvent",
     "ArtifactAddedEventData",
     "Attachment",
+    "BranchPushedEvent",
+    "BranchPushedEventData",
     "Build",
     "BuildEvent",
     "BuildNoticeEvent",
@@ -50,6 +52,7 @@ __all__ = [
     "EnvironmentProposal",
     "EnvironmentProposalRequest",
     "EnvironmentRepository",
+    "EnvironmentRepositoryInput",
     "EnvironmentResources",
     "EnvironmentStepEvent",
     "EnvironmentStepEventData",
@@ -113,6 +116,14 @@ __all__ = [
     "ProposalReason",
     "ProposalState",
     "ProposedSettings",
+    "PublishKind",
+    "PublishPolicy",
+    "PublishPolicyFollowUp",
+    "PullRequest",
+    "PullRequestState",
+    "Pull_requestOpenedEvent",
+    "Pull_requestUpdatedEvent",
+    "Pull_requestUpdatedEventData",
     "PutSecretRequest",
     "Quotas",
     "QuotasConcurrentRuns",
@@ -237,6 +248,10 @@ class AmbientAgentConfig(BaseModel):
     """The environment to run in. Without one: an empty workspace and no network."""
     skill_spec: str | None = None
     """A skill to use as the base prompt."""
+    publish: OpenEnum[PublishKind] | None = None
+    """Publishes the changes when the run succeeds, within the policy of the environment's
+    repositories. Default: as the policy says.
+    """
     idle_timeout_minutes: int | None = None
     """How long the sandbox is kept after the run ends. Default 10."""
     mcp_servers: dict[str, MCPServerConfig] | None = None
@@ -266,6 +281,10 @@ class AmbientAgentConfigInput(BaseModel):
     """The environment to run in. Without one: an empty workspace and no network."""
     skill_spec: str | None = None
     """A skill to use as the base prompt."""
+    publish: OpenEnum[PublishKind] | None = None
+    """Publishes the changes when the run succeeds, within the policy of the environment's
+    repositories. Default: as the policy says.
+    """
     idle_timeout_minutes: int | None = None
     """How long the sandbox is kept after the run ends. Default 10."""
     mcp_servers: dict[str, MCPServerConfig] | list[NamedMCPServerConfig] | None = None
@@ -276,7 +295,7 @@ class Artifact(BaseModel):
     """A file that a run produced. Its content is at `/content`."""
 
     artifact_id: str
-    artifact_type: OpenEnum[Literal["FILE", "PATCH"]]
+    artifact_type: OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]
     name: str
     mime_type: str
     size_bytes: int
@@ -309,6 +328,28 @@ class Attachment(BaseModel):
     mime_type: str
     data: str
     """The content, encoded as base64."""
+
+
+class BranchPushedEventData(BaseModel):
+    repository: str
+    """URL of the repository."""
+    path: str
+    """Path of the repository in the workspace."""
+    branch: str
+    commit: str
+    is_forced: Literal[True] | None = None
+    """True if earlier commits were replaced."""
+
+
+class BranchPushedEvent(BaseModel):
+    run_id: str
+    seq: int
+    """Sequence number. Starts at 1, without gaps."""
+    created_at: datetime
+    turn: int
+    attempt: int
+    type: Literal["branch.pushed"]
+    data: BranchPushedEventData
 
 
 class Build(BaseModel):
@@ -532,7 +573,7 @@ class CloudEnvironmentRequest(BaseModel):
     """The user of the image that runs commands. Default: the user that the devcontainer.json, the
     Dockerfile or the image names, otherwise root. Setup commands always run as root.
     """
-    repos: list[EnvironmentRepository] | None = None
+    repos: list[EnvironmentRepositoryInput] | None = None
     setup_commands: list[str] | None = None
     """Run once, in order, when the environment is built. Runs start from a copy of the result."""
     start_commands: list[str] | None = None
@@ -747,7 +788,7 @@ class EnvironmentProposal(BaseModel):
 
 
 class EnvironmentProposalRequest(BaseModel):
-    repository: EnvironmentRepository
+    repository: EnvironmentRepositoryInput
     """As in `repos` of an environment."""
 
 
@@ -776,6 +817,37 @@ class EnvironmentRepository(BaseModel):
     parents of these folders are checked out too. The worker downloads only the files that the
     checkout needs, so that other folders and older versions of files are not available.
     """
+    publish: PublishPolicy | None = None
+    """What runs may publish to the repository. Default: draft pull requests, on request."""
+
+
+class EnvironmentRepositoryInput(BaseModel):
+    url: str | None = None
+    owner: str | None = None
+    repo: str | None = None
+    ref: str | None = None
+    path: str | None = None
+    """Path in the workspace. Default: the name of the repository."""
+    secret: str | None = None
+    """Name of the secret used to fetch the repository: a token (or `user:token`) for https, a private
+    key for ssh. The secret never enters a sandbox.
+    """
+    submodules: bool | None = None
+    """Whether submodules are checked out, recursively. Default: true. The repository's secret is used
+    for submodules on the same host. For others, add a repository with the submodule's URL and a
+    secret.
+    """
+    lfs: bool | None = None
+    """Whether Git LFS files are downloaded, also those of submodules. Otherwise, they remain pointers.
+    Default: true.
+    """
+    sparse_paths: list[str] | None = None
+    """Folders to check out, for very large repositories. Files in the root folder and directly in
+    parents of these folders are checked out too. The worker downloads only the files that the
+    checkout needs, so that other folders and older versions of files are not available.
+    """
+    publish: PublishPolicy | None = None
+    """What runs may publish to the repository. Default: draft pull requests, on request."""
 
 
 class EnvironmentResources(BaseModel):
@@ -1412,6 +1484,119 @@ class ProposedSettings(BaseModel):
     """Absent if no setup command needs the network."""
 
 
+PublishKind = Literal["none", "branch", "pull_request", "draft_pull_request"]
+"""What becomes of a run's changes: nothing, a pushed branch, a pull request, or a draft pull request."""
+
+
+class PublishPolicyFollowUp(BaseModel):
+    """What the agent continues to work on by itself: `comments` of users who may write to the
+    repository, and failed `checks`. Default: neither.
+    """
+
+    comments: bool | None = None
+    checks: bool | None = None
+
+
+class PublishPolicy(BaseModel):
+    """What runs may publish to a repository, and what must be approved."""
+
+    publish: OpenEnum[PublishKind] | None = None
+    """The most that runs may publish. Default: `draft_pull_request`."""
+    when: OpenEnum[Literal["always", "on_success", "on_request"]] | None = None
+    """When changes are published. `always`: at the end of each turn. `on_success`: at the end of each
+    turn that succeeds. `on_request`: when a user or the agent asks for it. After the first time,
+    each turn that succeeds updates the branch. Default: `on_request`.
+    """
+    base: str | None = None
+    """The branch that pull requests are merged into. Default: `ref` if it is a branch, otherwise the
+    default branch.
+    """
+    branch_prefix: str | None = None
+    """Beginning of the names of branches. Default: `outrider/`."""
+    commit_uncommitted: bool | None = None
+    """Whether changes that the agent did not commit are published as one commit. Default: true."""
+    on_base_moved: OpenEnum[Literal["none", "merge", "rebase"]] | None = None
+    """What happens if `base` has new commits: nothing, or they are merged or the run's commits are
+    rebased. The agent resolves conflicts. Default: `none`.
+    """
+    protected_paths: list[str] | None = None
+    """Files that runs must not change. A publication with changes to them is refused. Default:
+    `.github/workflows/**`.
+    """
+    approval: OpenEnum[Literal["none", "ci_files", "required"]] | None = None
+    """Whether a user must approve before anything is pushed: never, if files change that CI executes
+    or that `approval_paths` lists, or always. Default: `ci_files`.
+    """
+    approval_paths: list[str] | None = None
+    """More files whose changes need approval, such as scripts that CI executes."""
+    max_diff_bytes: int | None = None
+    """Maximum size of the diff. Default: 5 MiB."""
+    co_author: GitAuthor | None = None
+    """Added to each commit as `Co-authored-by`."""
+    sign_off: bool | None = None
+    """Whether each commit gets a `Signed-off-by` line of its author. Default: false."""
+    signing_secret: str | None = None
+    """Name of the secret with an SSH private key that signs commits. It never enters a sandbox."""
+    labels: list[str] | None = None
+    """Labels of new pull requests."""
+    reviewers: list[str] | None = None
+    """Users who are asked to review new pull requests."""
+    follow_up: PublishPolicyFollowUp | None = None
+    """What the agent continues to work on by itself: `comments` of users who may write to the
+    repository, and failed `checks`. Default: neither.
+    """
+
+
+class PullRequest(BaseModel):
+    """A pull request or merge request with a run's changes."""
+
+    url: str
+    number: int
+    repository: str
+    """Owner and name, such as `acme/api`."""
+    branch: str
+    base: str
+    state: OpenEnum[PullRequestState]
+    title: str | None = None
+
+
+PullRequestState = Literal["draft", "open", "merged", "closed"]
+
+
+class Pull_requestOpenedEvent(BaseModel):
+    run_id: str
+    seq: int
+    """Sequence number. Starts at 1, without gaps."""
+    created_at: datetime
+    turn: int
+    attempt: int
+    type: Literal["pull_request.opened"]
+    data: PullRequest
+
+
+class Pull_requestUpdatedEventData(BaseModel):
+    url: str
+    number: int
+    repository: str
+    """Owner and name, such as `acme/api`."""
+    branch: str
+    base: str
+    state: OpenEnum[PullRequestState]
+    title: str | None = None
+    changes: list[OpenEnum[Literal["state", "commits", "title", "body", "base"]]]
+
+
+class Pull_requestUpdatedEvent(BaseModel):
+    run_id: str
+    seq: int
+    """Sequence number. Starts at 1, without gaps."""
+    created_at: datetime
+    turn: int
+    attempt: int
+    type: Literal["pull_request.updated"]
+    data: Pull_requestUpdatedEventData
+
+
 class PutSecretRequest(BaseModel):
     value: str
     """The value, at least 8 bytes. It is never returned."""
@@ -1654,11 +1839,13 @@ class RunItemAttachment(BaseModel):
 
 class RunItemArtifact(BaseModel):
     artifact_id: str
-    artifact_type: OpenEnum[Literal["FILE", "PATCH"]]
+    artifact_type: OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]
     created_at: datetime
     name: str
     mime_type: str
     size_bytes: int
+    pull_request: PullRequest | None = None
+    """Present for `PULL_REQUEST`."""
     is_removed: Literal[True] | None = None
     """True if the retention policy of the installation removed the content."""
 
@@ -1709,7 +1896,9 @@ class RunItem(BaseModel):
     output: Any | None = None
     """The output that matches `output_schema`. Not in lists."""
     artifacts: list[RunItemArtifact] | None = None
-    """Files that the run produced. Not in lists."""
+    """Files and pull requests that the run produced. Not in lists."""
+    pull_requests: list[PullRequest] | None = None
+    """The pull requests with the run's changes, newest first."""
     removed: RunItemRemoved | None = None
     """Data that retention removed. The run cannot continue without it."""
     share: Share | None = None
@@ -2292,6 +2481,9 @@ RunEvent = Annotated[
     | Annotated[PlanUpdatedEvent, Tag("plan.updated")]
     | Annotated[UsageUpdatedEvent, Tag("usage.updated")]
     | Annotated[ArtifactAddedEvent, Tag("artifact.added")]
+    | Annotated[BranchPushedEvent, Tag("branch.pushed")]
+    | Annotated[Pull_requestOpenedEvent, Tag("pull_request.opened")]
+    | Annotated[Pull_requestUpdatedEvent, Tag("pull_request.updated")]
     | Annotated[CompactedEvent, Tag("compacted")]
     | Annotated[NoticeEvent, Tag("notice")]
     | Annotated[UnknownRunEvent, Tag("unknown")],
@@ -2323,6 +2515,9 @@ RunEvent = Annotated[
                     "plan.updated",
                     "usage.updated",
                     "artifact.added",
+                    "branch.pushed",
+                    "pull_request.opened",
+                    "pull_request.updated",
                     "compacted",
                     "notice",
                 ]

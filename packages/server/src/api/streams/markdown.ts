@@ -87,6 +87,15 @@ export function formatEvent(event: RunEvent | SharedEvent): string {
       );
     case "artifact.added":
       return note(`Artifact: ${event.data.name} (${event.data.size_bytes} bytes)`);
+    case "branch.pushed":
+      return note(`Pushed ${event.data.commit.slice(0, 10)} to ${event.data.branch}`);
+    case "pull_request.opened":
+    case "pull_request.updated": {
+      const { number, state } = event.data;
+      const verb = event.type === "pull_request.opened" ? "Opened" : "Updated";
+      const url = "url" in event.data ? `: ${event.data.url}` : "";
+      return note(`${verb} pull request #${number} (${state})${url}`);
+    }
     case "compacted":
       return section("Summary of the conversation so far", quote(event.data.summary));
     case "notice":

@@ -30,7 +30,10 @@ class AsyncEnvironments(AsyncResource):
         dockerfile: params.EnvironmentDockerfileParam | types.EnvironmentDockerfile | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
-        repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
+        repos: Sequence[
+            params.EnvironmentRepositoryParam | types.EnvironmentRepository | types.EnvironmentRepositoryInput
+        ]
+        | None = None,
         setup_commands: Sequence[str] | None = None,
         start_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,
@@ -126,7 +129,10 @@ class AsyncEnvironments(AsyncResource):
         dockerfile: params.EnvironmentDockerfileParam | types.EnvironmentDockerfile | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
-        repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
+        repos: Sequence[
+            params.EnvironmentRepositoryParam | types.EnvironmentRepository | types.EnvironmentRepositoryInput
+        ]
+        | None = None,
         setup_commands: Sequence[str] | None = None,
         start_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,

@@ -16,7 +16,9 @@ class AsyncProposals(AsyncResource):
     async def create(
         self,
         *,
-        repository: params.EnvironmentRepositoryParam | types.EnvironmentRepository,
+        repository: params.EnvironmentRepositoryParam
+        | types.EnvironmentRepository
+        | types.EnvironmentRepositoryInput,
         **options: Unpack[PostOptions],
     ) -> types.EnvironmentProposal:
         """Propose settings for an environment.

@@ -29,7 +29,10 @@ class Environments(Resource):
         dockerfile: params.EnvironmentDockerfileParam | types.EnvironmentDockerfile | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
-        repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
+        repos: Sequence[
+            params.EnvironmentRepositoryParam | types.EnvironmentRepository | types.EnvironmentRepositoryInput
+        ]
+        | None = None,
         setup_commands: Sequence[str] | None = None,
         start_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,
@@ -125,7 +128,10 @@ class Environments(Resource):
         dockerfile: params.EnvironmentDockerfileParam | types.EnvironmentDockerfile | None = None,
         docker_image_secret: str | None = None,
         user: str | None = None,
-        repos: Sequence[params.EnvironmentRepositoryParam | types.EnvironmentRepository] | None = None,
+        repos: Sequence[
+            params.EnvironmentRepositoryParam | types.EnvironmentRepository | types.EnvironmentRepositoryInput
+        ]
+        | None = None,
         setup_commands: Sequence[str] | None = None,
         start_commands: Sequence[str] | None = None,
         variables: Mapping[str, str] | None = None,

@@ -17,7 +17,9 @@ class Proposals(Resource):
     def create(
         self,
         *,
-        repository: params.EnvironmentRepositoryParam | types.EnvironmentRepository,
+        repository: params.EnvironmentRepositoryParam
+        | types.EnvironmentRepository
+        | types.EnvironmentRepositoryInput,
         **options: Unpack[PostOptions],
     ) -> types.EnvironmentProposal:
         """Propose settings for an environment.
