@@ -51,6 +51,19 @@ test("updates that repeat the history of a loaded session are dropped", async ()
   expect(texts).toEqual(["new"]);
 });
 
+test("updates that repeat the history after the session was loaded are dropped", async () => {
+  const agent = connect(`
+    if (message.method === "session/load") { respond(null); global.left = 3; }
+    else if (global.left-- > 0) say("old");
+    if (message.method.startsWith("_")) send({ id: message.id, error: { code: -32601, message: "Not found" } });
+    if (message.method === "session/prompt") { say("new"); respond({ stopReason: "end_turn" }); }`);
+  const texts: unknown[] = [];
+  agent.onUpdate = async (update) => void texts.push(textOf(update));
+  await agent.loadSession("s", { ...session, replaysLate: true });
+  await agent.prompt("s", { prompt, signal });
+  expect(texts).toEqual(["new"]);
+});
+
 test("permission is granted, and other requests are refused", async () => {
   const agent = connect(`
     if (message.method === "session/prompt") {

@@ -1,9 +1,17 @@
-import { describe, expect, test } from "vitest";
+import { execFile as execFileCallback } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { AgentSetup, ToolCallState } from "../../src/harnesses/acp/profile.ts";
 import { gemini } from "../../src/harnesses/acp/profiles/gemini.ts";
 import { opencode } from "../../src/harnesses/acp/profiles/opencode.ts";
 import { pi } from "../../src/harnesses/acp/profiles/pi.ts";
 import { qwen } from "../../src/harnesses/acp/profiles/qwen.ts";
+import { setup } from "./profile-support.ts";
+
+const execFile = promisify(execFileCallback);
 
 /** Where agents put the command, its output and its exit code, as their updates of `echo hello; exit 3` had them. */
 
@@ -26,10 +34,56 @@ test("OpenCode has the exit code in the metadata of the output", () => {
   expect(opencode.commandOf(announced)?.command).toBeUndefined();
 });
 
-test("Gemini CLI has neither output nor exit code", () => {
-  const started = { ...call, content: text("[current working directory /workspace]") };
-  expect(gemini.commandOf(started)).toEqual({ command, output: "" });
-  expect(gemini.toolOf?.({ ...call, id: "write_file__0d3289b9970b4664b59fc47e330240eb" })).toBe("write_file");
+test("Gemini CLI has the exit code after the output", () => {
+  const after = (value: string) => gemini.commandOf({ ...call, content: text(value) });
+  const started = { ...call, status: "in_progress" as const, content: text("[current working directory /]") };
+  expect(gemini.commandOf(started)).toEqual({ command });
+  expect(after("Output: hello\nExit Code: 3\nProcess Group PGID: 7")).toEqual({
+    ...{ command, output: "hello", exitCode: 3 },
+  });
+  expect(after("Output: (empty)\nBackground PIDs: 8, 9\nProcess Group PGID: 7")).toEqual({
+    ...{ command, output: "", exitCode: 0 },
+  });
+  // A command that ended in another way has none.
+  expect(after("Output: hello\nSignal: 9\nProcess Group PGID: 7")).toEqual({ command, output: "hello" });
+  const stopped = "Command was cancelled by user before it could complete.";
+  expect(after(`${stopped} Below is the output before it was cancelled:\nhello`)?.output).toBe("hello");
+  expect(after(`${stopped} There was no output before it was cancelled.`)?.output).toBe("");
+  expect(after("Path not in workspace.")).toEqual({ command, output: "Path not in workspace." });
+});
+
+test("Gemini CLI has the tool in the id of a call, and that of an MCP server in the title", () => {
+  const write = { ...call, id: "write_file__0d3289b9970b4664", title: "Writing to a.txt", kind: "edit" };
+  expect(gemini.commandOf(write)).toBeUndefined();
+  expect(gemini.toolOf?.(write)).toBe("write_file");
+  const ping = {
+    ...call,
+    title: "ping (probe MCP Server)",
+    kind: "other",
+    content: text('{"word":"marco"}'),
+  };
+  expect(gemini.toolOf?.(ping)).toBe("probe__ping");
+  expect(gemini.inputOf?.(ping)).toEqual({ word: "marco" });
+});
+
+test("Gemini CLI cannot overwrite a session that it loads soon", async () => {
+  const home = await mkdtemp(join(tmpdir(), "outrider-gemini-"));
+  onTestFinished(() => rm(home, { recursive: true }));
+  const chats = join(home, ".gemini/tmp/workspace/chats");
+  await mkdir(chats, { recursive: true });
+  for (const [path, content] of Object.entries(gemini.files({ ...setup, home })))
+    await writeFile(join(home, path), content);
+  const [, ...options] = gemini.command({ ...setup, home });
+  const preload = options.slice(0, options.indexOf("--import") + 2);
+  const name = "session-2026-11-18T04-58-dfe13936.jsonl";
+  for (const content of ["history", "empty"]) {
+    await writeFile(join(chats, name), content);
+    await execFile(process.execPath, [...preload, "--eval", ""]);
+  }
+  const kept = await readdir(chats);
+  expect(kept).toEqual([1, 2].map(() => expect.stringMatching(/^session-kept-\d+-2026-.*-dfe13936\.jsonl$/)));
+  const contents = await Promise.all(kept.map((file) => readFile(join(chats, file), "utf8")));
+  expect(contents.sort()).toEqual(["empty", "history"]);
 });
 
 test("Pi has the exit code at the end of the output", () => {

@@ -57,7 +57,8 @@ export class AgentSession {
     const agent = await startAgent(launch, options);
     if (sessionId !== undefined && agent.canLoad) {
       try {
-        await agent.connection.loadSession(sessionId, sessionOptions(launch, signal));
+        const { replaysLate } = launch.profile;
+        await agent.connection.loadSession(sessionId, { ...sessionOptions(launch, signal), replaysLate });
         return await AgentSession.#ready(launch, agent, { id: sessionId, isLoaded: true }, signal);
       } catch (error) {
         await agent.connection.close();

@@ -28,6 +28,8 @@ import { readSessionUpdate, type SessionUpdate } from "./session-update.ts";
 /** An agent that is asked for a mode or a new session starts processes of its own first. */
 const REQUEST_MS = 60_000;
 const MAX_ERROR_CHARACTERS = 1_000;
+/** A method that no agent has. The answer, an error, only shows that the agent has read the request. */
+const PING = "_outrider/ping";
 
 /** What the agent says about itself. A field of the wrong type counts as absent. */
 const Initialized = z.object({
@@ -68,6 +70,11 @@ export interface SessionOptions {
   signal: AbortSignal;
 }
 
+export interface LoadOptions extends SessionOptions {
+  /** Whether the agent may still be repeating the history after it has answered the request. */
+  replaysLate?: boolean | undefined;
+}
+
 /** Thrown if the agent rejects a request, or if the connection ends before it has answered. */
 export class AgentError extends Error {
   override name = "AgentError";
@@ -85,6 +92,8 @@ export class AgentConnection {
   readonly #connection: ClientConnection;
   /** The number of sessions that are being loaded. */
   #loading = 0;
+  /** The number of updates that were dropped. */
+  #dropped = 0;
   #isClosing = false;
   #error: unknown;
 
@@ -135,15 +144,35 @@ export class AgentConnection {
   }
 
   /** Loads a session. The agent repeats the session's history as updates, which are already in the log. */
-  async loadSession(sessionId: string, { signal, ...options }: SessionOptions): Promise<void> {
+  async loadSession(
+    sessionId: string,
+    { signal, replaysLate = false, ...options }: LoadOptions,
+  ): Promise<void> {
+    const load = async () => {
+      const params = { sessionId, ...sessionRequest(options) };
+      await this.#connection.agent.request(methods.agent.session.load, params);
+      if (replaysLate) await this.#skipHistory();
+    };
     this.#loading += 1;
     try {
-      const params = { sessionId, ...sessionRequest(options) };
-      const request = this.#connection.agent.request(methods.agent.session.load, params);
-      await this.#settle("load the session", request, { signal });
+      await this.#settle("load the session", load(), { signal });
     } finally {
       this.#loading -= 1;
     }
+  }
+
+  /**
+   * Resolves when the agent no longer repeats the history. It sends the updates one after the other, so until then there is
+   * at least one between the answers to two requests.
+   */
+  async #skipHistory(): Promise<void> {
+    let dropped: number;
+    do {
+      dropped = this.#dropped;
+      await this.#connection.agent.request(PING).catch((error: unknown) => {
+        if (!(error instanceof RequestError)) throw error;
+      });
+    } while (this.#dropped > dropped);
   }
 
   async setMode(
@@ -179,7 +208,11 @@ export class AgentConnection {
   }
 
   async #handleNotification(method: string, params: unknown): Promise<void> {
-    if (method !== methods.client.session.update || this.#loading > 0 || !this.onUpdate) return;
+    if (method !== methods.client.session.update) return;
+    if (this.#loading > 0 || !this.onUpdate) {
+      this.#dropped += 1;
+      return;
+    }
     const notification = readSessionUpdate(params);
     if (!notification) return;
     try {

@@ -25,6 +25,8 @@ export interface Profile {
   /** Whether the agent joins the texts of a prompt without a separator. */
   joinsTexts?: true;
   canLoadSessions: boolean;
+  /** Whether the agent answers `session/load` before it has repeated the whole history of the session. */
+  replaysLate?: true;
   /** How long `initialize` may take. */
   startMs: number;
   /** Set with `session/set_mode` after a session is created or loaded. */
