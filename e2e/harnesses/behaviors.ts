@@ -216,8 +216,10 @@ const noKeys: Behavior = {
     const base_prompt = "Answer in the style of a lighthouse keeper.";
     const config = installation.config({ model_id: upstream.modelId, base_prompt });
     const marker = `marker-${Math.random().toString(36).slice(2)}-of-this-run`;
+    // The text of the file is not in the command, which the provider gets in any case.
+    const guide = "printf 'Keep the %s lit.' lamp > AGENTS.md";
     const run = await installation.create(
-      [`Remember ${marker}.`, `RUN: ${searchCommand([key, installation.workerKey, marker])}`],
+      [`Remember ${marker}.`, `RUN: ${guide}; ${searchCommand([key, installation.workerKey, marker])}`],
       { config },
     );
     await installation.until(run, "SUCCEEDED");
@@ -232,6 +234,10 @@ const noKeys: Behavior = {
     expect(found).not.toMatch(/found [01] /);
     expect(JSON.stringify(events)).not.toContain(key);
     expect(installation.workerOutput()).not.toContain(key);
+    await installation.followUp(run, ["SAY: Continued."]);
+    await installation.until(run, "SUCCEEDED");
+    // The agent reads the file when its process starts.
+    expect(upstream.requests.some((body) => body.includes("Keep the lamp lit."))).toBe(true);
   },
 };
 

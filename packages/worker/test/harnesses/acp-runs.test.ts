@@ -48,6 +48,15 @@ afterAll(async () => {
 
 const harness = (name = "test-agent") => ({ config: { harness: name } });
 
+/** Creates a run and changes it before a worker gets it. */
+async function withPausedQueue(create: () => Promise<string>): Promise<string> {
+  const setMaintenance = (body: object) => installation.call("PUT", "/installation/maintenance", { body });
+  await setMaintenance({ queue: "paused" });
+  const run = await create();
+  await setMaintenance({});
+  return run;
+}
+
 test("an agent runs commands and answers", async () => {
   const run = await installation.create(["RUN: echo hello > file && exit 3", "SAY: done"], harness());
   const ended = await installation.until(run, "SUCCEEDED");
@@ -144,6 +153,23 @@ test("at the step limit the agent is asked for a final message", async () => {
   expect(usage.steps).toBe(3);
 });
 
+test("at the time limit the agent is stopped and asked for a final message", async () => {
+  const { command, mark } = longSleep();
+  const run = await withPausedQueue(async () => {
+    const created = await installation.create([`RUN: ${command}`, "SAY: done"], harness());
+    // The shortest time limit that a request can set is a minute.
+    await installation.db`
+      update run_state set turn_deadline_at = outrider_now() + interval '4 s' where run_id = ${created}`;
+    return created;
+  });
+  const { status_message } = await installation.until(run, "FAILED");
+  expect(status_message.error_code).toBe("timeout");
+  expect(processesWith(mark)).toEqual([]);
+  const events = await installation.events(run);
+  expect(noticeCodes(events)).toEqual(["timeout"]);
+  expect(dataOf(events, "message.agent").at(-1).text).toContain("I cannot call tools now");
+});
+
 test("an agent that exits is started again once", async () => {
   const run = await installation.create(["RUN: kill -9 $PPID", "SAY: done"], harness());
   await installation.until(run, "SUCCEEDED");
@@ -215,12 +241,13 @@ test("a structured answer is corrected", async () => {
 });
 
 test("a queued run fails with the reason if its harness is no longer configured", async () => {
-  const setMaintenance = (body: object) => installation.call("PUT", "/installation/maintenance", { body });
-  await setMaintenance({ queue: "paused" });
-  const run = await installation.create(["SAY: hello"], harness());
-  await installation.db`
-    update runs set harness = 'removed', agent_config = agent_config || '{"harness": "removed"}' where run_id = ${run}`;
-  await setMaintenance({});
+  const run = await withPausedQueue(async () => {
+    const created = await installation.create(["SAY: hello"], harness());
+    await installation.db`
+      update runs set harness = 'removed', agent_config = agent_config || '{"harness": "removed"}'
+      where run_id = ${created}`;
+    return created;
+  });
   const { status_message } = await installation.until(run, "FAILED");
   expect(status_message).toMatchObject({
     error_code: "harness_failed",
