@@ -12,6 +12,15 @@ import {
 } from "./worker/build.ts";
 import { AssignedProposal, ProposalFinishRequest, ProposalTakeRequest } from "./worker/proposal.ts";
 import {
+  AssignedPublication,
+  ListRequestedRequest,
+  ListRequestedResponse,
+  PublicationFinishRequest,
+  PublicationTakeRequest,
+  PublishRequest,
+  PublishResponse,
+} from "./worker/publication.ts";
+import {
   ShellFinishRequest,
   ShellInputRequest,
   ShellInputResponse,
@@ -51,6 +60,7 @@ const route = <const R extends WorkerRoute>(definition: R) => definition;
 const executionId = z.object({ executionId: Uuid });
 const buildId = z.object({ buildId: Uuid });
 const proposalId = z.object({ proposalId: Uuid });
+const publicationId = z.object({ publicationId: Uuid });
 const shellId = z.object({ shellId: Uuid });
 const bytes = { 200: { description: "The content.", media: ["application/octet-stream"] } };
 const done = { 204: { description: "Done." } };
@@ -137,6 +147,35 @@ export const workerRoutes = {
     path: "/worker/proposals/{proposalId}/finish",
     params: proposalId,
     body: ProposalFinishRequest,
+    responses: done,
+  }),
+  publish: route({
+    method: "POST",
+    path: "/worker/executions/{executionId}/publications",
+    params: executionId,
+    body: PublishRequest,
+    responses: { 200: { description: "What becomes of the staged commits.", schema: PublishResponse } },
+  }),
+  listRequested: route({
+    method: "POST",
+    path: "/worker/executions/{executionId}/publications/list",
+    params: executionId,
+    body: ListRequestedRequest,
+    responses: { 200: { description: "The publications.", schema: ListRequestedResponse } },
+  }),
+  takePublication: route({
+    method: "POST",
+    path: "/worker/publications/{publicationId}/take",
+    params: publicationId,
+    body: PublicationTakeRequest,
+    ownTransactions: true,
+    responses: { 200: { description: "The commits to push.", schema: AssignedPublication } },
+  }),
+  finishPublication: route({
+    method: "POST",
+    path: "/worker/publications/{publicationId}/finish",
+    params: publicationId,
+    body: PublicationFinishRequest,
     responses: done,
   }),
   reportShell: route({

@@ -103,6 +103,7 @@ export type PublishResponse = z.infer<typeof PublishResponse>;
 
 export const ListRequestedRequest = z.strictObject({ run_id: Uuid, publication_ids: z.array(Uuid).max(20) });
 export const ListRequestedResponse = z.object({ publications: z.array(RequestedPublication) });
+export type ListRequestedResponse = z.infer<typeof ListRequestedResponse>;
 
 export const PublicationTakeRequest = z.strictObject({ worker_id: Uuid });
 

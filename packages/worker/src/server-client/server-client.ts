@@ -30,6 +30,13 @@ import type {
 } from "@outrider/contract/worker/build";
 import type { AssignedProposal, ProposalFinishRequest } from "@outrider/contract/worker/proposal";
 import type {
+  AssignedPublication,
+  ListRequestedResponse,
+  PublicationFinishRequest,
+  PublishRequest,
+  PublishResponse,
+} from "@outrider/contract/worker/publication";
+import type {
   ShellFinishRequest,
   ShellInputRequest,
   ShellInputResponse,
@@ -39,6 +46,8 @@ import { explainUntrusted, trustOptions } from "./certificate-trust.ts";
 import { createHttpClient, type HttpRequest, type HttpResponse, HttpStatusError } from "./http.ts";
 
 const REQUEST_MS = 15_000;
+/** The server may have to ask a forge for a credential. */
+const TAKE_MS = 60_000;
 /** Enough for the signals of all executions that a worker can have. */
 const MAX_SIGNALS_CHARACTERS = 16 * 2 ** 20;
 const BACKOFF_MS = { min: 50, max: 3_000 };
@@ -70,6 +79,19 @@ export interface ServerClient {
   finishBuild(buildId: string, body: BuildFinishRequest, signal: AbortSignal): Promise<void>;
   takeProposal(proposalId: string, workerId: string, signal: AbortSignal): Promise<AssignedProposal>;
   finishProposal(proposalId: string, body: ProposalFinishRequest, signal: AbortSignal): Promise<void>;
+  /** Reports staged commits, and asks for their publication. */
+  publish(executionId: string, body: PublishRequest, signal: AbortSignal): Promise<PublishResponse>;
+  listRequested(
+    executionId: string,
+    body: { run_id: string; publication_ids: string[] },
+    signal: AbortSignal,
+  ): Promise<ListRequestedResponse>;
+  takePublication(publicationId: string, workerId: string, signal: AbortSignal): Promise<AssignedPublication>;
+  finishPublication(
+    publicationId: string,
+    body: PublicationFinishRequest,
+    signal: AbortSignal,
+  ): Promise<void>;
   reportShell(shellId: string, body: ShellReportRequest, signal: AbortSignal): Promise<void>;
   shellInput(shellId: string, body: ShellInputRequest, signal: AbortSignal): Promise<ShellInputResponse>;
   finishShell(shellId: string, body: ShellFinishRequest, signal: AbortSignal): Promise<void>;
@@ -137,7 +159,10 @@ export function connectToServer({
       const attempt = await http
         .send({ ...rest, signal, timeoutMs, ...(content ? { content } : {}) })
         .catch(reportUntrusted);
-      if (attempt?.status === 500 && /^\/(executions|builds|proposals|shells)\//.test(rest.path)) {
+      if (
+        attempt?.status === 500 &&
+        /^\/(executions|builds|proposals|publications|shells)\//.test(rest.path)
+      ) {
         internalErrors += 1;
         return internalErrors < MAX_INTERNAL_ERRORS ? undefined : attempt;
       }
@@ -173,6 +198,13 @@ export function connectToServer({
     takeProposal: (proposalId, worker_id, signal) =>
       post(`/proposals/${proposalId}/take`, { worker_id }, signal),
     finishProposal: (proposalId, body, signal) => post(`/proposals/${proposalId}/finish`, body, signal),
+    publish: (executionId, body, signal) => post(`/executions/${executionId}/publications`, body, signal),
+    listRequested: (executionId, body, signal) =>
+      post(`/executions/${executionId}/publications/list`, body, signal),
+    takePublication: (publicationId, worker_id, signal) =>
+      post(`/publications/${publicationId}/take`, { worker_id }, signal, TAKE_MS),
+    finishPublication: (publicationId, body, signal) =>
+      post(`/publications/${publicationId}/finish`, body, signal),
     reportShell: (shellId, body, signal) => post(`/shells/${shellId}/report`, body, signal),
     shellInput: (shellId, body, signal) =>
       post(`/shells/${shellId}/input`, body, signal, body.wait_ms + REQUEST_MS),

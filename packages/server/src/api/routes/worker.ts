@@ -18,11 +18,14 @@ import { listEventsForWorker, omitNullPrivate } from "../../store/runs/events.ts
 import { noContent, ok, STREAMED, type WorkerHandlers } from "../pipeline/call.ts";
 import { readPage } from "../streams/event-log.ts";
 import { openStream } from "../streams/sse.ts";
+import { workerPublicationHandlers } from "./worker-publications.ts";
 
 /** How long the signal stream waits for a notification before it polls. */
 const POLL_MS = 800;
 
 export const workerHandlers: WorkerHandlers = {
+  ...workerPublicationHandlers,
+
   async claim({ services, principal, body, reply, publish }) {
     const { counters, stopping } = services;
     const disconnected = new AbortController();

@@ -310,6 +310,25 @@ export const workerRules: Record<WorkerOperationId, WorkerRule> = {
     }),
     otherKey: 403,
   },
+  publish: {
+    request: inExecution({ request_id: randomUUID(), trigger: "agent", commits: [] }),
+    otherKey: 404,
+  },
+  listRequested: { request: inExecution({ publication_ids: [] }), otherKey: 404 },
+  takePublication: {
+    request: ({ worker }) => ({
+      params: { publicationId: randomUUID() },
+      body: { worker_id: worker.worker_id },
+    }),
+    otherKey: 403,
+  },
+  finishPublication: {
+    request: ({ worker }) => ({
+      params: { publicationId: randomUUID() },
+      body: { worker_id: worker.worker_id, token: randomUUID(), outcome: { type: "abandoned" } },
+    }),
+    otherKey: 403,
+  },
   reportShell: {
     request: ({ heldShell: { shell_id, token } }) => ({
       params: { shellId: shell_id },
