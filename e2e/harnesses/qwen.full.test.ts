@@ -1,4 +1,3 @@
 import { testHarness } from "./suite.ts";
 
-// It needs about 2 GB of memory.
-testHarness("qwen", { slots: 1 });
+testHarness("qwen");

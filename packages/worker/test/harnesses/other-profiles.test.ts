@@ -132,6 +132,7 @@ describe("Qwen Code", () => {
       ...{ gatewayUrl: "http://127.0.0.1:1", wireFormat: "openai-chat", model, smallModelId: "small" },
       ...{ instructions: "", home: "/home", workingFolder: "/workspace", node: "node", packages: "" },
     };
+    expect(qwen.command(agent)).toContain("--liftoff-only");
     expect(qwen.env(agent)).toMatchObject({
       ...{ OPENAI_MODEL: "main", QWEN_CODE_MAX_OUTPUT_TOKENS: "2000", QWEN_DISABLE_AUTO_TITLE: "1" },
     });

@@ -1,4 +1,4 @@
-/** Qwen Code, which speaks ACP itself. It needs 2 GB of memory. */
+/** Qwen Code, which speaks ACP itself. */
 import { z } from "zod";
 import { type AgentSetup, DUMMY_KEY, type Profile, type ToolCallState } from "../profile.ts";
 import { textOf } from "../tool-call-state.ts";
@@ -37,6 +37,8 @@ export const qwen: Profile = {
 
   command: ({ node, packages }) => [
     node,
+    // Optimizing its WebAssembly parser for shell commands takes 2 GB of memory.
+    "--liftoff-only",
     `${packages}/@qwen-code/qwen-code/cli.js`,
     ...["--acp", "--auth-type", "openai"],
   ],
