@@ -24,11 +24,26 @@ export function patchLines(patch: string, { style, columns, maxLines }: PatchOpt
   return rest > 0 ? [...shown, style.dim(`… ${rest} more lines`)] : shown;
 }
 
-export function paintLine(line: string, style: Style): string {
+function paintLine(line: string, style: Style): string {
   if (line.startsWith("@@")) return style.cyan(line);
   if (line.startsWith("+")) return style.green(line);
   if (line.startsWith("-")) return style.red(line);
   return style.dim(line);
+}
+
+/** Paints a whole patch in git's colors. The text must already be sanitized. */
+export function paintPatch(patch: string, style: Style): string {
+  let isHeader = true;
+  const paint = (line: string) => {
+    if (line.startsWith("diff --git ")) isHeader = true;
+    const [, range, context] = /^(@@ .*? @@)(.*)$/.exec(line) ?? [];
+    if (range !== undefined) isHeader = false;
+    if (range !== undefined) return `${style.cyan(range)}${context}`;
+    if (isHeader) return style.bold(line);
+    if (line.startsWith("+")) return style.green(line);
+    return line.startsWith("-") ? style.red(line) : line;
+  };
+  return patch.split("\n").map(paint).join("\n");
 }
 
 /** Returns the number of added and removed lines, such as "+3 −1". */

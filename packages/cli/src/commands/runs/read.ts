@@ -5,10 +5,8 @@ import { UsageError } from "../../exit-codes.ts";
 import { collectPages } from "../../input/collect-pages.ts";
 import { numberParser } from "../../input/pairs.ts";
 import { findRunId, RUN_ARGUMENT } from "../../input/run-id.ts";
-import { sanitize } from "../../terminal/sanitize.ts";
 import { Status } from "../../terminal/status.ts";
 import { follow } from "../../transcript/follow.ts";
-import { paintLine } from "../../transcript/patch.ts";
 import { summary } from "../../transcript/summary.ts";
 import { TranscriptView } from "../../transcript/view.ts";
 
@@ -61,19 +59,5 @@ export const transcriptCommand = clientCommand("transcript", "Print the transcri
       const text = await client.runs.transcript(await findRunId(client, given as string), format);
       if (out.isJson) out.document(JSON.parse(text));
       else out.printUntrusted(text);
-    }),
-  );
-
-export const diffCommand = clientCommand("diff", "Print the changes of a run as a patch for `git apply`.")
-  .argument("<run>", RUN_ARGUMENT)
-  .action(
-    withClient(async ({ client, out }, given) => {
-      const runId = await findRunId(client, given as string);
-      const patch = await client.runs.diff(runId);
-      if (out.isJson) return out.document({ run_id: runId, patch });
-      if (patch === "") return out.note("No changes.");
-      if (!out.isTerminal && !out.style.isOn) return out.printUntrusted(patch);
-      const lines = sanitize(patch).trimEnd().split("\n");
-      out.print(lines.map((line) => paintLine(line, out.style)).join("\n"));
     }),
   );
