@@ -154,6 +154,75 @@ describe("runs", () => {
     expect((await cli(["runs", "get", run_id])).code).toBe(4);
   });
 
+  test("applies the changes of a run to a clone of its repository", async () => {
+    const origins = ["api", "web"].map((name) => new Origin(folder, name));
+    for (const origin of origins) origin.push("main", { "a.txt": "one\ntwo\nthree\nfour\nfive\nsix\n" });
+    const [api, web] = origins as [Origin, Origin];
+    const url = ({ bare }: Origin) => `file://${bare}`;
+    const clone = join(folder, "clone");
+    execFileSync("git", ["clone", "--quiet", api.bare, clone]);
+    const git = (...args: string[]) => execFileSync("git", args, { cwd: clone, encoding: "utf8" });
+    const start = async (name: string, repositories: Origin[], script: string) => {
+      const flags = repositories.flatMap((origin) => ["--repo", url(origin)]);
+      await runCommand(["env", "create", name, ...flags, "--network", "none"]);
+      return (await runCommand(["run", script, "--env", name, "--wait", "--json"])).json.run_id as string;
+    };
+    const one = await start(
+      "apply one",
+      [api],
+      "RUN: sed -i s/one/ONE/ a.txt; echo new > 'ü \u{1b}[31m.txt'",
+    );
+    const stat = await runCommand(["runs", "diff", one, "--stat"]);
+    expect(stat.stdout).toBe(
+      " a.txt  | 2 +-\n ü .txt | 1 +\n 2 files changed, 2 insertions(+), 1 deletion(-)\n",
+    );
+
+    const elsewhere = await cli(["runs", "apply", one], { cwd: folder });
+    expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining(`a clone of ${url(api)}`) });
+    expect((await runCommand(["runs", "apply", one, "--check"], { cwd: clone })).stdout).toBe(
+      "The changes of the run apply: 2 files.\n",
+    );
+    expect(git("status", "--porcelain")).toBe("");
+    const applied = await runCommand(["runs", "apply", one], { cwd: clone });
+    expect(applied.stdout).toBe("Changed 2 files:\n  a.txt\n  ü .txt\n");
+    expect(readFileSync(join(clone, "a.txt"), "utf8")).toMatch(/^ONE\ntwo\n/);
+    const again = await cli(["runs", "apply", one], { cwd: clone });
+    expect(again).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("uncommitted changes here: a.txt"),
+    });
+    git("reset", "--quiet", "--hard");
+
+    // The base has moved, and the clone does not have it yet.
+    api.push("main", { "a.txt": "one\ntwo\nthree\nfour\nfive\nSIX\n" });
+    const two = await start(
+      "apply two",
+      [api, web],
+      "RUN: for r in api web; do sed -i s/one/TWO/ $r/a.txt; done",
+    );
+    expect((await cli(["runs", "apply", two, "--repository", "none"], { cwd: clone })).stderr).toContain(
+      'no repository at "none". Its repositories are: api, web.',
+    );
+    const merged = await runCommand(["runs", "apply", two, "--json"], { cwd: clone });
+    expect(merged.json).toMatchObject({ path: "api", folder: clone, files: ["a.txt"], conflicts: [] });
+    expect(merged.stderr).toMatch(/^Fetching [0-9a-f]{12} from origin\.$/m);
+    expect(readFileSync(join(clone, "a.txt"), "utf8")).toMatch(/^TWO\ntwo\n/);
+    git(
+      "-c",
+      "user.name=t",
+      "-c",
+      "user.email=t@example.com",
+      "commit",
+      "--quiet",
+      "--all",
+      "--message",
+      "two",
+    );
+    const conflict = await cli(["runs", "apply", one], { cwd: clone });
+    expect(conflict).toMatchObject({ code: 1, stdout: "Changed 2 files with conflicts in:\n  a.txt\n" });
+    expect(readFileSync(join(clone, "a.txt"), "utf8")).toContain("<<<<<<<");
+  });
+
   test("finds a run by the beginning of its ID", async () => {
     const { run_id } = (await runCommand(["run", "SAY: short", "--wait", "--json"])).json;
     await runCommand(["run", "SAY: another in the same minute"]);

@@ -154,6 +154,27 @@ describe("following a run", () => {
     expect(json.stdout()).not.toMatch(/[\x1b\u202e\x07]/);
   });
 
+  test("shows a diff in git's colors and through git's pager", async () => {
+    const run = await installation.create(["WRITE: x.txt | hello\\n"]);
+    await installation.until(run, "SUCCEEDED");
+    const show = async (args: string[], environment: Record<string, string> = {}) => {
+      const terminal = cli.terminal(["runs", "diff", run, ...args], { environment });
+      expect((await terminal.ended).code).toBe(0);
+      return terminal;
+    };
+    const plain = await show([]);
+    expect(plain.stdout()).toContain("\x1b[1mdiff --git a/x.txt b/x.txt\x1b[22m");
+    expect(plain.stdout()).toContain("\x1b[32m+hello\x1b[39m");
+    expect((await show(["--stat", "--no-pager"])).text()).toBe(
+      " x.txt | 1 +\n 1 file changed, 1 insertion(+)\n",
+    );
+    const environment = { GIT_PAGER: "sed s/^/paged:/; echo key=$OUTRIDER_API_KEY" };
+    const paged = (await show(["--no-color"], environment)).text();
+    expect(paged).toMatch(/^paged:diff --git [\s\S]*^paged:\+hello\nkey=\n$/m);
+    expect((await show(["--no-pager"], environment)).text()).not.toContain("paged:");
+    expect((await show([], { GIT_PAGER: "/does/not/exist" })).text()).toContain("+hello");
+  });
+
   test("Ctrl-C detaches from the run and shows how to continue", async () => {
     const terminal = cli.terminal(["run", "RUN: echo begun; sleep 30", "--follow"]);
     await terminal.waitForOutput("begun");

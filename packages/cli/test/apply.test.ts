@@ -24,7 +24,8 @@ let folder: string;
 let clone: string;
 let local: LocalGit;
 const identity = ["-c", "user.name=test", "-c", "user.email=test@example.com"];
-const git = (...args: string[]) => execFileSync("git", [...identity, ...args], { cwd: clone, encoding: "utf8" });
+const git = (...args: string[]) =>
+  execFileSync("git", [...identity, ...args], { cwd: clone, encoding: "utf8" });
 const write = (path: string, text: string) => writeFileSync(join(clone, path), text);
 const read = (path: string) => readFileSync(join(clone, path), "utf8");
 const lines = (...changed: [number, string][]) =>
@@ -103,6 +104,14 @@ describe("applying a patch", () => {
     expect(read("a.txt")).toMatch(/<{7} ours\nours\n={7}\ntheirs\n>{7} theirs\n/);
     expect(read("b.txt")).toBe("changed\n");
     expect(git("status", "--porcelain")).toBe("UU a.txt\nM  b.txt\n");
+  });
+
+  test("merges a file that was created on both sides", async () => {
+    const patch = patchOf(() => write("c.txt", "theirs\n"));
+    write("c.txt", "ours\n");
+    commit("ours");
+    expect(await applyPatch({ git: local, patch })).toEqual({ files: ["c.txt"], conflicts: ["c.txt"] });
+    expect(read("c.txt")).toMatch(/<{7} ours\nours\n={7}\ntheirs\n>{7} theirs\n/);
   });
 
   test("refuses to change files with uncommitted changes", async () => {

@@ -1,6 +1,6 @@
-import { lstatSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync, type Stats } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { exits, UsageError } from "../exit-codes.ts";
 import { sanitizeLine } from "../terminal/sanitize.ts";
 import { gitFailed, gitMessage, type LocalGit } from "./git.ts";
@@ -38,8 +38,6 @@ export async function applyPatch({
   await rejectOverwriting(git, planned);
   const files = planned.changes.map(({ path }) => path);
   if (isCheck || files.length === 0) return { files, conflicts: planned.conflicts };
-  // git compares the times of files with the index, and takes unchanged files with another time for changed ones.
-  await git.run(["update-index", "-q", "--refresh"]);
   const applied = await git.run([...args, "-"], { input: patch });
   const unmerged = await git.list(["diff", "--name-only", "--diff-filter=U", "-z"]);
   const conflicts = unmerged.filter((path) => files.includes(path));
@@ -61,11 +59,18 @@ async function planChanges(
   try {
     const head = await git.find(["rev-parse", "--quiet", "--verify", "HEAD^{tree}"]);
     const tree = head ?? (await git.text(["hash-object", "-t", "tree", "--stdin"]));
-    await git.text(["read-tree", ...(head ? [head] : ["--empty"])], { environment });
+    await copyIndex(git, environment.GIT_INDEX_FILE);
+    await git.text(["read-tree", ...(head ? ["--reset", head] : ["--empty"])], { environment });
     const applied = await git.run([...args, "--cached", "-"], { input: patch, environment });
     const unmerged = await git.list(["diff", "--name-only", "--diff-filter=U", "-z"], { environment });
     const conflicts = [...new Set(unmerged)];
-    if (applied.code !== 0 && conflicts.length === 0) throw rejected(applied.stderr);
+    if (applied.code !== 0 && conflicts.length === 0) {
+      // git does not merge the same deletion twice.
+      const reverse = [...args.filter((arg) => arg !== "--3way"), "--cached", "--check", "-R", "-"];
+      const undone = await git.run(reverse, { input: patch, environment });
+      if (undone.code === 0) return { changes: [], conflicts: [] };
+      throw rejected(applied.stderr);
+    }
     const compare = ["diff-index", "--cached", "--no-renames", "--name-status", "-z", tree];
     const fields = await git.list(compare, { environment });
     const changes = new Map<string, boolean>();
@@ -77,31 +82,56 @@ async function planChanges(
   }
 }
 
+/** Copies the index, because git only merges files whose times match the index. */
+async function copyIndex(git: LocalGit, target: string): Promise<void> {
+  await git.run(["update-index", "-q", "--refresh"]);
+  const index = resolve(git.folder, await git.text(["rev-parse", "--git-path", "index"]));
+  if (existsSync(index)) copyFileSync(index, target);
+}
+
 /** Rejects a patch to files with changes that are not committed, because a merge could destroy them. */
 async function rejectOverwriting(git: LocalGit, { changes }: PlannedChanges): Promise<void> {
   const args = ["status", "--porcelain", "-z", "--untracked-files=no", "--no-renames"];
   const status = await git.list([...args, "--ignore-submodules=all"]);
   const dirty = new Set(status.map((line) => line.slice(3)));
-  const inTheWay = changes.filter(({ path, isNew }) => dirty.has(path) || (isNew && exists(git, path)));
-  if (inTheWay.length === 0) return;
-  const names = inTheWay.map(({ path }) => sanitizeLine(path));
+  const linked = changes.find(({ path }) => isBehindLink(git, path));
+  if (linked)
+    throw new UsageError(
+      `The run changes ${sanitizeLine(linked.path)}, which is behind a symbolic link here. Remove the link, and try again.`,
+      { exit: exits.failed },
+    );
+  const inTheWay = changes.filter(({ path, isNew }) => dirty.has(path) || (isNew && find(git, path)));
+  if (inTheWay.length > 0) throw uncommitted(inTheWay.map(({ path }) => sanitizeLine(path)));
+}
+
+function uncommitted(names: string[]): UsageError {
   const list = names.length > 5 ? [...names.slice(0, 5), `${names.length - 5} more`] : names;
-  throw new UsageError(
+  return new UsageError(
     `The run changes files that have uncommitted changes here: ${list.join(", ")}. Commit or stash them, and try again.`,
     { exit: exits.failed, code: "uncommitted_changes" },
   );
 }
 
-function exists(git: LocalGit, path: string): boolean {
+function find(git: LocalGit, path: string): Stats | undefined {
   try {
-    lstatSync(join(git.folder, path));
-    return true;
+    return lstatSync(join(git.folder, path));
   } catch {
-    return false;
+    return undefined;
   }
 }
 
+/** git only looks at links in the index, and would write through others. */
+function isBehindLink(git: LocalGit, path: string): boolean {
+  for (let parent = dirname(path); parent !== "."; parent = dirname(parent))
+    if (find(git, parent)?.isSymbolicLink()) return true;
+  return false;
+}
+
 function rejected(stderr: string): UsageError {
+  const changed = [...stderr.matchAll(/^error: (.*): does not match index$/gm)].map(
+    ([, path]) => path as string,
+  );
+  if (changed.length > 0) return uncommitted(changed.map(sanitizeLine));
   const message = gitMessage(stderr);
   if (/lacks the necessary blob|patch does not apply|does not exist in index/.test(stderr))
     return new UsageError(
