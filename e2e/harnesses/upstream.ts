@@ -6,23 +6,23 @@ import type { WireFormat } from "@outrider/contract/harness";
 import { answerScripted } from "@outrider/worker/gateway/scripted/answer-scripted";
 
 /** The providers of `models.json`, one for each wire format. */
-const providers: Record<WireFormat, { name: string; base: string; settings: object }> = {
+const providers: Record<WireFormat, { name: string; base: string; settings: object; model?: string }> = {
   "anthropic-messages": { name: "anthropic", base: "/v1", settings: {} },
   "openai-responses": { name: "openai", base: "/v1", settings: {} },
   "openai-chat": { name: "house", base: "/v1", settings: { type: "openai-compatible" } },
-  gemini: { name: "google", base: "/v1beta", settings: {} },
+  // Gemini CLI asks for the successor of this model.
+  gemini: { name: "google", base: "/v1beta", settings: {}, model: "gemini-3.5-flash" },
 };
 
 /** The size of an agent's own instructions must not matter to tests. */
 const prices = { input_usd_per_mtok: 0.01, output_usd_per_mtok: 2_500 };
-const MODEL = "priced-stub";
 
 /**
  * Starts a model provider that requires a key, has prices, and executes the script in the prompt. The scripted model has
  * neither a key nor prices.
  */
 export async function startUpstream(format: WireFormat, key: string) {
-  const { name, base, settings } = providers[format];
+  const { name, base, settings, model = "priced-stub" } = providers[format];
   const requests: string[] = [];
   const server = createServer(async (request, response) => {
     if (!sentKey(request).includes(key)) {
@@ -50,9 +50,9 @@ export async function startUpstream(format: WireFormat, key: string) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const models = { [MODEL]: { prices } };
+  const models = { [model]: { prices } };
   return {
-    modelId: `${name}/${MODEL}`,
+    modelId: `${name}/${model}`,
     /** The content of `models.json`. */
     models: {
       default_model_id: "scripted",

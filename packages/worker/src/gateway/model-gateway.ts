@@ -240,7 +240,11 @@ export class ModelGateway {
   #findModel(name: unknown): GatewayModel | undefined {
     if (typeof name !== "string") return undefined;
     const plain = name.replace(/^models\//, "");
-    return this.#options.models.find(({ names }) => names.includes(name) || names.includes(plain));
+    const { models } = this.#options;
+    return (
+      models.find(({ names }) => names.includes(name) || names.includes(plain)) ??
+      models.find((model) => model.isMeantBy?.(plain))
+    );
   }
 
   #openSource(found: GatewayModel): ModelSource {

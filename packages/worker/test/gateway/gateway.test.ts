@@ -150,7 +150,10 @@ describe.each(cases)("in the format $format", ({ format, ...which }) => {
 
   test("offers only the run's models", async () => {
     const small = stubModel(stub, which, { model_id: "house/small", name: "small-name" });
-    const { gateway } = start(stubModel(stub, which), { models: [{ names: ["house/small"], model: small }] });
+    const isMeantBy = (name: string) => name === "fast";
+    const { gateway } = start(stubModel(stub, which), {
+      models: [{ names: ["house/small"], isMeantBy, model: small }],
+    });
     const count = stub.requests.length;
     const refused = await send(gateway, requestOf(format, "SAY: hello", { model: "expensive" }));
     expect(refused.status).toBe(404);
@@ -158,8 +161,10 @@ describe.each(cases)("in the format $format", ({ format, ...which }) => {
       'This run has no model "expensive". Use: house/stub, house/small.',
     );
     expect(stub.requests).toHaveLength(count);
-    expect((await send(gateway, requestOf(format, "SAY: hello", { model: "house/small" }))).status).toBe(200);
-    expect(stub.last.parsed.model).toBe("small-name");
+    for (const model of ["house/small", "fast"]) {
+      expect((await send(gateway, requestOf(format, `SAY: ${model}`, { model }))).status).toBe(200);
+      expect(stub.last.parsed.model).toBe("small-name");
+    }
   });
 
   test("answers as the scripted model", async () => {

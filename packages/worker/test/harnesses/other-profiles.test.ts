@@ -66,6 +66,15 @@ test("Gemini CLI has the tool in the id of a call, and that of an MCP server in 
   expect(gemini.inputOf?.(ping)).toEqual({ word: "marco" });
 });
 
+test("Gemini CLI means a model of the run by the names that it knows", () => {
+  const modelOf = (name: string, id: string) => gemini.modelOf?.(name, { model: { ...setup.model, id } });
+  expect(modelOf("gemini-3.1-pro-preview", "gemini-3-pro-preview")).toBe("model");
+  expect(modelOf("gemini-3-flash-preview", "gemini-3-pro-preview")).toBe("small model");
+  // It may be the successor of the run's model.
+  expect(modelOf("gemini-3.8-flash", "gemini-3.5-flash")).toBe("model");
+  expect(modelOf("expensive", "gemini-3-pro-preview")).toBeUndefined();
+});
+
 test("Gemini CLI cannot overwrite a session that it loads soon", async () => {
   const home = await mkdtemp(join(tmpdir(), "outrider-gemini-"));
   onTestFinished(() => rm(home, { recursive: true }));

@@ -90,7 +90,7 @@ async function openAcp(
   });
   // Opened last, because an error after this would leave servers running.
   const bridge = await openBridge(options, instructions);
-  const gateway = openGateway(harness, options, bridge.route);
+  const gateway = openGateway(options, { harness, profile, setup, mcpRoute: bridge.route });
   const mcpServers = harness.supports_mcp_servers ? bridge.sessionServers(setup.gatewayUrl) : [];
   const agent: AcpAgent = {
     ...{ name, title, gateway, output_schema, model_id: model.model_id, instructions: instructions.text },
@@ -120,14 +120,28 @@ async function openAcp(
   };
 }
 
+interface GatewayParts {
+  harness: AssignedHarness;
+  profile: Profile;
+  setup: AgentSetup;
+  mcpRoute: ExtraRoute;
+}
+
 function openGateway(
-  { small_model }: AssignedHarness,
   { assignment, redactor, signal }: HarnessOptions,
-  mcpRoute: ExtraRoute,
+  { harness: { small_model }, profile, setup, mcpRoute }: GatewayParts,
 ): ModelGateway {
   const models = [assignment.model, ...(small_model ? [small_model] : [])];
+  /** Without a small model, the run's model is used for everything. */
+  const find = (name: string) => {
+    const meant = profile.modelOf?.(name, setup);
+    return meant === "small model" && small_model ? small_model : meant && assignment.model;
+  };
   return new ModelGateway({
-    models: models.map((model) => ({ names: [model.name, model.model_id], model })),
+    models: models.map((model) => ({
+      ...{ names: [model.name, model.model_id], model },
+      isMeantBy: (name) => find(name) === model,
+    })),
     redact: (text) => redactor.redact(text),
     extraRoutes: [mcpRoute],
     signal,

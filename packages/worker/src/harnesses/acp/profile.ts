@@ -22,6 +22,8 @@ export interface Profile {
   readsGuides?: readonly GuideName[];
   /** What a second `session/prompt` does while the agent is busy. */
   whileBusy: "inject" | "queue" | "cancel";
+  /** Which model of the run the agent means by a name that it knows itself. Undefined: none, the call is refused. */
+  modelOf?(name: string, run: Pick<AgentSetup, "model">): "model" | "small model" | undefined;
   /** Whether the agent joins the texts of a prompt without a separator. */
   joinsTexts?: true;
   canLoadSessions: boolean;

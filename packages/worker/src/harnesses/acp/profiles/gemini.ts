@@ -13,6 +13,9 @@ const MCP_TITLE = /^(\S+) \((\S+) MCP Server\)$/;
 /** The id of a call begins with the name of its tool. */
 const CALL_ID = /^(.+?)__/;
 
+/** The names of fast models. */
+const FLASH = /flash/;
+
 /**
  * Runs before Gemini CLI does. To load a session, Gemini CLI first starts an empty one with the same id. If it does that in
  * the minute in which the session began, both have the same file, and the history is lost. Gemini CLI also finds the session
@@ -30,6 +33,11 @@ export const gemini: Profile = {
   name: "gemini",
   readsGuides: ["AGENTS.md", "CLAUDE.md"],
   whileBusy: "cancel",
+  // It replaces some models by their successors, and has a model for each of its own tasks, such as a summary.
+  modelOf(name, { model }) {
+    if (!name.startsWith("gemini-")) return undefined;
+    return FLASH.test(name) && !FLASH.test(model.id) ? "small model" : "model";
+  },
   canLoadSessions: true,
   replaysLate: true,
   startMs: 120_000,
