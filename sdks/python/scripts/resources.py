@@ -37,6 +37,9 @@ HTTP_ONLY = r"(Send an `Idempotency-Key`|With `Accept: text/event-stream`).*"
 BY_HAND = {"runs.stream"}
 """Operations that openapi.json does not fully describe; see _async/following.py."""
 
+BINARY = {"application/octet-stream", "application/x-git-bundle"}
+"""Media types of responses that are not text."""
+
 MEDIA = {"text/markdown": "markdown", "application/json": "json", "application/x-ndjson": "ndjson"}
 
 
@@ -120,7 +123,7 @@ class Method:
             return f"types.{op.answer}"
         if not op.media:
             return "None"
-        return "bytes" if op.media == ["application/octet-stream"] else "str"
+        return "bytes" if op.media[0] in BINARY else "str"
 
     def stream(self) -> str:
         answer = self.spec.schemas[self.operation.answer or ""]
