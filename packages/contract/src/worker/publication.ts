@@ -56,6 +56,10 @@ export const AssignedPublishing = z.object({
     z.object({
       path: z.string(),
       kind: PublishKind,
+      when: z.enum(["always", "on_success", "on_request"]).optional().meta({
+        description:
+          "When the server publishes by itself, also because of the run's `publish`. For instructions.",
+      }),
       branch: z.string(),
       base: z.string().optional(),
       commit_uncommitted: z.boolean(),
