@@ -51,10 +51,22 @@ export async function fillDatabase(db: Db, { runs, eventsPerRun, keyId }: Databa
     for (const { name } of indexes) await tx`drop index ${tx(name)}`;
     await writeRuns(tx, { runs, eventsPerRun, keyId });
     await writeEvents(tx);
+    await writePullRequests(tx);
     for (const { definition } of indexes) await tx.unsafe(definition);
   });
   // The memory limit of a vacuum protects other processes. There are none here.
-  await db`vacuum (analyze, buffer_usage_limit 0) runs, run_search, run_state, events, users, environments`;
+  await db`vacuum (analyze, buffer_usage_limit 0) runs, run_search, run_state, events, pull_requests, users, environments`;
+}
+
+/** Few runs have a pull request, and few of these are still open. */
+async function writePullRequests(tx: Tx): Promise<void> {
+  await tx`
+    insert into pull_requests (pull_request_id, run_id, path, forge_id, repository, number, url, branch, base, state, title,
+      head_commit, pushed_commit, next_poll_at)
+    select gen_random_uuid(), run_id, 'api', gen_random_uuid(), 'acme/api', row_number() over (), 'https://git.test', 'b',
+      'main', case when random() < 0.02 then 'open' when random() < 0.1 then 'closed' else 'merged' end, title, '1', '1', null
+    from runs where state = 'SUCCEEDED' and random() < 0.05`;
+  await tx`update runs r set pull_request_state = p.state from pull_requests p where p.run_id = r.run_id`;
 }
 
 /** The values from which rows are drawn, as one row of arrays. */

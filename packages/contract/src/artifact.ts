@@ -1,7 +1,9 @@
 import { z } from "zod";
+import { PullRequest } from "./pull-request.ts";
 import { Sha256, Timestamp, text, Uuid } from "./text.ts";
 
 export const ArtifactType = z.enum(["FILE", "PATCH", "PULL_REQUEST"]);
+export type ArtifactType = z.infer<typeof ArtifactType>;
 
 const members = {
   name: text({ max: 255 }),
@@ -28,9 +30,14 @@ export const Artifact = z
     ...members,
     run_id: Uuid,
     created_at: Timestamp,
+    pull_request: PullRequest.optional().meta({ description: "Present for `PULL_REQUEST`." }),
     removed_at: Timestamp.optional().meta({
       description: "When the retention policy of the installation removed the content.",
     }),
   })
-  .meta({ id: "Artifact", description: "A file that a run produced. Its content is at `/content`." });
+  .meta({
+    id: "Artifact",
+    description:
+      "A file or pull request that a run produced. Its content is at `/content`; for a pull request, it is the URL.",
+  });
 export type Artifact = z.infer<typeof Artifact>;

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { ArtifactType } from "./artifact.ts";
 import { HarnessName } from "./harness.ts";
 import { limits } from "./limits.ts";
+import { PullRequestState } from "./pull-request.ts";
 import { MetadataKey, RunSourceType, RunState } from "./run.ts";
 import { runSorts } from "./run-state.ts";
 import { parseTime, text, Uuid } from "./text.ts";
@@ -58,6 +60,13 @@ export const ListRunsQuery = z.strictObject({
   source: anyOf(RunSourceType),
   environment_id: anyOf(Uuid),
   skill_spec: anyOf(text({ max: 2_048 })),
+  artifact_type: anyOf(ArtifactType).meta({
+    description: "Runs that produced an artifact of one of these types.",
+  }),
+  pull_request_state: anyOf(PullRequestState).meta({
+    description:
+      "The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one.",
+  }),
   created_after: time.optional().meta({ description: "Inclusive." }),
   created_before: time.optional().meta({ description: "Exclusive." }),
   updated_after: time.optional().meta({ description: "Inclusive." }),

@@ -105,8 +105,12 @@ export function toSharedRun(run: RunItem): SharedRun {
   const { agent_config, receipt } = run;
   const { mcp_servers } = agent_config;
   const names = Object.keys(mcp_servers ?? {}).map((name) => [name, {}]);
+  const shared = pickShared(run, sharedRunFields);
   return {
-    ...pickShared(run, sharedRunFields),
+    ...shared,
+    ...(shared.artifacts
+      ? { artifacts: shared.artifacts.filter(({ artifact_type }) => artifact_type !== "PULL_REQUEST") }
+      : {}),
     agent_config: {
       ...pickShared(agent_config, ["name", "model_id", "harness", "skill_spec"]),
       ...(mcp_servers ? { mcp_servers: Object.fromEntries(names) } : {}),

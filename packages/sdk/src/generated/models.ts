@@ -52,7 +52,7 @@ export interface AmbientAgentConfigInput {
   } | NamedMCPServerConfig[];
 }
 
-/** A file that a run produced. Its content is at `/content`. */
+/** A file or pull request that a run produced. Its content is at `/content`; for a pull request, it is the URL. */
 export interface Artifact {
   artifact_id: string;
   artifact_type: "FILE" | "PATCH" | "PULL_REQUEST";
@@ -61,6 +61,8 @@ export interface Artifact {
   size_bytes: number;
   run_id: string;
   created_at: string;
+  /** Present for `PULL_REQUEST`. */
+  pull_request?: PullRequest;
   /** When the retention policy of the installation removed the content. */
   removed_at?: string;
 }
@@ -203,6 +205,10 @@ export interface CancelRunsFilter {
   source?: RunSourceType[];
   environment_id?: string[];
   skill_spec?: string[];
+  /** Runs that produced an artifact of one of these types. */
+  artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
+  /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
+  pull_request_state?: PullRequestState[];
   /** Inclusive. */
   created_after?: string;
   /** Exclusive. */
@@ -1920,6 +1926,10 @@ export interface ListRunsQuery {
   source?: RunSourceType[];
   environment_id?: string[];
   skill_spec?: string[];
+  /** Runs that produced an artifact of one of these types. */
+  artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
+  /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
+  pull_request_state?: PullRequestState[];
   /** Inclusive. */
   created_after?: string;
   /** Exclusive. */

@@ -123,6 +123,11 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
       source: ["CLI", "WEB_APP"],
     }),
     "an environment": () => ({ environment_id: [environments[3] as string] }),
+    "a rare state of pull requests": () => ({ pull_request_state: ["open"] }),
+    "any of some states of pull requests": () => ({ pull_request_state: ["open", "draft"] }),
+    "pull requests": () => ({ artifact_type: ["PULL_REQUEST"] }),
+    "pull requests and files": () => ({ artifact_type: ["PULL_REQUEST", "FILE"] }),
+    "patches of a creator": () => ({ artifact_type: ["PATCH"], creator_uid: [users[2] as string] }),
     "a source": () => ({ source: ["WEB_APP"] }),
     "a model": () => ({ model_id: ["larger"] }),
     "a span of time": () => ({

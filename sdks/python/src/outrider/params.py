@@ -99,6 +99,12 @@ class CancelRunsFilterParam(TypedDict):
     source: NotRequired[Sequence[types.RunSourceType]]
     environment_id: NotRequired[Sequence[str]]
     skill_spec: NotRequired[Sequence[str]]
+    artifact_type: NotRequired[Sequence[Literal["FILE", "PATCH", "PULL_REQUEST"]]]
+    """Runs that produced an artifact of one of these types."""
+    pull_request_state: NotRequired[Sequence[types.PullRequestState]]
+    """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
+    draft, otherwise a merged one.
+    """
     created_after: NotRequired[str]
     """Inclusive."""
     created_before: NotRequired[str]

@@ -292,7 +292,9 @@ class AmbientAgentConfigInput(BaseModel):
 
 
 class Artifact(BaseModel):
-    """A file that a run produced. Its content is at `/content`."""
+    """A file or pull request that a run produced. Its content is at `/content`; for a pull request, it
+    is the URL.
+    """
 
     artifact_id: str
     artifact_type: OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]
@@ -301,6 +303,8 @@ class Artifact(BaseModel):
     size_bytes: int
     run_id: str
     created_at: datetime
+    pull_request: PullRequest | None = None
+    """Present for `PULL_REQUEST`."""
     removed_at: datetime | None = None
     """When the retention policy of the installation removed the content."""
 
@@ -458,6 +462,12 @@ class CancelRunsFilter(BaseModel):
     source: list[OpenEnum[RunSourceType]] | None = None
     environment_id: list[str] | None = None
     skill_spec: list[str] | None = None
+    artifact_type: list[OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]] | None = None
+    """Runs that produced an artifact of one of these types."""
+    pull_request_state: list[OpenEnum[PullRequestState]] | None = None
+    """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
+    draft, otherwise a merged one.
+    """
     created_after: str | None = None
     """Inclusive."""
     created_before: str | None = None

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { ApiError, notFound } from "../../engine/api-error.ts";
 import type { Blobs } from "../../engine/blobs.ts";
 import type { Sql } from "../../store/connection/db.ts";
-import { findPatch } from "../../store/runs/artifacts.ts";
+import { findPatch, uriList } from "../../store/runs/artifacts.ts";
 import { matchesTag } from "../http/etag.ts";
 import { type ByteRange, selectRange } from "../http/range.ts";
 
@@ -52,6 +52,19 @@ function requireNotRemoved({ removed_at }: { removed_at?: string | undefined }):
     "resource_not_found",
     `The content was deleted by the retention policy on ${removed_at.slice(0, 10)}.`,
   );
+}
+
+/** Sends the URL of a pull request as a download. */
+export async function sendUrl(
+  reply: FastifyReply,
+  { url, name }: { url: string; name: string },
+): Promise<void> {
+  const content = uriList(url);
+  await reply
+    .type("application/octet-stream")
+    .header("content-length", Buffer.byteLength(content))
+    .header("content-disposition", `attachment; filename*=UTF-8''${encodeURIComponent(name)}`)
+    .send(content);
 }
 
 /** Sends the run's changes as a patch, which is empty if the run has not changed any file. */

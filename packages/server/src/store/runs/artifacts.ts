@@ -1,5 +1,6 @@
 import type { Artifact, NewArtifact } from "@outrider/contract/artifact";
 import type { Sql, Tx } from "../connection/db.ts";
+import { findPullRequest, toPullRequest } from "../pull-requests.ts";
 import { omitNulls } from "./runs.ts";
 
 export async function insertArtifact(tx: Tx, runId: string, artifact: NewArtifact): Promise<void> {
@@ -10,6 +11,7 @@ export async function insertArtifact(tx: Tx, runId: string, artifact: NewArtifac
     on conflict do nothing`;
 }
 
+/** Returns an artifact with stored content. Pull requests have none. */
 export async function findArtifact(
   sql: Sql,
   artifactId: string,
@@ -18,6 +20,30 @@ export async function findArtifact(
     select artifact_id, run_id, type as artifact_type, name, mime_type, size_bytes::float, sha256, created_at, removed_at
     from artifacts where artifact_id = ${artifactId}`;
   return row && omitNulls(row);
+}
+
+export async function findPullRequestArtifact(
+  sql: Sql,
+  artifactId: string,
+): Promise<(Artifact & Required<Pick<Artifact, "pull_request">>) | undefined> {
+  const found = await findPullRequest(sql, artifactId);
+  if (!found) return undefined;
+  const { run_id, created_at, number, url } = found;
+  return {
+    artifact_id: artifactId,
+    run_id,
+    artifact_type: "PULL_REQUEST",
+    name: `pull-request-${number}.url`,
+    mime_type: "text/uri-list",
+    size_bytes: Buffer.byteLength(uriList(url)),
+    pull_request: toPullRequest(found),
+    created_at,
+  };
+}
+
+/** The content of a pull request's artifact. */
+export function uriList(url: string): string {
+  return `${url}\r\n`;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { LoggedEvent, NewEvent, RunEvent } from "@outrider/contract/event";
 import type { RunPhase, RunReceipt, RunUsage } from "@outrider/contract/run";
 import type { DeliveredFollowup } from "@outrider/contract/worker";
-import type { Sql } from "../connection/db.ts";
+import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 import { type LogPage, type LogRange, readLogPage } from "../log-page.ts";
 import { omitNulls } from "./runs.ts";
@@ -49,6 +49,24 @@ async function findRemovalNotice(sql: Sql, runId: string, after: number): Promis
   if (!row) return [];
   const message = `The ${row.seq} events of this run were removed by this installation's retention.`;
   return [{ ...row, type: "notice", data: { message, code: "events_removed" } } as RunEvent];
+}
+
+/**
+ * Appends events of the engine that do not change the run's state. The caller must hold the run's lock. If retention has
+ * removed the log, nothing is appended.
+ */
+export async function appendEngineEvents(tx: Tx, runId: string, events: NewEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await tx`
+    with touched as (
+      update runs set updated_at = outrider_now() where run_id = ${runId} returning events_removed_at
+    ),
+    updated as (
+      update run_state set last_seq = last_seq + ${events.length}
+      where run_id = ${runId} and exists (select 1 from touched where events_removed_at is null)
+      returning run_id, last_seq, turn, attempt
+    )
+    select outrider_insert_events(run_id, last_seq, turn, attempt, ${json(tx, events)}) from updated`;
 }
 
 /** Event types that count as a turn's output. */

@@ -1,5 +1,7 @@
+import type { ArtifactType } from "@outrider/contract/artifact";
 import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import { limits } from "@outrider/contract/limits";
+import { type PullRequestState, pullRequestStates } from "@outrider/contract/pull-request";
 import type { RunItem, RunSourceType, RunState } from "@outrider/contract/run";
 import { forceCustomPlan, type Sql } from "../connection/db.ts";
 import { columns, creators, toRunItem } from "./runs.ts";
@@ -14,6 +16,8 @@ export interface RunFilter {
   source?: RunSourceType[];
   environment_id?: string[];
   skill_spec?: string[];
+  artifact_type?: ArtifactType[];
+  pull_request_state?: PullRequestState[];
   created_after?: string;
   created_before?: string;
   updated_after?: string;
@@ -179,9 +183,16 @@ function listsOf(filter: RunFilter): AnyOf[] {
     ...list("source", filter.source),
     ...list("environment_id", filter.environment_id, "uuid"),
     ...list("skill_spec", filter.skill_spec),
+    ...list("pull_request_state", filter.pull_request_state),
+    // Every run with a pull request has one of these states, so that the index on them finds it.
+    ...list("pull_request_state", isPullRequest(filter) ? [...pullRequestStates] : undefined),
     ...list("creator_uid", filter.visible_to ? [filter.visible_to] : undefined, "uuid"),
     ...list("environment_id", filter.visible_environments, "uuid"),
   ];
+}
+
+function isPullRequest({ artifact_type: types }: RunFilter): boolean {
+  return types?.every((type) => type === "PULL_REQUEST") ?? false;
 }
 
 function anyOf(sql: Sql, { column, values, type }: AnyOf): Condition {
@@ -191,11 +202,15 @@ function anyOf(sql: Sql, { column, values, type }: AnyOf): Condition {
     : sql`${name} = any(${values}::${sql.unsafe(type)}[])`;
 }
 
-function boundsOf(
-  sql: Sql,
-  { harness, created_after, created_before, updated_after }: RunFilter,
-): Condition[] {
+function boundsOf(sql: Sql, filter: RunFilter): Condition[] {
+  const { harness, artifact_type: types, created_after, created_before, updated_after } = filter;
   return [
+    ...(types && !isPullRequest(filter)
+      ? [
+          sql`(${types.includes("PULL_REQUEST") ? sql`r.pull_request_state is not null` : sql`false`} or
+            exists (select 1 from artifacts a where a.run_id = r.run_id and a.type = any(${types}::text[])))`,
+        ]
+      : []),
     ...(harness?.includes(DEFAULT_HARNESS)
       ? [sql`(r.harness is null or r.harness = any(${harness}::text[]))`]
       : []),

@@ -12,6 +12,7 @@ import {
 import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 import { slots } from "../dispatch/workers.ts";
+import { asJson, pullRequestsColumn } from "../pull-requests.ts";
 import { searchWords } from "./search.ts";
 
 export interface NewRun {
@@ -95,11 +96,17 @@ export async function findRun(sql: Sql, runId: string): Promise<RunItem | undefi
       (select jsonb_agg(jsonb_build_object('file_name', a.file_name, 'mime_type', a.mime_type,
           'size_bytes', length(a.data)) order by a.position)
         from attachments a where a.run_id = r.run_id and a.followup_id is null) as attachments,
-      (select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('artifact_id', f.artifact_id,
-          'artifact_type', f.type, 'created_at', ${timestamp(sql, "f.created_at")}, 'name', f.name,
-          'mime_type', f.mime_type, 'size_bytes', f.size_bytes, 'is_removed', nullif(f.removed_at is not null, false)))
-          order by f.created_at, f.artifact_id)
-        from artifacts f where f.run_id = r.run_id) as artifacts,
+      (select jsonb_agg(f.artifact order by f.created_at, f.artifact_id) from (
+        select a.created_at, a.artifact_id, jsonb_strip_nulls(jsonb_build_object('artifact_id', a.artifact_id,
+          'artifact_type', a.type, 'created_at', ${timestamp(sql, "a.created_at")}, 'name', a.name,
+          'mime_type', a.mime_type, 'size_bytes', a.size_bytes, 'is_removed', nullif(a.removed_at is not null, false))) as artifact
+        from artifacts a where a.run_id = r.run_id
+        union all
+        select q.created_at, q.pull_request_id, jsonb_build_object('artifact_id', q.pull_request_id,
+          'artifact_type', 'PULL_REQUEST', 'created_at', ${timestamp(sql, "q.created_at")},
+          'name', 'pull-request-' || q.number || '.url', 'mime_type', 'text/uri-list',
+          'size_bytes', octet_length(q.url) + 2, 'pull_request', ${asJson(sql)})
+        from pull_requests q where q.run_id = r.run_id) f) as artifacts,
       (select s.expires_at from shares s where s.run_id = r.run_id and s.expires_at > outrider_now()) as shared_until
     from runs r join run_state h using (run_id) ${creators(sql)}
     where r.run_id = ${runId}`;
@@ -182,7 +189,7 @@ export function columns(sql: Sql) {
     r.run_id, r.title, r.state, h.phase, r.created_at, r.updated_at, r.started_at, r.finished_at, r.source,
     r.creator_type, r.creator_uid, coalesce(p.display_name, i.name) as creator_name, p.email as creator_email,
     r.agent_config, r.status_message, r.metadata, r.limits, r.priority, h.turn as turns, h.attempt as attempts,
-    r.session_id, r.events_removed_at, r.files_removed_at, h.usage, h.execution_id is not null or coalesce(h.warm_until > outrider_now(), false) as is_sandbox_running`;
+    r.session_id, r.events_removed_at, r.files_removed_at, ${pullRequestsColumn(sql)} as pull_requests, h.usage, h.execution_id is not null or coalesce(h.warm_until > outrider_now(), false) as is_sandbox_running`;
 }
 
 function milliseconds(sql: Sql, from: string, to: string) {

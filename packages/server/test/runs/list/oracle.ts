@@ -39,6 +39,7 @@ function matches(run: SeededRun, { parameters, team, asker }: Question): boolean
     return values.length === 0 || (actual !== undefined && values.includes(actual));
   };
   const creators = valuesOf(parameters, "creator").map((creator) => uidOf(creator, team, asker));
+  const types = valuesOf(parameters, "artifact_type");
   const [after] = valuesOf(parameters, "created_after");
   const [before] = valuesOf(parameters, "created_before");
   const [updated] = valuesOf(parameters, "updated_after");
@@ -50,6 +51,8 @@ function matches(run: SeededRun, { parameters, team, asker }: Question): boolean
     anyOf(["source"], run.source) &&
     anyOf(["environment_id"], run.environment_id) &&
     anyOf(["skill_spec"], run.skill_spec) &&
+    anyOf(["pull_request_state"], run.pull_request_state) &&
+    (types.length === 0 || types.some((type) => run.artifact_types.includes(type))) &&
     (creators.length === 0 || creators.includes(run.creator_uid)) &&
     (after === undefined || Date.parse(run.created_at) >= Date.parse(after)) &&
     (before === undefined || Date.parse(run.created_at) < Date.parse(before)) &&

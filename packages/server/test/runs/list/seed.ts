@@ -1,4 +1,8 @@
+import { randomUUID } from "node:crypto";
+import { type PullRequestState, pullRequestStates } from "@outrider/contract/pull-request";
 import type { RunSourceType, RunState } from "@outrider/contract/run";
+import type { Tx } from "../../../src/store/connection/db.ts";
+import { putPullRequest } from "../../../src/store/pull-requests.ts";
 import { searchWords } from "../../../src/store/runs/search.ts";
 import type { TestServer } from "../../server.ts";
 import { createRandom, type Random } from "./random.ts";
@@ -16,6 +20,9 @@ export interface SeededRun {
   environment_id?: string;
   skill_spec?: string;
   metadata?: Record<string, string>;
+  artifact_types: string[];
+  /** The state that counts; the run may also have a closed pull request. */
+  pull_request_state?: PullRequestState;
   created_at: string;
   updated_at: string;
 }
@@ -103,6 +110,8 @@ function randomRun(random: Random, team: Team, environments: string[]): SeededRu
   const labels = random
     .some(Object.keys(metadataValues), 0.5)
     .map((key) => [key, random.pick(metadataValues[key] as string[])]);
+  const pull_request_state = random.pick([undefined, ...pullRequestStates]);
+  const artifact_types = random.some(["FILE", "PATCH"], 0.3);
   return {
     run_id: random.uuid(),
     title: randomTitle(random),
@@ -115,6 +124,8 @@ function randomRun(random: Random, team: Team, environments: string[]): SeededRu
     ...(environment_id ? { environment_id } : {}),
     ...(skill_spec ? { skill_spec } : {}),
     ...(labels.length > 0 ? { metadata: Object.fromEntries(labels) } : {}),
+    artifact_types: [...artifact_types, ...(pull_request_state ? ["PULL_REQUEST"] : [])],
+    ...(pull_request_state ? { pull_request_state } : {}),
     created_at: new Date(created).toISOString(),
     updated_at: new Date(created + random.below(20) * DAY).toISOString(),
   };
@@ -146,8 +157,33 @@ async function writeRuns(server: TestServer, team: Team, runs: SeededRun[]) {
     await tx`
       insert into run_state (run_id, state, phase, owner_uid, key_id)
       select run_id, state, 'done', creator_uid, key_id from runs`;
-    await tx`analyze runs, run_search`;
+    for (const run of runs) await writeArtifacts(tx, run);
+    await tx`analyze runs, run_search, artifacts, pull_requests`;
   });
+}
+
+async function writeArtifacts(tx: Tx, { run_id, artifact_types, pull_request_state, updated_at }: SeededRun) {
+  for (const type of artifact_types.filter((each) => each !== "PULL_REQUEST")) {
+    await tx`
+      insert into artifacts (artifact_id, run_id, type, name, mime_type, size_bytes, sha256)
+      values (gen_random_uuid(), ${run_id}, ${type}, 'a', 'text/plain', 1, 'seed')`;
+  }
+  const states = pull_request_state ? ["closed", pull_request_state] : [];
+  for (const [index, state] of states.entries()) {
+    const pullRequest = {
+      ...{
+        pull_request_id: randomUUID(),
+        run_id,
+        path: "api",
+        forge_id: randomUUID(),
+        repository: "acme/api",
+      },
+      ...{ number: index + 1, url: `https://git.test/${index}`, branch: "b", base: "main", title: "A" },
+      ...{ state: state as PullRequestState, head_commit: "1", pushed_commit: "1" },
+    };
+    await putPullRequest(tx, pullRequest);
+  }
+  await tx`update runs set updated_at = ${updated_at} where run_id = ${run_id}`;
 }
 
 const clients: Partial<Record<RunSourceType, string>> = { CLI: "cli/1.0", GITHUB_ACTION: "github-action" };
@@ -175,9 +211,10 @@ async function createRun(server: TestServer, team: Team, draft: SeededRun): Prom
   const { created_at, updated_at } = body;
   const skillName = skill_spec?.endsWith("SKILL.md") ? "review" : skill_spec?.split(":")[1];
   const label = config_name ?? skillName;
-  const { config_name: _, ...rest } = draft;
+  const { config_name: _, pull_request_state: __, ...rest } = draft;
   return {
     ...rest,
+    artifact_types: [],
     run_id: made.run_id,
     state: isCancelled ? "CANCELLED" : "QUEUED",
     source: client ? draft.source : "API",

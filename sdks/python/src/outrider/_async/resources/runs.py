@@ -119,6 +119,10 @@ class AsyncRuns(AsyncFollowing):
         source: types.RunSourceType | Sequence[types.RunSourceType] | None = None,
         environment_id: str | Sequence[str] | None = None,
         skill_spec: str | Sequence[str] | None = None,
+        artifact_type: Literal["FILE", "PATCH", "PULL_REQUEST"]
+        | Sequence[Literal["FILE", "PATCH", "PULL_REQUEST"]]
+        | None = None,
+        pull_request_state: types.PullRequestState | Sequence[types.PullRequestState] | None = None,
         created_after: str | datetime | date | None = None,
         created_before: str | datetime | date | None = None,
         updated_after: str | datetime | date | None = None,
@@ -137,6 +141,9 @@ class AsyncRuns(AsyncFollowing):
         :param sort_order: Default `desc`.
         :param name: Alias of `config_name`.
         :param creator: A `uid`, an email address, or `me`.
+        :param artifact_type: Runs that produced an artifact of one of these types.
+        :param pull_request_state: The state of the run's pull request. Of several pull requests, an
+            open one counts, otherwise a draft, otherwise a merged one.
         :param created_after: Inclusive.
         :param created_before: Exclusive.
         :param updated_after: Inclusive.
@@ -163,6 +170,8 @@ class AsyncRuns(AsyncFollowing):
                     "source": source,
                     "environment_id": environment_id,
                     "skill_spec": skill_spec,
+                    "artifact_type": artifact_type,
+                    "pull_request_state": pull_request_state,
                     "created_after": created_after,
                     "created_before": created_before,
                     "updated_after": updated_after,
