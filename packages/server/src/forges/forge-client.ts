@@ -2,6 +2,7 @@
  * What the server asks of a forge: a service that hosts git repositories, such as GitHub, GitLab or Gitea. Each client
  * is bound to one forge and one credential. Calls that fail throw a ForgeError with a sentence for people.
  */
+import type { ForgeRepository, ForgeTestStep } from "@outrider/contract/forge";
 
 /** Identifies a repository on its forge. On GitLab, `owner` may contain slashes. */
 export interface RepositoryName {
@@ -45,14 +46,6 @@ export interface FailedCheck {
   log_tail?: string;
 }
 
-export interface ForgeRepository {
-  /** `owner/name` */
-  repository: string;
-  default_branch: string;
-  can_push: boolean;
-  private: boolean;
-}
-
 export interface NewPullRequest {
   branch: string;
   base: string;
@@ -66,15 +59,6 @@ export interface NewPullRequest {
 /** A result that is absent if the forge reports that nothing has changed since the given ETag. */
 export type Conditional<T> = { isUnchanged: true } | ({ isUnchanged: false; etag?: string } & T);
 
-export interface ForgeTestStep {
-  step: "authenticate" | "read" | "clone" | "push" | "pull_request" | "clean_up";
-  ok: boolean;
-  /** One sentence about what happened. */
-  message: string;
-  /** One sentence that says what to change, and names the missing permission. */
-  remedy?: string;
-}
-
 export interface ForgeClient {
   identify(): Promise<{ login: string; kind: "user" | "app" }>;
   listRepositories(options: {
@@ -84,8 +68,11 @@ export interface ForgeClient {
   getRepository(
     repo: RepositoryName,
   ): Promise<{ default_branch: string; can_push: boolean; archived: boolean; clone_url: string }>;
-  /** Returns the open pull request of a branch of this repository, or else the newest. */
-  findPullRequest(repo: RepositoryName, options: { branch: string }): Promise<ForgePullRequest | undefined>;
+  /** Returns the open pull request of a branch of this repository, or else the newest. `base` speeds up the search. */
+  findPullRequest(
+    repo: RepositoryName,
+    options: { branch: string; base?: string },
+  ): Promise<ForgePullRequest | undefined>;
   /** Labels and reviewers that the forge rejects become warnings. */
   createPullRequest(
     repo: RepositoryName,

@@ -1,0 +1,214 @@
+/**
+ * The only way by which the server calls forges. The clients of all forges use this `fetch`, which limits time, size and
+ * nesting of responses, checks addresses, and follows redirects only within the same origin, because each request
+ * carries a credential.
+ */
+import { type LookupAddress, lookup } from "node:dns";
+import { isIP, type LookupFunction } from "node:net";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from "undici";
+import { type AllowedAddresses, parseAllowedAddresses } from "./allowed-addresses.ts";
+import { ForgeError } from "./forge-client.ts";
+
+export interface ForgeNetworkSettings {
+  /** OUTRIDER_ALLOW_ADDRESSES */
+  allowedAddresses?: string;
+  /** OUTRIDER_UPSTREAM_PROXY, or HTTPS_PROXY */
+  upstreamProxy?: string;
+  /** OUTRIDER_NO_PROXY, or NO_PROXY */
+  noProxy?: string;
+}
+
+export interface ForgeFetchOptions {
+  timeoutMs?: number;
+  maxBytes?: number;
+}
+
+export type ForgeFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+const TIMEOUT_MS = 15_000;
+const MAX_BYTES = 1024 ** 2;
+const MAX_DEPTH = 64;
+const MAX_REDIRECTS = 3;
+const MAX_DISPATCHERS = 100;
+
+export class ForgeNetwork {
+  #allowed: AllowedAddresses;
+  #settings: ForgeNetworkSettings;
+  #dispatchers = new Map<string, Dispatcher>();
+
+  constructor(settings: ForgeNetworkSettings = {}) {
+    this.#settings = settings;
+    this.#allowed = parseAllowedAddresses(settings.allowedAddresses);
+  }
+
+  /** Returns a `fetch` for one forge. It throws a ForgeError if there is no complete response. */
+  fetch({ timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES }: ForgeFetchOptions = {}): ForgeFetch {
+    return async (input, init = {}) => {
+      const timeout = AbortSignal.timeout(timeoutMs);
+      const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
+      let url = new URL(input);
+      for (let redirects = 0; ; redirects++) {
+        const response = await this.#send(url, { ...init, signal }, { maxBytes, timeoutMs });
+        const location = response.headers.get("location");
+        if (response.status < 300 || response.status >= 400 || response.status === 304 || !location)
+          return response;
+        // The caller reads the location itself.
+        if (init.redirect === "manual") return response;
+        const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
+        if (next?.origin !== url.origin || redirects >= MAX_REDIRECTS) {
+          throw new ForgeError(
+            "invalid",
+            `${url.host} redirects to ${next?.host ?? "an invalid address"}. Connect the forge by the address that it redirects to.`,
+          );
+        }
+        url = next;
+      }
+    };
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#dispatchers.values()];
+    this.#dispatchers.clear();
+    await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+  }
+
+  async #send(
+    url: URL,
+    init: RequestInit & { signal: AbortSignal },
+    { maxBytes, timeoutMs }: Required<ForgeFetchOptions>,
+  ): Promise<Response> {
+    this.#check(url);
+    try {
+      const { statusCode, headers, body } = await request(url, {
+        method: (init.method ?? "GET") as Dispatcher.HttpMethod,
+        headers: Object.fromEntries(new Headers(init.headers)),
+        body: (init.body ?? null) as string | Buffer | null,
+        dispatcher: this.#dispatcherFor(url),
+        signal: init.signal,
+      });
+      const bytes = await readAtMost(body, maxBytes, url);
+      const fields = Object.entries(headers).flatMap(([name, value]) =>
+        [value ?? []].flat().map((item): [string, string] => [name, item]),
+      );
+      if (String(headers["content-type"] ?? "").includes("json")) requireShallow(bytes, url);
+      const isEmpty = [204, 205, 304].includes(statusCode);
+      return new Response(isEmpty ? null : new Uint8Array(bytes), { status: statusCode, headers: fields });
+    } catch (error) {
+      throw error instanceof ForgeError ? error : unreachable(url, error as NodeJS.ErrnoException, timeoutMs);
+    }
+  }
+
+  #check(url: URL): void {
+    const target = { host: url.hostname, port: portOf(url), address: url.hostname };
+    const address = url.hostname.replace(/^\[|\]$/g, "");
+    if (isIP(address) !== 0 && !this.#allowed.allows(target)) throw notAllowed(url.host);
+    if (url.protocol === "http:" && !this.#allowed.names(target)) {
+      throw new ForgeError(
+        "forbidden",
+        `${url.host} must be called with https. The operator can allow http by adding the host to OUTRIDER_ALLOW_ADDRESSES.`,
+      );
+    }
+  }
+
+  #dispatcherFor(url: URL): Dispatcher {
+    const known = this.#dispatchers.get(url.origin);
+    if (known) return known;
+    const oldest = this.#dispatchers.keys().next().value;
+    if (this.#dispatchers.size >= MAX_DISPATCHERS && oldest !== undefined) {
+      void this.#dispatchers.get(oldest)?.close();
+      this.#dispatchers.delete(oldest);
+    }
+    const dispatcher = this.#open(portOf(url));
+    this.#dispatchers.set(url.origin, dispatcher);
+    return dispatcher;
+  }
+
+  #open(port: number): Dispatcher {
+    const connect = { lookup: this.#lookup(port), timeout: 10_000 };
+    const { upstreamProxy, noProxy = "" } = this.#settings;
+    if (!upstreamProxy) return new Agent({ connect });
+    return new EnvHttpProxyAgent({
+      httpProxy: upstreamProxy,
+      httpsProxy: upstreamProxy,
+      noProxy: [noProxy, "localhost", "127.0.0.1", "[::1]"].filter(Boolean).join(","),
+      connect,
+    });
+  }
+
+  /** Resolves names to allowed addresses only, in the same step as the connection, so that the answer cannot change. */
+  #lookup(port: number): LookupFunction {
+    return (host, options, callback) => {
+      lookup(host, { ...options, all: true }, (error, found) => {
+        if (error) return callback(error, "");
+        const allowed = (found as LookupAddress[]).filter(({ address }) =>
+          this.#allowed.allows({ host, port, address }),
+        );
+        const [first] = allowed;
+        if (!first) return callback(notAllowed(host), "");
+        if (options.all) callback(null, allowed);
+        else callback(null, first.address, first.family);
+      });
+    };
+  }
+}
+
+function portOf({ port, protocol }: URL): number {
+  return Number(port || (protocol === "http:" ? 80 : 443));
+}
+
+async function readAtMost(body: AsyncIterable<Buffer>, maxBytes: number, { host }: URL): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maxBytes)
+      throw new ForgeError("invalid", `${host} sent a response of more than ${maxBytes / 1024 ** 2} MiB.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Deeply nested JSON overflows the stack of parsers. */
+function requireShallow(bytes: Buffer, { host }: URL): void {
+  let depth = 0;
+  let isString = false;
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index];
+    if (isString) {
+      if (byte === 0x5c) index++;
+      else if (byte === 0x22) isString = false;
+    } else if (byte === 0x22) isString = true;
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > MAX_DEPTH)
+        throw new ForgeError("invalid", `${host} sent JSON that is nested too deeply.`);
+    } else if (byte === 0x7d || byte === 0x5d) depth--;
+  }
+}
+
+function notAllowed(host: string): ForgeError {
+  return new ForgeError(
+    "forbidden",
+    `${host} has a private address. The operator of the server can allow it with OUTRIDER_ALLOW_ADDRESSES.`,
+  );
+}
+
+function unreachable({ host }: URL, error: NodeJS.ErrnoException, timeoutMs: number): ForgeError {
+  const cause = (error.cause ?? error) as NodeJS.ErrnoException;
+  if (cause instanceof ForgeError) return cause;
+  const code = cause.code ?? error.code ?? "";
+  const options = { cause: error };
+  if (error.name === "TimeoutError" || /TIMEDOUT|TIMEOUT/.test(code))
+    return new ForgeError("unreachable", `${host} did not respond within ${timeoutMs / 1_000} s.`, options);
+  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/.test(code)) {
+    return new ForgeError(
+      "unreachable",
+      `The certificate of ${host} is not trusted (${code}). Set OUTRIDER_EXTRA_CA to a file with its authority.`,
+      options,
+    );
+  }
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return new ForgeError("unreachable", `The host name ${host} cannot be resolved.`, options);
+  if (code === "ECONNREFUSED")
+    return new ForgeError("unreachable", `${host} refused the connection.`, options);
+  return new ForgeError("unreachable", `${host} cannot be reached${code ? ` (${code})` : ""}.`, options);
+}
