@@ -361,9 +361,9 @@ export class GitHubClient implements ForgeClient {
     repo: RepositoryName,
     comments: { author: string; isBot: boolean }[],
   ): Promise<Set<string>> {
-    const people = new Set(comments.filter(({ isBot }) => !isBot).map(({ author }) => author));
+    const users = new Set(comments.filter(({ isBot }) => !isBot).map(({ author }) => author));
     const writers = new Set<string>();
-    for (const username of [...people].slice(0, PAGE)) {
+    for (const username of [...users].slice(0, PAGE)) {
       const reply = await this.#call(
         "GET /repos/{owner}/{repo}/collaborators/{username}/permission",
         { ...names(repo), username },
