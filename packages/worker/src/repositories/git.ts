@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { totalmem } from "node:os";
-import { PassThrough, type Readable } from "node:stream";
+import { PassThrough, type Readable, type Writable } from "node:stream";
 import { Redactor, type StreamRedactor } from "../redaction/redact.ts";
 import type { Access } from "./access.ts";
 
@@ -17,7 +17,8 @@ export interface GitOptions {
   access?: Access;
   /** The open lock file. git inherits it, so the lock is held until all of git's processes have exited. */
   lock?: number;
-  stdin?: string;
+  /** A stream is destroyed when git ends. If it fails, git is killed and the stream's error is thrown. */
+  stdin?: string | Readable;
   /** Further environment variables. */
   env?: Record<string, string>;
   onOutput?(data: Buffer): void;
@@ -128,7 +129,15 @@ export async function git(options: GitOptions): Promise<GitResult> {
   if (!options.readOutput) child.stdout?.on("data", onData);
   child.stderr?.setEncoding("utf8").on("data", (text: string) => stderr.push(text));
   child.stdin?.on("error", () => {}); // the exit code reports the failure
-  child.stdin?.end(options.stdin);
+  const input = typeof options.stdin === "object" ? options.stdin : undefined;
+  let inputError: Error | undefined;
+  if (input) {
+    input.on("error", (error) => {
+      inputError ??= error;
+      end("input");
+    });
+    input.pipe(child.stdin as Writable);
+  } else child.stdin?.end(options.stdin);
   try {
     const code = await new Promise<number | null>((resolve, reject) => {
       child.once("error", reject);
@@ -137,6 +146,7 @@ export async function git(options: GitOptions): Promise<GitResult> {
     const readError = await reading;
     signal.throwIfAborted();
     if (readError) throw readError;
+    if (inputError) throw inputError;
     const result = {
       ok: code === 0 && !endReason,
       stderr: stderr.end(),
@@ -144,6 +154,7 @@ export async function git(options: GitOptions): Promise<GitResult> {
     };
     return endReason ? { ...result, endReason } : result;
   } finally {
+    input?.destroy();
     signal.removeEventListener("abort", abort);
     clearTimeout(timer);
     clearInterval(watcher);

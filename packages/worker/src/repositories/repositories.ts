@@ -24,6 +24,7 @@
  */
 import { existsSync } from "node:fs";
 import type { Log } from "../log.ts";
+import { Outbox } from "../publishing/outbox.ts";
 import { type Access, openAccess } from "./access.ts";
 import { type Address, parseAddress } from "./address.ts";
 import { type CacheFolders, type MirrorPaths, makeCacheFolders, mirrorPaths } from "./cache-folders.ts";
@@ -133,6 +134,29 @@ export function openRepositories(options: RepositoriesOptions): Repositories {
       if (!existsSync(paths.folder) || !(await mirror.hasCommit(commit))) return undefined;
       await mirror.keep(commit, undefined);
       return paths.folder;
+    },
+    async openOutbox(repository, { commit, signal }) {
+      const { url } = addressOf(repository, options);
+      const format = formatOfId(commit);
+      const paths = mirrorPaths(folders, { ...repository, url, format });
+      const { scratch } = folders;
+      for (let attempt = 1; ; attempt++) {
+        const isPresent = await repositories.find(repository, commit, { signal });
+        if (!isPresent) await repositories.resolve({ ...repository, commit }, { signal });
+        using lock = await acquireLock(paths.lockFile, signal);
+        const mirror = Mirror.openExisting({ ...paths, scratch, lock, signal });
+        if (existsSync(paths.folder) && (await mirror.hasCommit(commit))) {
+          return await Outbox.create({ mirror, scratch, objectFormat: format.name, signal });
+        }
+        // The mirror was removed before it was locked.
+        if (attempt === MAX_ATTEMPTS) throw new Error(`The mirror of ${url} was removed repeatedly.`);
+      }
+    },
+    connect(repository) {
+      const address = addressOf(repository, options);
+      const { credential } = repository;
+      const access = openAccess({ ...options, address, credential, seenHosts: folders.seenHosts });
+      return { address, access, [Symbol.dispose]: () => access[Symbol.dispose]() };
     },
     prune: (request) => prune({ ...request, folders, log, keepDays: limits.keepDays }),
     bytes: () => mirrorBytes(folders.mirrors),

@@ -1,4 +1,7 @@
 import type { Readable } from "node:stream";
+import type { Outbox } from "../publishing/outbox.ts";
+import type { Access } from "./access.ts";
+import type { Address } from "./address.ts";
 import type { MirrorRequest } from "./mirror-archive.ts";
 import type { TreeContents } from "./tree-contents.ts";
 
@@ -72,6 +75,12 @@ export interface ContentsOptions {
   signal: AbortSignal;
 }
 
+/** How git accesses a remote repository. Disposing it closes the files with keys. */
+export interface Connection extends Disposable {
+  address: Address;
+  access: Access;
+}
+
 export interface Repositories {
   /** Resolves a repository to a commit and fetches what is missing. Rejects with a RepositoryError. */
   resolve(
@@ -90,6 +99,13 @@ export interface Repositories {
    * credential, so use it only for a commit that the run has already resolved.
    */
   find(repository: Repository, commit: string, options: { signal: AbortSignal }): Promise<string | undefined>;
+  /**
+   * Creates a bare repository for commits that are based on the commit. The mirror is fetched if it does not exist. Rejects
+   * with a RepositoryError.
+   */
+  openOutbox(repository: Repository, options: { commit: string; signal: AbortSignal }): Promise<Outbox>;
+  /** Opens access to the remote repository. Rejects with a RepositoryError. */
+  connect(repository: Repository): Connection;
   /**
    * Removes the least recently used mirrors until the rest fit, except mirrors in use or in `keep`. Returns the removed
    * mirrors.
