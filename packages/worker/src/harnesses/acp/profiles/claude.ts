@@ -80,7 +80,8 @@ export const claude: Profile = {
   }),
 
   sessionMeta: () => ({
-    claudeCode: { options: { promptSuggestions: false, disallowedTools: deniedTools } },
+    // With a title, it does not ask the model for one.
+    claudeCode: { options: { title: "Outrider", promptSuggestions: false, disallowedTools: deniedTools } },
   }),
 
   commandOf(call) {

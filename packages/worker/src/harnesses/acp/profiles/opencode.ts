@@ -88,6 +88,8 @@ function configOf({ gatewayUrl, wireFormat, model, smallModelId }: AgentSetup) {
     small_model: `outrider/${smallModelId}`,
     // Outrider's sandbox is the boundary.
     permission: "allow",
+    // Nobody sees the title of a session.
+    agent: { title: { disable: true } },
     autoupdate: false,
     share: "disabled",
     lsp: false,
