@@ -34,7 +34,12 @@ const data = {
       .optional()
       .meta({ description: "The last event whose file changes were restored. Later file changes are lost." }),
   }),
-  "run.blocked": z.object({ question: z.string() }),
+  "run.blocked": z.object({
+    question: z.string(),
+    publication_ids: z.array(Uuid).optional().meta({
+      description: "The publications that a user must approve. Absent if the agent asks a question.",
+    }),
+  }),
   "run.succeeded": z
     .object({
       text: z.string(),

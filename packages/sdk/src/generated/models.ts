@@ -1283,6 +1283,8 @@ export interface RunBlockedEvent {
   type: "run.blocked";
   data: {
     question: string;
+    /** The publications that a user must approve. Absent if the agent asks a question. */
+    publication_ids?: string[];
   };
 }
 

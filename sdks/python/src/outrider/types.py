@@ -1704,6 +1704,8 @@ class RunAgentResponse(BaseModel):
 
 class RunBlockedEventData(BaseModel):
     question: str
+    publication_ids: list[str] | None = None
+    """The publications that a user must approve. Absent if the agent asks a question."""
 
 
 class RunBlockedEvent(BaseModel):
