@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, Literal, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions, without_key
 from ..following import AsyncFollowing
 from ..paginate import AsyncPaginator, paginate
@@ -203,7 +203,7 @@ class Method:
         op = self.operation
         address = op.path
         for name in op.path_params:
-            address = address.replace(f"{{{name}}}", f"{{path({snake(name)})}}")
+            address = address.replace(f"{{{name}}}", f"{{escape_segment({snake(name)})}}")
         kind = "Call[Any]" if self.result() == "None" else "Call"
         text = (
             f'{kind}("{op.method}", {"f" if op.path_params else ""}"{address}", {cast or self.cast()}@query'

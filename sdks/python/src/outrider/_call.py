@@ -26,7 +26,7 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def path(segment: str) -> str:
+def escape_segment(segment: str) -> str:
     """Escapes a value as one path segment. An empty segment would call another operation."""
     if segment in ("", ".", ".."):
         raise ValueError(f"An ID or name in a path must not be {segment!r}.")

@@ -6,7 +6,7 @@ import time
 from asyncio import sleep
 from typing import Any, Literal, Unpack, overload
 
-from .._call import Call, path
+from .._call import Call, escape_segment
 from .._errors import WaitTimeoutError
 from .._events import MessageAgentDelta
 from .._options import RequestOptions
@@ -55,7 +55,9 @@ class AsyncFollowing(AsyncResource):
         :param deltas: Include parts of messages while the agent writes them. They are not stored: parts that
             are sent while the connection is lost are missing. The complete message always follows.
         """
-        call = Call[Any]("GET", f"/agent/runs/{path(run_id)}/events", RunEvent, query={"after": after})
+        call = Call[Any](
+            "GET", f"/agent/runs/{escape_segment(run_id)}/events", RunEvent, query={"after": after}
+        )
         return AsyncStream(self._http, call, options, deltas=deltas)
 
     async def wait(
@@ -68,7 +70,9 @@ class AsyncFollowing(AsyncResource):
         started = time.monotonic()
         interval = FIRST_POLL_INTERVAL
         while True:
-            run = await self._http.call(Call[RunItem]("GET", f"/agent/runs/{path(run_id)}", RunItem), options)
+            run = await self._http.call(
+                Call[RunItem]("GET", f"/agent/runs/{escape_segment(run_id)}", RunItem), options
+            )
             if run.state in DONE:
                 return run
             left = float("inf") if wait_timeout is None else started + wait_timeout - time.monotonic()

@@ -7,7 +7,7 @@ import time
 from time import sleep
 from typing import Any, Literal, Unpack, overload
 
-from .._call import Call, path
+from .._call import Call, escape_segment
 from .._errors import WaitTimeoutError
 from .._events import MessageAgentDelta
 from .._options import RequestOptions
@@ -56,7 +56,9 @@ class Following(Resource):
         :param deltas: Include parts of messages while the agent writes them. They are not stored: parts that
             are sent while the connection is lost are missing. The complete message always follows.
         """
-        call = Call[Any]("GET", f"/agent/runs/{path(run_id)}/events", RunEvent, query={"after": after})
+        call = Call[Any](
+            "GET", f"/agent/runs/{escape_segment(run_id)}/events", RunEvent, query={"after": after}
+        )
         return Stream(self._http, call, options, deltas=deltas)
 
     def wait(
@@ -69,7 +71,9 @@ class Following(Resource):
         started = time.monotonic()
         interval = FIRST_POLL_INTERVAL
         while True:
-            run = self._http.call(Call[RunItem]("GET", f"/agent/runs/{path(run_id)}", RunItem), options)
+            run = self._http.call(
+                Call[RunItem]("GET", f"/agent/runs/{escape_segment(run_id)}", RunItem), options
+            )
             if run.state in DONE:
                 return run
             left = float("inf") if wait_timeout is None else started + wait_timeout - time.monotonic()

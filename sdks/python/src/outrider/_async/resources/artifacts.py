@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Unpack
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import AsyncResource
@@ -16,7 +16,7 @@ class AsyncArtifacts(AsyncResource):
     async def get(self, artifact_id: str, **options: Unpack[RequestOptions]) -> types.Artifact:
         """Get an artifact."""
         return await self._http.call(
-            Call("GET", f"/agent/artifacts/{path(artifact_id)}", types.Artifact), options
+            Call("GET", f"/agent/artifacts/{escape_segment(artifact_id)}", types.Artifact), options
         )
 
     async def content(self, artifact_id: str, **options: Unpack[RequestOptions]) -> bytes:
@@ -27,7 +27,7 @@ class AsyncArtifacts(AsyncResource):
         return await self._http.call(
             Call(
                 "GET",
-                f"/agent/artifacts/{path(artifact_id)}/content",
+                f"/agent/artifacts/{escape_segment(artifact_id)}/content",
                 bytes,
                 accept="application/octet-stream",
             ),

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Unpack
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..paginate import AsyncPaginator, paginate
 from ..raw import to_raw, to_streamed
@@ -18,7 +18,11 @@ class AsyncBuilds(AsyncResource):
     async def list(self, environment_id: str, **options: Unpack[RequestOptions]) -> types.ListBuildsResponse:
         """List the latest builds of an environment."""
         return await self._http.call(
-            Call("GET", f"/agent/environments/{path(environment_id)}/builds", types.ListBuildsResponse),
+            Call(
+                "GET",
+                f"/agent/environments/{escape_segment(environment_id)}/builds",
+                types.ListBuildsResponse,
+            ),
             options,
         )
 
@@ -32,13 +36,17 @@ class AsyncBuilds(AsyncResource):
         /installation`); further calls return `rate_limited`.
         """
         return await self._http.call(
-            Call("POST", f"/agent/environments/{path(environment_id)}/builds", types.Build), options
+            Call("POST", f"/agent/environments/{escape_segment(environment_id)}/builds", types.Build), options
         )
 
     async def get(self, environment_id: str, build_id: str, **options: Unpack[RequestOptions]) -> types.Build:
         """Get a build."""
         return await self._http.call(
-            Call("GET", f"/agent/environments/{path(environment_id)}/builds/{path(build_id)}", types.Build),
+            Call(
+                "GET",
+                f"/agent/environments/{escape_segment(environment_id)}/builds/{escape_segment(build_id)}",
+                types.Build,
+            ),
             options,
         )
 
@@ -60,7 +68,7 @@ class AsyncBuilds(AsyncResource):
             self._http,
             Call(
                 "GET",
-                f"/agent/environments/{path(environment_id)}/builds/{path(build_id)}/events",
+                f"/agent/environments/{escape_segment(environment_id)}/builds/{escape_segment(build_id)}/events",
                 types.ListBuildEventsResponse,
                 query={"after": after, "limit": limit},
             ),
@@ -85,7 +93,7 @@ class AsyncBuilds(AsyncResource):
             self._http,
             Call(
                 "GET",
-                f"/agent/environments/{path(environment_id)}/builds/{path(build_id)}/events",
+                f"/agent/environments/{escape_segment(environment_id)}/builds/{escape_segment(build_id)}/events",
                 types.BuildEvent,
                 query={"after": after},
             ),

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import AsyncResource
@@ -115,7 +115,8 @@ class AsyncEnvironments(AsyncResource):
     async def get(self, environment_id: str, **options: Unpack[RequestOptions]) -> types.CloudEnvironment:
         """Get an environment."""
         return await self._http.call(
-            Call("GET", f"/agent/environments/{path(environment_id)}", types.CloudEnvironment), options
+            Call("GET", f"/agent/environments/{escape_segment(environment_id)}", types.CloudEnvironment),
+            options,
         )
 
     async def replace(
@@ -183,7 +184,7 @@ class AsyncEnvironments(AsyncResource):
         return await self._http.call(
             Call(
                 "PUT",
-                f"/agent/environments/{path(environment_id)}",
+                f"/agent/environments/{escape_segment(environment_id)}",
                 types.CloudEnvironment,
                 body={
                     "name": name,
@@ -216,7 +217,8 @@ class AsyncEnvironments(AsyncResource):
         return cast(
             None,
             await self._http.call(
-                Call[Any]("DELETE", f"/agent/environments/{path(environment_id)}", type(None)), options
+                Call[Any]("DELETE", f"/agent/environments/{escape_segment(environment_id)}", type(None)),
+                options,
             ),
         )
 

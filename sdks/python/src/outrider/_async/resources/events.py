@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Unpack
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import RequestOptions
 from ..paginate import AsyncPaginator, paginate
 from ..raw import to_raw, to_streamed
@@ -31,7 +31,7 @@ class AsyncEvents(AsyncResource):
             self._http,
             Call(
                 "GET",
-                f"/agent/runs/{path(run_id)}/events",
+                f"/agent/runs/{escape_segment(run_id)}/events",
                 types.ListEventsResponse,
                 query={"after": after, "limit": limit},
             ),

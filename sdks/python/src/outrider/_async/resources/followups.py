@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import AsyncResource
@@ -37,7 +37,7 @@ class AsyncFollowups(AsyncResource):
         return await self._http.call(
             Call(
                 "POST",
-                f"/agent/runs/{path(run_id)}/followups",
+                f"/agent/runs/{escape_segment(run_id)}/followups",
                 types.RunFollowupResponse,
                 body={"message": message, "mode": mode, "limits": limits, "attachments": attachments},
             ),
@@ -47,7 +47,8 @@ class AsyncFollowups(AsyncResource):
     async def list(self, run_id: str, **options: Unpack[RequestOptions]) -> types.ListFollowupsResponse:
         """List follow-ups."""
         return await self._http.call(
-            Call("GET", f"/agent/runs/{path(run_id)}/followups", types.ListFollowupsResponse), options
+            Call("GET", f"/agent/runs/{escape_segment(run_id)}/followups", types.ListFollowupsResponse),
+            options,
         )
 
     async def update(
@@ -67,7 +68,7 @@ class AsyncFollowups(AsyncResource):
         return await self._http.call(
             Call(
                 "PATCH",
-                f"/agent/runs/{path(run_id)}/followups/{path(followup_id)}",
+                f"/agent/runs/{escape_segment(run_id)}/followups/{escape_segment(followup_id)}",
                 types.RunFollowup,
                 body={"message": message, "mode": mode},
             ),
@@ -79,7 +80,11 @@ class AsyncFollowups(AsyncResource):
         return cast(
             None,
             await self._http.call(
-                Call[Any]("DELETE", f"/agent/runs/{path(run_id)}/followups/{path(followup_id)}", type(None)),
+                Call[Any](
+                    "DELETE",
+                    f"/agent/runs/{escape_segment(run_id)}/followups/{escape_segment(followup_id)}",
+                    type(None),
+                ),
                 options,
             ),
         )

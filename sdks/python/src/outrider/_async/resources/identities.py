@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import AsyncResource
@@ -58,7 +58,9 @@ class AsyncIdentities(AsyncResource):
 
     async def get(self, uid: str, **options: Unpack[RequestOptions]) -> types.Identity:
         """Get a cloud agent."""
-        return await self._http.call(Call("GET", f"/agent/identities/{path(uid)}", types.Identity), options)
+        return await self._http.call(
+            Call("GET", f"/agent/identities/{escape_segment(uid)}", types.Identity), options
+        )
 
     async def replace(
         self,
@@ -85,7 +87,7 @@ class AsyncIdentities(AsyncResource):
         return await self._http.call(
             Call(
                 "PUT",
-                f"/agent/identities/{path(uid)}",
+                f"/agent/identities/{escape_segment(uid)}",
                 types.Identity,
                 body={
                     "name": name,
@@ -104,7 +106,9 @@ class AsyncIdentities(AsyncResource):
         """Delete a cloud agent and revoke its keys."""
         return cast(
             None,
-            await self._http.call(Call[Any]("DELETE", f"/agent/identities/{path(uid)}", type(None)), options),
+            await self._http.call(
+                Call[Any]("DELETE", f"/agent/identities/{escape_segment(uid)}", type(None)), options
+            ),
         )
 
     @cached_property

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions, without_key
 from ..following import AsyncFollowing
 from ..paginate import AsyncPaginator, paginate
@@ -186,13 +186,17 @@ class AsyncRuns(AsyncFollowing):
 
     async def get(self, run_id: str, **options: Unpack[RequestOptions]) -> types.RunItem:
         """Get a run."""
-        return await self._http.call(Call("GET", f"/agent/runs/{path(run_id)}", types.RunItem), options)
+        return await self._http.call(
+            Call("GET", f"/agent/runs/{escape_segment(run_id)}", types.RunItem), options
+        )
 
     async def delete(self, run_id: str, **options: Unpack[RequestOptions]) -> None:
         """Delete a finished run and all of its data."""
         return cast(
             None,
-            await self._http.call(Call[Any]("DELETE", f"/agent/runs/{path(run_id)}", type(None)), options),
+            await self._http.call(
+                Call[Any]("DELETE", f"/agent/runs/{escape_segment(run_id)}", type(None)), options
+            ),
         )
 
     async def cancel(self, run_id: str, **options: Unpack[PostOptions]) -> types.CancelRunResponse:
@@ -202,7 +206,7 @@ class AsyncRuns(AsyncFollowing):
         SUCCEEDED or FAILED run is a conflict.
         """
         return await self._http.call(
-            Call("POST", f"/agent/runs/{path(run_id)}/cancel", types.CancelRunResponse), options
+            Call("POST", f"/agent/runs/{escape_segment(run_id)}/cancel", types.CancelRunResponse), options
         )
 
     async def transcript(
@@ -219,7 +223,7 @@ class AsyncRuns(AsyncFollowing):
         return await self._http.call(
             Call(
                 "GET",
-                f"/agent/runs/{path(run_id)}/transcript",
+                f"/agent/runs/{escape_segment(run_id)}/transcript",
                 str,
                 accept={
                     "markdown": "text/markdown",
@@ -238,7 +242,7 @@ class AsyncRuns(AsyncFollowing):
         files that contain a secret are listed without their content.
         """
         return await self._http.call(
-            Call("GET", f"/agent/runs/{path(run_id)}/diff", str, accept="text/x-diff"), options
+            Call("GET", f"/agent/runs/{escape_segment(run_id)}/diff", str, accept="text/x-diff"), options
         )
 
     async def share(
@@ -256,7 +260,7 @@ class AsyncRuns(AsyncFollowing):
         return await self._http.call(
             Call(
                 "POST",
-                f"/agent/runs/{path(run_id)}/share",
+                f"/agent/runs/{escape_segment(run_id)}/share",
                 types.ShareResponse,
                 body={"expires_in_hours": expires_in_hours},
             ),
@@ -271,7 +275,7 @@ class AsyncRuns(AsyncFollowing):
         return cast(
             None,
             await self._http.call(
-                Call[Any]("DELETE", f"/agent/runs/{path(run_id)}/share", type(None)), options
+                Call[Any]("DELETE", f"/agent/runs/{escape_segment(run_id)}/share", type(None)), options
             ),
         )
 

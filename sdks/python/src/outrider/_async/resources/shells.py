@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Literal, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..paginate import AsyncPaginator, paginate
 from ..raw import to_raw, to_streamed
@@ -38,7 +38,7 @@ class AsyncShells(AsyncResource):
         return await self._http.call(
             Call(
                 "POST",
-                f"/agent/environments/{path(environment_id)}/shells",
+                f"/agent/environments/{escape_segment(environment_id)}/shells",
                 types.Shell,
                 body={"terminal": terminal},
             ),
@@ -48,7 +48,11 @@ class AsyncShells(AsyncResource):
     async def get(self, environment_id: str, shell_id: str, **options: Unpack[RequestOptions]) -> types.Shell:
         """Get a shell."""
         return await self._http.call(
-            Call("GET", f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}", types.Shell),
+            Call(
+                "GET",
+                f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}",
+                types.Shell,
+            ),
             options,
         )
 
@@ -63,7 +67,7 @@ class AsyncShells(AsyncResource):
             await self._http.call(
                 Call[Any](
                     "DELETE",
-                    f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}",
+                    f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}",
                     type(None),
                 ),
                 options,
@@ -90,7 +94,7 @@ class AsyncShells(AsyncResource):
             self._http,
             Call(
                 "GET",
-                f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}/events",
+                f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}/events",
                 types.ListShellEventsResponse,
                 query={"after": after, "limit": limit},
             ),
@@ -115,7 +119,7 @@ class AsyncShells(AsyncResource):
             self._http,
             Call(
                 "GET",
-                f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}/events",
+                f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}/events",
                 types.ShellEvent,
                 query={"after": after},
             ),
@@ -153,7 +157,7 @@ class AsyncShells(AsyncResource):
             await self._http.call(
                 Call[Any](
                     "PUT",
-                    f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}/input",
+                    f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}/input",
                     type(None),
                     body={
                         "seq": seq,

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import AsyncResource
@@ -56,7 +56,7 @@ class AsyncUsers(AsyncResource):
         return await self._http.call(
             Call(
                 "PATCH",
-                f"/users/{path(user_uid)}",
+                f"/users/{escape_segment(user_uid)}",
                 types.User,
                 body={"display_name": display_name, "role": role},
             ),
@@ -70,7 +70,10 @@ class AsyncUsers(AsyncResource):
         runs are kept, and their cloud agents become yours. The last admin cannot be deleted.
         """
         return cast(
-            None, await self._http.call(Call[Any]("DELETE", f"/users/{path(user_uid)}", type(None)), options)
+            None,
+            await self._http.call(
+                Call[Any]("DELETE", f"/users/{escape_segment(user_uid)}", type(None)), options
+            ),
         )
 
     async def link(self, user_uid: str, **options: Unpack[PostOptions]) -> types.SignInLinkResponse:
@@ -80,7 +83,7 @@ class AsyncUsers(AsyncResource):
         replaces any earlier link for the user.
         """
         return await self._http.call(
-            Call("POST", f"/users/{path(user_uid)}/link", types.SignInLinkResponse), options
+            Call("POST", f"/users/{escape_segment(user_uid)}/link", types.SignInLinkResponse), options
         )
 
     @cached_property

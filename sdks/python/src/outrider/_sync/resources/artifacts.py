@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Unpack
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -16,7 +16,9 @@ from ..resource import Resource
 class Artifacts(Resource):
     def get(self, artifact_id: str, **options: Unpack[RequestOptions]) -> types.Artifact:
         """Get an artifact."""
-        return self._http.call(Call("GET", f"/agent/artifacts/{path(artifact_id)}", types.Artifact), options)
+        return self._http.call(
+            Call("GET", f"/agent/artifacts/{escape_segment(artifact_id)}", types.Artifact), options
+        )
 
     def content(self, artifact_id: str, **options: Unpack[RequestOptions]) -> bytes:
         """Download an artifact.
@@ -26,7 +28,7 @@ class Artifacts(Resource):
         return self._http.call(
             Call(
                 "GET",
-                f"/agent/artifacts/{path(artifact_id)}/content",
+                f"/agent/artifacts/{escape_segment(artifact_id)}/content",
                 bytes,
                 accept="application/octet-stream",
             ),

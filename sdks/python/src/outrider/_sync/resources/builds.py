@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Unpack
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..page import Page
 from ..paginate import paginate
@@ -20,7 +20,11 @@ class Builds(Resource):
     def list(self, environment_id: str, **options: Unpack[RequestOptions]) -> types.ListBuildsResponse:
         """List the latest builds of an environment."""
         return self._http.call(
-            Call("GET", f"/agent/environments/{path(environment_id)}/builds", types.ListBuildsResponse),
+            Call(
+                "GET",
+                f"/agent/environments/{escape_segment(environment_id)}/builds",
+                types.ListBuildsResponse,
+            ),
             options,
         )
 
@@ -34,13 +38,17 @@ class Builds(Resource):
         /installation`); further calls return `rate_limited`.
         """
         return self._http.call(
-            Call("POST", f"/agent/environments/{path(environment_id)}/builds", types.Build), options
+            Call("POST", f"/agent/environments/{escape_segment(environment_id)}/builds", types.Build), options
         )
 
     def get(self, environment_id: str, build_id: str, **options: Unpack[RequestOptions]) -> types.Build:
         """Get a build."""
         return self._http.call(
-            Call("GET", f"/agent/environments/{path(environment_id)}/builds/{path(build_id)}", types.Build),
+            Call(
+                "GET",
+                f"/agent/environments/{escape_segment(environment_id)}/builds/{escape_segment(build_id)}",
+                types.Build,
+            ),
             options,
         )
 
@@ -62,7 +70,7 @@ class Builds(Resource):
             self._http,
             Call(
                 "GET",
-                f"/agent/environments/{path(environment_id)}/builds/{path(build_id)}/events",
+                f"/agent/environments/{escape_segment(environment_id)}/builds/{escape_segment(build_id)}/events",
                 types.ListBuildEventsResponse,
                 query={"after": after, "limit": limit},
             ),
@@ -87,7 +95,7 @@ class Builds(Resource):
             self._http,
             Call(
                 "GET",
-                f"/agent/environments/{path(environment_id)}/builds/{path(build_id)}/events",
+                f"/agent/environments/{escape_segment(environment_id)}/builds/{escape_segment(build_id)}/events",
                 types.BuildEvent,
                 query={"after": after},
             ),

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -114,7 +114,8 @@ class Environments(Resource):
     def get(self, environment_id: str, **options: Unpack[RequestOptions]) -> types.CloudEnvironment:
         """Get an environment."""
         return self._http.call(
-            Call("GET", f"/agent/environments/{path(environment_id)}", types.CloudEnvironment), options
+            Call("GET", f"/agent/environments/{escape_segment(environment_id)}", types.CloudEnvironment),
+            options,
         )
 
     def replace(
@@ -182,7 +183,7 @@ class Environments(Resource):
         return self._http.call(
             Call(
                 "PUT",
-                f"/agent/environments/{path(environment_id)}",
+                f"/agent/environments/{escape_segment(environment_id)}",
                 types.CloudEnvironment,
                 body={
                     "name": name,
@@ -215,7 +216,8 @@ class Environments(Resource):
         return cast(
             None,
             self._http.call(
-                Call[Any]("DELETE", f"/agent/environments/{path(environment_id)}", type(None)), options
+                Call[Any]("DELETE", f"/agent/environments/{escape_segment(environment_id)}", type(None)),
+                options,
             ),
         )
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Unpack
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import RequestOptions
 from ..page import Page
 from ..paginate import paginate
@@ -33,7 +33,7 @@ class Events(Resource):
             self._http,
             Call(
                 "GET",
-                f"/agent/runs/{path(run_id)}/events",
+                f"/agent/runs/{escape_segment(run_id)}/events",
                 types.ListEventsResponse,
                 query={"after": after, "limit": limit},
             ),

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -38,7 +38,7 @@ class Followups(Resource):
         return self._http.call(
             Call(
                 "POST",
-                f"/agent/runs/{path(run_id)}/followups",
+                f"/agent/runs/{escape_segment(run_id)}/followups",
                 types.RunFollowupResponse,
                 body={"message": message, "mode": mode, "limits": limits, "attachments": attachments},
             ),
@@ -48,7 +48,8 @@ class Followups(Resource):
     def list(self, run_id: str, **options: Unpack[RequestOptions]) -> types.ListFollowupsResponse:
         """List follow-ups."""
         return self._http.call(
-            Call("GET", f"/agent/runs/{path(run_id)}/followups", types.ListFollowupsResponse), options
+            Call("GET", f"/agent/runs/{escape_segment(run_id)}/followups", types.ListFollowupsResponse),
+            options,
         )
 
     def update(
@@ -68,7 +69,7 @@ class Followups(Resource):
         return self._http.call(
             Call(
                 "PATCH",
-                f"/agent/runs/{path(run_id)}/followups/{path(followup_id)}",
+                f"/agent/runs/{escape_segment(run_id)}/followups/{escape_segment(followup_id)}",
                 types.RunFollowup,
                 body={"message": message, "mode": mode},
             ),
@@ -80,7 +81,11 @@ class Followups(Resource):
         return cast(
             None,
             self._http.call(
-                Call[Any]("DELETE", f"/agent/runs/{path(run_id)}/followups/{path(followup_id)}", type(None)),
+                Call[Any](
+                    "DELETE",
+                    f"/agent/runs/{escape_segment(run_id)}/followups/{escape_segment(followup_id)}",
+                    type(None),
+                ),
                 options,
             ),
         )

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -59,7 +59,9 @@ class Identities(Resource):
 
     def get(self, uid: str, **options: Unpack[RequestOptions]) -> types.Identity:
         """Get a cloud agent."""
-        return self._http.call(Call("GET", f"/agent/identities/{path(uid)}", types.Identity), options)
+        return self._http.call(
+            Call("GET", f"/agent/identities/{escape_segment(uid)}", types.Identity), options
+        )
 
     def replace(
         self,
@@ -86,7 +88,7 @@ class Identities(Resource):
         return self._http.call(
             Call(
                 "PUT",
-                f"/agent/identities/{path(uid)}",
+                f"/agent/identities/{escape_segment(uid)}",
                 types.Identity,
                 body={
                     "name": name,
@@ -105,7 +107,9 @@ class Identities(Resource):
         """Delete a cloud agent and revoke its keys."""
         return cast(
             None,
-            self._http.call(Call[Any]("DELETE", f"/agent/identities/{path(uid)}", type(None)), options),
+            self._http.call(
+                Call[Any]("DELETE", f"/agent/identities/{escape_segment(uid)}", type(None)), options
+            ),
         )
 
     @cached_property

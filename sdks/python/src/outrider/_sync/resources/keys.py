@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -60,7 +60,10 @@ class Keys(Resource):
 
     def delete(self, key_id: str, **options: Unpack[RequestOptions]) -> None:
         """Revoke a key."""
-        return cast(None, self._http.call(Call[Any]("DELETE", f"/keys/{path(key_id)}", type(None)), options))
+        return cast(
+            None,
+            self._http.call(Call[Any]("DELETE", f"/keys/{escape_segment(key_id)}", type(None)), options),
+        )
 
     @cached_property
     def with_raw_response(self) -> KeysWithRawResponse:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Unpack
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -43,7 +43,11 @@ class Proposals(Resource):
     def get(self, proposal_id: str, **options: Unpack[RequestOptions]) -> types.EnvironmentProposal:
         """Get proposed settings."""
         return self._http.call(
-            Call("GET", f"/agent/environment-proposals/{path(proposal_id)}", types.EnvironmentProposal),
+            Call(
+                "GET",
+                f"/agent/environment-proposals/{escape_segment(proposal_id)}",
+                types.EnvironmentProposal,
+            ),
             options,
         )
 

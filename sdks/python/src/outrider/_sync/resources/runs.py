@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions, without_key
 from ..following import Following
 from ..page import Page
@@ -188,13 +188,15 @@ class Runs(Following):
 
     def get(self, run_id: str, **options: Unpack[RequestOptions]) -> types.RunItem:
         """Get a run."""
-        return self._http.call(Call("GET", f"/agent/runs/{path(run_id)}", types.RunItem), options)
+        return self._http.call(Call("GET", f"/agent/runs/{escape_segment(run_id)}", types.RunItem), options)
 
     def delete(self, run_id: str, **options: Unpack[RequestOptions]) -> None:
         """Delete a finished run and all of its data."""
         return cast(
             None,
-            self._http.call(Call[Any]("DELETE", f"/agent/runs/{path(run_id)}", type(None)), options),
+            self._http.call(
+                Call[Any]("DELETE", f"/agent/runs/{escape_segment(run_id)}", type(None)), options
+            ),
         )
 
     def cancel(self, run_id: str, **options: Unpack[PostOptions]) -> types.CancelRunResponse:
@@ -204,7 +206,7 @@ class Runs(Following):
         SUCCEEDED or FAILED run is a conflict.
         """
         return self._http.call(
-            Call("POST", f"/agent/runs/{path(run_id)}/cancel", types.CancelRunResponse), options
+            Call("POST", f"/agent/runs/{escape_segment(run_id)}/cancel", types.CancelRunResponse), options
         )
 
     def transcript(
@@ -221,7 +223,7 @@ class Runs(Following):
         return self._http.call(
             Call(
                 "GET",
-                f"/agent/runs/{path(run_id)}/transcript",
+                f"/agent/runs/{escape_segment(run_id)}/transcript",
                 str,
                 accept={
                     "markdown": "text/markdown",
@@ -240,7 +242,7 @@ class Runs(Following):
         files that contain a secret are listed without their content.
         """
         return self._http.call(
-            Call("GET", f"/agent/runs/{path(run_id)}/diff", str, accept="text/x-diff"), options
+            Call("GET", f"/agent/runs/{escape_segment(run_id)}/diff", str, accept="text/x-diff"), options
         )
 
     def share(
@@ -258,7 +260,7 @@ class Runs(Following):
         return self._http.call(
             Call(
                 "POST",
-                f"/agent/runs/{path(run_id)}/share",
+                f"/agent/runs/{escape_segment(run_id)}/share",
                 types.ShareResponse,
                 body={"expires_in_hours": expires_in_hours},
             ),
@@ -272,7 +274,9 @@ class Runs(Following):
         """
         return cast(
             None,
-            self._http.call(Call[Any]("DELETE", f"/agent/runs/{path(run_id)}/share", type(None)), options),
+            self._http.call(
+                Call[Any]("DELETE", f"/agent/runs/{escape_segment(run_id)}/share", type(None)), options
+            ),
         )
 
     @cached_property

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -24,14 +24,17 @@ class Secrets(Resource):
         :param value: The value, at least 8 bytes. It is never returned.
         """
         return self._http.call(
-            Call("PUT", f"/agent/secrets/{path(name)}", types.Secret, body={"value": value}), options
+            Call("PUT", f"/agent/secrets/{escape_segment(name)}", types.Secret, body={"value": value}),
+            options,
         )
 
     def delete(self, name: str, **options: Unpack[RequestOptions]) -> None:
         """Delete a secret that no environment uses."""
         return cast(
             None,
-            self._http.call(Call[Any]("DELETE", f"/agent/secrets/{path(name)}", type(None)), options),
+            self._http.call(
+                Call[Any]("DELETE", f"/agent/secrets/{escape_segment(name)}", type(None)), options
+            ),
         )
 
     @cached_property

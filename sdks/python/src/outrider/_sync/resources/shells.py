@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, Unpack, cast
 
 from ... import params, types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..page import Page
 from ..paginate import paginate
@@ -40,7 +40,7 @@ class Shells(Resource):
         return self._http.call(
             Call(
                 "POST",
-                f"/agent/environments/{path(environment_id)}/shells",
+                f"/agent/environments/{escape_segment(environment_id)}/shells",
                 types.Shell,
                 body={"terminal": terminal},
             ),
@@ -50,7 +50,11 @@ class Shells(Resource):
     def get(self, environment_id: str, shell_id: str, **options: Unpack[RequestOptions]) -> types.Shell:
         """Get a shell."""
         return self._http.call(
-            Call("GET", f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}", types.Shell),
+            Call(
+                "GET",
+                f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}",
+                types.Shell,
+            ),
             options,
         )
 
@@ -65,7 +69,7 @@ class Shells(Resource):
             self._http.call(
                 Call[Any](
                     "DELETE",
-                    f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}",
+                    f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}",
                     type(None),
                 ),
                 options,
@@ -92,7 +96,7 @@ class Shells(Resource):
             self._http,
             Call(
                 "GET",
-                f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}/events",
+                f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}/events",
                 types.ListShellEventsResponse,
                 query={"after": after, "limit": limit},
             ),
@@ -117,7 +121,7 @@ class Shells(Resource):
             self._http,
             Call(
                 "GET",
-                f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}/events",
+                f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}/events",
                 types.ShellEvent,
                 query={"after": after},
             ),
@@ -155,7 +159,7 @@ class Shells(Resource):
             self._http.call(
                 Call[Any](
                     "PUT",
-                    f"/agent/environments/{path(environment_id)}/shells/{path(shell_id)}/input",
+                    f"/agent/environments/{escape_segment(environment_id)}/shells/{escape_segment(shell_id)}/input",
                     type(None),
                     body={
                         "seq": seq,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -57,7 +57,7 @@ class Users(Resource):
         return self._http.call(
             Call(
                 "PATCH",
-                f"/users/{path(user_uid)}",
+                f"/users/{escape_segment(user_uid)}",
                 types.User,
                 body={"display_name": display_name, "role": role},
             ),
@@ -71,7 +71,8 @@ class Users(Resource):
         runs are kept, and their cloud agents become yours. The last admin cannot be deleted.
         """
         return cast(
-            None, self._http.call(Call[Any]("DELETE", f"/users/{path(user_uid)}", type(None)), options)
+            None,
+            self._http.call(Call[Any]("DELETE", f"/users/{escape_segment(user_uid)}", type(None)), options),
         )
 
     def link(self, user_uid: str, **options: Unpack[PostOptions]) -> types.SignInLinkResponse:
@@ -81,7 +82,7 @@ class Users(Resource):
         replaces any earlier link for the user.
         """
         return self._http.call(
-            Call("POST", f"/users/{path(user_uid)}/link", types.SignInLinkResponse), options
+            Call("POST", f"/users/{escape_segment(user_uid)}/link", types.SignInLinkResponse), options
         )
 
     @cached_property

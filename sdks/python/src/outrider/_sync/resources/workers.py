@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Unpack
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -23,7 +23,9 @@ class Workers(Resource):
 
         The worker accepts no new work. It finishes its runs or returns them to the queue, then stops.
         """
-        return self._http.call(Call("POST", f"/workers/{path(worker_id)}/drain", types.Worker), options)
+        return self._http.call(
+            Call("POST", f"/workers/{escape_segment(worker_id)}/drain", types.Worker), options
+        )
 
     @cached_property
     def with_raw_response(self) -> WorkersWithRawResponse:
