@@ -35,6 +35,7 @@ beforeAll(async () => {
   const harnesses = {
     "test-agent": declared("Test Agent"),
     stubborn: declared("Stubborn Agent", { IGNORE_CANCEL: "1" }),
+    looping: declared("Looping Agent", { STOP_REASON: "max_turn_requests" }),
     forgetful: declared("Forgetful Agent", { NO_LOAD: "1" }),
   };
   writeFileSync(file, JSON.stringify({ harnesses }));
@@ -183,6 +184,13 @@ test("an agent that exits is started again once", async () => {
     error_code: "harness_failed",
     message: expect.stringMatching(/^Test Agent failed\./),
   });
+});
+
+test("a run fails if its agent stops before it has finished", async () => {
+  const run = await installation.create(["SAY: half done"], harness("looping"));
+  const { status_message } = await installation.until(run, "FAILED");
+  expect(status_message).toMatchObject({ error_code: "harness_failed" });
+  expect(status_message.message).toContain("Looping Agent stopped early: it reached its own limit");
 });
 
 test("an agent without a loadable session gets a summary of the log", async () => {

@@ -2,7 +2,8 @@
  * A small agent that speaks ACP, for tests: it calls its model through the gateway until the model calls no more tools. Its
  * only tool is bash. It stores its sessions in the home and can load them.
  *
- * Variables: NO_LOAD makes sessions impossible to load, IGNORE_CANCEL makes it ignore requests to stop.
+ * Variables: NO_LOAD makes sessions impossible to load, IGNORE_CANCEL makes it ignore requests to stop, STOP_REASON is why
+ * it stops at the end.
  */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -11,7 +12,7 @@ import { homedir } from "node:os";
 import { Readable, Writable } from "node:stream";
 import { agent, methods, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
 
-const { ANTHROPIC_BASE_URL, OUTRIDER_MODEL, NO_LOAD, IGNORE_CANCEL } = process.env;
+const { ANTHROPIC_BASE_URL, OUTRIDER_MODEL, NO_LOAD, IGNORE_CANCEL, STOP_REASON = "end_turn" } = process.env;
 const folder = `${homedir()}/.test-agent`;
 const sessions = new Map();
 
@@ -145,7 +146,7 @@ const app = agent({ name: "test-agent" })
     save(session);
     try {
       await answer(session, { update, signal });
-      return { stopReason: signal.aborted ? "cancelled" : "end_turn" };
+      return { stopReason: signal.aborted ? "cancelled" : STOP_REASON };
     } catch (error) {
       if (signal.aborted) return { stopReason: "cancelled" };
       throw error;

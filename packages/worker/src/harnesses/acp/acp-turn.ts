@@ -228,6 +228,12 @@ export class AcpTurn {
     if (failure) return failedOutcome(failure);
     if (stopReason === "refusal")
       throw new Failure("model_request_rejected", "The model or its provider refused to answer.");
+    const stop = earlyStops[stopReason];
+    if (stop !== undefined)
+      throw new Failure(
+        "harness_failed",
+        `${this.#agent.title} stopped early: ${stop} Send a follow-up to continue.`,
+      );
     const answer = this.#recorder.lastMessage;
     if (!this.#output) return { type: "succeeded", text: answer };
     const result = await this.#output.read(answer, this.#halt);
@@ -329,3 +335,8 @@ export class AcpTurn {
 }
 
 const text = (content: string): Prompt[number] => ({ type: "text", text: content });
+/** Reasons of ACP for which an agent stops before it has finished. */
+const earlyStops: Partial<Record<string, string>> = {
+  max_turn_requests: "it reached its own limit of model calls, or noticed that it was repeating itself.",
+  max_tokens: "the model's answer was cut off at its maximum length.",
+};
