@@ -1,5 +1,5 @@
 import type { EgressSession } from "../egress/egress-session.ts";
-import type { Bundle, Sandbox } from "../sandboxes/sandbox.ts";
+import type { Bundle, GitPush, Sandbox } from "../sandboxes/sandbox.ts";
 import type { FileChanges } from "../workspace/file-changes/file-changes.ts";
 import type { GatewayForward } from "../workspace/gateway-forward.ts";
 
@@ -9,6 +9,10 @@ export interface DetachedSandbox {
   egress: EgressSession;
   /** Set if the run's harness uses the gateway. */
   gateway: GatewayForward | undefined;
+  /** Set if the run can publish changes. */
+  gitForward: GatewayForward | undefined;
+  /** What git in the sandbox is configured to push. */
+  gitPushes: readonly GitPush[];
   /** The programs of the run's harness. */
   bundles: readonly Bundle[];
   fileChanges: FileChanges;
@@ -45,15 +49,20 @@ export class WarmSandboxes {
 
   /**
    * Removes and returns the run's sandbox. Closes it instead if its files differ from the run's last snapshot, or if the
-   * harness now needs other programs.
+   * harness now needs other programs or git another configuration.
    */
   take(
     runId: string,
-    { sha256, bundles }: { sha256: string | undefined; bundles: readonly Bundle[] },
+    {
+      sha256,
+      bundles,
+      gitPushes = [],
+    }: { sha256: string | undefined; bundles: readonly Bundle[]; gitPushes?: readonly GitPush[] | undefined },
   ): DetachedSandbox | undefined {
     const warm = this.#byRun.get(runId);
     if (!warm) return undefined;
-    if (warm.sha256 !== sha256 || idsOf(warm.bundles) !== idsOf(bundles)) {
+    const isSame = idsOf(warm.bundles) === idsOf(bundles) && isEqual(warm.gitPushes, gitPushes);
+    if (warm.sha256 !== sha256 || !isSame) {
       void this.#close(runId);
       return undefined;
     }
@@ -77,3 +86,5 @@ export class WarmSandboxes {
 }
 
 const idsOf = (bundles: readonly Bundle[]) => bundles.map(({ id }) => id).join();
+
+const isEqual = (a: readonly GitPush[], b: readonly GitPush[]) => JSON.stringify(a) === JSON.stringify(b);

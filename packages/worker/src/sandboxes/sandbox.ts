@@ -224,6 +224,8 @@ export interface OpenOptions {
   workingFolder?: string;
   /** The author of git commits, unless a repository configures another one. Default: Outrider. */
   gitAuthor?: GitAuthor;
+  /** The repositories whose pushes go elsewhere than to the URLs of their remotes. */
+  gitPushes?: GitPush[];
   bundles?: Bundle[];
 }
 
@@ -300,6 +302,17 @@ export interface Forward {
 export interface GitAuthor {
   name: string;
   email: string;
+}
+
+export interface GitPush {
+  /** The absolute path of the repository's folder. */
+  folder: string;
+  /** The URL of the remote. */
+  url: string;
+  /** An http URL on the localhost of the sandbox, to which pushes go. */
+  pushUrl: string;
+  /** The branch to which `git push` pushes HEAD, unless it names another one. */
+  branch: string;
 }
 
 export interface Base {

@@ -23,6 +23,7 @@ import {
   type ExecOptions,
   type Forward,
   type GitAuthor,
+  type GitPush,
   type Sandbox,
   SandboxImageError,
   type SandboxProvider,
@@ -48,6 +49,7 @@ interface OpenRunSandboxOptions {
   /** Files and ports in addition to those of the network. */
   bundles: Bundle[];
   forwards: Forward[];
+  gitPushes: GitPush[];
   repositories: Repositories;
   deadline(): bigint;
   /** Called when the sandbox is open, before its files are restored. */
@@ -74,6 +76,7 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
       ...(image ? { image } : {}),
       workingFolder: options.workingFolder,
       gitAuthor: gitAuthorOf(assignment),
+      gitPushes: options.gitPushes,
       ...(environment?.resources ? { limits: environment.resources } : {}),
       bundles: [...networkBundles(egress.inside, options.networkFolder), ...options.bundles],
       ...egress.option,
@@ -161,7 +164,7 @@ async function listKnownObjects(
 }
 
 /** Returns the author that the environment sets, or else the run's creator. Cloud agents have no email address. */
-function gitAuthorOf({ environment, history }: Assignment): GitAuthor {
+export function gitAuthorOf({ environment, history }: Assignment): GitAuthor {
   if (environment?.git_author) return environment.git_author;
   const [created] = history;
   if (created?.type !== "run.created") throw new Error("The run's first event is missing.");

@@ -35,7 +35,13 @@ import type { StoredFile } from "./command-output-file.ts";
 import { CommandRecorder, type CommandRecorderOptions } from "./command-recorder.ts";
 import { FileChanges } from "./file-changes/file-changes.ts";
 import { createPatch, MAX_COMPARED_BYTES } from "./file-patch.ts";
-import { GatewayForward, type SandboxAdditions } from "./gateway-forward.ts";
+import {
+  GatewayForward,
+  gatewayPort,
+  gitPort,
+  type PushAdditions,
+  type SandboxAdditions,
+} from "./gateway-forward.ts";
 import { LongOutputs } from "./long-outputs.ts";
 import { openRunSandbox, type SandboxSetup } from "./open-sandbox.ts";
 import { probe } from "./run-probe.ts";
@@ -99,7 +105,10 @@ export class RunWorkspace implements Workspace {
   prepared: PreparedRun | undefined;
   /** What the harness needs in the sandbox. Set before the first use. */
   additions: SandboxAdditions | undefined;
+  /** What `git push` needs in the sandbox. Set before the first use. */
+  pushAdditions: PushAdditions | undefined;
   #gateway: GatewayForward | undefined;
+  #gitForward: GatewayForward | undefined;
   readonly quota = new ArtifactQuota();
   readonly longOutputs = new LongOutputs();
   #isChanged = false;
@@ -236,6 +245,11 @@ export class RunWorkspace implements Workspace {
     return this.#options.redactor.redactLines(text);
   }
 
+  /** Whether anything may have changed files since the sandbox was opened. */
+  get mayHaveChanges(): boolean {
+    return this.#sandbox !== undefined && (this.#storedFiles !== undefined || this.isDirty);
+  }
+
   /** Whether files may have changed since the last snapshot. */
   get isDirty(): boolean {
     return this.#isChanged || this.#backgroundCommands > 0;
@@ -255,6 +269,13 @@ export class RunWorkspace implements Workspace {
     if (this.#backgroundCommands === 0) await this.#fileChanges?.catchUp(this.#options);
     await this.#beginChange(sandbox);
     return { sandbox, changes };
+  }
+
+  /** Opens the sandbox for something other than a command that may change files. */
+  async openForChanges(): Promise<Sandbox> {
+    const sandbox = await this.open();
+    await this.#beginChange(sandbox);
+    return sandbox;
   }
 
   /** Call before anything that may change files. */
@@ -378,10 +399,12 @@ export class RunWorkspace implements Workspace {
   }
 
   /** Continues in a warm sandbox from an earlier turn. */
-  attach({ sandbox, egress, gateway, fileChanges, storedFiles }: DetachedSandbox) {
+  attach({ sandbox, egress, gateway, gitForward, fileChanges, storedFiles }: DetachedSandbox) {
     const { deadline, emitNotice, onOpened } = this.#options;
     if (gateway) gateway.onConnection = this.additions?.onConnection;
     this.#gateway = gateway;
+    if (gitForward) gitForward.onConnection = this.pushAdditions?.onConnection;
+    this.#gitForward = gitForward;
     egress.onRefused = emitNotice;
     sandbox.extendDeadline(deadline());
     this.#egress = egress;
@@ -406,12 +429,12 @@ export class RunWorkspace implements Workspace {
     this.#egress = undefined;
     const gateway = this.#gateway;
     if (gateway) gateway.onConnection = undefined;
+    const gitForward = this.#gitForward;
+    if (gitForward) gitForward.onConnection = undefined;
     const bundles = this.additions?.bundles ?? [];
     return {
-      sandbox,
-      egress,
-      gateway,
-      bundles,
+      ...{ sandbox, egress, gateway, gitForward, bundles },
+      gitPushes: this.pushAdditions?.pushes ?? [],
       fileChanges: this.#fileChanges,
       storedFiles: this.#storedFiles,
     };
@@ -456,12 +479,14 @@ export class RunWorkspace implements Workspace {
       emitNotice,
     );
     this.#egress = egress;
-    const { additions } = this;
-    this.#gateway = additions && new GatewayForward(additions.onConnection);
+    const { additions, pushAdditions } = this;
+    this.#gateway = additions && new GatewayForward(gatewayPort, additions.onConnection);
+    this.#gitForward = pushAdditions && new GatewayForward(gitPort, pushAdditions.onConnection);
     const sandbox = await openRunSandbox({
       ...{ provider, server, assignment, egress, prepared, setups, redactor, deadline, signal },
       bundles: additions?.bundles ?? [],
-      forwards: this.#gateway ? [this.#gateway] : [],
+      forwards: [this.#gateway, this.#gitForward].filter((forward) => forward !== undefined),
+      gitPushes: pushAdditions?.pushes ?? [],
       workingFolder: this.workingFolder,
       networkFolder: this.#options.networkFolder,
       repositories: this.#options.repositories,

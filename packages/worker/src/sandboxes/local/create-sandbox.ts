@@ -6,7 +6,7 @@ import type { OpenOptions, SandboxImage } from "../sandbox.ts";
 import { filesScripts, imageScripts } from "./files/base-archive.ts";
 import { extendEtc, hostsFile } from "./files/etc.ts";
 import { makeFolder, makeSandboxFolders, makeScriptStateFolder } from "./files/folders.ts";
-import { gitConfig } from "./files/git-config.ts";
+import { gitConfig, pushConfig, pushConfigName } from "./files/git-config.ts";
 import { makeImageFiles, makeLayers, saveFiles } from "./files/layers.ts";
 import { programsPath } from "./files/programs.ts";
 import { closeRootfs, type Rootfs } from "./files/rootfs.ts";
@@ -75,7 +75,8 @@ async function createFiles(draft: Draft): Promise<SandboxFiles> {
   const { root, account, canOverlay } = shared;
   const { mounts, network } = options;
   const etc = extendEtc(shared.etc, folder, {
-    gitconfig: gitConfig(options.gitAuthor),
+    gitconfig: gitConfig(options.gitAuthor, options.gitPushes),
+    [pushConfigName]: pushConfig(options.gitPushes),
     ...(options.hosts ? { hosts: hostsFile(options.hosts) } : {}),
   });
   const base = acquireBase(draft);
@@ -108,11 +109,13 @@ async function createImageFiles(
   const { shared, options, folder, resources } = draft;
   const { root, canOverlay, etcFolder } = shared;
   const { mounts, network } = options;
-  const gitconfig = gitConfig(options.gitAuthor);
+  const gitconfig = gitConfig(options.gitAuthor, options.gitPushes);
   const etc = extendEtc(shared.etc, folder, { gitconfig });
   // Git reads only one system file, so this one includes the image's own.
   const imageGitconfig = join(folder, "image-gitconfig");
   writeFileSync(imageGitconfig, `${gitconfig}[include]\n\tpath = /etc/gitconfig\n`, { mode: 0o600 });
+  const gitconfigPush = join(folder, "image-gitconfig-push");
+  writeFileSync(gitconfigPush, pushConfig(options.gitPushes), { mode: 0o600 });
   const hosts = join(folder, "image-hosts");
   writeFileSync(hosts, hostsFile(options.hosts), { mode: 0o600 });
   const base = acquireBase(draft);
@@ -143,6 +146,7 @@ async function createImageFiles(
         hosts,
         connect: join(etcFolder, "outrider-connect"),
         gitconfig: imageGitconfig,
+        gitconfigPush,
       },
       etcArgs: etc.args,
       openEtc: () => etc.open(),

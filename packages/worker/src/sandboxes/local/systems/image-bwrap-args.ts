@@ -45,7 +45,8 @@ export function imageBwrapArgs({ root, mounts }: { root: string; mounts: Mount[]
     // Without --perms, only root could read them.
     ...["--perms", "0644", "--ro-bind-data", file(0), "/etc/hosts"],
     ...["--perms", "0755", "--ro-bind-data", file(1), "/etc/outrider-connect"],
-    ...["--perms", "0644", "--ro-bind-data", file(2), "/opt/outrider/gitconfig", "--chdir", "/"],
+    ...["--perms", "0644", "--ro-bind-data", file(2), "/opt/outrider/gitconfig"],
+    ...["--perms", "0644", "--ro-bind-data", file(3), "/opt/outrider/gitconfig-push", "--chdir", "/"],
   ];
 }
 

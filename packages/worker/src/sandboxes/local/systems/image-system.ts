@@ -49,6 +49,7 @@ const mountpoints = [
   "file:etc/hosts",
   "file:etc/outrider-connect",
   "file:opt/outrider/gitconfig",
+  "file:opt/outrider/gitconfig-push",
 ];
 
 interface ImageUser {
@@ -74,7 +75,7 @@ interface ImageSystemOptions {
   /** The worker's user namespace, if the worker does not run as root. */
   ids: IdNamespace | undefined;
   /** The host files with the content of these files. */
-  files: { hosts: string; connect: string; gitconfig: string };
+  files: { hosts: string; connect: string; gitconfig: string; gitconfigPush: string };
   /** The arguments and files of /etc for scripts. */
   etcArgs: string[];
   openEtc(): number[];
@@ -136,7 +137,7 @@ export class ImageSystem implements System {
     }
     return {
       bwrapArgs: imageBwrapArgs({ root: mounts.merged, mounts: [programs, ...hostMounts] }),
-      copied: openAll([files.hosts, files.connect, files.gitconfig]),
+      copied: openAll([files.hosts, files.connect, files.gitconfig, files.gitconfigPush]),
       image: {
         root: mounts.merged,
         mountpoints: [...mountpoints, ...hostMounts.map(mountpointOf)],
