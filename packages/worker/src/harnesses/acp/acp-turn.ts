@@ -38,6 +38,12 @@ import { SessionLog } from "./session-log.ts";
 import { StructuredOutput } from "./structured-output.ts";
 import { UpdateRecorder } from "./updates.ts";
 
+/** Reasons of ACP for which an agent stops before it has finished. */
+const earlyStops: Partial<Record<string, string>> = {
+  max_turn_requests: "it reached its own limit of model calls, or noticed that it was repeating itself.",
+  max_tokens: "the model's answer was cut off at its maximum length.",
+};
+
 export interface AcpAgent {
   name: string;
   title: string;
@@ -335,8 +341,3 @@ export class AcpTurn {
 }
 
 const text = (content: string): Prompt[number] => ({ type: "text", text: content });
-/** Reasons of ACP for which an agent stops before it has finished. */
-const earlyStops: Partial<Record<string, string>> = {
-  max_turn_requests: "it reached its own limit of model calls, or noticed that it was repeating itself.",
-  max_tokens: "the model's answer was cut off at its maximum length.",
-};
