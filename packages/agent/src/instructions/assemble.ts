@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { type EnvironmentFacts, environmentText } from "./environment.ts";
 import { familyOf } from "./family.ts";
 import { type Guide, guidesText } from "./guide-text.ts";
+import { type PublishingParts, publishingText } from "./publishing-text.ts";
 import { type ListedSkill, skillListText } from "./skill-list.ts";
 import { type SkillText, skillText } from "./skill-text.ts";
 
@@ -14,6 +15,8 @@ export interface InstructionParts {
   base_prompt?: string | undefined;
   skill?: SkillText | undefined;
   environment: EnvironmentFacts;
+  /** The repositories whose changes can be published. */
+  publishing?: PublishingParts | undefined;
   /** The repositories' AGENTS.md and similar files. */
   guides?: readonly Guide[] | undefined;
   /** The skills that the agent can load. */
@@ -28,9 +31,11 @@ export interface InstructionParts {
  */
 export function assembleInstructions(parts: InstructionParts): string {
   const { model_id, base_prompt, skill, environment, guides = [], skills = [], skill_server } = parts;
+  const { publishing } = parts;
   return [
     ...(model_id === undefined ? [otherAgent] : ownPrompt(model_id)),
     environmentText(environment),
+    publishing ? publishingText(publishing) : "",
     guidesText(guides),
     skillListText(skills, model_id === undefined ? otherWayToLoad(skill_server) : undefined),
     base_prompt ?? "",

@@ -5,7 +5,10 @@
 import { messageOf } from "@outrider/agent/failure";
 import { assembleInstructions } from "@outrider/agent/instructions/assemble";
 import type { Guide } from "@outrider/agent/instructions/guide-text";
+import type { PublishingParts } from "@outrider/agent/instructions/publishing-text";
 import { OTHER_AGENT_MCP_NOTE } from "@outrider/agent/mcp/tools";
+import { PUBLISH_CHANGES } from "@outrider/agent/tools/publish-changes";
+import type { Assignment } from "@outrider/contract/worker";
 import { skillServerName } from "../mcp/bridge/skill-server.ts";
 import { installSkill } from "../skills/install-skill.ts";
 import { OnDemandSkills } from "../skills/on-demand-skills.ts";
@@ -133,10 +136,26 @@ async function buildInstructions(options: HarnessOptions, { agent, skill, skills
           skill_server: agent.hasBridge ? skillServerName(servers) : undefined,
         }
       : { model_id: model.model_id, environment: { ...environment, checks }, guides }),
+    publishing: publishingParts(assignment, toolName(agent, servers)),
   });
   const note = agent && servers.length > 0 ? [OTHER_AGENT_MCP_NOTE] : [];
   // An attempt compares its instructions with those in the log, which are redacted.
   return redactor.redact([instructions, ...note].join("\n\n"));
+}
+
+/** Returns how the agent names the tool that publishes changes. */
+function toolName(agent: InstructedAgent | undefined, servers: string[]): string | undefined {
+  if (!agent) return `\`${PUBLISH_CHANGES}\``;
+  return agent.hasBridge
+    ? `the tool \`${PUBLISH_CHANGES}\` of the MCP server \`${skillServerName(servers)}\``
+    : undefined;
+}
+
+function publishingParts({ publishing }: Assignment, tool: string | undefined): PublishingParts | undefined {
+  const repositories = (publishing?.repositories ?? []).flatMap(
+    ({ path, branch, kind, when = "on_request" }) => (kind === "none" ? [] : [{ path, branch, kind, when }]),
+  );
+  return repositories.length > 0 ? { repositories, tool } : undefined;
 }
 
 /** Omits the file that the agent reads by itself, which is only one in its working folder. */

@@ -4,6 +4,7 @@ import { MCP_NOTE, toTool } from "@outrider/agent/mcp/tools";
 import { openModel } from "@outrider/agent/models/open-model";
 import { builtinTools } from "@outrider/agent/tools/builtin";
 import { createFetchUrl } from "@outrider/agent/tools/fetch-url";
+import { createPublishChanges } from "@outrider/agent/tools/publish-changes";
 import { createUseSkill } from "@outrider/agent/tools/use-skill";
 import { runTurn } from "@outrider/agent/turn/run-turn";
 import { openMcpServers } from "../mcp/servers.ts";
@@ -13,7 +14,7 @@ import type { Harness, HarnessOptions } from "./harness.ts";
 
 /** Opens Outrider's own loop. Its model, tools and instructions are the same in all turns. */
 export async function openBuiltin(options: HarnessOptions): Promise<Harness> {
-  const { assignment } = options;
+  const { assignment, publishing } = options;
   const { model, agent_config, output_schema } = assignment;
   const { model_id, prices, unavailable } = model;
   if (unavailable) {
@@ -33,6 +34,7 @@ export async function openBuiltin(options: HarnessOptions): Promise<Harness> {
     ...familyTools(familyOf(model_id), builtinTools),
     createFetchUrl(pages.fetchPage),
     ...(skills.listed.length > 0 ? [createUseSkill((name, signal) => skills.load(name, signal))] : []),
+    ...(publishing ? [createPublishChanges((input, signal) => publishing.byAgent(input, signal))] : []),
     ...(mcp?.tools ?? []).map(toTool),
   ];
   const agent = {

@@ -4,6 +4,7 @@ import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
 import type { BuildContext } from "../builds/build.ts";
 import type { McpOptions } from "../mcp/servers.ts";
+import type { PublishChanges } from "../publishing/publish-changes.ts";
 import type { SandboxAdditions } from "../workspace/gateway-forward.ts";
 import type { RunWorkspace } from "../workspace/workspace.ts";
 
@@ -30,6 +31,8 @@ export type HarnessReceipt = Pick<RunReceipt, "skill" | "skills_used" | "mcp_ser
 export interface HarnessOptions extends McpOptions {
   assignment: Assignment;
   workspace: RunWorkspace;
+  /** Absent if the run can publish nothing. */
+  publishing?: Pick<PublishChanges, "byAgent"> | undefined;
   builds: Pick<BuildContext, "repositories" | "maxMirrorBytes" | "egressSessions">;
   onReceiptChanged(): void;
 }

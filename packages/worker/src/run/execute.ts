@@ -5,9 +5,9 @@
  * 2. Prepare: install the harness, find or make the environment's build, open the sandbox (or reuse the run's warm one),
  *    run the start commands, copy attachments into it, and open the harness with its MCP servers. A Failure here ends the
  *    turn as failed.
- * 3. Run turns. Each turn ends with an outcome. Store a final snapshot if files have changed, then send the outcome: a
- *    follow-up that arrives right after it must find the files. If the server answers that follow-ups are waiting, run
- *    another turn.
+ * 3. Run turns. Each turn ends with an outcome. Stage the changes of repositories that can be published, store a final
+ *    snapshot if files have changed, then send the outcome: a follow-up that arrives right after it must find the files.
+ *    If the server answers that follow-ups are waiting, run another turn.
  * 4. Close: kill all processes, store unsaved files, and remove the sandbox or keep it warm for follow-ups.
  *
  * An execution can stop early in three ways:
@@ -40,6 +40,7 @@ import type { FreeSpace } from "../free-space.ts";
 import type { Harness } from "../harnesses/harness.ts";
 import type { HarnessInstaller } from "../harnesses/install/harness-installer.ts";
 import { prepareHarness } from "../harnesses/open-harness.ts";
+import { PublishingSession } from "../publishing/publishing-session.ts";
 import { Redactor } from "../redaction/redact.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
 import type { SandboxProvider } from "../sandboxes/sandbox.ts";
@@ -50,6 +51,7 @@ import { ExecutionFiles } from "../workspace/execution-files.ts";
 import { RunWorkspace } from "../workspace/workspace.ts";
 import { Budget } from "./budget.ts";
 import { DeltaStream } from "./delta-stream.ts";
+import { failedOutcome } from "./failed-outcome.ts";
 import { Interrupts } from "./interrupts.ts";
 import type { Lease } from "./lease.ts";
 import { prepareRun } from "./prepare.ts";
@@ -94,6 +96,7 @@ export class Execution {
   readonly #files: ExecutionFiles;
   readonly #attachments: Attachments;
   readonly #snapshots: Snapshots;
+  readonly #publishing: PublishingSession | undefined;
   readonly #redactor: Redactor;
   readonly #secretSizeFailure: Failure | undefined;
   readonly #deltas: DeltaStream;
@@ -157,6 +160,11 @@ export class Execution {
       workspace: this.#workspace,
       reporter: this.#reporter,
       initial: assignment.snapshot,
+    });
+    this.#publishing = PublishingSession.open({
+      ...{ assignment, server, redactor, folder, signal, workspace: this.#workspace },
+      repositories: options.builds.repositories,
+      emitNotice: (data) => this.#emitNotice(data),
     });
   }
 
@@ -287,12 +295,14 @@ export class Execution {
       const warm = options.warmSandboxes.take(assignment.run_id, {
         sha256: assignment.snapshot?.sha256,
         bundles: harness.additions?.bundles ?? [],
+        gitPushes: workspace.pushAdditions?.pushes,
       });
       if (warm) workspace.attach(warm);
       if (workspace.prepared) await workspace.open();
       await this.#attachments.copyAll(history);
       this.#harness = await harness.open({
         ...{ assignment, workspace, signal, builds: options.builds, redactor: this.#redactor },
+        publishing: this.#publishing?.changes,
         exceptions: options.exceptions,
         upstream: options.upstream,
         emitNotice: (data) => this.#emitNotice(data),
@@ -321,7 +331,9 @@ export class Execution {
 
   /** Ends a turn. Returns false if the run continues with follow-ups that arrived in the meantime. */
   async #finish(planned: TurnOutcome): Promise<boolean> {
-    const { outcome, snapshot } = await this.#takeFinalSnapshot(this.#withRefusals(planned));
+    // Before the snapshot, which contains the commit of changes that the agent did not commit.
+    const published = (await this.#publishing?.atTurnEnd(planned)) ?? planned;
+    const { outcome, snapshot } = await this.#snapshots.takeFinal(this.#withRefusals(published));
     await this.#budget.settled();
     const warm_minutes = this.#workspace.isOpen
       ? this.assignment.agent_config.idle_timeout_minutes
@@ -358,17 +370,6 @@ export class Execution {
       this.#isOver = true;
     } catch {
       // The error that led here is logged. This one is usually its consequence.
-    }
-  }
-
-  /** Stores a turn's files. If that fails, the turn fails regardless of its planned outcome. */
-  async #takeFinalSnapshot(outcome: TurnOutcome): Promise<{ outcome: TurnOutcome; snapshot?: Snapshot }> {
-    try {
-      const snapshot = await this.#snapshots.takeFinal();
-      return { outcome, ...(snapshot ? { snapshot } : {}) };
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      return { outcome: failedOutcome(error) };
     }
   }
 
@@ -411,6 +412,7 @@ export class Execution {
     this.#deltas.reset();
     for (const timer of this.#timers) clearTimeout(timer);
     await this.#harness?.close();
+    await this.#publishing?.close();
     await workspace.kill();
     try {
       if (isOver) return;
@@ -441,8 +443,4 @@ export class Execution {
     const sha256 = final.snapshot?.sha256;
     if (detached) options.warmSandboxes.add(assignment.run_id, { ...detached, sha256, minutes });
   }
-}
-
-function failedOutcome({ code, message }: Failure): TurnOutcome {
-  return { type: "failed", error_code: code, message };
 }

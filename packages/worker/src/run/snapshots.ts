@@ -1,6 +1,8 @@
-import type { Snapshot } from "@outrider/contract/worker";
+import { Failure } from "@outrider/agent/failure";
+import type { Snapshot, TurnOutcome } from "@outrider/contract/worker";
 import { type FreeSpace, isOutOfSpace } from "../free-space.ts";
 import type { RunWorkspace } from "../workspace/workspace.ts";
+import { failedOutcome } from "./failed-outcome.ts";
 import type { Lease } from "./lease.ts";
 import type { Reporter } from "./reporter.ts";
 
@@ -39,10 +41,19 @@ export class Snapshots {
     return this.latest;
   }
 
-  /** Like `take`, but waits for disk space. Rejects with a Failure if the disk remains full. */
-  takeFinal(): Promise<Snapshot | undefined> {
+  /**
+   * Like `take`, but waits for disk space. If the files cannot be stored, the turn fails regardless of its planned
+   * outcome.
+   */
+  async takeFinal(outcome: TurnOutcome): Promise<{ outcome: TurnOutcome; snapshot?: Snapshot }> {
     const { freeSpace, lease } = this.#options;
-    return freeSpace.retryWhileFull(() => this.take(), lease.signal);
+    try {
+      const snapshot = await freeSpace.retryWhileFull(() => this.take(), lease.signal);
+      return { outcome, ...(snapshot ? { snapshot } : {}) };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return { outcome: failedOutcome(error) };
+    }
   }
 
   /**
