@@ -19,6 +19,7 @@ import { npmNetwork } from "./harnesses/install/npm.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Log } from "./log.ts";
 import { ProposalReader } from "./proposals/proposal-reader.ts";
+import { PublicationPusher } from "./publishing/publication-pusher.ts";
 import { openRepositories } from "./repositories/repositories.ts";
 import { Execution } from "./run/execute.ts";
 import { Lease } from "./run/lease.ts";
@@ -248,10 +249,16 @@ export async function openWorkerRuntime(
     ...{ server, worker, repositories, maxMirrorBytes: cacheBytes, log },
     stopping: stopping.signal,
   });
+  const publications = new PublicationPusher({
+    ...{ server, worker, repositories, log },
+    stopping: stopping.signal,
+  });
   const handleSignals = (signals: Signals) => {
     heartbeat.handleSignals(signals);
     // All processes of a worker receive its signals.
-    if (reportsStats) proposals.handleSignals(signals);
+    if (!reportsStats) return;
+    proposals.handleSignals(signals);
+    publications.handleSignals(signals);
   };
   const listening = server.signals(worker.worker_id, handleSignals, stopped.signal);
 
@@ -262,7 +269,7 @@ export async function openWorkerRuntime(
       stopping.abort();
       const timer = setTimeout(() => returning.abort(), drainMs);
       await idle();
-      await proposals.finished();
+      await Promise.all([proposals.finished(), publications.finished()]);
       clearTimeout(timer);
       heartbeat.stop();
       stopped.abort();

@@ -23,16 +23,17 @@ export interface FetchedRepository extends ResolvedRepository {
 
 /** Returns how the worker fetches one of the environment's repositories. */
 export function repositoryOf(
-  { url, ref, secret, sparse_paths }: EnvironmentRepository,
+  { url, ref, secret, forge_id, sparse_paths }: EnvironmentRepository,
   credentials: AssignedEnvironment["credentials"],
 ): Repository {
-  const credential = secret === undefined ? undefined : credentials[secret];
+  const owner = secret ?? forge_id;
+  const credential = owner === undefined ? undefined : credentials[owner];
   return {
     url,
     ...(ref ? { ref } : {}),
-    // Environments that use the same secret share a mirror. The secret's name identifies the mirror, so that it
-    // survives a change of the secret's value.
-    ...(credential ? { credential, sharedBy: secret as string } : {}),
+    // Environments that use the same secret or forge share a mirror. The name of the secret or the id of the forge
+    // identifies the mirror, so that it survives a change of the credential.
+    ...(credential ? { credential, sharedBy: secret ?? `forge ${forge_id}` } : {}),
     ...(sparse_paths ? { sparsePaths: sparse_paths } : {}),
   };
 }

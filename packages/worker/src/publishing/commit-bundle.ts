@@ -63,12 +63,15 @@ function bundleHeader(tip: string, boundary: string[]): string {
   return `${lines.join("\n")}\n\n`;
 }
 
-/** Adds the commits of a bundle to an outbox. The bundle must have exactly this tip. */
-export async function loadBundle(
-  outbox: Outbox,
-  bundle: Readable,
-  { tip, maxBytes }: { tip: string; maxBytes: number },
-): Promise<void> {
+/** A bundle whose header has been read. */
+export interface OpenBundle {
+  /** Commits of the remote that the bundle's commits are based on. */
+  prerequisites: string[];
+  pack: Readable;
+}
+
+/** Reads the header of a bundle, which must have exactly this tip. */
+export async function openBundle(bundle: Readable, tip: string): Promise<OpenBundle> {
   const header = await readUntil(bundle, "\n\n", MAX_HEADER_BYTES);
   const isValid = /^# v[23] git bundle\n/.test(header) && header.endsWith(`\n${tip} ${stagedRef}\n\n`);
   if (!isValid) {
@@ -78,7 +81,8 @@ export async function loadBundle(
       "The stored commits are damaged. Publish the changes again.",
     );
   }
-  await outbox.ingest(bundle, { maxBytes });
+  const prerequisites = [...header.matchAll(/^-([0-9a-f]{40,64})$/gm)].map(([, commit]) => commit as string);
+  return { prerequisites, pack: bundle };
 }
 
 /** Reads a stream up to a marker and returns what it has read, with the marker. The stream then continues after it. */

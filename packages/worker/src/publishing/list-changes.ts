@@ -225,7 +225,12 @@ export async function readRawDiff(
   let header: string[] | undefined;
   const isTooLong = () => bytes > MAX_LISTING_BYTES;
   const read = (field: string) => {
-    if (header) {
+    if (!header) {
+      // `git log` prints a line break between a commit and its first entry.
+      const text = field.trim();
+      if (text.startsWith(":")) header = text.slice(1).split(" ");
+      else if (text !== "") onText(text);
+    } else {
       const [oldMode = "", newMode = "", oldId = "", newId = "", status = ""] = header;
       header = undefined;
       // A deleted file has the mode and the id that it had.
@@ -236,8 +241,7 @@ export async function readRawDiff(
         mode: isDeleted ? oldMode : newMode,
         id: isDeleted ? oldId : newId,
       });
-    } else if (field.startsWith(":")) header = field.slice(1).split(" ");
-    else if (field !== "") onText(field.trim());
+    }
   };
   const result = await outbox.tryRun(args, {
     timeoutMs: commandMs,

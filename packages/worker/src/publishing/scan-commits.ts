@@ -89,7 +89,9 @@ export async function scanCommits(
       if (isNew(line)) add({ commit, ...shownPath, line, rule }, false);
     }
   }
-  return { findings, hasKnownSecret };
+  const order = new Map(changes.commits.map((commit, index) => [commit, index]));
+  const indexOf = ({ commit }: SecretFinding) => order.get(commit) ?? 0;
+  return { findings: findings.toSorted((a, b) => indexOf(a) - indexOf(b)), hasKnownSecret };
 }
 
 interface Matches {

@@ -137,7 +137,7 @@ function isPrivateKey(credential: string): boolean {
 }
 
 /** Opens an unlinked file, in memory if possible, so that nothing remains if the worker dies. */
-function openUnlinkedFile(content: string): number {
+export function openUnlinkedFile(content: string): number {
   const path = join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `outrider-${randomUUID()}`);
   const file = openSync(path, "wx+", 0o600);
   rmSync(path);

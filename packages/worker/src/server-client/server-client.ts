@@ -35,6 +35,8 @@ import type {
   PublicationFinishRequest,
   PublishRequest,
   PublishResponse,
+  RepositoryCredential,
+  RepositoryCredentialRequest,
 } from "@outrider/contract/worker/publication";
 import type {
   ShellFinishRequest,
@@ -47,7 +49,7 @@ import { createHttpClient, type HttpRequest, type HttpResponse, HttpStatusError 
 
 const REQUEST_MS = 15_000;
 /** The server may have to ask a forge for a credential. */
-const TAKE_MS = 60_000;
+const FORGE_MS = 60_000;
 /** Enough for the signals of all executions that a worker can have. */
 const MAX_SIGNALS_CHARACTERS = 16 * 2 ** 20;
 const BACKOFF_MS = { min: 50, max: 3_000 };
@@ -92,6 +94,8 @@ export interface ServerClient {
     body: PublicationFinishRequest,
     signal: AbortSignal,
   ): Promise<void>;
+  /** Gets the credential of a connected forge. Rejects with an HttpStatusError if the forge does not give one. */
+  repositoryCredential(body: RepositoryCredentialRequest, signal: AbortSignal): Promise<RepositoryCredential>;
   reportShell(shellId: string, body: ShellReportRequest, signal: AbortSignal): Promise<void>;
   shellInput(shellId: string, body: ShellInputRequest, signal: AbortSignal): Promise<ShellInputResponse>;
   finishShell(shellId: string, body: ShellFinishRequest, signal: AbortSignal): Promise<void>;
@@ -174,8 +178,9 @@ export function connectToServer({
   function requireSuccess(response: HttpResponse, path: string): HttpResponse {
     if (response.status < 300) return response;
     const detail = detailOf(response);
-    // A missing file does not mean that the lease is lost.
-    const isRunMissing = response.status === 404 && !/\/(artifacts|attachments)\//.test(path);
+    // A missing file or forge does not mean that the lease is lost.
+    const isRunMissing =
+      response.status === 404 && !/\/(artifacts|attachments)\/|^\/repository-credentials$/.test(path);
     if (response.status === 409 || isRunMissing) throw new LeaseLostError(detail);
     throw new HttpStatusError(response.status, detail);
   }
@@ -202,9 +207,10 @@ export function connectToServer({
     listRequested: (executionId, body, signal) =>
       post(`/executions/${executionId}/publications/list`, body, signal),
     takePublication: (publicationId, worker_id, signal) =>
-      post(`/publications/${publicationId}/take`, { worker_id }, signal, TAKE_MS),
+      post(`/publications/${publicationId}/take`, { worker_id }, signal, FORGE_MS),
     finishPublication: (publicationId, body, signal) =>
       post(`/publications/${publicationId}/finish`, body, signal),
+    repositoryCredential: (body, signal) => post("/repository-credentials", body, signal, FORGE_MS),
     reportShell: (shellId, body, signal) => post(`/shells/${shellId}/report`, body, signal),
     shellInput: (shellId, body, signal) =>
       post(`/shells/${shellId}/input`, body, signal, body.wait_ms + REQUEST_MS),

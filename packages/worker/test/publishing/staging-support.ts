@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -75,4 +76,11 @@ export function saveBundle(folder: string, store: BlobStore, sha256: string): st
   const path = join(mkdtempSync(join(folder, "bundle-")), "run.bundle");
   writeFileSync(path, store.blobs.get(sha256) as Buffer);
   return path;
+}
+
+/** Streams a pack with what the revisions reach. */
+export function packOf(folder: string, revisions: string[], ...options: string[]): Readable {
+  const child = spawn("git", ["pack-objects", "--quiet", "--revs", "--stdout", ...options], { cwd: folder });
+  child.stdin.end(revisions.map((revision) => `${revision}\n`).join(""));
+  return child.stdout;
 }

@@ -61,20 +61,19 @@ export class Origin {
 
   /** Commits files, force-pushes them to a branch and returns the commit. */
   push(branch: string, files: Record<string, string>, ...options: string[]): string {
+    const commit = this.commit(files, `change of ${Object.keys(files)}`, ...options);
+    this.run("push", "--quiet", "--force", "origin", `HEAD:refs/heads/${branch}`);
+    return commit;
+  }
+
+  /** Commits files in the working copy and returns the commit. */
+  commit(files: Record<string, string>, message: string, ...options: string[]): string {
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(this.copy, path)), { recursive: true });
       writeFileSync(join(this.copy, path), text);
     }
     this.run("add", "--all", "--force");
-    this.run(
-      "commit",
-      "--quiet",
-      "--allow-empty",
-      "--message",
-      `change of ${Object.keys(files)}`,
-      ...options,
-    );
-    this.run("push", "--quiet", "--force", "origin", `HEAD:refs/heads/${branch}`);
+    this.run("commit", "--quiet", "--allow-empty", "--message", message, ...options);
     return this.run("rev-parse", "HEAD");
   }
 }
