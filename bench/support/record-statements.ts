@@ -11,6 +11,7 @@ import { openBlobs } from "../../packages/server/src/engine/blobs.ts";
 import { openAdmission } from "../../packages/server/src/engine/dispatch/admission.ts";
 import { WaitingClaims } from "../../packages/server/src/engine/dispatch/waiting-claims.ts";
 import { WorkerAccess } from "../../packages/server/src/engine/dispatch/worker-access.ts";
+import { Forges } from "../../packages/server/src/engine/forges/forges.ts";
 import { openHarnesses } from "../../packages/server/src/engine/harnesses/harnesses.ts";
 import { createListLimiter } from "../../packages/server/src/engine/limits/list-limiter.ts";
 import { Rates } from "../../packages/server/src/engine/limits/rates.ts";
@@ -23,6 +24,7 @@ import { startDatabaseHealth } from "../../packages/server/src/engine/operations
 import { openMaintenance } from "../../packages/server/src/engine/operations/maintenance.ts";
 import { keepAll } from "../../packages/server/src/engine/operations/retention.ts";
 import { defaultRunPolicy } from "../../packages/server/src/engine/runs/run-policy.ts";
+import { ForgeNetwork } from "../../packages/server/src/forges/http.ts";
 import { type Db, openDb, type PostgresConnection } from "../../packages/server/src/store/connection/db.ts";
 
 /** A statement as it was passed to the driver, with its values and the types that the code named. */
@@ -94,6 +96,7 @@ export async function recordRequests(
     vault,
     models,
     harnesses: openHarnesses({}, models),
+    forges: new Forges({ db, vault, network: new ForgeNetwork() }),
     policy: defaultRunPolicy,
     runWatcher,
     pubsub,

@@ -4,6 +4,7 @@ import { buildsRoutes } from "./routes/builds.ts";
 import { environmentsRoutes } from "./routes/environments.ts";
 import { eventsRoutes } from "./routes/events.ts";
 import { followupsRoutes } from "./routes/followups.ts";
+import { forgesRoutes } from "./routes/forges.ts";
 import { harnessesRoutes } from "./routes/harnesses.ts";
 import { identitiesRoutes } from "./routes/identities.ts";
 import { installationRoutes } from "./routes/installation.ts";
@@ -31,6 +32,7 @@ export const routes = {
   ...proposalsRoutes,
   ...shellsRoutes,
   ...secretsRoutes,
+  ...forgesRoutes,
   ...modelsRoutes,
   ...harnessesRoutes,
   ...skillsRoutes,

@@ -19,6 +19,8 @@ import {
   PublicationTakeRequest,
   PublishRequest,
   PublishResponse,
+  RepositoryCredential,
+  RepositoryCredentialRequest,
 } from "./worker/publication.ts";
 import {
   ShellFinishRequest,
@@ -177,6 +179,13 @@ export const workerRoutes = {
     params: publicationId,
     body: PublicationFinishRequest,
     responses: done,
+  }),
+  repositoryCredential: route({
+    method: "POST",
+    path: "/worker/repository-credentials",
+    body: RepositoryCredentialRequest,
+    ownTransactions: true,
+    responses: { 200: { description: "A credential for fetching.", schema: RepositoryCredential } },
   }),
   reportShell: route({
     method: "POST",

@@ -16,6 +16,7 @@ import { openAdmission } from "./engine/dispatch/admission.ts";
 import { startReaper } from "./engine/dispatch/reaper.ts";
 import { WaitingClaims } from "./engine/dispatch/waiting-claims.ts";
 import { WorkerAccess } from "./engine/dispatch/worker-access.ts";
+import { Forges } from "./engine/forges/forges.ts";
 import { openHarnesses } from "./engine/harnesses/harnesses.ts";
 import { createListLimiter } from "./engine/limits/list-limiter.ts";
 import { Rates } from "./engine/limits/rates.ts";
@@ -31,6 +32,7 @@ import { startDatabaseHealth } from "./engine/operations/database-health.ts";
 import { openMaintenance } from "./engine/operations/maintenance.ts";
 import { defaultRunPolicy } from "./engine/runs/run-policy.ts";
 import { startShellReaper } from "./engine/shells/shell-reaper.ts";
+import { ForgeNetwork } from "./forges/http.ts";
 import { createLogger } from "./logging/logger.ts";
 import { startEmbedded } from "./postgres/embedded-postgres.ts";
 import { startConnectionWatchdog } from "./store/connection/connection-watchdog.ts";
@@ -103,6 +105,9 @@ export async function startServer(config: Config): Promise<Server> {
     const providers = await resolveProviders(db, vault, log, settings);
     const models = openModels({ ...settings, providers });
     const harnesses = openHarnesses(harnessSettings, models);
+    const forgeNetwork = new ForgeNetwork(config.forgeNetwork);
+    stops.push(() => forgeNetwork.close());
+    const forges = new Forges({ db, vault, network: forgeNetwork });
     const { default_model_id } = models.list;
     const activeProviders = Object.keys(providers).filter((name) => providers[name]?.reason === undefined);
     log.info({ providers: activeProviders, default_model_id }, "models configured");
@@ -169,6 +174,7 @@ export async function startServer(config: Config): Promise<Server> {
       vault,
       models,
       harnesses,
+      forges,
       policy,
       gitHost: config.gitHost,
       runWatcher,

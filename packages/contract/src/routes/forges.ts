@@ -75,7 +75,7 @@ export const forgesRoutes = {
         .optional(),
     }),
     responses: { 200: { description: "A page of repositories.", schema: ListForgeRepositoriesResponse } },
-    errors: [],
+    errors: ["operation_not_supported"],
   }),
   testForge: route({
     method: "POST",
@@ -88,7 +88,7 @@ export const forgesRoutes = {
     params: forgeId,
     body: ForgeTestRequest,
     responses: { 200: { description: "The result.", schema: ForgeTest } },
-    errors: [],
+    errors: ["operation_not_supported"],
   }),
   createAppManifest: route({
     method: "POST",
@@ -109,6 +109,6 @@ export const forgesRoutes = {
     params: z.object({ manifestId: Uuid }),
     body: AppManifestCompletion,
     responses: { 201: { description: "The forge.", schema: Forge } },
-    errors: ["conflict"],
+    errors: ["conflict", "operation_not_supported"],
   }),
 };

@@ -52,6 +52,29 @@ export interface AmbientAgentConfigInput {
   } | NamedMCPServerConfig[];
 }
 
+/** The settings with which GitHub creates an app. */
+export interface AppManifest {
+  manifest_id: string;
+  /** Submit a form with the field `manifest` to this URL. */
+  action_url: string;
+  /** JSON text. */
+  manifest: string;
+  expires_at: string;
+}
+
+/** The parameters with which GitHub redirects the browser. */
+export interface AppManifestCompletion {
+  code: string;
+  state: string;
+}
+
+export interface AppManifestRequest {
+  /** Address of GitHub Enterprise. Default: `https://github.com`. */
+  url?: string;
+  /** The organization that owns the app. Default: the user who creates it. */
+  organization?: string;
+}
+
 /** A file or pull request that a run produced. Its content is at `/content`; for a pull request, it is the URL. */
 export interface Artifact {
   artifact_id: string;
@@ -617,6 +640,59 @@ export type FollowupMode = "auto" | "queue" | "interrupt";
 /** `queued_prompt`: added to the prompt of a waiting run. `live_session`: the run is in progress. `new_turn`: a final or blocked run continues. */
 export type FollowupOutcome = "queued_prompt" | "live_session" | "new_turn";
 
+/** A git hosting service at which runs can publish changes. */
+export interface Forge {
+  forge_id: string;
+  type: ForgeType;
+  url: string;
+  /** Host of the repositories, with the port if it has one. */
+  host: string;
+  auth: "token" | "app";
+  /** The user or app that Outrider acts as. */
+  login: string;
+  /** Where a GitHub App is installed in more organizations or repositories. */
+  install_url?: string;
+  last_test?: ForgeTest;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface ForgeRepository {
+  repository: string;
+  default_branch: string;
+  can_push: boolean;
+  is_private: boolean;
+}
+
+export interface ForgeRequest {
+  type: ForgeType;
+  /** Address of the forge. Required for `gitea`. Default: `https://github.com` or `https://gitlab.com`. */
+  url?: string;
+  /** Access token. It is encrypted, and no response contains it. */
+  token: string;
+}
+
+export interface ForgeTest {
+  repository: string;
+  ok: boolean;
+  steps: ForgeTestStep[];
+  tested_at: string;
+}
+
+export interface ForgeTestRequest {
+  repository: string;
+}
+
+export interface ForgeTestStep {
+  step: "authenticate" | "read_repository" | "clone" | "push" | "pull_request" | "clean_up";
+  ok: boolean;
+  message: string;
+  remedy?: string;
+}
+
+/** `gitea` also stands for Forgejo. */
+export type ForgeType = "github" | "gitlab" | "gitea";
+
 export interface GitAuthor {
   name: string;
   /** An email address. */
@@ -809,6 +885,15 @@ export interface ListEventsResponse {
 
 export interface ListFollowupsResponse {
   followups: RunFollowup[];
+}
+
+export interface ListForgeRepositoriesResponse {
+  repositories: ForgeRepository[];
+  has_more: boolean;
+}
+
+export interface ListForgesResponse {
+  forges: Forge[];
 }
 
 export interface ListHarnessesResponse {
@@ -1965,4 +2050,10 @@ export interface ListShellEventsQuery {
   after?: number;
   /** Maximum number of events per page. Default 100. Not allowed for streams. */
   limit?: number;
+}
+
+export interface ListForgeRepositoriesQuery {
+  /** Part of the name. */
+  q?: string;
+  page?: number;
 }

@@ -16,7 +16,7 @@ export async function readLogTail(
 ): Promise<string | undefined> {
   const fetch = network.fetch({ maxBytes: MAX_LOG_BYTES });
   try {
-    const first = await fetch(url, { headers, redirect: "manual" });
+    const first = await fetch(url, { headers: { "user-agent": "outrider", ...headers }, redirect: "manual" });
     const location = first.headers.get("location");
     const isRedirect = first.status >= 300 && first.status < 400 && location !== null;
     const response = isRedirect ? await fetch(new URL(location, url), { redirect: "manual" }) : first;

@@ -23,6 +23,7 @@ beforeAll(async () => {
 afterAll(async () => {
   console.log(`${combinations} combinations of ${callers.length} callers and all operations`);
   await fixture.server.stop();
+  await fixture.github.close();
 });
 
 interface Sent {

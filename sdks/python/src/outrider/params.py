@@ -10,6 +10,8 @@ from . import types
 
 __all__ = [
     "AmbientAgentConfigParam",
+    "AppManifestCompletionParam",
+    "AppManifestRequestParam",
     "AttachmentParam",
     "CancelRunsFilterParam",
     "CancelRunsRequestParam",
@@ -21,6 +23,8 @@ __all__ = [
     "EnvironmentProposalRequestParam",
     "EnvironmentRepositoryParam",
     "EnvironmentResourcesParam",
+    "ForgeRequestParam",
+    "ForgeTestRequestParam",
     "GitAuthorParam",
     "IdentityRequestParam",
     "InviteUserRequestParam",
@@ -77,6 +81,20 @@ class AmbientAgentConfigParam(TypedDict):
         | Sequence[NamedMCPServerConfigParam | types.NamedMCPServerConfig]
     ]
     """MCP servers by name. An array of servers with a `name` is also accepted."""
+
+
+class AppManifestCompletionParam(TypedDict):
+    """The parameters with which GitHub redirects the browser."""
+
+    code: str
+    state: str
+
+
+class AppManifestRequestParam(TypedDict):
+    url: NotRequired[str]
+    """Address of GitHub Enterprise. Default: `https://github.com`."""
+    organization: NotRequired[str]
+    """The organization that owns the app. Default: the user who creates it."""
 
 
 class AttachmentParam(TypedDict):
@@ -266,6 +284,20 @@ class EnvironmentResourcesParam(TypedDict):
     memory_mb: NotRequired[int]
     pids: NotRequired[int]
     disk_mb: NotRequired[int]
+
+
+class ForgeRequestParam(TypedDict):
+    type: types.ForgeType
+    url: NotRequired[str]
+    """Address of the forge. Required for `gitea`. Default: `https://github.com` or
+    `https://gitlab.com`.
+    """
+    token: str
+    """Access token. It is encrypted, and no response contains it."""
+
+
+class ForgeTestRequestParam(TypedDict):
+    repository: str
 
 
 class GitAuthorParam(TypedDict):

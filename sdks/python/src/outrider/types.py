@@ -12,6 +12,9 @@ from ._model import BaseModel, OpenEnum, known_or
 __all__ = [
     "AmbientAgentConfig",
     "AmbientAgentConfigInput",
+    "AppManifest",
+    "AppManifestCompletion",
+    "AppManifestRequest",
     "Artifact",
     "ArtifactAddedEvent",
     "ArtifactAddedEventData",
@@ -63,6 +66,13 @@ __all__ = [
     "FileChangedEventData",
     "FollowupMode",
     "FollowupOutcome",
+    "Forge",
+    "ForgeRepository",
+    "ForgeRequest",
+    "ForgeTest",
+    "ForgeTestRequest",
+    "ForgeTestStep",
+    "ForgeType",
     "GitAuthor",
     "Harness",
     "Identity",
@@ -83,6 +93,8 @@ __all__ = [
     "ListEnvironmentsResponse",
     "ListEventsResponse",
     "ListFollowupsResponse",
+    "ListForgeRepositoriesResponse",
+    "ListForgesResponse",
     "ListHarnessesResponse",
     "ListIdentitiesResponse",
     "ListKeysResponse",
@@ -289,6 +301,31 @@ class AmbientAgentConfigInput(BaseModel):
     """How long the sandbox is kept after the run ends. Default 10."""
     mcp_servers: dict[str, MCPServerConfig] | list[NamedMCPServerConfig] | None = None
     """MCP servers by name. An array of servers with a `name` is also accepted."""
+
+
+class AppManifest(BaseModel):
+    """The settings with which GitHub creates an app."""
+
+    manifest_id: str
+    action_url: str
+    """Submit a form with the field `manifest` to this URL."""
+    manifest: str
+    """JSON text."""
+    expires_at: datetime
+
+
+class AppManifestCompletion(BaseModel):
+    """The parameters with which GitHub redirects the browser."""
+
+    code: str
+    state: str
+
+
+class AppManifestRequest(BaseModel):
+    url: str | None = None
+    """Address of GitHub Enterprise. Default: `https://github.com`."""
+    organization: str | None = None
+    """The organization that owns the app. Default: the user who creates it."""
 
 
 class Artifact(BaseModel):
@@ -982,6 +1019,63 @@ FollowupOutcome = Literal["queued_prompt", "live_session", "new_turn"]
 """
 
 
+class Forge(BaseModel):
+    """A git hosting service at which runs can publish changes."""
+
+    forge_id: str
+    type: OpenEnum[ForgeType]
+    url: str
+    host: str
+    """Host of the repositories, with the port if it has one."""
+    auth: OpenEnum[Literal["token", "app"]]
+    login: str
+    """The user or app that Outrider acts as."""
+    install_url: str | None = None
+    """Where a GitHub App is installed in more organizations or repositories."""
+    last_test: ForgeTest | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ForgeRepository(BaseModel):
+    repository: str
+    default_branch: str
+    can_push: bool
+    is_private: bool
+
+
+class ForgeRequest(BaseModel):
+    type: OpenEnum[ForgeType]
+    url: str | None = None
+    """Address of the forge. Required for `gitea`. Default: `https://github.com` or
+    `https://gitlab.com`.
+    """
+    token: str
+    """Access token. It is encrypted, and no response contains it."""
+
+
+class ForgeTest(BaseModel):
+    repository: str
+    ok: bool
+    steps: list[ForgeTestStep]
+    tested_at: datetime
+
+
+class ForgeTestRequest(BaseModel):
+    repository: str
+
+
+class ForgeTestStep(BaseModel):
+    step: OpenEnum[Literal["authenticate", "read_repository", "clone", "push", "pull_request", "clean_up"]]
+    ok: bool
+    message: str
+    remedy: str | None = None
+
+
+ForgeType = Literal["github", "gitlab", "gitea"]
+"""`gitea` also stands for Forgejo."""
+
+
 class GitAuthor(BaseModel):
     name: str
     email: str
@@ -1195,6 +1289,15 @@ class ListEventsResponse(BaseModel):
 
 class ListFollowupsResponse(BaseModel):
     followups: list[RunFollowup]
+
+
+class ListForgeRepositoriesResponse(BaseModel):
+    repositories: list[ForgeRepository]
+    has_more: bool
+
+
+class ListForgesResponse(BaseModel):
+    forges: list[Forge]
 
 
 class ListHarnessesResponse(BaseModel):

@@ -11,6 +11,7 @@ import type { Blobs } from "../../engine/blobs.ts";
 import type { Admission } from "../../engine/dispatch/admission.ts";
 import type { WaitingClaims } from "../../engine/dispatch/waiting-claims.ts";
 import type { WorkerAccess } from "../../engine/dispatch/worker-access.ts";
+import type { Forges } from "../../engine/forges/forges.ts";
 import type { Harnesses } from "../../engine/harnesses/harnesses.ts";
 import type { BudgetLimits } from "../../engine/limits/budgets.ts";
 import type { ConcurrencyLimiter } from "../../engine/limits/concurrency-limiter.ts";
@@ -37,6 +38,7 @@ export interface Services {
   vault: Vault;
   models: Models;
   harnesses: Harnesses;
+  forges: Forges;
   policy: RunPolicy;
   runWatcher: RunWatcher;
   pubsub: PubSub;

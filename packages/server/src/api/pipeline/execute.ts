@@ -28,7 +28,14 @@ interface Context {
 }
 
 /** The handlers of these operations open their own transactions, unless the request has an idempotency key. */
-const withOwnTransactions = new Set(["createRun", "createRunAlias"]);
+const withOwnTransactions = new Set([
+  "createRun",
+  "createRunAlias",
+  // These call a forge, which must not keep a transaction open.
+  "createForge",
+  "testForge",
+  "completeAppManifest",
+]);
 
 /** Executes the operation. Returns undefined if the handler has already sent the response. */
 export async function execute(

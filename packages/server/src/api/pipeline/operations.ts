@@ -7,6 +7,7 @@ import { buildHandlers } from "../routes/builds.ts";
 import { environmentHandlers } from "../routes/environments.ts";
 import { eventHandlers } from "../routes/events.ts";
 import { followupHandlers } from "../routes/followups.ts";
+import { forgeHandlers } from "../routes/forges.ts";
 import { harnessHandlers } from "../routes/harnesses.ts";
 import { identityHandlers } from "../routes/identities.ts";
 import { installationHandlers } from "../routes/installation.ts";
@@ -34,6 +35,7 @@ const handlers: Handlers = {
   ...proposalHandlers,
   ...shellHandlers,
   ...secretHandlers,
+  ...forgeHandlers,
   ...modelHandlers,
   ...harnessHandlers,
   ...skillHandlers,

@@ -4,6 +4,7 @@ import { recordChunks } from "../../engine/builds/build-chunks.ts";
 import { finishBuild, prepare, reportBuild } from "../../engine/builds/builds.ts";
 import { assignProposal, finishProposal } from "../../engine/builds/proposals.ts";
 import { claimWhenAvailable } from "../../engine/dispatch/claim-loop.ts";
+import { repositoryCredential } from "../../engine/forges/credentials.ts";
 import { reserve, settle } from "../../engine/limits/budgets.ts";
 import { topics } from "../../engine/live/pubsub.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/runs/executions.ts";
@@ -148,6 +149,15 @@ export const workerHandlers: WorkerHandlers = {
   async finishProposal({ sql, params, body }) {
     await finishProposal(sql, params.proposalId, body);
     return noContent;
+  },
+
+  async repositoryCredential({ sql, services, principal, body }) {
+    const { holder } = body;
+    if (holder.type === "execution") {
+      const { execution_id: executionId } = holder;
+      await services.workerAccess.requireExecution(sql, principal.credentialId, { executionId });
+    }
+    return ok(await repositoryCredential(sql, services, body));
   },
 
   async reportShell({ sql, services, params, body, publish }) {

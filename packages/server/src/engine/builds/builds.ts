@@ -38,6 +38,7 @@ import { ApiError, tooMany } from "../api-error.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Vault } from "../auth/vault.ts";
 import { checkBatch } from "../batches.ts";
+import { findForgesOf } from "../forges/forges.ts";
 import { requireExecution } from "../runs/executions.ts";
 import type { RunPolicy } from "../runs/run-policy.ts";
 
@@ -258,7 +259,7 @@ export async function environmentWork(
     ...(dockerfile ? { dockerfile } : {}),
     ...(docker_image_secret ? { docker_image_secret } : {}),
     ...(user ? { user } : {}),
-    repos: repos.map((repo) => resolveRepo(repo, gitHost)),
+    repos: await assignRepos(sql, repos, gitHost),
     setup_commands,
     start_commands,
     variables,
@@ -270,6 +271,23 @@ export async function environmentWork(
     credentials: valuesOf(credentials),
     build_secrets: valuesOf(build_secrets),
   };
+}
+
+/** Returns repositories as workers receive them. A connected forge provides the credential if no secret is named. */
+export async function assignRepos(
+  sql: Sql,
+  repos: NonNullable<EnvironmentRequest["repos"]>,
+  gitHost: string,
+): Promise<AssignedEnvironment["repos"]> {
+  const resolved = repos.map((repo) => resolveRepo(repo, gitHost));
+  const forges = await findForgesOf(
+    sql,
+    resolved.map(({ url, secret }) => (secret === undefined ? url : "")),
+  );
+  return resolved.map((repo, index) => {
+    const forge = forges[index];
+    return forge?.isHttps ? { ...repo, forge_id: forge.forgeId } : repo;
+  });
 }
 
 export function resolveRepo(

@@ -20,7 +20,7 @@ import { listSealedSecrets } from "../../store/secrets.ts";
 import { ApiError, notFound, tooMany } from "../api-error.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Vault } from "../auth/vault.ts";
-import { resolveRepo } from "./builds.ts";
+import { assignRepos, resolveRepo } from "./builds.ts";
 
 /*
  * A proposal suggests settings for an environment from the files of a repository. Servers have no access to repositories,
@@ -92,7 +92,8 @@ export async function assignProposal(
   const { secret } = repository;
   const sealed = secret === undefined ? [] : await listSealedSecrets(tx, [secret]);
   const values = sealed.map(({ name, sealed: value }) => [name, vault.open(value, `secret ${name}`)]);
-  return { repository: resolveRepo(repository, gitHost), credentials: Object.fromEntries(values) };
+  const [assigned = resolveRepo(repository, gitHost)] = await assignRepos(tx, [repository], gitHost);
+  return { repository: assigned, credentials: Object.fromEntries(values) };
 }
 
 export async function finishProposal(

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { zeroUsage } from "@outrider/contract/run";
+import { type GitHubStub, startGitHubStub } from "../../forges/github-stub.ts";
 import { type TestServer, testServer } from "../../server.ts";
 
 /**
@@ -8,6 +9,9 @@ import { type TestServer, testServer } from "../../server.ts";
  */
 export interface Fixture {
   server: TestServer;
+  github: GitHubStub;
+  /** A connected forge, and a proposal of the worker for one of its repositories. */
+  forge: { forge_id: string; url: string; proposal: string };
   environment: { home: string; elsewhere: string };
   agent: string;
   run: string;
@@ -44,6 +48,8 @@ export interface Fixture {
   newUser(): Promise<string>;
   newExecution(): Promise<{ run: string; execution: string }>;
   newShell(): Promise<string>;
+  newForge(): Promise<string>;
+  newManifest(): Promise<{ manifestId: string; code: string; state: string }>;
 }
 
 const CONTENT = "the content of an artifact";
@@ -51,7 +57,10 @@ const sha256 = createHash("sha256").update(CONTENT).digest("hex");
 
 export async function createFixture(): Promise<Fixture> {
   // Leases outlast the test, so that no run is recovered meanwhile.
+  const github = await startGitHubStub();
+  await github.addRepository("acme/api");
   const server = await testServer({
+    OUTRIDER_ALLOW_ADDRESSES: "127.0.0.1",
     OUTRIDER_LEASE_SECONDS: "600",
     OUTRIDER_TURN_TIMEOUT_MINUTES: "600",
     OUTRIDER_MAX_SHELLS_PER_USER: "1000",
@@ -135,6 +144,27 @@ export async function createFixture(): Promise<Fixture> {
   const repository = { owner: "acme", repo: "api" };
   const { proposal_id } = await call("POST", "/agent/environment-proposals", { repository });
   await asWorker(`/proposals/${proposal_id}/take`, { worker_id: worker.worker_id });
+  const connection = { type: "github", url: github.url, token: github.token };
+  const { forge_id, host } = await call("POST", "/agent/forges", connection);
+  const forgeUrl = `https://${host}/acme/api.git`;
+  const { proposal_id: forgeProposal } = await call("POST", "/agent/environment-proposals", {
+    repository: { url: forgeUrl },
+  });
+  await asWorker(`/proposals/${forgeProposal}/take`, { worker_id: worker.worker_id });
+  const newForge = async (): Promise<string> => {
+    const id = randomUUID();
+    await server.db`
+      insert into forges (forge_id, type, host, url, api_url, auth, login, sealed, created_by)
+      select ${id}, type, ${id}, url, api_url, auth, login, sealed, created_by from forges where forge_id = ${forge_id}`;
+    return id;
+  };
+  const newManifest: Fixture["newManifest"] = async () => {
+    const { manifest_id, action_url } = await call("POST", "/agent/forges/app-manifests", {
+      url: github.url,
+    });
+    const state = new URL(action_url).searchParams.get("state") as string;
+    return { manifestId: manifest_id, code: github.newManifestCode(), state };
+  };
   const newFollowup = async (): Promise<string> =>
     (await call("POST", `/agent/runs/${run}/followups`, { message: "more", mode: "queue" }, keys.agent))
       .followup_id;
@@ -149,6 +179,10 @@ export async function createFixture(): Promise<Fixture> {
   };
   return {
     server,
+    github,
+    forge: { forge_id, url: forgeUrl, proposal: forgeProposal },
+    newForge,
+    newManifest,
     environment,
     agent,
     run,

@@ -48,6 +48,7 @@ const ofEnvironment: CreateRequest = ({ environment }) => ({ params: { environme
 const ofBuild: CreateRequest = ({ environment, build }) => ({
   params: { environmentId: environment.home, buildId: build.build_id },
 });
+const ofForge: CreateRequest = ({ forge }) => ({ params: { forgeId: forge.forge_id } });
 const ofAgent: CreateRequest = ({ agent }) => ({ params: { uid: agent } });
 const newRun: CreateRequest = ({ environment }) => ({
   body: { prompt: "SAY: hi", config: { environment_id: environment.home } },
@@ -168,6 +169,34 @@ export const rules: Record<OperationId, Rule> = {
     request: async (fixture, isFresh) => ({
       params: { name: isFresh ? await fixture.newSecret() : fixture.secret },
     }),
+    environment: "managed",
+  },
+  listForges: { request: nothing },
+  getForge: { request: ofForge },
+  createForge: {
+    request: ({ github: { url, token } }) => ({ body: { type: "github", url, token } }),
+    environment: "managed",
+  },
+  deleteForge: {
+    request: async (fixture, isFresh) => ({
+      params: { forgeId: isFresh ? await fixture.newForge() : fixture.forge.forge_id },
+    }),
+    environment: "managed",
+  },
+  listForgeRepositories: { request: ofForge, environment: "managed" },
+  testForge: {
+    request: ({ forge: { forge_id } }) => ({
+      params: { forgeId: forge_id },
+      body: { repository: "acme/api" },
+    }),
+    environment: "managed",
+  },
+  createAppManifest: { request: () => ({ body: {} }), environment: "managed" },
+  completeAppManifest: {
+    request: async ({ newManifest }) => {
+      const { manifestId, ...body } = await newManifest();
+      return { params: { manifestId }, body };
+    },
     environment: "managed",
   },
   listSkills: { request: nothing },
@@ -326,6 +355,17 @@ export const workerRules: Record<WorkerOperationId, WorkerRule> = {
     request: ({ worker }) => ({
       params: { publicationId: randomUUID() },
       body: { worker_id: worker.worker_id, token: randomUUID(), outcome: { type: "abandoned" } },
+    }),
+    otherKey: 403,
+  },
+  repositoryCredential: {
+    request: ({ worker, forge: { forge_id, url, proposal } }) => ({
+      body: {
+        worker_id: worker.worker_id,
+        forge_id,
+        url,
+        holder: { type: "proposal", proposal_id: proposal },
+      },
     }),
     otherKey: 403,
   },

@@ -11,6 +11,7 @@ from .builds import AsyncBuilds
 from .environments import AsyncEnvironments
 from .events import AsyncEvents
 from .followups import AsyncFollowups
+from .forges import AsyncForges
 from .harnesses import AsyncHarnesses
 from .identities import AsyncIdentities
 from .installation import AsyncInstallation
@@ -51,6 +52,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def followups(self) -> AsyncFollowups:
         return AsyncFollowups(self)
+
+    @cached_property
+    def forges(self) -> AsyncForges:
+        return AsyncForges(self)
 
     @cached_property
     def harnesses(self) -> AsyncHarnesses:

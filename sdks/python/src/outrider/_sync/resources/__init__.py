@@ -12,6 +12,7 @@ from .builds import Builds
 from .environments import Environments
 from .events import Events
 from .followups import Followups
+from .forges import Forges
 from .harnesses import Harnesses
 from .identities import Identities
 from .installation import Installation
@@ -52,6 +53,10 @@ class Resources(Http):
     @cached_property
     def followups(self) -> Followups:
         return Followups(self)
+
+    @cached_property
+    def forges(self) -> Forges:
+        return Forges(self)
 
     @cached_property
     def harnesses(self) -> Harnesses:
