@@ -121,7 +121,8 @@ export const PublishPolicy = z
 export type PublishPolicy = z.infer<typeof PublishPolicy>;
 
 type Optional = "base" | "co_author" | "signing_secret";
-export type ResolvedPublishPolicy = Required<Omit<PublishPolicy, Optional>> & Pick<PublishPolicy, Optional>;
+type Defaulted = { [K in Exclude<keyof PublishPolicy, Optional>]-?: NonNullable<PublishPolicy[K]> };
+export type ResolvedPublishPolicy = Defaulted & Pick<PublishPolicy, Optional>;
 
 /** Adds the defaults. */
 export function resolvePublishPolicy(policy: PublishPolicy = {}): ResolvedPublishPolicy {
@@ -139,7 +140,7 @@ export function resolvePublishPolicy(policy: PublishPolicy = {}): ResolvedPublis
     sign_off: false,
     labels: [],
     reviewers: [],
-    ...rest,
+    ...(rest as Partial<Defaulted>),
     follow_up: { comments: false, checks: false, ...follow_up },
   };
 }
