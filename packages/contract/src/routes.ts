@@ -12,6 +12,7 @@ import { keysRoutes } from "./routes/keys.ts";
 import { maintenanceRoutes } from "./routes/maintenance.ts";
 import { modelsRoutes } from "./routes/models.ts";
 import { proposalsRoutes } from "./routes/proposals.ts";
+import { publicationsRoutes } from "./routes/publications.ts";
 import { runsRoutes } from "./routes/runs.ts";
 import { secretsRoutes } from "./routes/secrets.ts";
 import { sharesRoutes } from "./routes/shares.ts";
@@ -30,6 +31,7 @@ export const routes = {
   ...environmentsRoutes,
   ...buildsRoutes,
   ...proposalsRoutes,
+  ...publicationsRoutes,
   ...shellsRoutes,
   ...secretsRoutes,
   ...forgesRoutes,

@@ -30,6 +30,7 @@ import { startCleanup } from "./engine/operations/cleanup.ts";
 import { Counters } from "./engine/operations/counters.ts";
 import { startDatabaseHealth } from "./engine/operations/database-health.ts";
 import { openMaintenance } from "./engine/operations/maintenance.ts";
+import { startPublicationReaper } from "./engine/publishing/publication-reaper.ts";
 import { defaultRunPolicy } from "./engine/runs/run-policy.ts";
 import { startShellReaper } from "./engine/shells/shell-reaper.ts";
 import { ForgeNetwork } from "./forges/http.ts";
@@ -163,6 +164,8 @@ export async function startServer(config: Config): Promise<Server> {
     stops.push(reaper.stop);
     const shellReaper = startShellReaper({ db, vault, pubsub, counters, log });
     stops.push(shellReaper.stop);
+    const publicationReaper = startPublicationReaper({ db, pubsub, counters, log });
+    stops.push(publicationReaper.stop);
     const stopping = new AbortController();
     const httpServer = await openHttpServer({ config, isProxy: isWithin(config.trustProxy), log });
     stops.push(async () => httpServer.close());

@@ -913,6 +913,29 @@ export interface ListModelsResponse {
   models: Model[];
 }
 
+export interface ListPublicationsResponse {
+  publications: Publication[];
+  /** The repositories with changes. */
+  publishable: {
+    path: string;
+    repository: string;
+    /** The most that the policy allows. */
+    kind: PublishKind;
+    branch: string;
+    base?: string;
+    /** The proposed title. */
+    title: string;
+    /** The proposed text. */
+    body: string;
+    files_changed: number;
+    diff_bytes: number;
+    /** Whether the latest changes are published. */
+    is_published: boolean;
+    /** Why the changes cannot be published. */
+    problem?: string;
+  }[];
+}
+
 export interface ListRunsResponse {
   runs: RunItem[];
   page_info: PageInfo;
@@ -1175,6 +1198,71 @@ export interface ProposedSettings {
   /** Absent if no setup command needs the network. */
   network?: EnvironmentNetwork;
 }
+
+/** A request to push a run's changes and open a pull request. */
+export interface Publication {
+  publication_id: string;
+  run_id: string;
+  turn: number;
+  /** Path of the repository in the workspace. */
+  path: string;
+  /** URL of the repository. */
+  repository: string;
+  kind: "branch" | "pull_request" | "draft_pull_request";
+  state: PublicationState;
+  branch: string;
+  base?: string;
+  /** The last commit that is published. */
+  commit: string;
+  title: string;
+  files_changed: number;
+  diff_bytes: number;
+  /** `agent`: with a tool or `git push`. `policy`: by the environment or run. */
+  requested_by: {
+    type: "user" | "agent" | "policy";
+    /** Present for the type `user`. */
+    user?: RunCreatorInfo;
+  };
+  /** Why it needs approval. */
+  approval_reason?: string;
+  /** Who approved or rejected it. */
+  decided_by?: RunCreatorInfo;
+  decided_at?: string;
+  /** The comment of the decision. */
+  comment?: string;
+  pull_request?: PullRequest;
+  /** What the forge did not accept, such as unknown reviewers. */
+  warnings?: string[];
+  /** Why it failed, or why it is being retried. */
+  status_message?: RunStatusMessage;
+  created_at: string;
+  finished_at?: string;
+}
+
+export interface PublicationDecisionRequest {
+  /** When rejecting, the agent continues with this comment. Without it, the run ends. */
+  comment?: string;
+}
+
+export interface PublicationRequest {
+  /** Path of the repository in the workspace. Required if the run has changes in several. */
+  path?: string;
+  /** Default: what the environment's policy for the repository says. */
+  kind?: "branch" | "pull_request" | "draft_pull_request";
+  /** Must start with the policy's `branch_prefix`. Default: derived from the run's title. */
+  branch?: string;
+  /** Title of the pull request. Default: what the agent proposed, or the run's title. */
+  title?: string;
+  /** Text of the pull request. Outrider adds the verified commands, the cost and a link. Default: what the agent proposed, or its final answer. */
+  body?: string;
+  labels?: string[];
+  reviewers?: string[];
+  /** Issues that the pull request closes, such as `#12`. */
+  issues?: string[];
+}
+
+/** AWAITING_APPROVAL: a user must approve it. QUEUED, PUSHING: a worker pushes the branch. PUSHED: the branch is pushed, and the pull request follows. DONE, FAILED, REJECTED and SUPERSEDED (by newer changes) are final. */
+export type PublicationState = "AWAITING_APPROVAL" | "QUEUED" | "PUSHING" | "PUSHED" | "DONE" | "FAILED" | "REJECTED" | "SUPERSEDED";
 
 /** What becomes of a run's changes: nothing, a pushed branch, a pull request, or a draft pull request. */
 export type PublishKind = "none" | "branch" | "pull_request" | "draft_pull_request";
@@ -2043,6 +2131,11 @@ export interface ListBuildEventsQuery {
   after?: number;
   /** Maximum number of events per page. Default 100. Not allowed for streams. */
   limit?: number;
+}
+
+export interface GetCommitsQuery {
+  /** Path of the repository in the workspace. Required if the run has changes in several. */
+  path?: string;
 }
 
 export interface ListShellEventsQuery {

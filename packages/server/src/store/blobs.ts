@@ -55,6 +55,9 @@ export async function deleteUnusedBlobs(tx: Tx, hashes: string[], graceHours: nu
         and not exists (select 1 from artifacts a where a.sha256 = b.sha256 and a.removed_at is null)
         and not exists (select 1 from builds u where u.sha256 = b.sha256)
         and not exists (select 1 from build_chunks c where c.sha256 = b.sha256)
+        and not exists (select 1 from staged_commits s where s.bundle_sha256 = b.sha256)
+        and not exists (select 1 from publications p where p.bundle_sha256 = b.sha256
+          and p.state in ('AWAITING_APPROVAL', 'QUEUED', 'PUSHING'))
       order by b.sha256 for update of b
     )
     delete from blobs b using unused where b.sha256 = unused.sha256 returning b.sha256`;
@@ -62,7 +65,7 @@ export async function deleteUnusedBlobs(tx: Tx, hashes: string[], graceHours: nu
 }
 
 /**
- * Selects the hashes of all snapshots, all artifacts, and either all builds or only those that runs use, with their
+ * Selects the hashes of all snapshots, artifacts and bundles of commits, and either all builds or only those that runs use, with their
  * chunks.
  */
 function neededBlobs(sql: Sql, { withBuilds }: { withBuilds: boolean }) {
@@ -70,6 +73,9 @@ function neededBlobs(sql: Sql, { withBuilds }: { withBuilds: boolean }) {
   return sql`
     select snapshot_sha256 as sha256 from runs where snapshot_sha256 is not null
     union select sha256 from artifacts where removed_at is null
+    union select bundle_sha256 from staged_commits where bundle_sha256 is not null
+    union select bundle_sha256 from publications
+      where bundle_sha256 is not null and state in ('AWAITING_APPROVAL', 'QUEUED', 'PUSHING')
     union select b.sha256 from builds b where b.sha256 is not null and ${isNeeded}
     union select c.sha256 from build_chunks c join builds b using (build_id) where b.sha256 is not null and ${isNeeded}`;
 }

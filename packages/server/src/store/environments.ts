@@ -100,6 +100,7 @@ export async function environmentsUsingSecret(sql: Sql, name: string): Promise<s
   const rows = await sql<{ name: string }[]>`
     select name from environments where deleted_at is null and (config -> 'secrets' ? ${name}
       or config -> 'build_secrets' ? ${name} or config ->> 'docker_image_secret' = ${name}
-      or config @> ${json(sql, { repos: [{ secret: name }] })}) order by name`;
+      or config @> ${json(sql, { repos: [{ secret: name }] })}
+      or config @> ${json(sql, { repos: [{ publish: { signing_secret: name } }] })}) order by name`;
   return rows.map((row) => row.name);
 }

@@ -1,4 +1,5 @@
 import type { Sql, Tx } from "./connection/db.ts";
+import { removeBundles } from "./staged-commits.ts";
 
 /** An arbitrary advisory lock key that other applications are unlikely to use. */
 const LOCK = 7_286_011_434;
@@ -94,6 +95,7 @@ export async function removeFiles(tx: Tx, before: string, limit: number): Promis
   await tx`
     update runs set snapshot_sha256 = null, snapshot_seq = null, build_id = null, files_removed_at = outrider_now()
     where run_id = any(${ended}::uuid[])`;
+  await removeBundles(tx, ended);
   return ended.length;
 }
 

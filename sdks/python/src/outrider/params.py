@@ -32,6 +32,8 @@ __all__ = [
     "MCPServerConfigParam",
     "MaintenanceRequestParam",
     "NamedMCPServerConfigParam",
+    "PublicationDecisionRequestParam",
+    "PublicationRequestParam",
     "PublishPolicyFollowUpParam",
     "PublishPolicyParam",
     "PutSecretRequestParam",
@@ -397,6 +399,30 @@ class NamedMCPServerConfigParam(TypedDict):
     """How long a call may take, counted from the last progress notification of the server. Default
     120.
     """
+
+
+class PublicationDecisionRequestParam(TypedDict):
+    comment: NotRequired[str]
+    """When rejecting, the agent continues with this comment. Without it, the run ends."""
+
+
+class PublicationRequestParam(TypedDict):
+    path: NotRequired[str]
+    """Path of the repository in the workspace. Required if the run has changes in several."""
+    kind: NotRequired[Literal["branch", "pull_request", "draft_pull_request"]]
+    """Default: what the environment's policy for the repository says."""
+    branch: NotRequired[str]
+    """Must start with the policy's `branch_prefix`. Default: derived from the run's title."""
+    title: NotRequired[str]
+    """Title of the pull request. Default: what the agent proposed, or the run's title."""
+    body: NotRequired[str]
+    """Text of the pull request. Outrider adds the verified commands, the cost and a link. Default:
+    what the agent proposed, or its final answer.
+    """
+    labels: NotRequired[Sequence[str]]
+    reviewers: NotRequired[Sequence[str]]
+    issues: NotRequired[Sequence[str]]
+    """Issues that the pull request closes, such as `#12`."""
 
 
 class PublishPolicyFollowUpParam(TypedDict):

@@ -99,6 +99,8 @@ __all__ = [
     "ListIdentitiesResponse",
     "ListKeysResponse",
     "ListModelsResponse",
+    "ListPublicationsResponse",
+    "ListPublicationsResponsePublishable",
     "ListRunsResponse",
     "ListSecretsResponse",
     "ListShellEventsResponse",
@@ -128,6 +130,11 @@ __all__ = [
     "ProposalReason",
     "ProposalState",
     "ProposedSettings",
+    "Publication",
+    "PublicationDecisionRequest",
+    "PublicationRequest",
+    "PublicationRequestedBy",
+    "PublicationState",
     "PublishKind",
     "PublishPolicy",
     "PublishPolicyFollowUp",
@@ -1317,6 +1324,31 @@ class ListModelsResponse(BaseModel):
     models: list[Model]
 
 
+class ListPublicationsResponsePublishable(BaseModel):
+    path: str
+    repository: str
+    kind: OpenEnum[PublishKind]
+    """The most that the policy allows."""
+    branch: str
+    base: str | None = None
+    title: str
+    """The proposed title."""
+    body: str
+    """The proposed text."""
+    files_changed: int
+    diff_bytes: int
+    is_published: bool
+    """Whether the latest changes are published."""
+    problem: str | None = None
+    """Why the changes cannot be published."""
+
+
+class ListPublicationsResponse(BaseModel):
+    publications: list[Publication]
+    publishable: list[ListPublicationsResponsePublishable]
+    """The repositories with changes."""
+
+
 class ListRunsResponse(BaseModel):
     runs: list[RunItem]
     page_info: PageInfo
@@ -1596,6 +1628,83 @@ class ProposedSettings(BaseModel):
     network: EnvironmentNetwork | None = None
     """Absent if no setup command needs the network."""
 
+
+class PublicationRequestedBy(BaseModel):
+    """`agent`: with a tool or `git push`. `policy`: by the environment or run."""
+
+    type: OpenEnum[Literal["user", "agent", "policy"]]
+    user: RunCreatorInfo | None = None
+    """Present for the type `user`."""
+
+
+class Publication(BaseModel):
+    """A request to push a run's changes and open a pull request."""
+
+    publication_id: str
+    run_id: str
+    turn: int
+    path: str
+    """Path of the repository in the workspace."""
+    repository: str
+    """URL of the repository."""
+    kind: OpenEnum[Literal["branch", "pull_request", "draft_pull_request"]]
+    state: OpenEnum[PublicationState]
+    branch: str
+    base: str | None = None
+    commit: str
+    """The last commit that is published."""
+    title: str
+    files_changed: int
+    diff_bytes: int
+    requested_by: PublicationRequestedBy
+    """`agent`: with a tool or `git push`. `policy`: by the environment or run."""
+    approval_reason: str | None = None
+    """Why it needs approval."""
+    decided_by: RunCreatorInfo | None = None
+    """Who approved or rejected it."""
+    decided_at: datetime | None = None
+    comment: str | None = None
+    """The comment of the decision."""
+    pull_request: PullRequest | None = None
+    warnings: list[str] | None = None
+    """What the forge did not accept, such as unknown reviewers."""
+    status_message: RunStatusMessage | None = None
+    """Why it failed, or why it is being retried."""
+    created_at: datetime
+    finished_at: datetime | None = None
+
+
+class PublicationDecisionRequest(BaseModel):
+    comment: str | None = None
+    """When rejecting, the agent continues with this comment. Without it, the run ends."""
+
+
+class PublicationRequest(BaseModel):
+    path: str | None = None
+    """Path of the repository in the workspace. Required if the run has changes in several."""
+    kind: OpenEnum[Literal["branch", "pull_request", "draft_pull_request"]] | None = None
+    """Default: what the environment's policy for the repository says."""
+    branch: str | None = None
+    """Must start with the policy's `branch_prefix`. Default: derived from the run's title."""
+    title: str | None = None
+    """Title of the pull request. Default: what the agent proposed, or the run's title."""
+    body: str | None = None
+    """Text of the pull request. Outrider adds the verified commands, the cost and a link. Default:
+    what the agent proposed, or its final answer.
+    """
+    labels: list[str] | None = None
+    reviewers: list[str] | None = None
+    issues: list[str] | None = None
+    """Issues that the pull request closes, such as `#12`."""
+
+
+PublicationState = Literal[
+    "AWAITING_APPROVAL", "QUEUED", "PUSHING", "PUSHED", "DONE", "FAILED", "REJECTED", "SUPERSEDED"
+]
+"""AWAITING_APPROVAL: a user must approve it. QUEUED, PUSHING: a worker pushes the branch. PUSHED: the
+branch is pushed, and the pull request follows. DONE, FAILED, REJECTED and SUPERSEDED (by newer
+changes) are final.
+"""
 
 PublishKind = Literal["none", "branch", "pull_request", "draft_pull_request"]
 """What becomes of a run's changes: nothing, a pushed branch, a pull request, or a draft pull request."""

@@ -15,6 +15,7 @@ import { keyHandlers } from "../routes/keys.ts";
 import { maintenanceHandlers } from "../routes/maintenance.ts";
 import { modelHandlers } from "../routes/models.ts";
 import { proposalHandlers } from "../routes/proposals.ts";
+import { publicationHandlers } from "../routes/publications.ts";
 import { runHandlers } from "../routes/runs.ts";
 import { secretHandlers } from "../routes/secrets.ts";
 import { shareHandlers } from "../routes/shares.ts";
@@ -33,6 +34,7 @@ const handlers: Handlers = {
   ...environmentHandlers,
   ...buildHandlers,
   ...proposalHandlers,
+  ...publicationHandlers,
   ...shellHandlers,
   ...secretHandlers,
   ...forgeHandlers,

@@ -26,6 +26,11 @@ async function requireSecretsExist(sql: Sql, environment: EnvironmentRequest) {
     ...repos.flatMap(({ secret }, index) =>
       secret ? [{ name: secret, pointer: `/repos/${index}/secret` }] : [],
     ),
+    ...repos.flatMap(({ publish }, index) =>
+      publish?.signing_secret
+        ? [{ name: publish.signing_secret, pointer: `/repos/${index}/publish/signing_secret` }]
+        : [],
+    ),
   ];
   const known = await lockSecrets(sql, [...new Set(references.map(({ name }) => name))]);
   const unknown = references.find(({ name }) => !known.includes(name));

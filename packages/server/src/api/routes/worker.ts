@@ -68,10 +68,11 @@ export const workerHandlers: WorkerHandlers = {
     });
     try {
       for (let last = ""; !stream.signal.aborted; ) {
-        const notified = pubsub.next(topics.worker(query.worker_id), {
-          ms: POLL_MS,
-          signal: stream.signal,
-        });
+        const wait = { ms: POLL_MS, signal: stream.signal };
+        const notified = Promise.race([
+          pubsub.next(topics.worker(query.worker_id), wait),
+          pubsub.next(topics.publications, wait),
+        ]);
         const mustSend = isNotified;
         isNotified = false;
         const [current, revoked] = await Promise.all([
@@ -79,10 +80,14 @@ export const workerHandlers: WorkerHandlers = {
           findRevokedCredentials(db, [principal.credentialId]),
         ]);
         if (revoked.length > 0) break;
-        // Proposals are new work, which the worker must not start while dispatch is paused.
-        if (!maintenance.dispatchEnabled() || current.draining) delete current.proposals;
+        // These are new work, which the worker must not start while dispatch is paused.
+        if (!maintenance.dispatchEnabled() || current.draining) {
+          delete current.proposals;
+          delete current.publications;
+        }
         const signals = JSON.stringify(current);
-        if (mustSend || signals !== last) await stream.write(`data: ${signals}\n\n`);
+        // A worker may have been too busy to take publications that it was told about.
+        if (mustSend || current.publications || signals !== last) await stream.write(`data: ${signals}\n\n`);
         last = signals;
         if (!isNotified) await notified;
       }

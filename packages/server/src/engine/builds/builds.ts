@@ -291,7 +291,7 @@ export async function assignRepos(
 }
 
 export function resolveRepo(
-  { url, owner, repo, path, ...rest }: NonNullable<EnvironmentRequest["repos"]>[number],
+  { url, owner, repo, path, publish, ...rest }: NonNullable<EnvironmentRequest["repos"]>[number],
   gitHost: string,
 ) {
   const address = url ?? `${gitHost}/${owner}/${repo}.git`;

@@ -12,6 +12,7 @@ import type { Vault } from "../auth/vault.ts";
 import { environmentOfRun } from "../builds/builds.ts";
 import type { Harnesses } from "../harnesses/harnesses.ts";
 import type { Models } from "../models/models.ts";
+import { assignPublishing } from "../publishing/run-repositories.ts";
 import type { RunPolicy } from "../runs/run-policy.ts";
 
 /*
@@ -74,7 +75,7 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
   const { vault, models, harnesses, policy } = services;
   const { run_id, execution_id, turn, attempt, limits, usage, turn_left_ms, history } = work;
   const { snapshot, receipt, output_schema } = work;
-  const { harness: name = DEFAULT_HARNESS, ...config } = unmaskConfig(work, vault);
+  const { harness: name = DEFAULT_HARNESS, publish, ...config } = unmaskConfig(work, vault);
   const modelId = config.model_id ?? models.list.default_model_id;
   const hasMcpServers = Object.keys(config.mcp_servers ?? {}).length > 0;
   const harness = harnesses.assign({ name, modelId, hasMcpServers });
@@ -96,6 +97,7 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
     },
     usage: usage ?? zeroUsage,
     ...(work.has_environment ? await environmentOfRun(sql, services, run_id) : {}),
+    ...(work.has_environment ? await assignPublishing(sql, services, run_id) : {}),
     ...(output_schema ? { output_schema } : {}),
     ...(receipt ? { receipt } : {}),
     ...(snapshot ? { snapshot } : {}),

@@ -43,6 +43,8 @@ export interface PubSub {
 export const topics = {
   queue: "queue",
   maintenance: "maintenance",
+  /** A publication has become due. */
+  publications: "publications",
   /** Notifies listeners of messages about any run. It is never published directly. */
   runs: "runs",
   run: (runId: string) => `run ${runId}`,

@@ -23,6 +23,7 @@ const backgroundTasks = [
   "connection_watchdog",
   "last_used",
   "shells",
+  "publications",
 ] as const;
 export type BackgroundTask = (typeof backgroundTasks)[number];
 /** Background tasks that run periodically and report when they succeed. */

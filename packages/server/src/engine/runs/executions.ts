@@ -7,17 +7,20 @@ import type {
   ReportRequest,
   ReportResponse,
   Snapshot,
+  TurnOutcome,
 } from "@outrider/contract/worker";
 import type { Sql, Tx } from "../../store/connection/db.ts";
 import { inTransaction } from "../../store/connection/transaction.ts";
 import { abandonLease, nameAfterSkill, storeSnapshot, storeUsage } from "../../store/dispatch/leases.ts";
+import { type PlannedOutcome, storePlannedOutcome } from "../../store/run-branches.ts";
 import { insertArtifact } from "../../store/runs/artifacts.ts";
-import { appendReport, type Report } from "../../store/runs/events.ts";
+import { appendEngineEvents, appendReport, type Report } from "../../store/runs/events.ts";
 import { findExecution } from "../../store/runs/executions.ts";
 import { deliverFollowups, listDelivered } from "../../store/runs/followups.ts";
 import { endClosing, lockRunState, type RunStateRow } from "../../store/runs/run-state.ts";
 import { ApiError, notFound } from "../api-error.ts";
 import { checkBatch } from "../batches.ts";
+import { approvalQuestion } from "../publishing/approval-question.ts";
 import { endTurn, failRun } from "./runs.ts";
 
 /*
@@ -115,9 +118,10 @@ function artifactAdded({ artifact_id, name, mime_type, size_bytes }: NewArtifact
 /** Ends a turn, unless follow-ups are queued. In that case, they are delivered and the turn continues. */
 export async function finish(sql: Sql, executionId: string, request: FinishRequest): Promise<FinishResponse> {
   const { outcome, snapshot, receipt, warm_minutes } = request;
-  if (!snapshot && outcome.type !== "failed" && !receipt?.skill) {
+  if (!snapshot && outcome.type !== "failed" && !receipt?.skill && !awaitsApproval(outcome)) {
     const ended = await endTurn(sql, toReport(executionId, request), { outcome, warm_minutes });
-    if (ended) return { ended, followups: [] };
+    if (ended?.lacksCommits) await inTransaction(sql, (tx) => noteMissingCommits(tx, request.run_id));
+    if (ended) return { ended: true, followups: [] };
   }
   return inTransaction(sql, (tx) => finishAll(tx, executionId, request));
 }
@@ -137,10 +141,36 @@ async function finishAll(tx: Tx, executionId: string, request: FinishRequest): P
     await failRun(tx, runState, outcome, { finalBatch: batch, warm_minutes });
     return { ended: true, followups: [] };
   }
-  if (await endTurn(tx, report, { outcome, warm_minutes })) return { ended: true, followups: [] };
+  const approvals = awaitsApproval(outcome)
+    ? await approvalQuestion(tx, run_id, outcome.awaiting_approval)
+    : undefined;
+  const ended = await endTurn(tx, report, { outcome, warm_minutes, approvals });
+  if (ended && approvals) await storePlannedOutcome(tx, run_id, plannedOutcome(outcome));
+  if (ended?.lacksCommits) await noteMissingCommits(tx, run_id);
+  if (ended) return { ended: true, followups: [] };
   await appendLocked(tx, report, { deliver: false });
   const followups = await deliverFollowups(tx, { runId: run_id, executionId, batch, steering: false });
   return { ended: false, followups };
+}
+
+type Succeeded = Extract<TurnOutcome, { type: "succeeded" }>;
+
+function awaitsApproval(outcome: TurnOutcome): outcome is Succeeded & { awaiting_approval: string[] } {
+  return outcome.type === "succeeded" && (outcome.awaiting_approval?.length ?? 0) > 0;
+}
+
+function plannedOutcome(outcome: TurnOutcome): PlannedOutcome | undefined {
+  if (outcome.type !== "succeeded") return undefined;
+  const { text, output } = outcome;
+  return { text, ...(output === undefined ? {} : { output }) };
+}
+
+/** Tells the user why a run that should publish its changes did not. */
+async function noteMissingCommits(tx: Tx, runId: string): Promise<void> {
+  await lockRunState(tx, runId);
+  const message =
+    "The changes were not published, because the worker that executed this turn is too old to publish. Upgrade the worker, then send a follow-up.";
+  await appendEngineEvents(tx, runId, [{ type: "notice", data: { message, code: "publication_failed" } }]);
 }
 
 /**

@@ -9,8 +9,9 @@ import {
 } from "@outrider/contract/agent-config";
 import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import type { CloudEnvironment } from "@outrider/contract/environment";
+import { allowsKind, type PublishKind, resolvePublishPolicy } from "@outrider/contract/publish-policy";
 import type { Sql } from "../../store/connection/db.ts";
-import { ApiError } from "../api-error.ts";
+import { ApiError, invalidField } from "../api-error.ts";
 import { requireEnvironmentField } from "../auth/environment-access.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Harnesses } from "../harnesses/harnesses.ts";
@@ -50,6 +51,7 @@ export async function resolveConfig(
     pointer: "/config/environment_id",
     environmentId: environment_id,
   });
+  if (fields.publish) requirePublishing(fields.publish, environment);
   const servers = mcp_servers && serversByName(mcp_servers);
   if (servers) requireEnvironmentSecrets(servers, environment);
   const harness = chooseHarness(fields.harness, principal, environment);
@@ -85,6 +87,18 @@ export async function resolveConfig(
   const hidden = servers && JSON.stringify(servers) !== JSON.stringify(masked);
   const namedBySkill = fields.name === undefined && fields.skill_spec !== undefined;
   return { config, namedBySkill, ...(hidden ? { unmasked: servers } : {}) };
+}
+
+/** Throws if no repository of the environment may be published in this way. */
+function requirePublishing(kind: PublishKind, environment: CloudEnvironment | undefined) {
+  if (kind === "none") return;
+  const policies = (environment?.repos ?? []).map(({ publish }) => resolvePublishPolicy(publish));
+  if (policies.some(({ publish }) => allowsKind(publish, kind))) return;
+  const message =
+    policies.length === 0
+      ? "requires an environment with a repository"
+      : `must be allowed by the policy of a repository of the environment; set \`publish\` of a repository to \`${kind}\``;
+  throw invalidField("/config/publish", message);
 }
 
 /** Returns the harness of the request, of the cloud agent or of the environment, in that order. */

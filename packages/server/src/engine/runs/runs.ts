@@ -8,6 +8,7 @@ import type {
   RunAgentResponse,
   RunItem,
   RunSourceType,
+  RunState,
   RunStatusMessage,
 } from "@outrider/contract/run";
 import { isFinal } from "@outrider/contract/run-state";
@@ -15,12 +16,15 @@ import type { TurnOutcome } from "@outrider/contract/worker";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql, Tx } from "../../store/connection/db.ts";
 import { inTransaction } from "../../store/connection/transaction.ts";
+import { supersedePublications } from "../../store/publications.ts";
+import { storePlannedOutcome } from "../../store/run-branches.ts";
 import { insertAttachments } from "../../store/runs/attachments.ts";
 import type { Report } from "../../store/runs/events.ts";
 import { findQueuedFollowup, withdrawFollowups } from "../../store/runs/followups.ts";
 import {
   appendFinalReport,
   changeState,
+  type EndedTurn,
   lockRunState,
   type RunStateRow,
   type StateChange,
@@ -180,8 +184,24 @@ export async function lockRun(tx: Tx, principal: Principal, runId: string): Prom
 
 /** Changes the run's state and ends its lease and execution. The caller must hold the run's lock. */
 async function transition(tx: Tx, runState: RunStateRow, change: StateChange): Promise<void> {
-  if (await changeState(tx, runState, change)) return;
-  throw new ApiError("conflict", `The run is ${runState.state} and cannot become ${change.to}.`);
+  if (!(await changeState(tx, runState, change))) {
+    throw new ApiError("conflict", `The run is ${runState.state} and cannot become ${change.to}.`);
+  }
+  if (runState.state === "BLOCKED" || change.to === "CANCELLED")
+    await abandonApprovals(tx, runState, change.to);
+}
+
+const abandonReasons: Partial<Record<RunState, string>> = {
+  QUEUED: "The run continued with a follow-up.",
+  CANCELLED: "The run was cancelled.",
+  FAILED: "Nobody decided in time.",
+};
+
+/** Ends the publications that await approval, because the run ended or continues without a decision. */
+async function abandonApprovals(tx: Tx, { run_id: runId, state }: RunStateRow, to: RunState): Promise<void> {
+  const message = abandonReasons[to];
+  const abandoned = await supersedePublications(tx, { runId }, message ? { message } : undefined);
+  if (state === "BLOCKED" && abandoned > 0) await storePlannedOutcome(tx, runId, undefined);
 }
 
 /** Cancels a run and withdraws its queued follow-ups. Has no effect if the run is already cancelled. */
@@ -224,18 +244,32 @@ interface WarmSandbox {
 const warmSandbox = ({ warm_minutes }: WarmSandbox) => (warm_minutes ? { warmMinutes: warm_minutes } : {});
 
 /**
- * Stores the last report and ends the turn with its outcome, in one statement. Returns false and writes nothing if the
+ * Stores the last report and ends the turn with its outcome, in one statement. Returns undefined and writes nothing if the
  * lease is lost, the batch is not the next one, or a follow-up is queued.
  */
 export async function endTurn(
   sql: Sql,
   report: Report,
-  { outcome, ...kept }: { outcome: Exclude<TurnOutcome, { type: "failed" }> } & WarmSandbox,
-): Promise<boolean> {
-  return appendFinalReport(sql, report, { ...changeOf(outcome), ...warmSandbox(kept) });
+  { outcome, approvals, ...kept }: { outcome: NotFailed; approvals?: Approvals | undefined } & WarmSandbox,
+): Promise<EndedTurn | undefined> {
+  const change = approvals ? blockFor(approvals) : changeOf(outcome);
+  return appendFinalReport(sql, report, { ...change, ...warmSandbox(kept) });
 }
 
-function changeOf(outcome: Exclude<TurnOutcome, { type: "failed" }>): StateChange {
+type NotFailed = Exclude<TurnOutcome, { type: "failed" }>;
+
+/** What a user must approve before the turn ends. */
+export interface Approvals {
+  question: string;
+  publication_ids: string[];
+}
+
+function blockFor(approvals: Approvals): StateChange {
+  const event = { type: "run.blocked" as const, data: approvals };
+  return { to: "BLOCKED", phase: "blocked", status_message: { message: approvals.question }, event };
+}
+
+function changeOf(outcome: NotFailed): StateChange {
   if (outcome.type === "succeeded") {
     const { text, output } = outcome;
     const data = { text, ...(output === undefined ? {} : { output }) };

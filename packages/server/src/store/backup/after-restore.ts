@@ -1,5 +1,6 @@
 import type { Tx } from "../connection/db.ts";
 import { abandonLease } from "../dispatch/leases.ts";
+import { requeuePublications } from "../publications.ts";
 
 const REASON = "The service was restored from a backup.";
 
@@ -14,6 +15,7 @@ export async function revokeLeases(tx: Tx): Promise<number> {
   await tx`
     update builds set state = 'QUEUED', attempt = greatest(attempt - 1, 0), token = null, lease_expires_at = null
     where state = 'BUILDING'`;
+  await requeuePublications(tx);
   // Warm and closing sandboxes belong to the original installation's workers.
   await tx`
     update run_state set warm_worker_id = null, warm_until = null, closing_execution_id = null, closing_until = null

@@ -2,6 +2,7 @@ import type { RunUsage } from "@outrider/contract/run";
 import type { Signals, Snapshot } from "@outrider/contract/worker";
 import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
+import { listDuePublications } from "../publications.ts";
 import { storePatch } from "../runs/artifacts.ts";
 
 /** How many queued proposals a worker is told about at a time. */
@@ -55,7 +56,7 @@ export async function renewLeases(
   return rows.map((row) => row.execution_id);
 }
 
-/** Returns the signals that a worker must react to: queued follow-ups, interrupts, draining and queued proposals. */
+/** Returns the signals that a worker must react to: queued follow-ups, interrupts, draining, and other queued work. */
 export async function listSignals(sql: Sql, workerId: string): Promise<Signals> {
   const executions = await sql<Signals["executions"]>`
     select h.execution_id,
@@ -72,10 +73,12 @@ export async function listSignals(sql: Sql, workerId: string): Promise<Signals> 
       ) queued
     ) as proposals
     from workers where worker_id = ${workerId}`;
+  const publications = await listDuePublications(sql);
   return {
     executions: [...executions],
     draining: worker?.draining ?? false,
     ...(worker?.proposals ? { proposals: worker.proposals } : {}),
+    ...(publications.length > 0 ? { publications } : {}),
   };
 }
 

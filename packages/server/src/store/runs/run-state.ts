@@ -79,16 +79,29 @@ function statesBefore(to: RunState): string[] {
   );
 }
 
+export interface EndedTurn {
+  /** Whether the run asks for a publication, but the worker did not report any commits because it is too old. */
+  lacksCommits: boolean;
+}
+
 /**
- * Stores the execution's last report and ends the turn in one statement. Returns false and writes nothing if the lease
- * is lost, the batch is not the next one, or a follow-up is queued.
+ * Stores the execution's last report and ends the turn in one statement. Returns undefined and writes nothing if the
+ * lease is lost, the batch is not the next one, or a follow-up is queued.
  */
-export async function appendFinalReport(sql: Sql, report: Report, change: StateChange): Promise<boolean> {
+export async function appendFinalReport(
+  sql: Sql,
+  report: Report,
+  change: StateChange,
+): Promise<EndedTurn | undefined> {
   const { to, phase, event, status_message, warmMinutes = null } = change;
-  const [row] = await sql<{ ended: boolean }[]>`
+  const [row] = await sql<{ ended: boolean; lacks_commits: boolean }[]>`
     select outrider_end_turn(${reportArguments(sql, { ...report, events: [...report.events, event] })}, ${to}, ${phase},
-      ${json(sql, status_message)}, ${warmMinutes}) as ended`;
-  return row?.ended ?? false;
+      ${json(sql, status_message)}, ${warmMinutes}) as ended,
+      ${to} = 'SUCCEEDED' and exists (
+        select 1 from runs r join executions e using (run_id)
+        where r.run_id = ${report.runId} and e.execution_id = ${report.executionId} and not e.has_staged
+          and r.agent_config ->> 'publish' <> 'none') as lacks_commits`;
+  return row?.ended ? { lacksCommits: row.lacks_commits } : undefined;
 }
 
 /** Updates the run's `updated_at`, so that lists and change streams show that the run has changed. */

@@ -44,6 +44,9 @@ function hasAccess({ kind, identity, role, scopes }: Caller, access: Rule["acces
       return isOwner ? "success" : 404;
     case "sees run":
       return identity === "otherAgent" ? 404 : "success";
+    case "decides":
+      if (identity === "otherAgent") return 404;
+      return isOwner ? "success" : 403;
     case "steers run":
       if (identity === "otherAgent") return 404;
       return isOwner || identity === "agent" ? "success" : 403;

@@ -16,6 +16,7 @@ export interface Fixture {
   agent: string;
   run: string;
   artifact: string;
+  publication: { runId: string; publicationId: string };
   attachment: string;
   followup: string;
   build: { build_id: string; token: string };
@@ -41,6 +42,10 @@ export interface Fixture {
   newRun(): Promise<string>;
   newEndedRun(): Promise<string>;
   newFollowup(): Promise<string>;
+  /** Creates a publication of a new run that awaits approval. */
+  newPublication(): Promise<Fixture["publication"]>;
+  newQueuedPublication(): Promise<string>;
+  newTakenPublication(): Promise<{ publication_id: string; token: string }>;
   newAgent(): Promise<string>;
   newKey(body: object, key?: string): Promise<{ key: string; key_id: string }>;
   newEnvironment(): Promise<string>;
@@ -73,8 +78,14 @@ export async function createFixture(): Promise<Fixture> {
   const newKey: Fixture["newKey"] = (body, key) =>
     call("POST", "/keys", { name: "test", type: "personal", ...body }, key);
   const newEnvironment = async (): Promise<string> =>
-    (await call("POST", "/agent/environments", { name: "environment", setup_commands: ["make"] }))
-      .environment_id;
+    (
+      await call("POST", "/agent/environments", {
+        name: "environment",
+        setup_commands: ["make"],
+        repos: [{ url: "https://git.test/acme/api.git", secret: "TOKEN" }],
+      })
+    ).environment_id;
+  await call("PUT", "/agent/secrets/TOKEN", { value: "user:token" });
   const environment = { home: await newEnvironment(), elsewhere: await newEnvironment() };
 
   const member = await server.user("member@example.com");
@@ -119,7 +130,14 @@ export async function createFixture(): Promise<Fixture> {
     const config = { environment_id: environment.home };
     return (await call("POST", "/agent/run", { prompt: "SAY: hi", config, ...more }, keys.agent)).run_id;
   };
-  const newExecution: Fixture["newExecution"] = async () => {
+  // Executions are created one after the other, because a claim also gets the runs of others.
+  let lastExecution: Promise<unknown> = Promise.resolve();
+  const newExecution: Fixture["newExecution"] = () => {
+    const created = lastExecution.then(createExecution);
+    lastExecution = created.catch(() => {});
+    return created;
+  };
+  const createExecution = async () => {
     const run = await newRun({ attachments });
     const { executions } = await claim(1_000);
     const { execution_id } = executions.find(({ run_id }: { run_id: string }) => run_id === run);
@@ -141,6 +159,32 @@ export async function createFixture(): Promise<Fixture> {
     ...{ run_id: run, batch: 1, events: [], usage: zeroUsage, deliver: false },
     artifacts: [{ artifact_id: artifact, ...file }],
   });
+  const newPublication = async (own?: { run: string; execution: string }) => {
+    const held = own ?? (await newExecution());
+    const commits = [
+      {
+        ...{
+          path: "api",
+          base_commit: "a".repeat(40),
+          tip: randomUUID().replaceAll("-", "").padEnd(40, "0"),
+        },
+        ...{ bundle: { sha256, size_bytes: CONTENT.length }, commits: 1, has_more_files: false },
+        ...{ files: [{ path: "Jenkinsfile", status: "modified" }], diff_bytes: 1, secrets: [], problems: [] },
+      },
+    ];
+    const request = { run_id: held.run, request_id: randomUUID(), trigger: "push", commits };
+    const { publications } = await asWorker(`/executions/${held.execution}/publications`, request);
+    return { runId: held.run, publicationId: publications[0].publication_id as string };
+  };
+  const newQueuedPublication = async (): Promise<string> => {
+    const { runId, publicationId } = await newPublication();
+    await call("POST", `/agent/runs/${runId}/publications/${publicationId}/approve`, {});
+    return publicationId;
+  };
+  const newTakenPublication: Fixture["newTakenPublication"] = async () => {
+    const taken = await newQueuedPublication();
+    return asWorker(`/publications/${taken}/take`, { worker_id: worker.worker_id });
+  };
   const repository = { owner: "acme", repo: "api" };
   const { proposal_id } = await call("POST", "/agent/environment-proposals", { repository });
   await asWorker(`/proposals/${proposal_id}/take`, { worker_id: worker.worker_id });
@@ -189,6 +233,7 @@ export async function createFixture(): Promise<Fixture> {
     artifact,
     attachment: attachment_id,
     followup: await newFollowup(),
+    publication: await newPublication({ run, execution }),
     build,
     proposal: proposal_id,
     shell: await newShell(),
@@ -207,6 +252,9 @@ export async function createFixture(): Promise<Fixture> {
       return ended;
     },
     newFollowup,
+    newPublication: () => newPublication(),
+    newQueuedPublication,
+    newTakenPublication,
     newAgent: () => newAgent(),
     newKey,
     newEnvironment,

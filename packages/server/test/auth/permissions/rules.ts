@@ -24,11 +24,12 @@ export interface Rule {
   /**
    * - `sees run`: sees the run. Agent keys see only their own runs; to others it does not exist.
    * - `steers run`: also is its creator, the owner of the cloud agent that created it, or an admin.
+   * - `decides`: also is not a cloud agent.
    * - `owns agent`: is a user who owns the cloud agent, or an admin.
    * - `owns key`: is a user who owns the key, or an admin. To others it does not exist.
    * - `is user`: is not a cloud agent.
    */
-  access?: "sees run" | "steers run" | "owns agent" | "owns key" | "is user";
+  access?: "sees run" | "steers run" | "decides" | "owns agent" | "owns key" | "is user";
   /**
    * What happens if the key is limited to environments:
    * - `hidden`: what is in other environments does not exist.
@@ -60,6 +61,9 @@ const followupOf = async (fixture: Fixture, isFresh: boolean) => ({
   runId: fixture.run,
   followupId: isFresh ? await fixture.newFollowup() : fixture.followup,
 });
+
+const publicationOf = async ({ publication, newPublication }: Fixture, isFresh: boolean) =>
+  isFresh ? newPublication() : publication;
 
 /** The rule of every operation in the route table. A new operation without a rule fails the test. */
 export const rules: Record<OperationId, Rule> = {
@@ -127,6 +131,31 @@ export const rules: Record<OperationId, Rule> = {
   getArtifact: { request: ofArtifact, access: "sees run", environment: "hidden" },
   getArtifactContent: { request: ofArtifact, access: "sees run", environment: "hidden" },
   getDiff: { request: ofRun, access: "sees run", environment: "hidden" },
+  createPublication: {
+    request: async (fixture, isFresh) => {
+      const { runId } = await publicationOf(fixture, isFresh);
+      return { params: { runId }, body: { kind: "branch" } };
+    },
+    access: "steers run",
+    environment: "hidden",
+  },
+  listPublications: { request: ofRun, access: "sees run", environment: "hidden" },
+  getPublication: {
+    request: async (fixture) => ({ params: await publicationOf(fixture, false) }),
+    access: "sees run",
+    environment: "hidden",
+  },
+  approvePublication: {
+    request: async (fixture, isFresh) => ({ params: await publicationOf(fixture, isFresh), body: {} }),
+    access: "decides",
+    environment: "hidden",
+  },
+  rejectPublication: {
+    request: async (fixture, isFresh) => ({ params: await publicationOf(fixture, isFresh), body: {} }),
+    access: "decides",
+    environment: "hidden",
+  },
+  getCommits: { request: ofRun, access: "sees run", environment: "hidden" },
   createShare: {
     request: ({ run }) => ({ params: { runId: run }, body: {} }),
     access: "steers run",
@@ -280,6 +309,7 @@ const inExecution =
 const reservation = { reservation_id: randomUUID(), cost_usd: 0 };
 const batch = { batch: 1, events: [] };
 const failed = { type: "failed", error_code: "timeout", message: "late" };
+const failedPush = { ...failed, is_retryable: false };
 const key = createHash("sha256").update("build").digest("hex");
 
 export const workerRules: Record<WorkerOperationId, WorkerRule> = {
@@ -345,17 +375,22 @@ export const workerRules: Record<WorkerOperationId, WorkerRule> = {
   },
   listRequested: { request: inExecution({ publication_ids: [] }), otherKey: 404 },
   takePublication: {
-    request: ({ worker }) => ({
-      params: { publicationId: randomUUID() },
+    request: async ({ worker, publication, newQueuedPublication }, isFresh) => ({
+      params: { publicationId: isFresh ? await newQueuedPublication() : publication.publicationId },
       body: { worker_id: worker.worker_id },
     }),
     otherKey: 403,
   },
   finishPublication: {
-    request: ({ worker }) => ({
-      params: { publicationId: randomUUID() },
-      body: { worker_id: worker.worker_id, token: randomUUID(), outcome: { type: "abandoned" } },
-    }),
+    request: async ({ worker, publication, newTakenPublication }, isFresh) => {
+      const taken = isFresh
+        ? await newTakenPublication()
+        : { publication_id: publication.publicationId, token: randomUUID() };
+      return {
+        params: { publicationId: taken.publication_id },
+        body: { worker_id: worker.worker_id, token: taken.token, outcome: failedPush },
+      };
+    },
     otherKey: 403,
   },
   repositoryCredential: {

@@ -20,6 +20,7 @@ from .maintenance import AsyncMaintenance
 from .me import AsyncMe
 from .models import AsyncModels
 from .proposals import AsyncProposals
+from .publications import AsyncPublications
 from .runs import AsyncRuns
 from .secrets import AsyncSecrets
 from .shells import AsyncShells
@@ -88,6 +89,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def proposals(self) -> AsyncProposals:
         return AsyncProposals(self)
+
+    @cached_property
+    def publications(self) -> AsyncPublications:
+        return AsyncPublications(self)
 
     @cached_property
     def runs(self) -> AsyncRuns:

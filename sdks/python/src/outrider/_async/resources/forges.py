@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import AsyncResource
@@ -36,7 +36,9 @@ class AsyncForges(AsyncResource):
 
     async def get(self, forge_id: str, **options: Unpack[RequestOptions]) -> types.Forge:
         """Get a forge."""
-        return await self._http.call(Call("GET", f"/agent/forges/{path(forge_id)}", types.Forge), options)
+        return await self._http.call(
+            Call("GET", f"/agent/forges/{escape_segment(forge_id)}", types.Forge), options
+        )
 
     async def delete(self, forge_id: str, **options: Unpack[RequestOptions]) -> None:
         """Disconnect a forge.
@@ -46,7 +48,7 @@ class AsyncForges(AsyncResource):
         return cast(
             None,
             await self._http.call(
-                Call[Any]("DELETE", f"/agent/forges/{path(forge_id)}", type(None)), options
+                Call[Any]("DELETE", f"/agent/forges/{escape_segment(forge_id)}", type(None)), options
             ),
         )
 
@@ -65,7 +67,7 @@ class AsyncForges(AsyncResource):
         return await self._http.call(
             Call(
                 "GET",
-                f"/agent/forges/{path(forge_id)}/repositories",
+                f"/agent/forges/{escape_segment(forge_id)}/repositories",
                 types.ListForgeRepositoriesResponse,
                 query={"q": q, "page": page},
             ),
@@ -83,7 +85,7 @@ class AsyncForges(AsyncResource):
         return await self._http.call(
             Call(
                 "POST",
-                f"/agent/forges/{path(forge_id)}/test",
+                f"/agent/forges/{escape_segment(forge_id)}/test",
                 types.ForgeTest,
                 body={"repository": repository},
             ),
@@ -115,7 +117,7 @@ class AsyncForges(AsyncResource):
         return await self._http.call(
             Call(
                 "POST",
-                f"/agent/forges/app-manifests/{path(manifest_id)}/complete",
+                f"/agent/forges/app-manifests/{escape_segment(manifest_id)}/complete",
                 types.Forge,
                 body={"code": code, "state": state},
             ),

@@ -279,6 +279,28 @@ class AsyncRuns(AsyncFollowing):
             ),
         )
 
+    async def commits(
+        self, run_id: str, *, path: str | None = None, **options: Unpack[RequestOptions]
+    ) -> bytes:
+        """Download the commits of a run.
+
+        Returns a git bundle with the commits of the latest turn that are not in the base commit. `git
+        fetch FILE HEAD` reads it in a clone of the repository.
+
+        :param path: Path of the repository in the workspace. Required if the run has changes in
+            several.
+        """
+        return await self._http.call(
+            Call(
+                "GET",
+                f"/agent/runs/{escape_segment(run_id)}/commits",
+                bytes,
+                query={"path": path},
+                accept="application/x-git-bundle",
+            ),
+            options,
+        )
+
     @cached_property
     def with_raw_response(self) -> AsyncRunsWithRawResponse:
         return AsyncRunsWithRawResponse(self)
@@ -299,6 +321,7 @@ class AsyncRunsWithRawResponse:
         self.diff = to_raw(resource.diff)
         self.share = to_raw(resource.share)
         self.unshare = to_raw(resource.unshare)
+        self.commits = to_raw(resource.commits)
 
 
 class AsyncRunsWithStreamingResponse:
@@ -312,3 +335,4 @@ class AsyncRunsWithStreamingResponse:
         self.diff = to_streamed(resource.diff)
         self.share = to_streamed(resource.share)
         self.unshare = to_streamed(resource.unshare)
+        self.commits = to_streamed(resource.commits)

@@ -21,6 +21,7 @@ from .maintenance import Maintenance
 from .me import Me
 from .models import Models
 from .proposals import Proposals
+from .publications import Publications
 from .runs import Runs
 from .secrets import Secrets
 from .shells import Shells
@@ -89,6 +90,10 @@ class Resources(Http):
     @cached_property
     def proposals(self) -> Proposals:
         return Proposals(self)
+
+    @cached_property
+    def publications(self) -> Publications:
+        return Publications(self)
 
     @cached_property
     def runs(self) -> Runs:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from ... import types
-from ..._call import Call, path
+from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
 from ..raw import to_raw, to_streamed
 from ..resource import Resource
@@ -37,7 +37,7 @@ class Forges(Resource):
 
     def get(self, forge_id: str, **options: Unpack[RequestOptions]) -> types.Forge:
         """Get a forge."""
-        return self._http.call(Call("GET", f"/agent/forges/{path(forge_id)}", types.Forge), options)
+        return self._http.call(Call("GET", f"/agent/forges/{escape_segment(forge_id)}", types.Forge), options)
 
     def delete(self, forge_id: str, **options: Unpack[RequestOptions]) -> None:
         """Disconnect a forge.
@@ -46,7 +46,9 @@ class Forges(Resource):
         """
         return cast(
             None,
-            self._http.call(Call[Any]("DELETE", f"/agent/forges/{path(forge_id)}", type(None)), options),
+            self._http.call(
+                Call[Any]("DELETE", f"/agent/forges/{escape_segment(forge_id)}", type(None)), options
+            ),
         )
 
     def repositories(
@@ -64,7 +66,7 @@ class Forges(Resource):
         return self._http.call(
             Call(
                 "GET",
-                f"/agent/forges/{path(forge_id)}/repositories",
+                f"/agent/forges/{escape_segment(forge_id)}/repositories",
                 types.ListForgeRepositoriesResponse,
                 query={"q": q, "page": page},
             ),
@@ -80,7 +82,7 @@ class Forges(Resource):
         return self._http.call(
             Call(
                 "POST",
-                f"/agent/forges/{path(forge_id)}/test",
+                f"/agent/forges/{escape_segment(forge_id)}/test",
                 types.ForgeTest,
                 body={"repository": repository},
             ),
@@ -112,7 +114,7 @@ class Forges(Resource):
         return self._http.call(
             Call(
                 "POST",
-                f"/agent/forges/app-manifests/{path(manifest_id)}/complete",
+                f"/agent/forges/app-manifests/{escape_segment(manifest_id)}/complete",
                 types.Forge,
                 body={"code": code, "state": state},
             ),
