@@ -131,7 +131,7 @@ describe("runs", () => {
     expect((await runCommand(["runs", "list", "--name", "read me", "-q"])).stdout).toBe(`${run_id}\n`);
     expect((await runCommand(["runs", "list", "--all", "--json"])).json.runs.length).toBeGreaterThan(1);
     const page = await runCommand(["runs", "list", "--limit", "1", "--state", "succeeded"]);
-    expect(page.stdout.split("\t")).toHaveLength(6);
+    expect(page.stdout.split("\t")).toHaveLength(7);
     expect(page.stderr).toContain("More runs: use --cursor ");
     expect((await runCommand(["runs", "get", run_id])).stdout).toContain("SUCCEEDED");
     const link = (await runCommand(["runs", "open", run_id, "--print"])).stdout.trim();

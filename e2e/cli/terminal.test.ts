@@ -223,7 +223,7 @@ describe("tables and documents", () => {
     await terminal.ended;
     expect(terminal.text()).toMatch(/^RUN +STATE +TITLE .*CREATED\n[\s\S]*(just now|min ago)/);
     const [first = ""] = (await cli(["runs", "list"])).stdout.split("\n");
-    expect(first.split("\t")).toHaveLength(6);
+    expect(first.split("\t")).toHaveLength(7);
   });
 
   test("prints the same JSON on a terminal and in a pipe", async () => {

@@ -10,6 +10,8 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   artifact: async () => (await import("./commands/artifact.ts")).artifactCommand,
   eval: async () => (await import("./commands/eval.ts")).evalCommand,
   env: async () => (await import("./commands/env.ts")).envCommand,
+  connect: async () => (await import("./commands/connect.ts")).connectCommand,
+  forges: async () => (await import("./commands/forges.ts")).forgesCommand,
   secret: async () => (await import("./commands/secret.ts")).secretCommand,
   skill: async () => (await import("./commands/skill.ts")).skillCommand,
   harness: async () => (await import("./commands/harness.ts")).harnessCommand,

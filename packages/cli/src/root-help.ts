@@ -30,6 +30,14 @@ export const entries = {
     group: resources,
     description: "Manage environments.",
   },
+  connect: {
+    group: resources,
+    description: "Connect a forge, so that runs can push branches and open pull requests.",
+  },
+  forges: {
+    group: resources,
+    description: "List, test and disconnect forges.",
+  },
   secret: {
     group: resources,
     description: "Manage secrets.",

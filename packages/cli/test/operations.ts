@@ -7,6 +7,12 @@ export const operations: Record<string, string> = {
   cancelRun: "runs cancel",
   getTranscript: "runs transcript",
   getDiff: "runs diff",
+  getCommits: "runs checkout",
+  createPublication: "runs publish",
+  listPublications: "runs publications",
+  getPublication: "runs publish",
+  approvePublication: "runs approve",
+  rejectPublication: "runs reject",
   createShare: "runs share",
   deleteShare: "runs share",
   createFollowup: "runs followup",
@@ -31,6 +37,12 @@ export const operations: Record<string, string> = {
   listShellEvents: "env shell",
   sendShellInput: "env shell",
   deleteShell: "env shell",
+  listForges: "forges list",
+  createForge: "connect",
+  getForge: "forges get",
+  deleteForge: "forges delete",
+  listForgeRepositories: "forges repositories",
+  testForge: "forges test",
   listSecrets: "secret list",
   putSecret: "secret set",
   deleteSecret: "secret delete",
@@ -59,8 +71,11 @@ export const operations: Record<string, string> = {
   cancelRuns: "runs cancel",
 };
 
-/** Operations that no command needs. The events of a shell say the same as the shell itself. */
-export const withoutCommand: readonly string[] = ["getShell"];
+/**
+ * Operations that no command needs. The events of a shell say the same as the shell itself. A GitHub App is created in the
+ * browser.
+ */
+export const withoutCommand: readonly string[] = ["getShell", "createAppManifest", "completeAppManifest"];
 
 /** Operations that are aliases of others. */
 export const aliases: readonly string[] = ["createRunAlias", "listAgents"];

@@ -10,6 +10,7 @@ import { Builds } from "./resources/builds.ts";
 import { Environments } from "./resources/environments.ts";
 import { Events } from "./resources/events.ts";
 import { Followups } from "./resources/followups.ts";
+import { Forges } from "./resources/forges.ts";
 import { Harnesses } from "./resources/harnesses.ts";
 import { Identities } from "./resources/identities.ts";
 import { InstallationResource } from "./resources/installation.ts";
@@ -64,6 +65,7 @@ export class Outrider {
   readonly builds: Builds;
   readonly proposals: Proposals;
   readonly shells: Shells;
+  readonly forges: Forges;
   readonly secrets: Secrets;
   readonly models: Models;
   readonly harnesses: Harnesses;
@@ -91,6 +93,7 @@ export class Outrider {
     this.builds = new Builds(http);
     this.proposals = new Proposals(http);
     this.shells = new Shells(http);
+    this.forges = new Forges(http);
     this.secrets = new Secrets(http);
     this.models = new Models(http);
     this.harnesses = new Harnesses(http);

@@ -1,4 +1,4 @@
-import type { Outrider, ReasoningEffort, RunAgentRequest } from "@outrider/sdk";
+import type { Outrider, PublishKind, ReasoningEffort, RunAgentRequest } from "@outrider/sdk";
 import { type Command, Option } from "commander";
 import { type Context, clientCommand, withClient } from "../client-command.ts";
 import { UsageError } from "../exit-codes.ts";
@@ -34,6 +34,7 @@ interface RunFlags extends WatchFlags {
   schema?: string;
   metadata?: string[];
   priority?: number;
+  publish?: PublishKind;
   idle?: number;
 }
 
@@ -72,6 +73,11 @@ export const runCommand = addWatchOptions(
     .option("--attach <file>", "file to attach, at most 5 and 10 MiB in total; repeatable", collect)
     .option("--schema <file>", "JSON Schema that the final answer must match")
     .option("--metadata <key=value>", "custom metadata; repeatable", collect)
+    .addOption(
+      new Option("--publish <kind>", "publish the changes when the run succeeds").choices([
+        ...["none", "branch", "pull_request", "draft_pull_request"],
+      ]),
+    )
     .option("--priority <number>", "-10 to 10; higher starts first", numberParser("--priority"))
     .option("--idle <minutes>", "how long to keep the sandbox after the run ends", numberParser("--idle")),
 ).action(
@@ -130,6 +136,7 @@ async function buildRequest(
     base_prompt: flags.basePrompt === undefined ? undefined : await readText(flags.basePrompt),
     skill_spec: flags.skill,
     mcp_servers: await parseMcpServers(flags.mcp),
+    publish: flags.publish,
     idle_timeout_minutes: flags.idle,
   });
   const fields = omitUndefined({

@@ -21,11 +21,14 @@ export interface RunFilterFlags {
   updatedAfter?: string;
   metadata?: string[];
   search?: string;
+  artifactType?: string[];
+  pullRequestState?: string[];
 }
 
 export const runFilterNames: readonly (keyof RunFilterFlags)[] = [
   ...(["state", "name", "model", "harness", "creator", "source", "env", "skill"] as const),
   ...(["createdAfter", "createdBefore", "updatedAfter", "metadata", "search"] as const),
+  ...(["artifactType", "pullRequestState"] as const),
 ];
 
 export function addRunFilter(command: Command, states: string): Command {
@@ -42,7 +45,13 @@ export function addRunFilter(command: Command, states: string): Command {
     .option("--created-before <time>", `${TIME}, exclusive`, timeParser("--created-before"))
     .option("--updated-after <time>", `${TIME}, inclusive`, timeParser("--updated-after"))
     .option("--metadata <key=value>", "metadata pair; repeatable, all must match", collect)
-    .option("--search <words>", "full-text search in title, prompt and skill");
+    .option("--search <words>", "full-text search in title, prompt and skill")
+    .option("--artifact-type <type>", "runs with a FILE, PATCH or PULL_REQUEST; repeatable", collect)
+    .option(
+      "--pull-request-state <state>",
+      "runs with a pull request that is draft, open, merged or closed; repeatable",
+      collect,
+    );
 }
 
 export async function buildRunFilter(client: Outrider, flags: RunFilterFlags) {
@@ -61,5 +70,7 @@ export async function buildRunFilter(client: Outrider, flags: RunFilterFlags) {
     updated_after: flags.updatedAfter,
     metadata: flags.metadata && parsePairs("--metadata", flags.metadata),
     q: flags.search,
+    artifact_type: flags.artifactType?.map((type) => type.toUpperCase()),
+    pull_request_state: flags.pullRequestState?.map((state) => state.toLowerCase()),
   });
 }

@@ -34,6 +34,7 @@ export async function follow(options: FollowOptions): Promise<void> {
   const timer =
     timeoutSeconds === undefined ? undefined : setTimeout(() => stop("timeout"), timeoutSeconds * 1_000);
   let finalAnswer = "";
+  let needsApproval = false;
   status.show("Waiting for a worker");
   try {
     for await (const event of stream) {
@@ -43,6 +44,7 @@ export async function follow(options: FollowOptions): Promise<void> {
       else if (out.isJson) {
         if (event.type !== "message.agent.delta") out.line(event);
       } else if (!out.isQuiet) view.show(event);
+      if (event.type === "run.blocked") needsApproval = event.data.publication_ids !== undefined;
       // Check the current state, because the question may have been answered already.
       if (event.type === "run.blocked" && (await client.runs.get(runId)).state === "BLOCKED") stop("blocked");
     }
@@ -57,19 +59,28 @@ export async function follow(options: FollowOptions): Promise<void> {
       exit: exits.waitTimeout,
       code: "timeout",
     });
-  printEnd({ out, run: await client.runs.get(runId), isSilent, finalAnswer });
+  printEnd({ out, run: await client.runs.get(runId), isSilent, finalAnswer, needsApproval });
 }
 
-function printEnd(from: { out: Output; run: RunItem; isSilent: boolean; finalAnswer: string }): void {
-  const { out, run, isSilent } = from;
+interface End {
+  out: Output;
+  run: RunItem;
+  isSilent: boolean;
+  finalAnswer: string;
+  needsApproval: boolean;
+}
+
+function printEnd(from: End): void {
+  const { out, run, isSilent, needsApproval } = from;
+  const { style, width } = out;
   process.exitCode = exitCodeByState[run.state];
   if (isSilent) printResult(from);
   else if (out.isJson) return;
   else if (out.isQuiet) out.print(run.state);
-  else for (const line of summary(run, out)) out.print(line);
+  else for (const line of summary(run, { style, width, needsApproval })) out.print(line);
 }
 
-function printResult({ out, run, finalAnswer }: { out: Output; run: RunItem; finalAnswer: string }): void {
+function printResult({ out, run, finalAnswer, needsApproval }: End): void {
   if (out.isJson) {
     out.document(run);
     return;
@@ -80,7 +91,8 @@ function printResult({ out, run, finalAnswer }: { out: Output; run: RunItem; fin
   else if (run.state === "SUCCEEDED")
     out.printUntrusted(finalAnswer.endsWith("\n") ? finalAnswer : `${finalAnswer}\n`);
   else if (run.status_message) out.note(sanitize(run.status_message.message));
-  for (const line of summary(run, { style: out.errorStyle, width: out.width }).slice(1)) out.note(line);
+  const { errorStyle: style, width } = out;
+  for (const line of summary(run, { style, width, needsApproval }).slice(1)) out.note(line);
 }
 
 function detach(out: Output, runId: string): void {

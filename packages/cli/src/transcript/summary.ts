@@ -38,16 +38,29 @@ export function usageLine({ usage }: RunItem): string {
   ].join(" · ");
 }
 
+interface SummaryOptions {
+  style: Style;
+  width: number;
+  /** Whether a user must approve what the run wants to publish. */
+  needsApproval?: boolean;
+}
+
 /** Returns a run's summary: state, usage, link, and the next step if the run is blocked. */
-export function summary(run: RunItem, { style, width }: { style: Style; width: number }): string[] {
+export function summary(run: RunItem, { style, width, needsApproval = false }: SummaryOptions): string[] {
   const [first = "", ...rest] = wrap(usageLine(run), Math.max(10, width - run.state.length - 1));
   const lines = [
     "",
     `${paintState(run.state, style)(run.state)} ${style.dim(first)}`,
     ...rest.map((line) => style.dim(line)),
+    ...(run.pull_requests ?? []).map(({ url, state }) => style.dim(sanitizeLine(`${url} (${state})`))),
     ...(run.session_link ? [style.dim(sanitizeLine(run.session_link))] : []),
   ];
-  if (run.state === "BLOCKED")
+  if (run.state === "BLOCKED" && needsApproval)
+    lines.push(
+      `Waiting for approval: outrider runs approve ${run.run_id}`,
+      `or: outrider runs reject ${run.run_id} --comment "…"`,
+    );
+  else if (run.state === "BLOCKED")
     lines.push(`Waiting for your answer: outrider runs followup ${run.run_id} "…" --follow`);
   return lines;
 }

@@ -132,6 +132,16 @@ export class TranscriptView {
         this.#print(dim(this.#oneLine(`⇩ ${name} (${bytes(size_bytes)}) ${artifact_id}`)));
         return;
       }
+      case "branch.pushed": {
+        const { branch, commit, is_forced } = event.data;
+        const how = is_forced ? " (replaced earlier commits)" : "";
+        this.#print(green(this.#oneLine(`⇧ pushed ${commit.slice(0, 10)} to ${branch}${how}`)));
+        return;
+      }
+      case "pull_request.opened":
+      case "pull_request.updated":
+        this.#pullRequest(event);
+        return;
       case "compacted":
         this.#print(dim("⋯ conversation compacted"));
         return;
@@ -217,6 +227,15 @@ export class TranscriptView {
     const maxLines = this.#isFull ? Number.POSITIVE_INFINITY : PATCH_LINES;
     const lines = patch === "" ? [] : patchLines(patch, { style, columns: width - 2, maxLines });
     this.#print(...lines.map((line) => `  ${line}`));
+  }
+
+  #pullRequest(event: Extract<RunEvent, { type: `pull_request.${string}` }>): void {
+    const { green, magenta, yellow } = this.#out.style;
+    const { number, state, url } = event.data;
+    const isOpened = event.type === "pull_request.opened";
+    const paint = { draft: yellow, open: green, merged: magenta, closed: yellow }[state];
+    const text = `⎇ pull request #${number} ${isOpened ? `opened (${state})` : `is ${state}`}: ${url}`;
+    this.#print(paint(this.#oneLine(text)));
   }
 
   #called({ tool, input }: DataOf<"tool.called">): void {

@@ -43,9 +43,14 @@ export const getCommand = clientCommand("get", "Show a run.")
           ["limits", run.limits && pairs(run.limits)],
           ["metadata", run.metadata && pairs(run.metadata)],
           [
+            "pull requests",
+            run.pull_requests?.map(({ url, state, branch }) => `${url} (${state}, ${branch})`).join("\n"),
+          ],
+          [
             "artifacts",
             run.artifacts
-              ?.map(({ artifact_id, name, size_bytes }) => `${artifact_id}  ${name} (${bytes(size_bytes)})`)
+              ?.filter(({ artifact_type }) => artifact_type !== "PULL_REQUEST")
+              .map(({ artifact_id, name, size_bytes }) => `${artifact_id}  ${name} (${bytes(size_bytes)})`)
               .join("\n"),
           ],
           ["output", run.output === undefined ? undefined : JSON.stringify(run.output, null, 2)],

@@ -30,6 +30,11 @@ const command = clientCommand("list", "List runs, newest first.")
   )
   .option("--ascending", "sort in ascending order");
 
+/** Returns the newest pull request, such as "#12 merged". */
+function pullRequestText({ pull_requests: [newest] = [] }: RunItem): string | undefined {
+  return newest && `#${newest.number} ${newest.state}`;
+}
+
 export const listCommand = addRunFilter(
   command,
   "QUEUED, INPROGRESS, BLOCKED, SUCCEEDED, FAILED or CANCELLED",
@@ -60,6 +65,7 @@ export const listCommand = addRunFilter(
         { title: "NAME", text: ({ agent_config }) => agent_config.name, canShrink: true },
         { title: "COST", text: ({ usage }) => (usage.cost_usd > 0 ? dollars(usage.cost_usd) : "") },
         { title: "CREATED", text: when },
+        { title: "PULL REQUEST", text: pullRequestText },
       ],
     });
     const { next_cursor } = page.body.page_info;

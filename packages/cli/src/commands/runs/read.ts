@@ -38,7 +38,12 @@ export const logsCommand = clientCommand("logs", "Show the events of a run.")
       if (out.isJson) return out.document({ run_id: runId, events });
       const view = new TranscriptView({ out, status: new Status(out, { isDisabled: true }), isFull });
       for (const event of events) view.show(event);
-      if (!out.isQuiet) for (const line of summary(await client.runs.get(runId), out)) out.print(line);
+      if (out.isQuiet) return;
+      const blocked = events.findLast(({ type }) => type === "run.blocked");
+      const needsApproval = blocked?.type === "run.blocked" && blocked.data.publication_ids !== undefined;
+      const { style, width } = out;
+      const lines = summary(await client.runs.get(runId), { style, width, needsApproval });
+      for (const line of lines) out.print(line);
     }),
   );
 
