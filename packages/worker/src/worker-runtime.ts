@@ -142,7 +142,9 @@ export async function openWorkerRuntime(
     folder: options.harnessFolder,
     environment: { ...options.toolEnvironment, ...npmNetwork(options, certificates?.bundleFile) },
   });
+  const worker: WorkerInfo = { worker_id: options.workerId ?? randomUUID(), name, version, slots };
   const buildContext: BuildContext = {
+    workerId: worker.worker_id,
     server,
     provider,
     repositories,
@@ -160,7 +162,6 @@ export async function openWorkerRuntime(
   };
 
   const warmSandboxes = new WarmSandboxes({ max: slots });
-  const worker: WorkerInfo = { worker_id: options.workerId ?? randomUUID(), name, version, slots };
   const stopping = new AbortController();
   /** Aborts when runs that are still executing must be returned to the server. */
   const returning = new AbortController();

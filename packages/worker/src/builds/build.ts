@@ -48,6 +48,7 @@ import { collectSkills } from "../skills/collect-skills.ts";
 import type { BuildBases } from "./build-bases.ts";
 import { type BuildLease, BuildLog } from "./build-log.ts";
 import { BuildSandboxes } from "./build-sandboxes.ts";
+import { addForgeCredentials } from "./forge-credentials.ts";
 import { giveFilesToUser, imageForRuns, pullImage, resolveImage, resolveReference } from "./images.ts";
 import { rejectLeftoverSecrets } from "./leftover-secrets.ts";
 import {
@@ -160,6 +161,7 @@ export interface BuildContext {
   networkFolder: string;
   /** Disk space limit for repository mirrors. */
   maxMirrorBytes: number;
+  workerId: string;
 }
 
 interface MakeBuildOptions {
@@ -322,6 +324,11 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
   const emitNotice = (message: string) => log.write({ type: "notice", data: { message } });
   try {
     if (secretSizeFailure) throw secretSizeFailure;
+    const { build_id, token } = lease;
+    if (!options.contents) {
+      const holder = { type: "build", build_id, token } as const;
+      await addForgeCredentials(environment, { ...context, holder, redactor, signal: log.signal });
+    }
     const contents =
       options.contents ?? (await resolveContents(context, environment, { signal: log.signal, emitNotice }));
     const outcome = await makeBuild(context, {

@@ -23,20 +23,37 @@ export interface FetchedRepository extends ResolvedRepository {
 
 /** Returns how the worker fetches one of the environment's repositories. */
 export function repositoryOf(
-  { url, ref, secret, forge_id, sparse_paths }: EnvironmentRepository,
+  repository: EnvironmentRepository,
   credentials: AssignedEnvironment["credentials"],
 ): Repository {
-  const owner = secret ?? forge_id;
-  const credential = owner === undefined ? undefined : credentials[owner];
+  const { url, ref, sparse_paths } = repository;
   return {
     url,
     ...(ref ? { ref } : {}),
-    // Environments that use the same secret or forge share a mirror. The name of the secret or the id of the forge
-    // identifies the mirror, so that it survives a change of the credential.
-    ...(credential ? { credential, sharedBy: secret ?? `forge ${forge_id}` } : {}),
+    ...credentialOf(repository, credentials),
     ...(sparse_paths ? { sparsePaths: sparse_paths } : {}),
   };
 }
+
+/**
+ * Returns the credential of a repository. Environments that use the same secret or forge share a mirror. The name of the
+ * secret or the id of the forge identifies the mirror, so that it survives a change of the credential.
+ */
+export function credentialOf(
+  { url, secret, forge_id }: Pick<EnvironmentRepository, "url" | "secret" | "forge_id">,
+  credentials: AssignedEnvironment["credentials"],
+): Pick<Repository, "credential" | "sharedBy"> {
+  if (secret !== undefined) {
+    const credential = credentials[secret];
+    return credential ? { credential, sharedBy: secret } : {};
+  }
+  if (forge_id === undefined) return {};
+  const credential = credentials[forgeCredentialName(forge_id, url)] ?? credentials[forge_id];
+  return { sharedBy: `forge ${forge_id}`, ...(credential ? { credential } : {}) };
+}
+
+/** A forge may issue a credential for one repository only. */
+export const forgeCredentialName = (forgeId: string, url: string) => `${forgeId} ${url}`;
 
 /** Fetches what checkouts of the repositories need besides their own objects. */
 export async function fetchRepositoryContents(

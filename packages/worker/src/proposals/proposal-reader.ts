@@ -1,5 +1,7 @@
+import { Failure } from "@outrider/agent/failure";
 import type { Signals, WorkerInfo } from "@outrider/contract/worker";
 import type { AssignedProposal, ProposalFinishRequest } from "@outrider/contract/worker/proposal";
+import { addForgeCredentials } from "../builds/forge-credentials.ts";
 import { repositoryOf } from "../builds/repository-contents.ts";
 import type { Log } from "../log.ts";
 import type { Repositories } from "../repositories/repository.ts";
@@ -59,18 +61,26 @@ export class ProposalReader {
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(READ_MS)]);
     const { worker_id } = worker;
     const assigned = await server.takeProposal(proposalId, worker_id, signal);
-    const outcome = await this.#read(assigned, signal);
+    const outcome = await this.#read(proposalId, assigned, signal);
     await server.finishProposal(proposalId, { worker_id, outcome }, AbortSignal.timeout(FINISH_MS));
     void repositories.prune({ keep: [], maxBytes: maxMirrorBytes }).catch(() => {});
   }
 
-  async #read({ repository, credentials }: AssignedProposal, signal: AbortSignal): Promise<Outcome> {
-    const { repositories, stopping, log } = this.#options;
+  async #read(
+    proposalId: string,
+    { repository, credentials }: AssignedProposal,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { repositories, server, worker, stopping, log } = this.#options;
     try {
+      const holder = { type: "proposal", proposal_id: proposalId } as const;
+      const environment = { repos: [repository], credentials };
+      await addForgeCredentials(environment, { server, workerId: worker.worker_id, holder, signal });
       const result = await proposeForRepository(repositories, repositoryOf(repository, credentials), signal);
       return { type: "ready", result };
     } catch (error) {
       if (stopping.aborted) return { type: "abandoned" };
+      if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };
       if (error instanceof RepositoryError) {
         const { code, message, remedy } = error;
         return { type: "failed", error_code: code, message: `${message} ${remedy}` };

@@ -36,12 +36,21 @@ import { secretPatterns } from "./secret-patterns.ts";
 
 export class Redactor {
   /** Undefined if there are no secrets. */
-  readonly #automata: Automata | undefined;
+  #automata: Automata | undefined;
+  #secrets: ReadonlySet<string> = new Set();
   /** Reused for each complete text, because most events are short. */
   readonly #shared = new Map<Preserve, ByteRedactor>();
 
   constructor(secrets: string[]) {
-    const patterns = [...new Set(secrets)].map(secretPatterns);
+    this.add(secrets);
+  }
+
+  /** Adds secrets that become known later. Streams that are already open do not recognize them. */
+  add(secrets: string[]): void {
+    const known = this.#secrets.size;
+    this.#secrets = new Set([...this.#secrets, ...secrets]);
+    if (this.#secrets.size === known) return;
+    const patterns = [...this.#secrets].map(secretPatterns);
     const plain = patterns.flatMap((each) => each.plain);
     const joined = patterns.flatMap((each) => each.joined);
     if (plain.length === 0) return;
@@ -49,6 +58,7 @@ export class Redactor {
       plain: new Automaton(plain),
       joined: joined.length > 0 ? new Automaton(joined) : undefined,
     };
+    this.#shared.clear();
   }
 
   redact(text: string): string {

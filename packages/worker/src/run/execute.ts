@@ -32,6 +32,7 @@ import type {
   WorkerInfo,
 } from "@outrider/contract/worker";
 import type { BuildContext } from "../builds/build.ts";
+import { addForgeCredentials } from "../builds/forge-credentials.ts";
 import type { Notice } from "../egress/egress-session.ts";
 import type { Exceptions } from "../egress/exceptions.ts";
 import { RefusalSummary } from "../egress/refusal-summary.ts";
@@ -283,6 +284,15 @@ export class Execution {
         signal,
       });
       workspace.additions = harness.additions;
+      if (assignment.environment) {
+        const { execution_id, build, image_build } = assignment;
+        const adding = addForgeCredentials(assignment.environment, {
+          ...{ server: options.server, workerId: options.worker.worker_id, redactor: this.#redactor, signal },
+          holder: { type: "execution", execution_id },
+        });
+        // A continued run has its files. It needs a credential only to publish changes, which then says what is wrong.
+        await (build || image_build ? adding.catch(() => {}) : adding);
+      }
       workspace.prepared = await prepareRun(options.builds, {
         assignment,
         workerId: options.worker.worker_id,

@@ -26,10 +26,13 @@ export interface HttpClient {
 
 export class HttpStatusError extends Error {
   readonly status: number;
+  /** What the server says about the error. */
+  readonly detail: string;
 
   constructor(status: number, detail: string) {
     super(`The server responded with ${status}: ${detail}`);
     this.status = status;
+    this.detail = detail;
   }
 }
 

@@ -178,10 +178,10 @@ export function connectToServer({
   function requireSuccess(response: HttpResponse, path: string): HttpResponse {
     if (response.status < 300) return response;
     const detail = detailOf(response);
-    // A missing file or forge does not mean that the lease is lost.
-    const isRunMissing =
-      response.status === 404 && !/\/(artifacts|attachments)\/|^\/repository-credentials$/.test(path);
-    if (response.status === 409 || isRunMissing) throw new LeaseLostError(detail);
+    // A missing file or credential does not mean that the lease is lost.
+    const isRunMissing = response.status === 404 && !/\/(artifacts|attachments)\//.test(path);
+    const isLeaseLost = (response.status === 409 || isRunMissing) && path !== "/repository-credentials";
+    if (isLeaseLost) throw new LeaseLostError(detail);
     throw new HttpStatusError(response.status, detail);
   }
 

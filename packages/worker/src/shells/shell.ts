@@ -12,6 +12,7 @@ import { once } from "node:events";
 import type { ReadyBuild } from "@outrider/contract/worker/build";
 import type { ShellAssignment } from "@outrider/contract/worker/shell";
 import { type BuildContext, makeBuild, resolveContents } from "../builds/build.ts";
+import { addForgeCredentials } from "../builds/forge-credentials.ts";
 import { ensureImage } from "../builds/images.ts";
 import type { StepContext } from "../builds/step-runner.ts";
 import { networkBundles, writeHomeFiles } from "../egress/sandbox-files.ts";
@@ -119,6 +120,8 @@ async function openOnSteps(
 ): Promise<void> {
   const { environment, shell_id } = assignment;
   const emitNotice = (message: string) => channel.emit({ type: "notice", data: { message } });
+  const holder = { type: "shell", shell_id, token: assignment.token } as const;
+  await addForgeCredentials(environment, { ...context, holder, redactor, signal: channel.signal });
   const contents = await resolveContents(context, environment, { signal: channel.signal, emitNotice });
   const outcome = await makeBuild(context, {
     ...{

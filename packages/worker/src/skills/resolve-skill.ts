@@ -2,6 +2,7 @@ import { Failure } from "@outrider/agent/failure";
 import { isRepository, parseSkillSpec, type SkillSpec } from "@outrider/agent/skills/spec";
 import type { CheckedOutRepository } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
+import { credentialOf } from "../builds/repository-contents.ts";
 import type { Repositories, Repository } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
 
@@ -79,12 +80,10 @@ export function accessOf(
   { url, path }: CheckedOutRepository,
 ): Partial<Repository> {
   const { repos = [], credentials = {} } = environment ?? {};
-  const { secret, sparse_paths } = repos.find((repo) => repo.url === url && repo.path === path) ?? {};
-  const credential = secret === undefined ? undefined : credentials[secret];
-  return {
-    ...(secret !== undefined && credential !== undefined ? { credential, sharedBy: secret } : {}),
-    ...(sparse_paths ? { sparsePaths: sparse_paths } : {}),
-  };
+  const repo = repos.find((each) => each.url === url && each.path === path);
+  if (!repo) return {};
+  const { sparse_paths } = repo;
+  return { ...credentialOf(repo, credentials), ...(sparse_paths ? { sparsePaths: sparse_paths } : {}) };
 }
 
 function unreadable({ text, owner, repo }: SkillSpec, error: RepositoryError, isOwn: boolean): Failure {

@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, createServer as createPort } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
@@ -92,11 +93,15 @@ export interface HttpServer {
   stop(): Promise<void>;
 }
 
-/** Serves the repositories of a folder. With a login (`user:password`), it requires that login. */
-export async function serveHttp(folder: string, login?: string): Promise<HttpServer> {
+/** Serves the repositories of a folder. With a login (`user:password`), it requires that login. With `tls`, it serves https. */
+export async function serveHttp(
+  folder: string,
+  login?: string,
+  { tls }: { tls?: { key: Buffer; cert: Buffer } } = {},
+): Promise<HttpServer> {
   const backend = join(git("/", "--exec-path"), "git-http-backend");
   const children = new Set<ChildProcess>();
-  const server = createServer(async (request, response) => {
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
     const { method = "", url = "", headers } = request;
     self.requests.push({ method, url, authorization: headers.authorization });
     await self.before(request, response);
@@ -140,7 +145,8 @@ export async function serveHttp(folder: string, login?: string): Promise<HttpSer
       child.stdout.unshift(head.subarray(end + 4));
       void sendBody(child.stdout, response);
     });
-  });
+  };
+  const server = tls ? createTlsServer(tls, handle) : createServer(handle);
   const sendBody = async (body: Readable, response: ServerResponse) => {
     let sent = 0;
     for await (const chunk of body) {
