@@ -54,7 +54,13 @@ export class GiteaClient implements ForgeClient {
   #connect(fetch: ForgeFetch): Client {
     return giteaApi(this.#options.url, {
       token: this.#options.token,
-      customFetch: ((url: string, init?: RequestInit) => fetch(url, init)) as typeof globalThis.fetch,
+      customFetch: ((url: string, init: RequestInit = {}) => {
+        const headers = new Headers(init.headers);
+        // The client omits the type for some operations, and Gitea then ignores the body.
+        if (typeof init.body === "string" && !headers.has("content-type"))
+          headers.set("content-type", "application/json");
+        return fetch(url, { ...init, headers });
+      }) as typeof globalThis.fetch,
     });
   }
 
