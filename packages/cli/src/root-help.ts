@@ -16,7 +16,7 @@ export const entries = {
   },
   runs: {
     group: runs,
-    description: "List, follow, steer and cancel runs.",
+    description: "List, follow, steer, publish and cancel runs.",
   },
   artifact: {
     group: runs,

@@ -19,6 +19,7 @@ import { MaintenanceResource } from "./resources/maintenance.ts";
 import { Me } from "./resources/me.ts";
 import { Models } from "./resources/models.ts";
 import { Proposals } from "./resources/proposals.ts";
+import { Publications } from "./resources/publications.ts";
 import { Runs } from "./resources/runs.ts";
 import { Secrets } from "./resources/secrets.ts";
 import { Shells } from "./resources/shells.ts";
@@ -61,6 +62,7 @@ export class Outrider {
   readonly followups: Followups;
   readonly events: Events;
   readonly artifacts: Artifacts;
+  readonly publications: Publications;
   readonly environments: Environments;
   readonly builds: Builds;
   readonly proposals: Proposals;
@@ -89,6 +91,7 @@ export class Outrider {
     this.followups = new Followups(http);
     this.events = new Events(http);
     this.artifacts = new Artifacts(http);
+    this.publications = new Publications(http);
     this.environments = new Environments(http);
     this.builds = new Builds(http);
     this.proposals = new Proposals(http);

@@ -2,6 +2,7 @@ import { path } from "../address.ts";
 import { WaitTimeoutError } from "../errors.ts";
 import type {
   CancelRunResponse,
+  GetCommitsQuery,
   ListRunsQuery,
   ListRunsResponse,
   RunAgentRequest,
@@ -119,6 +120,12 @@ export class Runs {
       { method: "GET", path: where, accept: "text/x-diff", reading: "text" },
       options,
     );
+  }
+
+  /** Downloads a run's commits in a repository as a git bundle, which `git fetch FILE HEAD` reads. */
+  commits(runId: string, query?: GetCommitsQuery, options?: RequestOptions): ResponsePromise<Uint8Array> {
+    const where = path`/agent/runs/${runId}/commits`;
+    return this.#http.request({ method: "GET", path: where, query, reading: "bytes" }, options);
   }
 
   /** Streams a run's events from the first one, or after `after`, until the run is final. */
