@@ -31,6 +31,7 @@ import { Counters } from "./engine/operations/counters.ts";
 import { startDatabaseHealth } from "./engine/operations/database-health.ts";
 import { openMaintenance } from "./engine/operations/maintenance.ts";
 import { startPublicationReaper } from "./engine/publishing/publication-reaper.ts";
+import { startPullRequestTasks } from "./engine/publishing/pull-request-tasks.ts";
 import { defaultRunPolicy } from "./engine/runs/run-policy.ts";
 import { startShellReaper } from "./engine/shells/shell-reaper.ts";
 import { ForgeNetwork } from "./forges/http.ts";
@@ -169,6 +170,13 @@ export async function startServer(config: Config): Promise<Server> {
     const stopping = new AbortController();
     const httpServer = await openHttpServer({ config, isProxy: isWithin(config.trustProxy), log });
     stops.push(async () => httpServer.close());
+    const pullRequestTasks = startPullRequestTasks({
+      ...{ db, forges, gitHost: config.gitHost, harnesses, quotas: config.quotas, pubsub, counters, log },
+      isAdmitted: admission.isOpen,
+      isEnabled: maintenance.acceptsWrites,
+      origin: httpServer.origin,
+    });
+    stops.push(pullRequestTasks.stop);
     const services = {
       db,
       claims,

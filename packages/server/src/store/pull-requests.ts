@@ -2,7 +2,11 @@ import type { PullRequest, PullRequestState } from "@outrider/contract/pull-requ
 import type { Sql, Tx } from "./connection/db.ts";
 import { json } from "./connection/json.ts";
 
-export interface PullRequestRow extends Required<PullRequest> {
+export interface StoredPullRequest extends PullRequest {
+  title: string;
+}
+
+export interface PullRequestRow extends StoredPullRequest {
   /** Also the ID of the artifact. */
   pull_request_id: string;
   run_id: string;
@@ -56,7 +60,7 @@ const columns = [
   "created_at",
 ];
 
-export function toPullRequest(row: Required<PullRequest>): Required<PullRequest> {
+export function toPullRequest(row: StoredPullRequest): StoredPullRequest {
   const { url, number, repository, branch, base, state, title } = row;
   return { url, number, repository, branch, base, state, title };
 }

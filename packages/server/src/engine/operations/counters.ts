@@ -24,6 +24,7 @@ const backgroundTasks = [
   "last_used",
   "shells",
   "publications",
+  "pull_requests",
 ] as const;
 export type BackgroundTask = (typeof backgroundTasks)[number];
 /** Background tasks that run periodically and report when they succeed. */

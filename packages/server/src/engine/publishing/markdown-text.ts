@@ -1,5 +1,5 @@
 /*
- * Renders text from outside (agents, commands, comments) in Markdown of a forge. Such text must not notify people, run
+ * Renders text from outside (agents, commands, comments) in Markdown of a forge. Such text must not notify users, run
  * GitLab's quick actions, contain HTML, or change how the text after it is rendered. Sequences with an effect are broken
  * with a zero-width space, everywhere, because forges disagree about where a code block begins.
  */
@@ -9,26 +9,26 @@ const BREAK = "\u200b";
 const invisible = /[^\P{Cc}\t\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
- * Makes text harmless that may contain Markdown. The result has at most `maxCharacters`. It must have a blank line before
+ * Sanitizes text that may contain Markdown. The result has at most `maxCharacters`. It must have a blank line before
  * and after it.
  */
 export function safeMarkdown(text: string, { maxCharacters }: { maxCharacters: number }): string {
   const plain = withoutControls(text).trim();
-  let result = disarm(truncate(plain, maxCharacters));
-  for (let max = maxCharacters; result.length > maxCharacters; result = disarm(truncate(plain, max)))
+  let result = sanitize(truncate(plain, maxCharacters));
+  for (let max = maxCharacters; result.length > maxCharacters; result = sanitize(truncate(plain, max)))
     max = Math.floor((max * maxCharacters) / result.length) - 1;
   return result;
 }
 
-function disarm(text: string): string {
-  const harmless = text
+function sanitize(text: string): string {
+  const sanitized = text
     // Mentions. An address such as a@example.com is not one.
     .replace(/(?<![\p{L}\p{N}_.+-])@(?=[\p{L}\p{N}_])/gu, `@${BREAK}`)
     // HTML, including comments, declarations and processing instructions.
     .replace(/<(?=[a-z!/?])/gi, `<${BREAK}`)
     // Quick actions at the beginning of a line.
     .replace(/^([ \t>*+-]*)\/(?=[a-z])/gim, `$1${BREAK}/`);
-  return isSelfContained(harmless) ? harmless : quoteLines(harmless);
+  return isSelfContained(sanitized) ? sanitized : quoteLines(sanitized);
 }
 
 /** Quotes each line. A quotation also ends every code block and list in it. */
