@@ -38,6 +38,8 @@ const STAGE_MS = 2 * 60_000;
 const REPORT_MS = 30_000;
 const MAX_PACK_BYTES = 256 * 2 ** 20;
 const MAX_MESSAGE_CHARACTERS = 200;
+const MAX_TITLE_CHARACTERS = 256;
+const MAX_BODY_CHARACTERS = 32_768;
 
 type Policy = AssignedPublishing["repositories"][number];
 
@@ -97,6 +99,7 @@ export class PublishChanges {
     const result = outcome.type === "failed" ? "failed" : "succeeded";
     const request: PublishRequest = {
       ...{ run_id, commits, trigger: "turn_end", outcome: result },
+      ...(outcome.type === "succeeded" ? this.#redact({ body: outcome.text }) : {}),
       // The next attempt at a turn repeats the request if this one ends before the server knows the outcome.
       request_id: stableId([run_id, turn, result, ...commits.map(({ path, tip }) => [path, tip])]),
     };
@@ -174,11 +177,20 @@ export class PublishChanges {
     const { execution_id: executionId, run_id } = assignment;
     // A call that is repeated after a failure is a new request.
     const result = await requestPublication(
-      { ...request, run_id, request_id: randomUUID(), commits },
+      { ...request, ...this.#redact(request), run_id, request_id: randomUUID(), commits },
       { server, executionId, signal: AbortSignal.any([signal, this.#options.signal]) },
     );
     if (result.reason === undefined) for (const { path, tip } of commits) this.#published.set(path, tip);
     return result;
+  }
+
+  /** Redacts what becomes the title and text of a pull request, and cuts it to the length that the server accepts. */
+  #redact({ title, body }: Pick<PublishRequest, "title" | "body">) {
+    const { redactor } = this.#options;
+    return {
+      ...(title === undefined ? {} : { title: redactor.redact(title).slice(0, MAX_TITLE_CHARACTERS) }),
+      ...(body === undefined ? {} : { body: redactor.redact(body).slice(0, MAX_BODY_CHARACTERS) }),
+    };
   }
 
   async #stageAll(): Promise<StagedCommits[]> {

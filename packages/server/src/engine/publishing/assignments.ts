@@ -34,8 +34,6 @@ import { loadPublishingRun, type RunRepository } from "./run-repositories.ts";
  */
 
 const LEASE_MS = 5 * 60_000;
-/** The name under which a worker gets the credential of a forge. No secret can have it. */
-const FORGE_CREDENTIAL = "credential of the forge";
 
 export interface AssignServices extends PublishingServices {
   db: Db;
@@ -128,17 +126,16 @@ async function openAccess(
   services: AssignServices,
   { repo }: RunRepository,
 ): Promise<Pick<AssignedPublication, "repository" | "credentials">> {
-  const { forges } = services;
+  const { db, forges } = services;
   if (repo.secret) {
     const value = await openSecret(services, repo.secret);
     return { repository: repo, credentials: { [repo.secret]: value } };
   }
-  const found = await forges.credentialFor(repo.url, { write: true });
+  const forge = await forges.findByUrl(db, repo.url);
+  const found = forge && (await forges.credentialFor(repo.url, { write: true }));
   if (!found) throw new Unpublishable(noCredential(repo.url));
-  return {
-    repository: { ...repo, secret: FORGE_CREDENTIAL },
-    credentials: { [FORGE_CREDENTIAL]: found.credential },
-  };
+  const { forgeId } = forge;
+  return { repository: { ...repo, forge_id: forgeId }, credentials: { [forgeId]: found.credential } };
 }
 
 async function openSecret({ db, vault }: { db: Sql; vault: Vault }, name: string): Promise<string> {

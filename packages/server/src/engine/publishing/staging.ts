@@ -49,21 +49,13 @@ export async function publishStaged(
   executionId: string,
   request: PublishRequest,
 ): Promise<{ response: PublishResponse; isQueued: boolean }> {
-  const { run_id: runId, request_id: requestId, trigger, commits } = request;
+  const { run_id: runId, request_id: requestId, trigger } = request;
   const runState = await requireLease(tx, executionId, runId);
   const isTurnEnd = trigger === "turn_end";
   if (isTurnEnd) await markStaged(tx, executionId);
   const repeated = await listRequestedBy(tx, { runId, requestId });
-  const decisions: Decision[] = repeated.map(toDecision);
-  if (repeated.length === 0 && commits.length > 0) {
-    const run = await loadPublishingRun(tx, services, runId);
-    if (!run) throw notFound("run");
-    await requireBundles(tx, commits);
-    for (const staged of commits) {
-      decisions.push(await stage(tx, services, { run, runState, request }, staged));
-    }
-    await appendEngineEvents(tx, runId, decisions.flatMap(noticeOf));
-  }
+  const decisions =
+    repeated.length > 0 ? repeated.map(toDecision) : await decideAll(tx, services, runState, request);
   const publications = decisions.flatMap((one) => ("publication" in one ? [one.publication] : []));
   const awaiting = isTurnEnd ? await listAwaiting(tx, runId) : [];
   const known = new Set(publications.map(({ publication_id }) => publication_id));
@@ -98,30 +90,44 @@ async function listAwaiting(sql: Sql, runId: string): Promise<PublicationRow[]> 
   return (await listPublications(sql, runId)).filter(({ state }) => state === "AWAITING_APPROVAL");
 }
 
-interface Staging {
-  run: PublishingRun;
-  runState: RunStateRow;
-  request: PublishRequest;
-}
-
-async function stage(
+/**
+ * Stores the commits and decides on them. The end of a turn also decides on commits that were stored before, for example
+ * by a `git push` of the agent.
+ */
+async function decideAll(
   tx: Tx,
   services: PublishingServices,
-  { run, runState, request }: Staging,
-  commits: StagedCommits,
+  { turn }: RunStateRow,
+  request: PublishRequest,
+): Promise<Decision[]> {
+  const { run_id: runId, trigger, commits, title, body } = request;
+  const run = await loadPublishingRun(tx, services, runId);
+  if (!run) throw notFound("run");
+  await requireBundles(tx, commits);
+  const proposal = trigger === "agent" ? { title, body } : {};
+  for (const one of commits) await storeStagedCommits(tx, { runId, turn, commits: one, ...proposal });
+  const decisions: Decision[] = [];
+  for (const staged of await listStagedCommits(tx, runId)) {
+    if (trigger !== "turn_end" && !commits.some(({ path }) => path === staged.path)) continue;
+    decisions.push(await decide(tx, services, { run, request }, staged));
+  }
+  await appendEngineEvents(tx, runId, decisions.flatMap(noticeOf));
+  return decisions;
+}
+
+async function decide(
+  tx: Tx,
+  services: PublishingServices,
+  { run, request }: { run: PublishingRun; request: PublishRequest },
+  staged: StagedRow,
 ): Promise<Decision> {
-  const { path } = commits;
-  const { trigger, title, body } = request;
+  const { path } = staged;
   const repository = run.repositories.find(({ repo }) => repo.path === path);
-  const isAsked = trigger !== "turn_end";
   if (!repository || repository.policy.publish === "none") {
-    if (!isAsked) return { type: "none" };
+    if (request.trigger === "turn_end") return { type: "none" };
     const message = repository ? notAllowed(repository) : `The environment has no repository at \`${path}\`.`;
     return { type: "refused", path, message };
   }
-  const proposal = trigger === "agent" ? { title, body } : {};
-  await storeStagedCommits(tx, { runId: run.runId, turn: runState.turn, commits, ...proposal });
-  const staged = (await listStagedCommits(tx, run.runId)).find((one) => one.path === path) as StagedRow;
   const earlier = (await listPublications(tx, run.runId)).filter((one) => one.path === path);
   const situation = { policy: repository.policy, configured: run.configured, lastKind: lastKind(earlier) };
   const kind = kindToPublish(situation, request);
