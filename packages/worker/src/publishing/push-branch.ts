@@ -19,7 +19,7 @@ interface PushOptions {
   current: string | undefined;
 }
 
-/** Returns the commits of branches of the remote, and the name of its default branch. */
+/** Returns the commits of branches and of the default branch of the remote, and the name of the latter. */
 export async function readBranches(
   { address, access }: Connection,
   branches: string[],
@@ -37,6 +37,7 @@ export async function readBranches(
     // git matches the end of names, so other refs can be listed too.
     if (refs.includes(name) && commitId.test(id)) commits.set(name.slice("refs/heads/".length), id);
     if (name === "HEAD") defaultBranch ??= /^ref: refs\/heads\/(.+)$/.exec(id)?.[1];
+    if (name === "HEAD" && defaultBranch && commitId.test(id)) commits.set(defaultBranch, id);
   }
   return { commits, ...(defaultBranch ? { defaultBranch } : {}) };
 }
