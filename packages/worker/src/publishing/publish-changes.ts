@@ -30,6 +30,7 @@ import type { ReceivedPush } from "./receive-pack/receive-push.ts";
 import { requestPublication } from "./request-publication.ts";
 import { addSandboxCommit } from "./sandbox-commit.ts";
 import { stageCommits, stageFromOutbox } from "./stage-commits.ts";
+import { updateBase } from "./update-base.ts";
 
 /** The code of notices about changes that cannot be published. */
 const PUBLISHING = "publishing";
@@ -181,7 +182,44 @@ export class PublishChanges {
       { server, executionId, signal: AbortSignal.any([signal, this.#options.signal]) },
     );
     if (result.reason === undefined) for (const { path, tip } of commits) this.#published.set(path, tip);
-    return result;
+    if (result.reason !== "not published") return result;
+    const notes = await this.#updateBases(
+      commits.map(({ path }) => path),
+      signal,
+    );
+    return { ...result, messages: [...result.messages, ...notes] };
+  }
+
+  /**
+   * Brings newer commits of the base branches into the sandbox, so that the agent can resolve conflicts with them. It is
+   * called when a run continues and when a publication has failed.
+   */
+  async updateBases(signal: AbortSignal): Promise<void> {
+    await this.#updateBases(
+      this.#list().map(({ policy }) => policy.path),
+      signal,
+    );
+  }
+
+  async #updateBases(paths: string[], signal: AbortSignal): Promise<string[]> {
+    const { workspace, repositories } = this.#options;
+    const notes: string[] = [];
+    for (const { policy, repository, source } of this.#list()) {
+      const { path, on_base_moved } = policy;
+      const base = policy.base ?? branchOf(repository);
+      if (on_base_moved === "none" || base === undefined || !paths.includes(path)) continue;
+      try {
+        const sandbox = await workspace.openForChanges();
+        const commit = await updateBase({ sandbox, path, source, base, repositories, signal });
+        if (commit === repository.commit) continue;
+        notes.push(`origin/${base} in ${path} is up to date now, at ${commit.slice(0, 12)}.`);
+      } catch (error) {
+        if (error instanceof LeaseLostError) throw error;
+        // The agent learns about conflicts in any case. It only lacks the newer commits.
+        this.#options.signal.throwIfAborted();
+      }
+    }
+    return notes;
   }
 
   /** Redacts what becomes the title and text of a pull request, and cuts it to the length that the server accepts. */
@@ -226,10 +264,14 @@ export class PublishChanges {
   #checkOptions({ repository, policy }: Publishable) {
     const { redactor, server, folder, assignment } = this.#options;
     const { secrets, environment } = assignment;
-    const named = { ...secrets, ...environment?.build_secrets, ...environment?.credentials };
+    const named = { ...secrets, ...environment?.build_secrets };
+    const credentials = Object.values(environment?.credentials ?? {});
     return {
       ...{ repository, policy, redactor, server, folder },
-      secrets: Object.entries(named).map(([name, value]) => ({ name, value })),
+      secrets: [
+        ...Object.entries(named).map(([name, value]) => ({ name, value })),
+        ...credentials.map((value) => ({ name: "a credential of the environment", value })),
+      ],
     };
   }
 
@@ -276,6 +318,11 @@ function describeError(error: unknown): string {
 
 function titleOf({ history: [created] }: Assignment): string {
   return created?.type === "run.created" ? created.data.title.slice(0, MAX_MESSAGE_CHARACTERS) : "Changes";
+}
+
+/** Returns the branch that was checked out. */
+function branchOf({ ref }: CheckedOutRepository): string | undefined {
+  return ref?.startsWith("refs/") ? /^refs\/heads\/(.+)$/.exec(ref)?.[1] : ref;
 }
 
 /** Accepts a path in the workspace as agents write it. */

@@ -309,6 +309,7 @@ export class Execution {
       });
       if (warm) workspace.attach(warm);
       if (workspace.prepared) await workspace.open();
+      if (assignment.snapshot) await this.#publishing?.changes.updateBases(signal);
       await this.#attachments.copyAll(history);
       this.#harness = await harness.open({
         ...{ assignment, workspace, signal, builds: options.builds, redactor: this.#redactor },

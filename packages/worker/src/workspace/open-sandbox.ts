@@ -146,9 +146,10 @@ export async function updateRepository(
   );
 }
 
-async function listKnownObjects(
+/** Returns which objects the clone of a repository in the sandbox has. */
+export async function listKnownObjects(
   sandbox: Sandbox,
-  repository: FetchedRepository,
+  repository: Pick<FetchedRepository, "path" | "submodules">,
   options: Omit<ExecOptions, "onOutput">,
 ): Promise<(KnownObjects | undefined)[]> {
   const chunks: Buffer[] = [];
