@@ -438,7 +438,8 @@ function toPullRequest(data: PullRequest): ForgePullRequest {
     branch: data.head?.ref ?? "",
     base: data.base?.ref ?? "",
     head_commit: data.head?.sha ?? "",
-    ...(data.mergeable === undefined ? {} : { mergeable: data.mergeable }),
+    // Gitea never calls a draft mergeable.
+    ...(data.mergeable === undefined || isDraft ? {} : { mergeable: data.mergeable }),
     updated_at: data.updated_at ?? "",
   };
 }

@@ -20,8 +20,8 @@ export interface PullRequestRow extends StoredPullRequest {
   etags: PullRequestEtags;
   /** The time of each comment that has been considered for a follow-up, by its ID. */
   seen_comments: Record<string, string>;
-  /** The failed checks of a commit that have been considered for a follow-up. */
-  seen_checks: { commit?: string; ids?: string[] };
+  /** The failed checks of a commit that have been considered for a follow-up, and a commit that may have a conflict. */
+  seen_checks: { commit?: string; ids?: string[]; unmergeable?: string };
   /** How many follow-ups were sent without a user. */
   followup_count: number;
   poll_failures: number;

@@ -4,7 +4,8 @@ import { ForgeError } from "../../src/forges/forge-client.ts";
 import { toPublication } from "../../src/store/publications.ts";
 import { listRuns } from "../../src/store/runs/run-list.ts";
 import { findRun } from "../../src/store/runs/runs.ts";
-import { logOf, type TestEngine, testEngine } from "../engine.ts";
+import { isFull, logOf, type TestEngine, testEngine } from "../engine.ts";
+import { createRandom } from "../runs/list/random.ts";
 import { MemoryForge } from "./memory-forge.ts";
 import { branch, deleteRuns, type Publishing, publishing } from "./published-run.ts";
 
@@ -264,4 +265,45 @@ test("text that cannot be updated is a warning, because the commits are pushed",
   const id = await it.pushed(runId, "c2");
   await it.open();
   expect(await it.publication(id)).toMatchObject({ state: "DONE", warnings: ["Not allowed."] });
+});
+
+test("servers that are killed or suspended at any call end with one pull request (seeded)", async () => {
+  for (let seed = 1; seed <= (isFull ? 200 : 12); seed++) {
+    const random = createRandom(seed);
+    const id = await it.pushed(runId, `c${seed}`, { branch: `outrider/${seed}` });
+    const suspended: (() => void)[] = [];
+    let isKilled = Promise.withResolvers<void>();
+    const fault = () => {
+      const kind = random.below(6);
+      if (kind === 0) throw new ForgeError("unreachable", "The connection was lost.");
+      if (kind > 1) return undefined;
+      isKilled.resolve();
+      return new Promise<void>((resolve) => suspended.push(resolve));
+    };
+    forge.before = fault;
+    forge.afterCreate = fault;
+    for (let server = 0; server < 5; server++) {
+      isKilled = Promise.withResolvers();
+      const opening = it.open();
+      await Promise.race([opening, isKilled.promise]);
+      // The lease expires, or the pause before the next attempt ends.
+      await makeDue();
+    }
+    forge.before = () => {};
+    forge.afterCreate = () => {};
+    // Suspended servers continue while another one works.
+    const running = it.open();
+    for (const resume of suspended) resume();
+    await running;
+    await vi.waitFor(async () => {
+      await makeDue();
+      await it.open();
+      expect((await it.publication(id)).state).toBe("DONE");
+    }, waitOptions);
+    expect(forge.pulls.filter((pull) => pull.branch === `outrider/${seed}`)).toHaveLength(1);
+  }
+  const [count] = await engine.db`
+    select count(*)::int as events, count(distinct data ->> 'branch')::int as branches from events
+    where type = 'pull_request.opened'`;
+  expect(count?.events).toBe(count?.branches);
 });

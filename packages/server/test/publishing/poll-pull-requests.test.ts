@@ -90,7 +90,7 @@ describe("the state of a pull request", () => {
   });
 
   test("with a conflict is a notice, once per conflict", async () => {
-    for (const mergeable of [false, false, undefined, true, false]) {
+    for (const mergeable of [false, true, false, false, false, undefined, true, false, false, true, false]) {
       forge.change(1, { ...(mergeable === undefined ? { title: "x" } : { mergeable }) });
       if (mergeable === undefined) delete forge.pulls[0]?.mergeable;
       await it.pollNow();
@@ -363,6 +363,8 @@ describe("failed checks", () => {
   test("include a conflict, once per commit", async () => {
     await openedRun({ checks: true });
     forge.change(1, { mergeable: false });
+    await it.pollNow();
+    expect(await messages()).toEqual([]);
     await it.pollNow();
     await it.endTurn();
     await it.pollNow();

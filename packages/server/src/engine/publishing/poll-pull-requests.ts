@@ -181,7 +181,11 @@ async function store(
   const { pullRequest } = seen;
   const { state, title, base, head_commit, mergeable } = pullRequest;
   const isOpen = state === "open" || state === "draft";
-  const has_conflict = isOpen && (mergeable === undefined ? row.has_conflict : !mergeable);
+  // Some forges call a pull request unmergeable while they check it, so only the second poll in a row counts.
+  const isSuspect = isOpen && mergeable === false && !row.has_conflict;
+  const isConfirmed = isSuspect && row.seen_checks.unmergeable === head_commit;
+  const has_conflict =
+    isOpen && (mergeable === undefined || isSuspect ? row.has_conflict || isConfirmed : !mergeable);
   const shown = toPullRequest({ ...row, state, title, base });
   const events: NewEvent[] = [];
   const changes = [
@@ -203,11 +207,12 @@ async function store(
     events.push({ type: "notice", data: { message: handled.notice, code: "review_followups" } });
   await appendEngineEvents(tx, row.run_id, events);
   const isChanged = changes.length > 0 || handled.hasNews || has_conflict !== row.has_conflict;
+  const { unmergeable: _, ...seen_checks } = handled.seen_checks;
   const polled: PolledPullRequest = {
     ...{ state, title, base, head_commit, has_conflict },
-    etags: { ...seen.etags, ...handled.etags },
+    etags: { ...(isSuspect ? {} : seen.etags), ...handled.etags },
     seen_comments: handled.seen_comments,
-    seen_checks: handled.seen_checks,
+    seen_checks: { ...seen_checks, ...(isSuspect ? { unmergeable: head_commit } : {}) },
     followup_count: row.followup_count + (handled.isSent ? 1 : 0),
     isChanged,
     isListedChange: changes.length > 0,
