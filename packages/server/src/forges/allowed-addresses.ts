@@ -15,6 +15,8 @@ export interface AllowedAddresses {
 /** A public address at which Azure exposes platform services, including metadata, to its virtual machines. */
 const AZURE = "168.63.129.16";
 const public6 = ipaddr.IPv6.parseCIDR("2000::/3");
+/** NAT64, which IPv6-only hosts use to reach IPv4. */
+const nat64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 
 /** Parses a list such as `10.0.0.0/8, 127.0.0.1:3000, git.internal, *.corp.internal:443, [fd00::/8]:443`. */
 export function parseAllowedAddresses(text = ""): AllowedAddresses {
@@ -29,6 +31,23 @@ export function parseAllowedAddresses(text = ""): AllowedAddresses {
         (entry.port ?? port) === port && (entry.matches(plain(host)) || entry.matches(plain(address))),
     );
   return { names, allows: (target) => isPublic(plain(target.address)) || names(target) };
+}
+
+/** Parses OUTRIDER_NO_PROXY or NO_PROXY. Loopback is always direct. Entries in other forms have no effect. */
+export function parseDirectHosts(text = ""): (target: { host: string; port: number }) => boolean {
+  const items = text.split(/[\s,]+/).filter((item) => item !== "");
+  const entries = [...items, "localhost", "*.localhost", "127.0.0.0/8", "[::1]"].flatMap((item) => {
+    try {
+      // A domain stands for itself and its subdomains.
+      const domain = item.replace(/^\./, "");
+      return item.startsWith(".") ? [parseEntry(domain), parseEntry(`*.${domain}`)] : parseEntry(item);
+    } catch {
+      return [];
+    }
+  });
+  return ({ host, port }) =>
+    items.includes("*") ||
+    entries.some((entry) => (entry.port ?? port) === port && entry.matches(plain(host)));
 }
 
 interface Entry {
@@ -68,7 +87,9 @@ function isPublic(address: string): boolean {
   if (isIP(address) === 0 || address === AZURE) return false;
   const parsed = ipaddr.process(address);
   if (parsed.kind() === "ipv4") return parsed.range() === "unicast" && parsed.toString() !== AZURE;
-  return (parsed as ipaddr.IPv6).match(public6) && parsed.range() === "unicast";
+  const ipv6 = parsed as ipaddr.IPv6;
+  if (ipv6.match(nat64)) return isPublic(ipv6.toByteArray().slice(12).join("."));
+  return ipv6.match(public6) && parsed.range() === "unicast";
 }
 
 /** Removes brackets and the final dot, and writes IPv4 addresses in IPv6 form as IPv4. */

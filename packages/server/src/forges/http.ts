@@ -5,8 +5,8 @@
  */
 import { type LookupAddress, lookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
-import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from "undici";
-import { type AllowedAddresses, parseAllowedAddresses } from "./allowed-addresses.ts";
+import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
+import { type AllowedAddresses, parseAllowedAddresses, parseDirectHosts } from "./allowed-addresses.ts";
 import { ForgeError } from "./forge-client.ts";
 
 export interface ForgeNetworkSettings {
@@ -34,11 +34,15 @@ const MAX_DISPATCHERS = 100;
 export class ForgeNetwork {
   #allowed: AllowedAddresses;
   #settings: ForgeNetworkSettings;
+  /** Whether a host is reached without the proxy. */
+  #isDirect: (url: URL) => boolean;
   #dispatchers = new Map<string, Dispatcher>();
 
   constructor(settings: ForgeNetworkSettings = {}) {
     this.#settings = settings;
     this.#allowed = parseAllowedAddresses(settings.allowedAddresses);
+    const isDirect = parseDirectHosts(settings.noProxy);
+    this.#isDirect = (url) => isDirect({ host: url.hostname, port: portOf(url) });
   }
 
   /** Returns a `fetch` for one forge. It throws a ForgeError if there is no complete response. */
@@ -118,21 +122,15 @@ export class ForgeNetwork {
       void this.#dispatchers.get(oldest)?.close();
       this.#dispatchers.delete(oldest);
     }
-    const dispatcher = this.#open(portOf(url));
+    const dispatcher = this.#open(url);
     this.#dispatchers.set(url.origin, dispatcher);
     return dispatcher;
   }
 
-  #open(port: number): Dispatcher {
-    const connect = { lookup: this.#lookup(port), timeout: 10_000 };
-    const { upstreamProxy, noProxy = "" } = this.#settings;
-    if (!upstreamProxy) return new Agent({ connect });
-    return new EnvHttpProxyAgent({
-      httpProxy: upstreamProxy,
-      httpsProxy: upstreamProxy,
-      noProxy: [noProxy, "localhost", "127.0.0.1", "[::1]"].filter(Boolean).join(","),
-      connect,
-    });
+  #open(url: URL): Dispatcher {
+    const { upstreamProxy } = this.#settings;
+    if (upstreamProxy && !this.#isDirect(url)) return new ProxyAgent({ uri: upstreamProxy });
+    return new Agent({ connect: { lookup: this.#lookup(portOf(url)), timeout: 10_000 } });
   }
 
   /** Resolves names to allowed addresses only, in the same step as the connection, so that the answer cannot change. */

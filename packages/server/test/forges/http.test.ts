@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseAllowedAddresses } from "../../src/forges/allowed-addresses.ts";
+import { parseAllowedAddresses, parseDirectHosts } from "../../src/forges/allowed-addresses.ts";
 import { ForgeNetwork } from "../../src/forges/http.ts";
 
 let servers: Server[];
@@ -129,12 +129,23 @@ describe("the fetch for forges", () => {
   });
 });
 
+test("hosts without the proxy are loopback and those in the list", () => {
+  const isDirect = parseDirectHosts(".example.com, git.internal:8443 10.0.0.0/8,???");
+  const hosts = ["localhost", "127.0.0.9", "[::1]", "example.com", "a.example.com", "10.9.9.9"];
+  for (const host of hosts) expect([host, isDirect({ host, port: 443 })]).toEqual([host, true]);
+  expect(isDirect({ host: "git.internal", port: 8_443 })).toBe(true);
+  for (const host of ["git.internal", "badexample.com", "github.com"])
+    expect([host, isDirect({ host, port: 443 })]).toEqual([host, false]);
+  expect(parseDirectHosts("*")({ host: "github.com", port: 443 })).toBe(true);
+});
+
 describe("allowed addresses", () => {
   const target = (host: string, port = 443, address = host) => ({ host, port, address });
 
   test("are public ones and those that the operator lists", () => {
     const none = parseAllowedAddresses();
     expect(none.allows(target("github.com", 443, "140.82.121.4"))).toBe(true);
+    expect(none.allows(target("github.com", 443, "64:ff9b::8c52:7904"))).toBe(true);
     for (const address of [
       "10.0.0.1",
       "127.0.0.1",
@@ -143,6 +154,7 @@ describe("allowed addresses", () => {
       "fd00::1",
       "168.63.129.16",
       "0.0.0.0",
+      "64:ff9b::a00:1",
     ])
       expect([address, none.allows(target("evil.example", 443, address))]).toEqual([address, false]);
     const some = parseAllowedAddresses("10.0.0.0/8, git.internal:8443, *.corp.internal, [fd00::/8]:443");
