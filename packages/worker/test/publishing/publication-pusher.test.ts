@@ -81,10 +81,9 @@ describe("a run's changes", () => {
     const environment_id = await environment({ publish: "branch", when: "on_success" });
     gitServer.before = () => recordProcesses();
     const config = { environment_id };
-    const run = await installation.create(
-      ["RUN: echo 1 > new && env && cat .git/config", "SAY: done"],
-      { config },
-    );
+    const run = await installation.create(["RUN: echo 1 > new && env && cat .git/config", "SAY: done"], {
+      config,
+    });
     await installation.until(run, "SUCCEEDED");
     const [publication] = await ended(run, "DONE");
     expect(branches()).toEqual(["main", publication.branch]);
