@@ -55,6 +55,7 @@ beforeAll(async () => {
   const prompt = 'SAY: tab\there\\N \\. back\\slash "quote" \u2028 \u{1f680}\r\nSAY: next\n\\.\n';
   held = await hold(await create(prompt));
   waiting = await create("SAY: waits");
+  await stageCommits(waiting);
   await server.call("POST", `/agent/runs/${waiting}/followups`, { body: { message: "SAY: more" } });
   await db`update events set private = '{"replay": {"model": "m", "parts": []}}' where run_id = ${waiting}`;
   whole = join(place, "whole.backup");
@@ -78,6 +79,24 @@ afterAll(async () => {
 
 const create = async (prompt: string) =>
   (await server.call("POST", "/agent/run", { body: { prompt } })).body.run_id as string;
+
+const BUNDLE = "a bundle of commits";
+const bundleHash = createHash("sha256").update(BUNDLE).digest("hex");
+
+/** Stores commits of a run, and a publication of them that a worker is pushing. */
+async function stageCommits(run_id: string) {
+  const { key } = (await server.call("POST", "/keys", { body: { name: "stager", type: "worker" } })).body;
+  const headers = { authorization: `Bearer ${key}` };
+  await fetch(`${server.base}/worker/blobs/${bundleHash}`, { method: "PUT", headers, body: BUNDLE });
+  await db`
+    insert into staged_commits (run_id, path, turn, base_commit, tip, bundle_sha256, bundle_bytes, details)
+    values (${run_id}, 'api', 1, 'a', 'b', ${bundleHash}, ${BUNDLE.length}, '{}')`;
+  await db`
+    insert into publications (publication_id, run_id, turn, path, repository, kind, state, branch, base_commit, tip,
+      title, body, files_changed, diff_bytes, requested_by, token, lease_expires_at)
+    values (gen_random_uuid(), ${run_id}, 1, 'api', 'u', 'branch', 'PUSHING', 'b', 'a', 'b', 't', '', 1, 1,
+      '{"type": "policy"}', gen_random_uuid(), 'infinity')`;
+}
 
 /** A worker claims the run and disappears. */
 async function hold(run_id: string) {
@@ -121,7 +140,10 @@ async function restored(path: string) {
 const rowsOf = async (from: Db, table: string) =>
   (await from`select t::text as row from ${from(table)} t order by 1`).map(({ row }) => row as string);
 
-const changed = ["run_state", "events", "executions", "keys", "sessions", "sign_in_links", "blobs"];
+const changed = [
+  ...["run_state", "events", "executions", "keys", "sessions", "sign_in_links", "blobs"],
+  "publications",
+];
 
 describe("a restored installation", () => {
   test("has every row of every table, except for what a restore revokes", async () => {
@@ -165,6 +187,12 @@ describe("a restored installation", () => {
     expect(last).toMatchObject({ type: "run.recovering", data: { reason: expect.stringMatching(/backup/) } });
     const open = await copy`select 1 from executions where ended_at is null`;
     expect(open).toHaveLength(0);
+  });
+
+  test("has the commits of runs, and pushes again what a worker was pushing", async () => {
+    expect(readFileSync(blobPath(join(place, "blobs"), bundleHash), "utf8")).toBe(BUNDLE);
+    const rows = await copy`select state, next_attempt_at <= outrider_now() as is_due from publications`;
+    expect([...rows]).toEqual([{ state: "QUEUED", is_due: true }]);
   });
 
   test("does not count the time since the backup as waiting or work", async () => {
@@ -212,7 +240,8 @@ describe("a restored installation", () => {
           .update(readFileSync(blobPath(join(place, "blobs"), sha256)))
           .digest("hex"),
       ).toBe(sha256);
-    expect(await rowsOf(copy, "blobs")).toHaveLength(files.length);
+    // The other one is the bundle of commits.
+    expect(await rowsOf(copy, "blobs")).toHaveLength(files.length + 1);
     const [secret] = await copy<{ sealed: Buffer }[]>`select sealed from secrets where name = 'KEPT'`;
     expect(openVault(key as Buffer).open(secret?.sealed as Buffer, "secret KEPT")).toBe(SECRET);
   });

@@ -351,6 +351,40 @@ describe("retention", () => {
       await expect(record([shared])).rejects.toThrow("does not belong to this worker");
     });
 
+    test("keeps the bundles of staged commits and of publications that are not pushed", async () => {
+      const runId = await oldRun(3);
+      await server.db`update runs set snapshot_sha256 = ${await store("snapshot")} where run_id = ${runId}`;
+      const [staged, queued, done] = [await store("staged"), await store("queued"), await store("done")];
+      await server.db`
+        insert into staged_commits (run_id, path, turn, base_commit, tip, bundle_sha256, bundle_bytes, details)
+        values (${runId}, 'api', 1, 'a', 'b', ${staged}, 6,
+          '{"files": [], "secrets": [], "problems": [], "diff_bytes": 1, "commits": 1, "has_more_files": false}')`;
+      for (const [sha256, state] of [
+        [queued, "QUEUED"],
+        [done, "DONE"],
+      ])
+        await server.db`
+          insert into publications (publication_id, run_id, turn, path, repository, kind, state, branch, base_commit, tip,
+            bundle_sha256, bundle_bytes, title, body, files_changed, diff_bytes, requested_by)
+          values (gen_random_uuid(), ${runId}, 1, 'api', 'u', 'branch', ${state as string}, 'b', 'a', 'b', ${sha256 as string},
+            6, 't', '', 1, 1, '{"type": "policy"}')`;
+      for (const sha256 of [staged, queued, done]) await age(sha256);
+      await collectBlobs(server.db, blobs().folder);
+      expect(await Promise.all([staged, queued, done].map(isThere))).toEqual([true, true, false]);
+
+      // Retention of files removes the bundle, and the commits can then no longer be downloaded.
+      await applyRetention(server.db, only({ files: { days: 1 } }));
+      await collectBlobs(server.db, blobs().folder);
+      expect(await Promise.all([staged, queued].map(isThere))).toEqual([false, true]);
+      const download = await server.call("GET", `${path(runId)}/commits`);
+      expect(download.status).toBe(404);
+      expect(download.body.detail).toContain("retention");
+
+      await server.call("DELETE", path(runId));
+      await collectBlobs(server.db, blobs().folder);
+      expect(await isThere(queued)).toBe(false);
+    });
+
     test("adopts files of an earlier version and keeps them for a day", async () => {
       const sha256 = await store("without a row");
       await age(sha256);
