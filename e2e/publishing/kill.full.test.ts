@@ -1,0 +1,12 @@
+import { killPointNames, victims } from "./kill-points.ts";
+import { testKills } from "./kill-suite.ts";
+
+const SEEDS = Number(process.env.OUTRIDER_KILL_SEEDS ?? 2);
+
+testKills(
+  Array.from({ length: SEEDS }, (_, seed) =>
+    killPointNames.flatMap((point, index) =>
+      victims.map((victim, other) => ({ point, victim, seed: 100 * seed + victims.length * index + other })),
+    ),
+  ).flat(),
+);
