@@ -342,6 +342,8 @@ export class Execution {
 
   /** Ends a turn. Returns false if the run continues with follow-ups that arrived in the meantime. */
   async #finish(planned: TurnOutcome): Promise<boolean> {
+    // A pull request lists the commands of the turn.
+    if (this.#publishing) await this.#reporter.flush();
     // Before the snapshot, which contains the commit of changes that the agent did not commit.
     const published = (await this.#publishing?.atTurnEnd(planned)) ?? planned;
     const { outcome, snapshot } = await this.#snapshots.takeFinal(this.#withRefusals(published));
