@@ -293,6 +293,9 @@ describe("a request of a user", () => {
     await publish(started, { trigger: "agent", title: "Rewrite", body: "Why" }, [commits]);
     const { publishable } = await list(started.run);
     expect(publishable).toMatchObject([{ title: "Rewrite", body: "Why" }]);
+    const hostile = { title: "a\0\nb\ud800", body: "\0c" };
+    await publish(started, { trigger: "agent", ...hostile }, [commits]);
+    expect((await list(started.run)).publishable).toMatchObject([{ title: "a b\ufffd", body: "c" }]);
   });
 
   test("is rejected if it violates the policy", async () => {

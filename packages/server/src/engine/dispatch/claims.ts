@@ -78,6 +78,8 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
   const { harness: name = DEFAULT_HARNESS, publish, ...config } = unmaskConfig(work, vault);
   const modelId = config.model_id ?? models.list.default_model_id;
   const hasMcpServers = Object.keys(config.mcp_servers ?? {}).length > 0;
+  const prepared = work.has_environment ? await environmentOfRun(sql, services, run_id) : {};
+  const hasRepositories = (prepared.environment?.repos.length ?? 0) > 0;
   const harness = harnesses.assign({ name, modelId, hasMcpServers });
   return {
     execution_id,
@@ -96,8 +98,8 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
       timeout_ms: Math.max(0, Math.round(turn_left_ms)),
     },
     usage: usage ?? zeroUsage,
-    ...(work.has_environment ? await environmentOfRun(sql, services, run_id) : {}),
-    ...(work.has_environment ? await assignPublishing(sql, services, run_id) : {}),
+    ...prepared,
+    ...(hasRepositories ? await assignPublishing(sql, services, run_id) : {}),
     ...(output_schema ? { output_schema } : {}),
     ...(receipt ? { receipt } : {}),
     ...(snapshot ? { snapshot } : {}),

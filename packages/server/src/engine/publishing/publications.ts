@@ -16,7 +16,7 @@ import {
   toPublication,
 } from "../../store/publications.ts";
 import { appendEngineEvents } from "../../store/runs/events.ts";
-import { lockRunState } from "../../store/runs/run-state.ts";
+import { lockRunState, touchRun } from "../../store/runs/run-state.ts";
 import { listStagedCommits, type StagedRow } from "../../store/staged-commits.ts";
 import { ApiError, invalidField, notFound } from "../api-error.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -95,6 +95,7 @@ export async function requestPublication(
     verdict,
   );
   if (typeof created === "string") throw new ApiError("conflict", created);
+  await touchRun(tx, runId);
   return toPublication(created);
 }
 

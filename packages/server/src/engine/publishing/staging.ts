@@ -47,8 +47,9 @@ export async function publishStaged(
   tx: Tx,
   services: PublishingServices,
   executionId: string,
-  request: PublishRequest,
+  received: PublishRequest,
 ): Promise<{ response: PublishResponse; isQueued: boolean }> {
+  const request = withStorableTexts(received);
   const { run_id: runId, request_id: requestId, trigger } = request;
   const runState = await requireLease(tx, executionId, runId);
   const isTurnEnd = trigger === "turn_end";
@@ -69,6 +70,14 @@ export async function publishStaged(
     },
     isQueued: publications.some(({ state }) => state === "QUEUED"),
   };
+}
+
+/** Removes what PostgreSQL and titles cannot contain. The texts come from models. */
+function withStorableTexts({ title, body, ...request }: PublishRequest): PublishRequest {
+  const storable = (text = "") => text.toWellFormed().replaceAll("\0", "").trim();
+  const line = storable(title).replace(/\s+/g, " ");
+  const text = storable(body);
+  return { ...request, ...(line ? { title: line } : {}), ...(text ? { body: text } : {}) };
 }
 
 async function requireLease(tx: Tx, executionId: string, runId: string): Promise<RunStateRow> {
@@ -100,11 +109,11 @@ async function decideAll(
   { turn }: RunStateRow,
   request: PublishRequest,
 ): Promise<Decision[]> {
-  const { run_id: runId, trigger, commits, title, body } = request;
+  const { run_id: runId, trigger, commits } = request;
   const run = await loadPublishingRun(tx, services, runId);
   if (!run) throw notFound("run");
   await requireBundles(tx, commits);
-  const proposal = trigger === "agent" ? { title, body } : {};
+  const proposal = trigger === "agent" ? { title: request.title, body: request.body } : {};
   for (const one of commits) await storeStagedCommits(tx, { runId, turn, commits: one, ...proposal });
   const decisions: Decision[] = [];
   for (const staged of await listStagedCommits(tx, runId)) {

@@ -48,9 +48,10 @@ import { ALIVE_MS, CLOSE_MS } from "./run-policy.ts";
  *   QUEUED ──claim──▶ INPROGRESS ──▶ SUCCEEDED | FAILED | CANCELLED
  *                        │    ▲
  *                        ▼    └── recovered by another worker (stays INPROGRESS)
- *                     BLOCKED ──▶ FAILED | CANCELLED
+ *                     BLOCKED ──▶ SUCCEEDED | FAILED | CANCELLED
  *
  * - A run starts in QUEUED. When a follow-up arrives, a final or BLOCKED run returns to QUEUED with a new turn.
+ * - A BLOCKED run succeeds when users have decided on all publications that it waits for (publishing/approvals.ts).
  * - A QUEUED run can also end directly if it is cancelled or waits too long. `transitions` in the contract lists all
  *   transitions.
  * - Every change locks the run (its row in run_state) and appends an event in the same transaction. Events are numbered
