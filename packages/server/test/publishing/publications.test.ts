@@ -293,9 +293,8 @@ describe("a request of a user", () => {
     await publish(started, { trigger: "agent", title: "Rewrite", body: "Why" }, [commits]);
     const { publishable } = await list(started.run);
     expect(publishable).toMatchObject([{ title: "Rewrite", body: "Why" }]);
-    const hostile = { title: "a\0\nb\ud800", body: "\0c" };
-    await publish(started, { trigger: "agent", ...hostile }, [commits]);
-    expect((await list(started.run)).publishable).toMatchObject([{ title: "a b\ufffd", body: "c" }]);
+    await publish(started, { trigger: "agent", title: " Write\n tests", body: " " }, [commits]);
+    expect((await list(started.run)).publishable).toMatchObject([{ title: "Write tests", body: "Why" }]);
   });
 
   test("is rejected if it violates the policy", async () => {

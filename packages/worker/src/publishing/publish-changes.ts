@@ -20,6 +20,7 @@ import type { Notice } from "../egress/egress-session.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import type { Repositories, Repository } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
+import { toStorableText } from "../run/storable-text.ts";
 import { LeaseLostError, type ServerClient } from "../server-client/server-client.ts";
 import { gitAuthorOf } from "../workspace/open-sandbox.ts";
 import type { RunWorkspace } from "../workspace/workspace.ts";
@@ -225,9 +226,10 @@ export class PublishChanges {
   /** Redacts what becomes the title and text of a pull request, and cuts it to the length that the server accepts. */
   #redact({ title, body }: Pick<PublishRequest, "title" | "body">) {
     const { redactor } = this.#options;
+    const clean = (text: string, max: number) => toStorableText(redactor.redact(text).slice(0, max));
     return {
-      ...(title === undefined ? {} : { title: redactor.redact(title).slice(0, MAX_TITLE_CHARACTERS) }),
-      ...(body === undefined ? {} : { body: redactor.redact(body).slice(0, MAX_BODY_CHARACTERS) }),
+      ...(title === undefined ? {} : { title: clean(title, MAX_TITLE_CHARACTERS) }),
+      ...(body === undefined ? {} : { body: clean(body, MAX_BODY_CHARACTERS) }),
     };
   }
 

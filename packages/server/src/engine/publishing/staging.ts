@@ -49,7 +49,7 @@ export async function publishStaged(
   executionId: string,
   received: PublishRequest,
 ): Promise<{ response: PublishResponse; isQueued: boolean }> {
-  const request = withStorableTexts(received);
+  const request = withoutEmptyTexts(received);
   const { run_id: runId, request_id: requestId, trigger } = request;
   const runState = await requireLease(tx, executionId, runId);
   const isTurnEnd = trigger === "turn_end";
@@ -72,11 +72,10 @@ export async function publishStaged(
   };
 }
 
-/** Removes what PostgreSQL and titles cannot contain. The texts come from models. */
-function withStorableTexts({ title, body, ...request }: PublishRequest): PublishRequest {
-  const storable = (text = "") => text.toWellFormed().replaceAll("\0", "").trim();
-  const line = storable(title).replace(/\s+/g, " ");
-  const text = storable(body);
+/** Makes the title one line, and omits empty texts. They come from models. */
+function withoutEmptyTexts({ title = "", body = "", ...request }: PublishRequest): PublishRequest {
+  const line = title.replace(/\s+/g, " ").trim();
+  const text = body.trim();
   return { ...request, ...(line ? { title: line } : {}), ...(text ? { body: text } : {}) };
 }
 
