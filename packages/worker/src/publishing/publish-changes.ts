@@ -8,6 +8,7 @@
  * - A problem with publishing never fails a turn. It is a notice, or the result of the agent's request.
  */
 import { createHash, randomUUID } from "node:crypto";
+import { posix } from "node:path";
 import type { CheckedOutRepository } from "@outrider/contract/run";
 import type { Assignment, TurnOutcome } from "@outrider/contract/worker";
 import type {
@@ -21,6 +22,7 @@ import type { Redactor } from "../redaction/redact.ts";
 import type { Repositories, Repository } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
 import { toStorableText } from "../run/storable-text.ts";
+import { sandboxPaths } from "../sandboxes/paths.ts";
 import { LeaseLostError, type ServerClient } from "../server-client/server-client.ts";
 import { gitAuthorOf } from "../workspace/open-sandbox.ts";
 import type { RunWorkspace } from "../workspace/workspace.ts";
@@ -98,9 +100,10 @@ export class PublishChanges {
     const { assignment, server, signal } = this.#options;
     const { execution_id, run_id, turn } = assignment;
     const commits = await this.#stageAll();
-    const result = outcome.type === "failed" ? "failed" : "succeeded";
+    // A turn that ends with a question has not succeeded yet.
+    const result = outcome.type === "blocked" ? undefined : outcome.type;
     const request: PublishRequest = {
-      ...{ run_id, commits, trigger: "turn_end", outcome: result },
+      ...{ run_id, commits, trigger: "turn_end", ...(result ? { outcome: result } : {}) },
       ...(outcome.type === "succeeded" ? this.#redact({ body: outcome.text }) : {}),
       // The next attempt at a turn repeats the request if this one ends before the server knows the outcome.
       request_id: stableId([run_id, turn, result, ...commits.map(({ path, tip }) => [path, tip])]),
@@ -120,7 +123,7 @@ export class PublishChanges {
   /** Publishes what the agent asks for. The result is for the agent. */
   async byAgent({ path, title, body }: AgentRequest, signal: AbortSignal): Promise<PublicationResult> {
     const all = this.#list();
-    const chosen = path === undefined ? all : all.filter(({ policy }) => policy.path === cleanPath(path));
+    const chosen = path === undefined ? all : all.filter(({ policy }) => this.#isMeant(path, policy.path));
     const paths = all.map(({ policy }) => policy.path).join(", ");
     if (chosen.length === 0)
       return refused(
@@ -142,6 +145,15 @@ export class PublishChanges {
         `Several repositories have changes. Publish them one by one: set \`repository\` to one of ${paths}.`,
       );
     return await this.#request(staged, { trigger: "agent", title, body, signal });
+  }
+
+  /** Accepts the path of a repository as agents write it: relative to the workspace or to the working folder. */
+  #isMeant(path: string, repository: string): boolean {
+    const { workspace } = sandboxPaths;
+    const folder = posix.join(workspace, repository);
+    return [workspace, this.#options.workspace.workingFolder].some(
+      (start) => posix.resolve(start, path) === folder,
+    );
   }
 
   /** Publishes what something in the sandbox pushed. */
@@ -326,9 +338,6 @@ function titleOf({ history: [created] }: Assignment): string {
 function branchOf({ ref }: CheckedOutRepository): string | undefined {
   return ref?.startsWith("refs/") ? /^refs\/heads\/(.+)$/.exec(ref)?.[1] : ref;
 }
-
-/** Accepts a path in the workspace as agents write it. */
-const cleanPath = (path: string) => path.replace(/^\/workspace\//, "").replace(/^\.\/|\/+$/g, "");
 
 /** Returns the same UUID for the same values. */
 function stableId(values: unknown[]): string {

@@ -73,12 +73,14 @@ function callTool(server: string, name: string, args: object = {}): string {
   return `RUN: ${node} -e 'fetch("${url}", ${request}).then((r) => r.text()).then(console.log)'`;
 }
 
-test("an agent gets instructions, MCP servers and skills", async () => {
+test("an agent gets instructions, MCP servers, skills and a tool that publishes changes", async () => {
   const script = [
     "RUN: cat ~/.test-agent/mcp-servers.json",
     callTool("tracker", "say"),
     callTool("outrider", "use_skill", { name: "deploy" }),
     callTool("outrider", "use_skill", { name: "deplo" }),
+    callTool("outrider", "publish_changes", { title: "Nothing" }),
+    callTool("outrider", "publish_changes", { title: "Nothing", body: "" }),
   ];
   const tracker = { url: remote.url, headers: { "x-key": secret } };
   const run = await installation.create(script, {
@@ -94,6 +96,8 @@ test("an agent gets instructions, MCP servers and skills", async () => {
   expect(output).toContain("key ***");
   expect(output).toContain("Deploy carefully.");
   expect(output).toContain('There is no skill \\"deplo\\". Similar names: \\"deploy\\".');
+  expect(output).toContain("Pass a `title` and a `body`");
+  expect(output).toContain("There is nothing to publish: no file differs");
   expect(remote.received.at(-1)?.headers["x-key"]).toBe(secret);
   expect(JSON.stringify(events)).not.toContain(secret);
   expect(receipt).toMatchObject({
@@ -104,6 +108,8 @@ test("an agent gets instructions, MCP servers and skills", async () => {
   for (const part of [
     ...["# How you are run", "Use tabs.", "- deploy: Deploys things.", "MCP server `outrider`", "Arr."],
     "- Checks to run after you edit files ({files} stands for the files): `lint {files}`.",
+    "Your changes can be published as a draft pull request; publish them only if the user asks for it.",
+    "and the tool `publish_changes` of the MCP server `outrider` also opens or updates the pull request.",
   ])
     expect(instructions).toContain(part);
   expect(instructions).not.toContain("# Tools");
@@ -122,6 +128,8 @@ test("an agent without MCP is told where skills are, and gets attachments", asyn
   const events = await installation.events(run);
   const [{ instructions }] = dataOf(events, "run.started");
   expect(instructions).toContain("read the file SKILL.md in its folder of the repository");
+  expect(instructions).toContain("`git push` pushes HEAD to the branch outrider/");
+  expect(instructions).not.toContain("publish_changes");
   expect(outputOf(events)).toMatch(/^a plan.*\[\]$/s);
   expect(outputOf(events)).toContain("- /home/sandbox/attachments/plan.txt (text/plain, 6 bytes)");
 });

@@ -115,14 +115,14 @@ describe.runIf(process.getuid?.() === 0)("an environment with an image", () => {
       setup_commands: ["touch made-by-root; mkdir deps"],
     });
     const first = await installation.runIn(environment_id, [
-      "RUN: id; pwd; echo ~; head -n1 /etc/hosts; grep -c include /opt/outrider/gitconfig; echo more >> README.md; touch deps/x made-by-root; ls -ln | tail -n +2 | cut -d' ' -f3 | sort -u",
+      "RUN: id; pwd; echo ~; head -n1 /etc/hosts; grep -c '^.include]' /opt/outrider/gitconfig; grep -c HEAD:refs/heads/outrider/ /opt/outrider/gitconfig-push; echo more >> README.md; touch deps/x made-by-root; ls -ln | tail -n +2 | cut -d' ' -f3 | sort -u",
       "WRITE: src/new.txt | new",
       'CALL: read_file {"path": "src/page.txt"}',
       'CALL: find_files {"pattern": "*.txt"}',
       'CALL: search_files {"pattern": "two"}',
     ]);
     expect(first.output).toBe(
-      "uid=1234(worker) gid=1234(worker) groups=1234(worker),4321(extra)\n/workspace/site\n/home/worker\n127.0.0.1 localhost sandbox\n1\n1234\n",
+      "uid=1234(worker) gid=1234(worker) groups=1234(worker),4321(extra)\n/workspace/site\n/home/worker\n127.0.0.1 localhost sandbox\n1\n1\n1234\n",
     );
     const results = first.events
       .filter(({ type }) => type === "tool.returned")
