@@ -1,7 +1,9 @@
+import type { NewEvent } from "@outrider/contract/event";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { ForgeError } from "../../src/forges/forge-client.ts";
 import { toPublication } from "../../src/store/publications.ts";
+import { appendEngineEvents } from "../../src/store/runs/events.ts";
 import { listRuns } from "../../src/store/runs/run-list.ts";
 import { findRun } from "../../src/store/runs/runs.ts";
 import { isFull, logOf, type TestEngine, testEngine } from "../engine.ts";
@@ -70,6 +72,33 @@ test("opens a pull request and shows it with the run", async () => {
   expect(listed.runs.map(({ run_id, pull_requests }) => [run_id, pull_requests])).toEqual([
     [runId, [pullRequest]],
   ]);
+});
+
+test("lists the checks that ran in the turn of the publication", async () => {
+  const ran = (id: string, command: string, exit_code?: number): NewEvent[] => [
+    { type: "command.started", data: { command_id: id, command } },
+    {
+      type: "command.finished",
+      data: { command_id: id, duration_ms: 1, ...(exit_code === undefined ? {} : { exit_code }) },
+    },
+  ];
+  const changed: NewEvent = { type: "file.changed", data: { path: "a.ts", kind: "modified", patch: "" } };
+  const events = [
+    ...ran("1", "npm test", 1),
+    changed,
+    ...ran("2", "npm test\n# again `now`", 0),
+    ...ran("3", "make lint"),
+  ];
+  await engine.tx((tx) => appendEngineEvents(tx, runId, events));
+  await it.pushed(runId, "c1");
+  await it.pushed(runId, "c2", { turn: 2, branch: "outrider/other" });
+  await it.open();
+  expect(forge.pulls.find((pull) => pull.branch === branch)?.body).toContain(
+    "- `` npm test # again `now` ``: exit code 0\n- `make lint`: was stopped\n- `npm test`: exit code 1 (before the last change)",
+  );
+  expect(forge.pulls.find((pull) => pull.branch !== branch)?.body).toContain(
+    "No checks ran in the last turn.",
+  );
 });
 
 test("a later push updates the pull request, but not a title that people have changed", async () => {

@@ -14,10 +14,12 @@ import { defaultRunPolicy } from "../../src/engine/runs/run-policy.ts";
 import { deleteUnusedBlobs, listBlobs } from "../../src/store/blobs.ts";
 import { type Db, openDb } from "../../src/store/connection/db.ts";
 import { migrate } from "../../src/store/migrate.ts";
+import { takeDuePullRequests } from "../../src/store/pull-requests.ts";
 import { listEvents } from "../../src/store/runs/events.ts";
 import { countRuns, listRuns, type RunFilter, type RunSort } from "../../src/store/runs/run-list.ts";
 import { findRunStates } from "../../src/store/runs/run-state.ts";
 import { countEndedRuns, countOpenRuns, deleteRun, findRun } from "../../src/store/runs/runs.ts";
+import { listTurnCommands } from "../../src/store/runs/turn-commands.ts";
 import { findStats } from "../../src/store/stats.ts";
 import { testDatabase } from "../server.ts";
 
@@ -173,6 +175,8 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     await expectNoScan(() => findRun(db, runIds[0] as string));
     await expectNoScan(() => listEvents(db, { runId: runIds[0] as string, after: 0, limit: 1_000 }));
     await expectNoScan(() => findRunStates(db, runIds));
+    await expectNoScan(() => listTurnCommands(db, { runId: runIds[0] as string, turn: 1 }));
+    await expectNoScan(() => takeDuePullRequests(db, { limit: 20, leaseMs: 1_000 }));
   });
 
   test("the reaper, the queue and claims", async () => {
