@@ -3,11 +3,12 @@ import type { RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
+import { pullRequestLabels } from "../../ui/pull-request-badge.tsx";
 import { stateLabels } from "../../ui/run-state.tsx";
 import { CreatedFacet } from "./created-facet.tsx";
 import { Choices, Facet, type Option, selectedLabel } from "./facet.tsx";
 import { MetadataFacet } from "./metadata-facet.tsx";
-import { filterNames, type RunsSearch, sourceLabels, split } from "./search.ts";
+import { filterNames, pullRequestStates, type RunsSearch, sourceLabels, split } from "./search.ts";
 import { TextEntry, TextFacet } from "./text-facet.tsx";
 
 type Change = { [K in keyof RunsSearch]?: RunsSearch[K] | undefined };
@@ -35,7 +36,15 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
     ...rows.map(({ creator }) => ({ value: creator.uid, label: creator.display_name })),
   ]).filter(({ value }) => value !== me?.uid);
   const multiFilters: {
-    name: "state" | "environment" | "creator" | "source" | "model" | "harness";
+    name:
+      | "state"
+      | "environment"
+      | "creator"
+      | "source"
+      | "model"
+      | "harness"
+      | "pull_request"
+      | "artifact_type";
     label: string;
     options: Option[];
   }[] = [
@@ -68,6 +77,15 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
       label: "Harness",
       options: harnesses.map(({ name, title }) => ({ value: name, label: title })),
     },
+    {
+      name: "pull_request",
+      label: "Pull request",
+      options: pullRequestStates.map((value) => ({ value, label: pullRequestLabels[value] })),
+    },
+    // Usually set by a link, so the button appears only then.
+    ...(search.artifact_type
+      ? [{ name: "artifact_type" as const, label: "Artifact", options: artifactOptions }]
+      : []),
   ];
   const isFiltered = search.q !== undefined || filterNames.some((name) => search[name] !== undefined);
   return (
@@ -121,6 +139,12 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
     </search>
   );
 }
+
+const artifactOptions: Option[] = [
+  { value: "PULL_REQUEST", label: "Pull request" },
+  { value: "PATCH", label: "Patch" },
+  { value: "FILE", label: "File" },
+];
 
 function distinct(options: Option[]): Option[] {
   return [...new Map(options.map((option) => [option.value, option])).values()];

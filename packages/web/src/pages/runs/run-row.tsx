@@ -5,6 +5,7 @@ import { memo } from "react";
 import { Badge } from "../../ui/badge.tsx";
 import { formatDollars } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
+import { PullRequestBadges } from "../../ui/pull-request-badge.tsx";
 import { RunState } from "../../ui/run-state.tsx";
 import { sanitizeLine } from "../../ui/text/sanitize.ts";
 import type { Column, Names } from "./columns.tsx";
@@ -80,15 +81,18 @@ export function RunRow(props: RunRowProps) {
   );
 }
 
-/** Shows the title, with the harness as a label unless it is the built-in one or has its own column. */
+/**
+ * Shows the title and the pull requests, with the harness as a label unless it is the built-in one or has its own column.
+ */
 function Title({ run, harness }: { run: RunItem; harness: string | undefined }) {
-  if (!harness) return <RunLink run={run} />;
+  if (!harness && !run.pull_requests?.length) return <RunLink run={run} />;
   return (
     <span className="flex items-center gap-2">
       <span className="truncate">
         <RunLink run={run} />
       </span>
-      <Badge>{harness}</Badge>
+      <PullRequestBadges of={run.pull_requests} />
+      {harness && <Badge>{harness}</Badge>}
     </span>
   );
 }
@@ -115,8 +119,10 @@ function Card({ run, names }: { run: RunItem; names: Names }) {
       <p className="truncate">
         <RunLink run={run} />
       </p>
-      <p className="mt-1 flex items-center justify-between gap-2">
+      <p className="mt-1 flex items-center gap-2">
         <RunState state={state} phase={phase} />
+        <PullRequestBadges of={run.pull_requests} />
+        <span className="flex-1" />
         <Time at={created_at} className="text-xs text-muted" />
       </p>
       <p className="mt-0.5 flex gap-x-3 overflow-hidden text-xs whitespace-nowrap text-muted">

@@ -1,6 +1,6 @@
 import { limits } from "@outrider/contract/limits";
 import { metadataKeyPattern, runSorts, runSources, runStates } from "@outrider/contract/run-state";
-import type { ListRunsParams, RunItem } from "@outrider/sdk";
+import type { Artifact, ListRunsParams, PullRequest, RunItem } from "@outrider/sdk";
 
 export type State = RunItem["state"];
 export type Source = RunItem["source"];
@@ -25,6 +25,9 @@ export interface RunsSearch {
   source?: string;
   model?: string;
   harness?: string;
+  /** States of pull requests. */
+  pull_request?: string;
+  artifact_type?: string;
   name?: string;
   skill?: string;
   /** The first day of the range. Both days are in the user's time zone. */
@@ -39,8 +42,12 @@ export interface RunsSearch {
 /** The filters, without the sort order and the search text. */
 export const filterNames = [
   ...(["state", "environment", "creator", "source", "model", "harness", "name", "skill", "from"] as const),
-  ...(["to", "metadata"] as const),
+  ...(["to", "metadata", "pull_request", "artifact_type"] as const),
 ];
+
+/** Not imported from the contract, which would load its schemas with the first page. */
+export const pullRequestStates = ["draft", "open", "merged", "closed"] satisfies PullRequest["state"][];
+const artifactTypes = ["FILE", "PATCH", "PULL_REQUEST"] satisfies Artifact["artifact_type"][];
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -49,8 +56,8 @@ export function readSearch(raw: Record<string, unknown>): RunsSearch {
   const text = (value: unknown) =>
     typeof value === "string" || typeof value === "number" ? String(value).trim() || undefined : undefined;
   const known = (value: unknown, all: readonly string[]) =>
-    split(text(value)?.toUpperCase())
-      .filter((each) => all.includes(each))
+    split(text(value))
+      .flatMap((each) => all.find((one) => one.toUpperCase() === each.toUpperCase()) ?? [])
       .join(",") || undefined;
   const day = (value: unknown) => (typeof value === "string" && DAY.test(value) ? value : undefined);
   const pairs = [raw.metadata].flat().filter((each) => typeof each === "string" && isPair(each));
@@ -64,6 +71,8 @@ export function readSearch(raw: Record<string, unknown>): RunsSearch {
     source: known(raw.source, runSources),
     model: text(raw.model),
     harness: text(raw.harness),
+    pull_request: known(raw.pull_request, pullRequestStates),
+    artifact_type: known(raw.artifact_type, artifactTypes),
     name: text(raw.name),
     skill: text(raw.skill),
     from: day(raw.from),
@@ -95,6 +104,8 @@ export function filterOf(search: RunsSearch): ListRunsParams {
     source: several(search.source) as Source[] | undefined,
     model_id: several(search.model),
     harness: several(search.harness),
+    pull_request_state: several(search.pull_request),
+    artifact_type: several(search.artifact_type),
     name: search.name,
     skill_spec: search.skill,
     created_after: search.from && startOfDay(search.from),

@@ -1,4 +1,5 @@
 import type { RunItem } from "@outrider/sdk";
+import { PullRequestBadges } from "../../ui/pull-request-badge.tsx";
 import { RunState } from "../../ui/run-state.tsx";
 import { Actions, type RunAction } from "./actions/actions.tsx";
 import { RunDetails } from "./run-details.tsx";
@@ -26,6 +27,7 @@ export function Header(props: HeaderProps) {
           <span role="status">
             <RunState state={run.state} phase={run.phase} boxed />
           </span>
+          <PullRequestBadges of={run.pull_requests} labelled />
         </div>
         <Actions {...props} />
       </div>

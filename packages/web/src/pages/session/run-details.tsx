@@ -26,6 +26,11 @@ export function RunDetails({ run }: { run: RunItem }) {
         <Duration from={run.started_at ?? run.created_at} to={isOver ? run.finished_at : undefined} />
       </Detail>
       <Detail name="Cost">{formatDollars(run.usage.cost_usd)}</Detail>
+      {run.pull_requests?.map(({ url, repository, number, branch }) => (
+        <Detail key={url} name="Branch">
+          <span title={`${repository} #${number}`}>{branch}</span>
+        </Detail>
+      ))}
       <Detail name="By">
         {run.creator.display_name} · {sourceLabels[run.source]}
       </Detail>

@@ -18,6 +18,7 @@ export const kinds = [
   "state",
   "step",
   "compaction",
+  "publication",
 ] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -38,6 +39,9 @@ const kindOf: Partial<Record<RunEvent["type"], Kind>> = {
   notice: "notice",
   "environment.step": "step",
   compacted: "compaction",
+  "branch.pushed": "publication",
+  "pull_request.opened": "publication",
+  "pull_request.updated": "publication",
 };
 
 /** Returns an event's block kind. Returns undefined for usage events, which have their own tab. */

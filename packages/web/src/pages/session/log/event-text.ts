@@ -36,6 +36,11 @@ export function textOf(event: RunEvent): string {
       return `${event.data.name}\n${event.data.detail ?? ""}\n${event.data.output ?? ""}`;
     case "compacted":
       return event.data.summary;
+    case "branch.pushed":
+      return `${event.data.branch} ${event.data.commit}`;
+    case "pull_request.opened":
+    case "pull_request.updated":
+      return `#${event.data.number} ${event.data.title ?? ""} ${event.data.branch}`;
     case "notice":
       return `${event.data.message ?? ""} ${event.data.code ?? ""}`;
     default:

@@ -35,6 +35,7 @@ export class LogSummary {
       this.milestones = [...this.milestones, event];
       this.streamingText = "";
     }
+    if (/^(branch|pull_request)\./.test(event.type)) this.milestones = [...this.milestones, event];
     if (event.type === "message.agent") this.streamingText = "";
     if (event.type === "plan.updated") this.plan = event;
     if (event.type === "usage.updated") this.#spend(event.created_at, event.data);

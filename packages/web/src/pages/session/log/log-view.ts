@@ -17,7 +17,7 @@ export interface LogView {
   error?: unknown;
   lastSeq: number;
   turns: number;
-  /** The `run.*` and `environment.step` events. */
+  /** The events about the run's state, environment, branches and pull requests. */
   milestones: readonly RunEvent[];
   plan?: PlanUpdatedEvent | undefined;
   usage: readonly UsagePoint[];

@@ -9,6 +9,7 @@ import { Change } from "./change.tsx";
 import { Command } from "./command.tsx";
 import { Message, Prompt } from "./message.tsx";
 import { Plan } from "./plan.tsx";
+import { BranchPushed, PullRequestChanged } from "./publishing-events.tsx";
 import { Question } from "./question.tsx";
 import { Compaction, Reasoning } from "./reasoning.tsx";
 import { Artifact, Notice, Step } from "./small-events.tsx";
@@ -83,6 +84,11 @@ const BlockContent = memo(function BlockContent({
       return <Notice event={event} />;
     case "artifact.added":
       return <Artifact event={event} />;
+    case "branch.pushed":
+      return <BranchPushed event={event} />;
+    case "pull_request.opened":
+    case "pull_request.updated":
+      return <PullRequestChanged event={event} />;
     case "compacted":
       return <Compaction event={event} info={info} />;
     default:

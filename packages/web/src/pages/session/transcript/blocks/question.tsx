@@ -1,5 +1,5 @@
 import { limits } from "@outrider/contract/limits";
-import { CircleQuestionMark } from "lucide-react";
+import { CircleQuestionMark, ShieldQuestionMark } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { useServiceStatus } from "../../../../service-status.ts";
 import { Button } from "../../../../ui/button.tsx";
@@ -15,20 +15,29 @@ import { Card } from "./card.tsx";
 export function Question({ event }: { event: EventOf<"run.blocked"> }) {
   const { run, lastQuestion, isReadOnly, onAnswer } = useTranscript();
   const isWaiting = run.state === "BLOCKED" && lastQuestion === event.seq;
+  const isApproval = event.data.publication_ids !== undefined;
+  const Icon = isApproval ? ShieldQuestionMark : CircleQuestionMark;
+  const title = isApproval
+    ? isWaiting
+      ? "Waiting for approval"
+      : "Approval requested"
+    : isWaiting
+      ? "Waiting for your answer"
+      : "The agent asked";
   return (
     <Card
       seq={event.seq}
       at={event.created_at}
-      label="Agent question"
+      label={isApproval ? "Approval" : "Agent question"}
       tone={isWaiting ? "warn" : "plain"}
-      icon={<CircleQuestionMark className="size-4 text-warn" aria-hidden />}
-      title={<span className="font-medium">{isWaiting ? "Waiting for your answer" : "The agent asked"}</span>}
+      icon={<Icon className="size-4 text-warn" aria-hidden />}
+      title={<span className="font-medium">{title}</span>}
     >
       <div className="flex flex-col gap-3 px-4 pb-3">
         <div>
           <LongText text={event.data.question}>{(shown) => <Markdown text={shown} />}</LongText>
         </div>
-        {isWaiting && !isReadOnly && onAnswer && <Answer onAnswer={onAnswer} />}
+        {isWaiting && !isApproval && !isReadOnly && onAnswer && <Answer onAnswer={onAnswer} />}
       </div>
     </Card>
   );
