@@ -18,6 +18,7 @@ export function draftOfRun(run: RunItem): Draft {
     model_id: text(config.model_id),
     reasoning_effort: text(config.reasoning_effort),
     skill_spec: text(config.skill_spec),
+    publish: text(config.publish),
     base_prompt: text(config.base_prompt),
     idle_timeout_minutes: text(config.idle_timeout_minutes),
     max_steps: text(limits.max_steps),

@@ -12,6 +12,8 @@ export interface Draft {
   model_id: string;
   reasoning_effort: string;
   skill_spec: string;
+  /** Empty: as the environment says. */
+  publish: string;
   base_prompt: string;
   idle_timeout_minutes: string;
   max_steps: string;
@@ -49,6 +51,7 @@ export const emptyDraft: Draft = {
   model_id: "",
   reasoning_effort: "",
   skill_spec: "",
+  publish: "",
   base_prompt: "",
   idle_timeout_minutes: "",
   max_steps: "",
@@ -71,6 +74,7 @@ const optional: TextMember[] = [
   ...(["title", "name", "skill_spec", "base_prompt", "idle_timeout_minutes", "max_steps"] as const),
   ...([
     "reasoning_effort",
+    "publish",
     "max_cost_usd",
     "timeout_minutes",
     "priority",

@@ -9,7 +9,7 @@ const besidePrompt = ["prompt", "config.environment_id", "config.harness", "conf
 const inOptions = [
   ...["title", "metadata", "attachments", "output_schema", "priority", "config.mcp_servers"],
   ...["config.name", "config.skill_spec", "config.base_prompt", "config.idle_timeout_minutes"],
-  "config.reasoning_effort",
+  ...["config.reasoning_effort", "config.publish"],
   ...["limits.max_steps", "limits.max_cost_usd", "limits.timeout_minutes"],
 ];
 const serverFields = ["name", "url", "command", "args", "env", "headers"];

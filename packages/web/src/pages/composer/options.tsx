@@ -5,6 +5,7 @@ import { errorSentence, Field, Select, TextArea, TextInput } from "../../ui/form
 import { Attachments } from "./attachments.tsx";
 import type { TextMember } from "./draft.ts";
 import { McpServers } from "./mcp-servers.tsx";
+import { PublishField } from "./publish-field.tsx";
 import { SkillField } from "./skill-field.tsx";
 import type { Composer } from "./use-composer.ts";
 
@@ -118,6 +119,12 @@ export function Options({ composer, harness: name }: OptionsProps) {
           onChange={(skill_spec) => change({ skill_spec })}
         />
         {line(idleTimeout)}
+        <PublishField
+          value={draft.publish}
+          environmentId={draft.environment_id}
+          error={fieldErrors["config.publish"]}
+          onChange={(publish) => change({ publish })}
+        />
         <Field
           label="Reasoning effort"
           hint="How much the model reasons, if it has an effort."

@@ -3,6 +3,7 @@ import { RunAgentRequest as RequestSchema } from "@outrider/contract/run";
 import type {
   AmbientAgentConfigInput,
   NamedMCPServerConfig,
+  PublishKind,
   ReasoningEffort,
   RunAgentRequest,
   RunLimits,
@@ -21,6 +22,7 @@ export function requestOf(draft: Draft): { request: RunAgentRequest } | { fieldE
     reasoning_effort: text(draft.reasoning_effort) as ReasoningEffort | undefined,
     environment_id: text(draft.environment_id),
     skill_spec: text(draft.skill_spec),
+    publish: text(draft.publish) as PublishKind | undefined,
     base_prompt: draft.base_prompt.trim() ? draft.base_prompt : undefined,
     idle_timeout_minutes: number(draft.idle_timeout_minutes),
     mcp_servers:

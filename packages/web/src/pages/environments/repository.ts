@@ -17,14 +17,22 @@ export function repositoryName({ url, owner, repo, ref }: Repository): string {
   return ref ? `${name} at ${ref}` : name;
 }
 
+const publishLabels: Record<NonNullable<NonNullable<Repository["publish"]>["publish"]>, string> = {
+  none: "publishes nothing",
+  branch: "publishes branches",
+  draft_pull_request: "publishes draft pull requests",
+  pull_request: "publishes pull requests",
+};
+
 /** Returns the repository's name, and how it is checked out if that differs from the default. */
 export function repositoryDetails(repository: Repository): string {
-  const { path, sparse_paths, submodules, lfs } = repository;
+  const { path, sparse_paths, submodules, lfs, publish } = repository;
   const details = [
     repositoryName(repository) + (path ? ` in ${path}` : ""),
     ...(sparse_paths ? [`only ${sparse_paths.join(", ")}`] : []),
     ...(submodules === false ? ["no submodules"] : []),
     ...(lfs === false ? ["no Git LFS files"] : []),
+    ...(publish?.publish ? [publishLabels[publish.publish]] : []),
   ];
   return details.join("; ");
 }

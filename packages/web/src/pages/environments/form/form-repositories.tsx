@@ -1,6 +1,7 @@
 import { useFieldArray } from "react-hook-form";
 import { SelectField, TextField } from "../../../ui/form/fields.tsx";
 import { Rows } from "../../../ui/form/rows.tsx";
+import { FormPublish } from "./form-publish.tsx";
 import { FormSection, type FormSectionProps } from "./form-section.tsx";
 import { ProposeSettings } from "./propose-settings.tsx";
 import { blankRepository } from "./values.ts";
@@ -88,6 +89,9 @@ export function FormRepositories({ form, secrets, proposes }: FormRepositoriesPr
               spellCheck={false}
               fieldClassName="sm:col-span-2"
             />
+            <div className="sm:col-span-6">
+              <FormPublish form={form} index={index} secrets={secrets} />
+            </div>
           </div>
         )}
       </Rows>

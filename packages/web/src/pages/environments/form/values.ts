@@ -1,5 +1,6 @@
 import type { FieldError } from "@outrider/contract/errors/field-error";
 import type { CloudEnvironment } from "@outrider/sdk";
+import { blankPublish, type PublishValues, policyOf, publishValuesOf } from "./publish-values.ts";
 
 type Text = string | undefined;
 
@@ -30,7 +31,7 @@ export interface Values {
   max_concurrent_runs: number | undefined;
 }
 
-export interface RepositoryValues extends Record<string, Text> {
+export interface RepositoryValues extends Record<string, Text>, PublishValues {
   /** `owner/repo` or a URL. */
   address: Text;
   ref: Text;
@@ -54,6 +55,7 @@ export const blankRepository: RepositoryValues = {
   submodules: undefined,
   lfs: undefined,
   sparse_paths: undefined,
+  ...blankPublish,
 };
 export const blankText = { text: undefined };
 export const blankVariable = { name: undefined, value: undefined };
@@ -92,7 +94,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
     dockerfile: environment.dockerfile ?? blankValues.dockerfile,
     docker_image_secret: environment.docker_image_secret,
     user: environment.user,
-    repos: repos.map(({ url, owner, repo, ref, path, secret, submodules, lfs, sparse_paths }) => ({
+    repos: repos.map(({ url, owner, repo, ref, path, secret, submodules, lfs, sparse_paths, publish }) => ({
       address: url ?? `${owner}/${repo}`,
       ref,
       path,
@@ -100,6 +102,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
       submodules: submodules === false ? "skip" : undefined,
       lfs: lfs === false ? "skip" : undefined,
       sparse_paths: sparse_paths?.join(", "),
+      ...publishValuesOf(publish),
     })),
     setup_commands: textRows(setup_commands),
     start_commands: textRows(environment.start_commands),
@@ -125,15 +128,18 @@ function addressOf(address: string) {
   return owner && repo && rest.length === 0 && !/[\s:]/.test(address) ? { owner, repo } : { url: address };
 }
 
-export function repositoryOf({ address, submodules, lfs, sparse_paths, ...rest }: RepositoryValues) {
+export function repositoryOf(values: RepositoryValues) {
+  const { address, ref, path, secret, submodules, lfs, sparse_paths } = values;
+  const publish = policyOf(values);
   const folders = (sparse_paths ?? "").split(",").map((path) => path.trim().replace(/\/+$/, ""));
   const sparsePaths = folders.filter((path) => path !== "");
   return {
     ...addressOf(address ?? ""),
-    ...rest,
+    ...{ ref, path, secret },
     ...(submodules ? { submodules: false } : {}),
     ...(lfs ? { lfs: false } : {}),
     ...(sparsePaths.length > 0 ? { sparse_paths: sparsePaths } : {}),
+    ...(publish ? { publish } : {}),
   };
 }
 
@@ -161,14 +167,15 @@ export function requestOf(values: Values) {
 /** Returns the form field for a path in the request. Row indexes differ, because the request omits empty rows. */
 export function fieldOf(path: string[], values: Values): string[] {
   const { repos, variables, network } = values;
-  const [first, second, third] = path;
+  const [first, second, third, fourth] = path;
   const position = (rows: Record<string, Text>[], sent: string | undefined) => {
     const filled = rows.flatMap((row, at) => (isFilled(row) ? [at] : []));
     return String(filled[Number(sent ?? 0)] ?? 0);
   };
   if (first === "repos" && second !== undefined) {
     const isAddress = third === undefined || third === "url" || third === "owner" || third === "repo";
-    return [first, position(repos, second), isAddress ? "address" : third];
+    const field = third === "publish" ? `publish_${fourth ?? "publish"}` : third;
+    return [first, position(repos, second), isAddress ? "address" : (field ?? "address")];
   }
   if (first === "setup_commands" || first === "start_commands")
     return [first, position(values[first], second), "text"];
