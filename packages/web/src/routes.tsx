@@ -4,6 +4,7 @@ import {
   createRouter,
   lazyRouteComponent,
   Outlet,
+  redirect,
 } from "@tanstack/react-router";
 import { Frame } from "./frame/frame.tsx";
 import { readHomeSearch } from "./pages/home/search.ts";
@@ -126,6 +127,37 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "Settings"),
 });
 
+const forges = createRoute({
+  getParentRoute: () => frame,
+  path: "/settings/forges",
+  beforeLoad: () => {
+    throw redirect({ to: "/settings", search: { section: "forges" }, replace: true });
+  },
+});
+
+const word = (value: unknown) =>
+  typeof value === "string" || typeof value === "number" ? String(value) : "";
+
+const newGitHubApp = createRoute({
+  getParentRoute: () => frame,
+  path: "/settings/forges/github-app/new",
+  validateSearch: ({ host, organization }): { host?: string; organization?: string } => ({
+    ...(word(host) && { host: word(host) }),
+    ...(word(organization) && { organization: word(organization) }),
+  }),
+  component: lazyRouteComponent(() => import("./pages/settings/forges/new-github-app.tsx"), "NewGitHubApp"),
+});
+
+const createdGitHubApp = createRoute({
+  getParentRoute: () => frame,
+  path: "/settings/forges/github-app",
+  validateSearch: ({ code, state }) => ({ code: word(code), state: word(state) }),
+  component: lazyRouteComponent(
+    () => import("./pages/settings/forges/created-github-app.tsx"),
+    "CreatedGitHubApp",
+  ),
+});
+
 const pages = [
   home,
   welcome,
@@ -140,6 +172,9 @@ const pages = [
   keys,
   workers,
   settings,
+  forges,
+  newGitHubApp,
+  createdGitHubApp,
 ];
 
 export const router = createRouter({

@@ -8,12 +8,15 @@ const folder = fileURLToPath(new URL("../../../../web/dist/", import.meta.url));
 /** Paths that serve only the web app, which has its own router. /runs/{id} and /shared/{token} also serve programs. */
 const pages = [
   ...["/", "/login", "/welcome", "/runs", "/environments", "/environments/:id", "/skills", "/agents"],
-  ...["/secrets", "/keys", "/workers", "/settings"],
+  ...["/secrets", "/keys", "/workers", "/settings", "/settings/forges", "/settings/forges/github-app"],
 ];
 
+/** The only page that submits a form elsewhere: GitHub creates an app from a form that the browser sends. */
+const newAppPage = "/settings/forges/github-app/new";
+
 /** Allows only our own files and no inline code, so that markup injected by an agent cannot run. */
-const pageHeaders = {
-  "content-security-policy": [
+const contentSecurityPolicy = (formAction = "") =>
+  [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
@@ -21,9 +24,12 @@ const pageHeaders = {
     "font-src 'self'",
     "connect-src 'self'",
     "base-uri 'none'",
-    "form-action 'self'",
+    `form-action 'self'${formAction && ` ${formAction}`}`,
     "frame-ancestors 'none'",
-  ].join("; "),
+  ].join("; ");
+
+const pageHeaders = {
+  "content-security-policy": contentSecurityPolicy(),
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
   "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
@@ -58,7 +64,24 @@ export function registerWeb(app: FastifyInstance, { files, index }: Web) {
   app.decorate("sendPage", (request: FastifyRequest, reply: FastifyReply) =>
     sendAsset(request, reply, { asset: index, headers: pageHeaders }),
   );
+  app.get<{ Querystring: { host?: string | string[] } }>(newAppPage, route, (request, reply) => {
+    const headers = {
+      ...pageHeaders,
+      "content-security-policy": contentSecurityPolicy(originOf(request.query.host)),
+    };
+    return sendAsset(request, reply, { asset: index, headers });
+  });
   for (const page of pages) app.get(page, route, (request, reply) => app.sendPage(request, reply));
+}
+
+/** Returns the origin of the forge that the page's query names, by host or URL. Returns nothing if it is invalid. */
+function originOf(host: unknown = "github.com"): string {
+  const url =
+    typeof host === "string" ? URL.parse(/^https?:\/\//i.test(host) ? host : `https://${host}`) : null;
+  // A hostname of other characters could add a source or a directive to the policy.
+  return url && /^https?:$/.test(url.protocol) && /^[a-z0-9.-]+$|^\[[0-9a-f:]+\]$/i.test(url.hostname)
+    ? url.origin
+    : "";
 }
 
 declare module "fastify" {

@@ -1,4 +1,12 @@
-export const sectionNames = ["you", "users", "models", "harnesses", "limits", "operations"] as const;
+export const sectionNames = [
+  "you",
+  "users",
+  "models",
+  "harnesses",
+  "forges",
+  "limits",
+  "operations",
+] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 export interface SettingsSearch {

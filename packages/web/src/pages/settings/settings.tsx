@@ -4,6 +4,7 @@ import type { ComponentType } from "react";
 import { queries } from "../../queries.ts";
 import { Page } from "../../ui/page.tsx";
 import { AccountSettings } from "./account.tsx";
+import { Forges } from "./forges/forges.tsx";
 import { Harnesses } from "./harnesses.tsx";
 import { Limits } from "./limits.tsx";
 import { Models } from "./models.tsx";
@@ -18,6 +19,7 @@ const sections: { name: SectionName; label: string; Content: ComponentType; admi
   { name: "users", label: "Users", Content: Users, admin: true },
   { name: "models", label: "Models", Content: Models, admin: false },
   { name: "harnesses", label: "Harnesses", Content: Harnesses, admin: false },
+  { name: "forges", label: "Forges", Content: Forges, admin: true },
   { name: "limits", label: "Limits", Content: Limits, admin: false },
   { name: "operations", label: "Operations", Content: Operations, admin: true },
 ];
