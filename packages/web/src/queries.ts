@@ -47,6 +47,13 @@ export const queries = {
     }),
   diff: (runId: string) =>
     queryOptions({ queryKey: ["run", runId, "diff"], queryFn: () => outrider.runs.diff(runId) }),
+  publications: (runId: string) =>
+    queryOptions({
+      queryKey: ["run", runId, "publications"],
+      queryFn: () => outrider.publications.list(runId),
+    }),
+  forges: () =>
+    queryOptions({ queryKey: ["forges"], queryFn: async () => (await outrider.forges.list()).forges }),
   environments: () =>
     queryOptions({
       queryKey: ["environments"],

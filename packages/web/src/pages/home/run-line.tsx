@@ -6,6 +6,7 @@ import { queries } from "../../queries.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { formatDollars } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
+import { PullRequestBadges } from "../../ui/pull-request-badge.tsx";
 import { RunState } from "../../ui/run-state.tsx";
 import { sanitize, sanitizeLine } from "../../ui/text/sanitize.ts";
 import { RunDuration } from "../runs/run-duration.tsx";
@@ -18,6 +19,9 @@ export function RunLine({ run }: { run: RunItem }) {
   const harness = useHarnessTitles()(config.harness);
   const isFailed = state === "FAILED";
   const isBlocked = state === "BLOCKED";
+  const { data: published } = useQuery({ ...queries.publications(run_id), enabled: isBlocked });
+  const isApproval =
+    isBlocked && (published?.publications.some((each) => each.state === "AWAITING_APPROVAL") ?? false);
   return (
     <li className="relative flex items-start gap-3 px-4 py-3 hover:bg-raised/60">
       <div className="min-w-0 flex-1">
@@ -30,6 +34,7 @@ export function RunLine({ run }: { run: RunItem }) {
           >
             {sanitizeLine(title)}
           </Link>
+          <PullRequestBadges of={run.pull_requests} />
         </div>
         {message && (isFailed || isBlocked) && (
           <p
@@ -53,10 +58,11 @@ export function RunLine({ run }: { run: RunItem }) {
         <Link
           to="/runs/$runId"
           params={{ runId: run_id }}
+          search={isApproval ? { tab: "changes" } : {}}
           className={`${buttonClass()} relative`}
-          aria-label={`Answer ${sanitizeLine(title)}`}
+          aria-label={`${isApproval ? "Review" : "Answer"} ${sanitizeLine(title)}`}
         >
-          Answer
+          {isApproval ? "Review" : "Answer"}
         </Link>
       )}
     </li>

@@ -4,7 +4,10 @@ import { outrider } from "../../api.ts";
 import { queries } from "../../queries.ts";
 import { Artifacts } from "./artifacts/artifacts.tsx";
 import { Changes } from "./changes/changes.tsx";
+import { CommentBar } from "./changes/comment-bar.tsx";
+import { useLineComments } from "./changes/use-line-comments.ts";
 import type { LogView } from "./log/log-view.ts";
+import { PublishPanel } from "./publishing/publish-panel.tsx";
 import { Raw } from "./raw/raw.tsx";
 import { Receipt } from "./receipt/receipt.tsx";
 import type { Tab } from "./tab.ts";
@@ -15,15 +18,17 @@ interface OtherTabProps {
   tab: Exclude<Tab, "transcript">;
   run: RunItem;
   log: LogView;
+  /** Whether the user may control the run. */
+  isAllowed: boolean;
 }
 
 /** Shows every tab except the transcript. Their code is loaded when one of them is first opened. */
-export function OtherTab({ tab, run, log }: OtherTabProps) {
+export function OtherTab({ tab, run, log, isAllowed }: OtherTabProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard.
     <section aria-label={tab} tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
       <div className="mx-auto w-full max-w-screen-2xl px-4 py-4 sm:px-6">
-        {tab === "changes" && <ChangesOf run={run} />}
+        {tab === "changes" && <ChangesOf run={run} isAllowed={isAllowed} onChanged={log.wake} />}
         {tab === "timeline" && <Timeline run={run} log={log} />}
         {tab === "artifacts" && <Artifacts artifacts={run.artifacts} source={log.source} />}
         {tab === "usage" && <Usage usage={run.usage} log={log} />}
@@ -40,9 +45,27 @@ export function OtherTab({ tab, run, log }: OtherTabProps) {
   );
 }
 
-function ChangesOf({ run }: { run: RunItem }) {
+interface ChangesOfProps {
+  run: RunItem;
+  isAllowed: boolean;
+  onChanged: () => void;
+}
+
+function ChangesOf({ run, isAllowed, onChanged }: ChangesOfProps) {
   const { data: patch, error, refetch } = useQuery(queries.diff(run.run_id));
+  const comments = useLineComments(run.run_id);
   return (
-    <Changes patch={patch} error={error} onRetry={() => void refetch()} name={run.run_id} state={run.state} />
+    <>
+      <PublishPanel run={run} canPublish={isAllowed} onChanged={onChanged} />
+      <Changes
+        patch={patch}
+        error={error}
+        onRetry={() => void refetch()}
+        name={run.run_id}
+        state={run.state}
+        {...(isAllowed && { comments })}
+      />
+      {isAllowed && <CommentBar runId={run.run_id} comments={comments} onSent={onChanged} />}
+    </>
   );
 }

@@ -9,11 +9,13 @@ import { Header } from "./header.tsx";
 import { apiSource } from "./log/api-source.ts";
 import { useRunLog } from "./log/run-log.ts";
 import { Outcome } from "./outcome.tsx";
+import { usePublications } from "./publishing/use-publications.ts";
 import { useSteering } from "./steering.ts";
 import { type Tab, tabs } from "./tab.ts";
 import { TabBar } from "./tab-bar.tsx";
 import { Transcript } from "./transcript/transcript.tsx";
 
+const Approval = lazy(() => import("./publishing/approval.tsx").then((it) => ({ default: it.Approval })));
 const OtherTab = lazy(() => import("./other-tab.tsx").then((it) => ({ default: it.OtherTab })));
 
 export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
@@ -46,12 +48,21 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
     [runId, wake],
   );
 
+  const isBlocked = run.state === "BLOCKED";
+  const { data: published, isPending } = usePublications(runId, isBlocked);
+  const awaiting = isBlocked
+    ? (published?.publications ?? []).filter(({ state }) => state === "AWAITING_APPROVAL")
+    : [];
+  const isApproval = awaiting.length > 0;
   const composed = useComposed(run);
   return (
     <main id="main" data-fills className="flex min-h-96 flex-1 flex-col">
       <div className="border-b border-line bg-surface">
         <Header run={run} steering={steering} open={action} onOpen={setAction} />
-        <Outcome run={run} onRerun={() => setAction("rerun")} isBesideQuestion={tab === "transcript"} />
+        {/* Until the reason is known, neither a question nor an approval is shown. */}
+        {!(isBlocked && (isPending || isApproval)) && (
+          <Outcome run={run} onRerun={() => setAction("rerun")} isBesideQuestion={tab === "transcript"} />
+        )}
         <TabBar
           shown={tabs}
           current={tab}
@@ -63,16 +74,30 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
           <Transcript
             log={log}
             run={run}
-            {...(steering?.isAllowed ? { onAnswer: answer } : { readOnly: true })}
+            {...(steering?.isAllowed && !isApproval ? { onAnswer: answer } : { readOnly: true })}
           />
         ) : (
           <Suspense fallback={<SkeletonRows />}>
-            <OtherTab tab={tab} run={run} log={log} />
+            <OtherTab tab={tab} run={run} log={log} isAllowed={steering?.isAllowed ?? false} />
           </Suspense>
         )}
       </div>
       <div className="border-t border-line bg-canvas px-3 py-2 sm:px-6 sm:py-3">
-        {steering?.isAllowed === false ? (
+        {isApproval ? (
+          <div className="flex max-h-[50dvh] flex-col gap-2 overflow-y-auto">
+            <Suspense>
+              {awaiting.map((publication) => (
+                <Approval
+                  key={publication.publication_id}
+                  publication={publication}
+                  canDecide={steering?.isAllowed ?? false}
+                  linksToChanges={tab !== "changes"}
+                  onDecided={wake}
+                />
+              ))}
+            </Suspense>
+          </div>
+        ) : steering?.isAllowed === false ? (
           <p className="mx-auto max-w-4xl py-1 text-muted">{steering.reason}</p>
         ) : (
           <Composer run={composed} onSent={wake} />

@@ -1,5 +1,5 @@
 import clsx from "clsx";
-import { useState } from "react";
+import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { Button } from "../button.tsx";
 import { sanitize } from "../text/sanitize.ts";
 import { type LineHighlighting, useLineHighlighting } from "./line-highlighting.ts";
@@ -9,13 +9,26 @@ const PIECE = 400;
 /** Longer lines, for example in minified files, are truncated. */
 const MAX_LINE_LENGTH = 2_000;
 
+interface Commenting {
+  /** Returns what is shown below a line. */
+  below: (line: DiffLine) => ReactNode;
+  onComment: (line: DiffLine) => void;
+}
+
+interface DiffLinesProps {
+  file: PatchFile;
+  /** If present, each line has a button to comment on it. */
+  commenting?: Commenting;
+}
+
 /** Shows a file's changed lines with syntax highlighting. Long diffs are shown in parts. */
-export function DiffLines({ file }: { file: PatchFile }) {
+export function DiffLines({ file, commenting }: DiffLinesProps) {
   const [shown, setShown] = useState(PIECE);
   const colors = useLineHighlighting(file);
   const all = linesOf(file);
   if (all === 0) return <p className="px-3 py-2 text-muted">{withoutLines(file)}</p>;
   let left = shown;
+  let isFirst = true;
   return (
     <>
       <section
@@ -24,7 +37,7 @@ export function DiffLines({ file }: { file: PatchFile }) {
         tabIndex={0}
         className="overflow-x-auto bg-code font-mono text-xs leading-5 -outline-offset-2"
       >
-        <table className="w-full border-collapse">
+        <table className="w-full border-collapse" onKeyDown={commenting && moveBetweenButtons}>
           <tbody>
             {file.hunks.map((hunk) => {
               const lines = hunk.lines.slice(0, left);
@@ -36,10 +49,27 @@ export function DiffLines({ file }: { file: PatchFile }) {
                     {sanitize(hunk.heading)}
                   </td>
                 </tr>,
-                ...lines.map((line, row) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a patch does not change.
-                  <Line key={`${hunk.heading} ${row}`} line={line} colors={colors} />
-                )),
+                ...lines.flatMap((line, row) => {
+                  const key = `${hunk.heading} ${row}`;
+                  const below = commenting?.below(line);
+                  const wasFirst = isFirst;
+                  if (line.kind !== "note") isFirst = false;
+                  return [
+                    <Line
+                      key={key}
+                      line={line}
+                      colors={colors}
+                      {...(commenting && { onComment: commenting.onComment, isTabStop: wasFirst })}
+                    />,
+                    below ? (
+                      <tr key={`${key} below`}>
+                        <td colSpan={4} className="p-0 font-sans">
+                          {below}
+                        </td>
+                      </tr>
+                    ) : null,
+                  ];
+                }),
               ];
             })}
           </tbody>
@@ -61,11 +91,19 @@ const markers = { same: " ", added: "+", removed: "−", note: " " };
 const number =
   "w-px select-none whitespace-nowrap px-2 text-right align-top text-muted tabular-nums first:pl-3";
 
-function Line({ line, colors }: { line: DiffLine; colors: LineHighlighting | undefined }) {
+interface LineProps {
+  line: DiffLine;
+  colors: LineHighlighting | undefined;
+  onComment?: (line: DiffLine) => void;
+  /** Whether Tab reaches the line's button. The arrow keys reach the others. */
+  isTabStop?: boolean;
+}
+
+function Line({ line, colors, onComment, isTabStop = false }: LineProps) {
   const { kind, text } = line;
   const tokens = text.length <= MAX_LINE_LENGTH && sanitize(text) === text ? colors?.get(line) : undefined;
   return (
-    <tr className={backgrounds[kind]}>
+    <tr className={clsx("group/line", backgrounds[kind])}>
       <td className={clsx(number, "max-sm:hidden")}>{line.old}</td>
       <td className={number}>{line.new ?? <span className="sm:hidden">{line.old}</span>}</td>
       <td
@@ -75,7 +113,24 @@ function Line({ line, colors }: { line: DiffLine; colors: LineHighlighting | und
           kind === "removed" && "text-bad",
         )}
       >
-        {markers[kind]}
+        {onComment && kind !== "note" ? (
+          <span className="relative block">
+            {markers[kind]}
+            <button
+              type="button"
+              data-comments
+              tabIndex={isTabStop ? 0 : -1}
+              aria-label={`Comment on ${kind === "removed" ? "removed line" : "line"} ${line.new ?? line.old}`}
+              title="Comment (arrow keys move between lines)"
+              onClick={() => onComment(line)}
+              className="absolute inset-y-0 -left-1.5 grid w-5 place-items-center rounded bg-accent font-sans text-on-accent opacity-0 group-hover/line:opacity-100 focus-visible:opacity-100 pointer-coarse:bg-raised pointer-coarse:text-muted pointer-coarse:opacity-100"
+            >
+              +
+            </button>
+          </span>
+        ) : (
+          markers[kind]
+        )}
       </td>
       {/* Each line has its own text direction, so that it cannot reorder its neighbors. */}
       <td className="whitespace-pre pr-3 [unicode-bidi:plaintext]">
@@ -93,6 +148,18 @@ function Line({ line, colors }: { line: DiffLine; colors: LineHighlighting | und
       </td>
     </tr>
   );
+}
+
+/** Moves the focus to the comment button of the line above or below. */
+function moveBetweenButtons(event: KeyboardEvent<HTMLTableElement>) {
+  const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+  const { activeElement } = document;
+  if (step === 0 || !activeElement?.hasAttribute("data-comments")) return;
+  const all = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-comments]")];
+  const next = all[all.indexOf(activeElement as HTMLElement) + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
 }
 
 function withoutLines({ kind, from }: PatchFile): string {

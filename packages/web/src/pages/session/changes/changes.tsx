@@ -10,6 +10,7 @@ import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
 import { FileCard } from "./file-card.tsx";
 import { FileTree } from "./file-tree.tsx";
+import type { LineComments } from "./line-comments.ts";
 import { filesIn, treeOf } from "./tree.ts";
 
 interface ChangesProps {
@@ -19,9 +20,11 @@ interface ChangesProps {
   /** The downloaded file's name, without its extension. */
   name: string;
   state: RunItem["state"];
+  /** The comments on lines. If absent, lines cannot be commented on. */
+  comments?: LineComments;
 }
 
-export function Changes({ patch, error, onRetry, name, state }: ChangesProps) {
+export function Changes({ patch, error, onRetry, name, state, comments }: ChangesProps) {
   const files = useMemo(() => (patch === undefined ? undefined : readPatch(patch)), [patch]);
   if (error && !files) return <ErrorAlert error={error} onRetry={onRetry} />;
   if (!files || patch === undefined) return <SkeletonRows label="Loading changes" />;
@@ -39,7 +42,7 @@ export function Changes({ patch, error, onRetry, name, state }: ChangesProps) {
     );
   }
   const save = () => download(new Blob([patch], { type: "text/x-diff" }), `${name}.patch`);
-  return <Files files={files} onDownload={save} />;
+  return <Files files={files} onDownload={save} comments={comments} />;
 }
 
 /** Files are initially expanded up to this total number of lines. */
@@ -55,7 +58,13 @@ function openAtFirst(files: readonly PatchFile[]): Set<string> {
   return open;
 }
 
-function Files({ files: unordered, onDownload }: { files: PatchFile[]; onDownload: () => void }) {
+interface FilesProps {
+  files: PatchFile[];
+  onDownload: () => void;
+  comments: LineComments | undefined;
+}
+
+function Files({ files: unordered, onDownload, comments }: FilesProps) {
   const id = useId();
   const tree = useMemo(() => treeOf(unordered), [unordered]);
   const files = useMemo(() => filesIn(tree), [tree]);
@@ -103,6 +112,7 @@ function Files({ files: unordered, onDownload }: { files: PatchFile[]; onDownloa
               key={file.path}
               id={`${id}${file.path}`}
               file={file}
+              comments={comments}
               isOpen={isSingle || open.has(file.path)}
               onToggle={() => toggle(file)}
             />

@@ -1,20 +1,25 @@
 import { ChevronDown, ChevronRight } from "lucide-react";
+import { type ReactNode, useState } from "react";
 import { Counts } from "../../../ui/diff/counts.tsx";
 import { DiffLines } from "../../../ui/diff/diff-lines.tsx";
-import type { PatchFile } from "../../../ui/diff/patch.ts";
+import type { DiffLine, PatchFile } from "../../../ui/diff/patch.ts";
 import { CopyButton } from "../../../ui/text/copy.tsx";
 import { sanitize } from "../../../ui/text/sanitize.ts";
+
+import { CommentEditor, ShownComment } from "./comment-editor.tsx";
+import { type LineComments, placeOf } from "./line-comments.ts";
 
 const kindLabels = { created: "new", modified: undefined, deleted: "deleted", renamed: "renamed" };
 
 interface FileCardProps {
   file: PatchFile;
   id: string;
+  comments: LineComments | undefined;
   isOpen: boolean;
   onToggle: () => void;
 }
 
-export function FileCard({ file, id, isOpen, onToggle }: FileCardProps) {
+export function FileCard({ file, id, comments, isOpen, onToggle }: FileCardProps) {
   const Icon = isOpen ? ChevronDown : ChevronRight;
   const label = kindLabels[file.kind];
   return (
@@ -36,7 +41,40 @@ export function FileCard({ file, id, isOpen, onToggle }: FileCardProps) {
         <Counts {...file} />
         <CopyButton text={file.path} what={`path ${file.path}`} />
       </header>
-      {isOpen && <DiffLines file={file} />}
+      {isOpen && (comments ? <CommentedLines file={file} comments={comments} /> : <DiffLines file={file} />)}
     </article>
+  );
+}
+
+/** Shows the file's lines with the user's comments, and a form at the line that is being commented on. */
+function CommentedLines({ file, comments }: { file: PatchFile; comments: LineComments }) {
+  const [edited, setEdited] = useState<string>();
+  const below = (line: DiffLine): ReactNode => {
+    const place = placeOf(file.path, line);
+    const comment = comments.all.find((one) => one.place === place);
+    if (place !== undefined && edited === place) {
+      return (
+        <CommentEditor
+          initial={comment?.text ?? ""}
+          onSave={(text) => {
+            comments.save({ place, path: file.path, line, text });
+            setEdited(undefined);
+          }}
+          onCancel={() => setEdited(undefined)}
+        />
+      );
+    }
+    return (
+      comment && (
+        <ShownComment
+          text={comment.text}
+          onEdit={() => setEdited(place)}
+          onDelete={() => comments.remove(comment.place)}
+        />
+      )
+    );
+  };
+  return (
+    <DiffLines file={file} commenting={{ below, onComment: (line) => setEdited(placeOf(file.path, line)) }} />
   );
 }
