@@ -2,10 +2,11 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { operations } from "../../packages/cli/test/operations.ts";
+import { startGitHubStub } from "../../packages/server/test/forges/github-stub.ts";
 import { startTestInstallation, type TestInstallation } from "../../packages/worker/test/installation.ts";
-import { Origin } from "../../packages/worker/test/repositories/git-server.ts";
+import { Origin, serveSsh } from "../../packages/worker/test/repositories/git-server.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { type FaultProxy, startFaultProxy } from "../clients/fault-proxy.ts";
 import { root } from "../process.ts";
@@ -32,8 +33,11 @@ const routes = Object.entries(
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "outrider-cli-files-"));
-  installation = await startTestInstallation({ OUTRIDER_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") });
-  await installation.worker({ repositoryPaths: [folder] });
+  installation = await startTestInstallation({
+    OUTRIDER_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+    OUTRIDER_ALLOW_ADDRESSES: "127.0.0.1",
+  });
+  await installation.worker({ repositoryPaths: [folder], allowedAddresses: "127.0.0.1" });
   proxy = await startFaultProxy(installation.origin);
   cli = createCli({ OUTRIDER_API_KEY: installation.key, OUTRIDER_BASE_URL: `${proxy.origin}/api/v1` });
 });
@@ -221,6 +225,61 @@ describe("runs", () => {
     const conflict = await cli(["runs", "apply", one], { cwd: clone });
     expect(conflict).toMatchObject({ code: 1, stdout: "Changed 2 files with conflicts in:\n  a.txt\n" });
     expect(readFileSync(join(clone, "a.txt"), "utf8")).toContain("<<<<<<<");
+  });
+
+  test("publishes, approves, rejects and checks out the changes of a run", async () => {
+    const origin = new Origin(folder, "published");
+    origin.push("main", { "a.txt": "one\n" });
+    const ssh = await serveSsh(folder);
+    onTestFinished(() => ssh.stop());
+    const url = `ssh://${ssh.user}@127.0.0.1:${ssh.port}${origin.bare}`;
+    const clone = join(folder, "published.clone");
+    execFileSync("git", ["clone", "--quiet", origin.bare, clone]);
+    execFileSync("git", ["remote", "set-url", "origin", url], { cwd: clone });
+    execFileSync("git", ["config", `url.${origin.bare}.insteadOf`, url], { cwd: clone });
+    const start = async (name: string, script: string, publish: object) => {
+      const repos = [{ url, secret: "PUSH", publish }];
+      const input = JSON.stringify({ name, repos, network: { mode: "none" } });
+      await runCommand(["env", "create", name, "--input", "-"], { input });
+      return (await cli(["run", script, "--env", name, "--wait", "--json"])).json as {
+        run_id: string;
+      };
+    };
+    await runCommand(["secret", "set", "PUSH"], { input: ssh.key });
+    const { run_id } = await start("publish", "RUN: echo two >> a.txt", { publish: "branch" });
+    const checkedOut = (await runCommand(["runs", "checkout", run_id, "--json"], { cwd: clone })).json;
+    expect(readFileSync(join(clone, "a.txt"), "utf8")).toBe("one\ntwo\n");
+    const published = await runCommand(["runs", "publish", run_id, "--title", "Add two"]);
+    const branch = published.stdout.trim();
+    expect(branch).toBe(checkedOut.branch);
+    expect(origin.run("ls-remote", origin.bare, `refs/heads/${branch}`)).toContain(checkedOut.commit);
+    const fetched = await runCommand(["runs", "checkout", run_id, "--branch", "fetched"], { cwd: clone });
+    expect(fetched.stdout).toContain(`(origin/${branch})`);
+    const list = await runCommand(["runs", "publications", run_id, "--json"]);
+    expect(list.json.publications).toMatchObject([{ state: "DONE", kind: "branch", branch }]);
+
+    const policy = { publish: "branch", when: "always", approval: "required" };
+    const [one, two] = [
+      await start("approved", "RUN: echo three >> a.txt", policy),
+      await start("rejected", "RUN: echo four >> a.txt", policy),
+    ];
+    expect((await runCommand(["runs", "get", one.run_id])).stdout).toMatch(/^state +BLOCKED$/m);
+    expect((await runCommand(["runs", "logs", one.run_id])).stdout).toContain("outrider runs approve");
+    const approved = await runCommand([
+      "runs",
+      "approve",
+      one.run_id,
+      "--yes",
+      "--wait",
+      "--comment",
+      "good",
+    ]);
+    expect(origin.run("ls-remote", origin.bare, `refs/heads/${approved.stdout.trim()}`)).not.toBe("");
+    expect((await runCommand(["runs", "reject", two.run_id, "--yes"])).stdout).toBe("Rejected.\n");
+    await installation.until(two.run_id, "SUCCEEDED");
+    for (const name of ["publish", "approved", "rejected"])
+      await runCommand(["env", "delete", name, "--yes"]);
+    await runCommand(["secret", "delete", "PUSH", "--yes"]);
   });
 
   test("finds a run by the beginning of its ID", async () => {
@@ -451,6 +510,45 @@ describe("resources", () => {
     terminal.type("n\r");
     expect((await terminal.ended).code).toBe(1);
     expect((await cli(["env", "list"])).stdout.match(/\tproposed\t/g)).toHaveLength(1);
+  });
+
+  test("connects, tests and disconnects a forge", async () => {
+    const github = await startGitHubStub();
+    try {
+      await github.addRepository("acme/api");
+      const { host } = new URL(github.url);
+      const flags = ["--host", github.url, "--token-file", "-"];
+      const refused = await cli(["connect", "github", ...flags], { input: "not the token" });
+      expect([refused.code, refused.stderr]).toEqual([
+        2,
+        expect.stringContaining("`/token` was not accepted"),
+      ]);
+      const connected = await runCommand(["connect", "github", ...flags], { input: github.token });
+      expect(connected.stdout).toBe(`Connected ${host} as octocat.\n`);
+      expect(connected.stderr).toContain("Repositories:\n  acme/api\n");
+      expect((await runCommand(["forges", "list"])).stdout).toContain(`\t${host}\tgithub\ttoken\toctocat\t`);
+      const found = await runCommand(["forges", "repositories", host, "--search", "api"]);
+      expect(found.stdout).toBe("acme/api\tmain\tpush\t\n");
+      const tested = await runCommand(["forges", "test", host, "acme/api"]);
+      expect(tested.stdout.match(/^✓ [a-z ]+: /gm)).toEqual([
+        ...[
+          "✓ authenticate: ",
+          "✓ read repository: ",
+          "✓ clone: ",
+          "✓ push: ",
+          "✓ pull request: ",
+          "✓ clean up: ",
+        ],
+      ]);
+      expect((await runCommand(["forges", "get", host])).stdout).toMatch(
+        /^last test +passed .*\(acme\/api\)$/m,
+      );
+      await runCommand(["forges", "delete", host, "--yes"]);
+      expect((await runCommand(["forges", "list"])).stderr).toContain("outrider connect github");
+      expect(github.violations).toEqual([]);
+    } finally {
+      await github.close();
+    }
   });
 
   test("creates, updates and deletes cloud agents and keys", async () => {

@@ -1,7 +1,7 @@
 import { exits, UsageError } from "../exit-codes.ts";
 
 export interface Bundle {
-  /** The commit that the bundle names HEAD. */
+  /** The commit of the bundle's only ref. */
   tip: string;
   /** The commits that the repository must have. */
   prerequisites: string[];
@@ -20,19 +20,19 @@ export function readBundle(bytes: Uint8Array): Bundle {
   const end = data.subarray(0, MAX_HEADER_BYTES).indexOf("\n\n");
   const [signature, ...lines] = data.subarray(0, Math.max(0, end)).toString("latin1").split("\n");
   const prerequisites: string[] = [];
-  let tip: string | undefined;
+  const tips: string[] = [];
   for (const line of lines) {
     const [, mark, id, name] = new RegExp(`^(-?)(${commit})(?: (.*))?$`).exec(line) ?? [];
     if (id && mark) prerequisites.push(id);
-    else if (id && name === "HEAD") tip = id;
-    else if (!id && !/^@object-format=/.test(line)) throw invalidBundle();
+    else if (id && name) tips.push(id);
+    else if (!/^@object-format=/.test(line)) throw invalidBundle();
   }
-  if (!/^# v[23] git bundle$/.test(signature ?? "") || tip === undefined) throw invalidBundle();
-  return { tip, prerequisites, pack: data.subarray(end + 2) };
+  if (!/^# v[23] git bundle$/.test(signature ?? "") || tips.length !== 1) throw invalidBundle();
+  return { tip: tips[0] as string, prerequisites, pack: data.subarray(end + 2) };
 }
 
 function invalidBundle(): UsageError {
-  return new UsageError("The server's response is not a git bundle with a HEAD. Try again later.", {
+  return new UsageError("The server's response is not a git bundle with one ref. Try again later.", {
     exit: exits.server,
   });
 }

@@ -76,7 +76,7 @@ export const publicationsRoutes = {
     tag: "Publications",
     summary: "Download the commits of a run",
     description:
-      "Returns a git bundle with the commits of the latest turn that are not in the base commit. `git fetch FILE HEAD` reads it in a clone of the repository.",
+      "Returns a git bundle with the commits of the latest turn that are not in the base commit. `git fetch FILE refs/outrider/staged` reads it in a clone of the repository.",
     scope: "runs:read",
     params: runId,
     query: z.strictObject({

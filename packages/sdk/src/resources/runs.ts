@@ -122,7 +122,7 @@ export class Runs {
     );
   }
 
-  /** Downloads a run's commits in a repository as a git bundle, which `git fetch FILE HEAD` reads. */
+  /** Downloads a run's commits in a repository as a git bundle, which `git fetch FILE refs/outrider/staged` reads. */
   commits(runId: string, query?: GetCommitsQuery, options?: RequestOptions): ResponsePromise<Uint8Array> {
     const where = path`/agent/runs/${runId}/commits`;
     return this.#http.request({ method: "GET", path: where, query, reading: "bytes" }, options);

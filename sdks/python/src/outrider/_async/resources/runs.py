@@ -285,7 +285,7 @@ class AsyncRuns(AsyncFollowing):
         """Download the commits of a run.
 
         Returns a git bundle with the commits of the latest turn that are not in the base commit. `git
-        fetch FILE HEAD` reads it in a clone of the repository.
+        fetch FILE refs/outrider/staged` reads it in a clone of the repository.
 
         :param path: Path of the repository in the workspace. Required if the run has changes in
             several.
