@@ -3,7 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 import type { StagedCommits } from "@outrider/contract/worker/publication";
 import { mirrorRefs, type Outbox } from "./outbox.ts";
 import { PublishingError } from "./publishing-error.ts";
-import { readSmallObject } from "./read-objects.ts";
+import { readSmallObjects } from "./read-objects.ts";
 
 export interface ChangeLimits {
   commits: number;
@@ -265,13 +265,13 @@ export async function readRawDiff(
 
 async function findLeavingLinks(outbox: Outbox, entries: RawEntry[]): Promise<string[]> {
   const links = entries.filter(({ mode, status }) => mode === "120000" && status !== "D");
-  const problems: string[] = [];
-  for (const { path, id } of links.slice(0, 200)) {
-    const target = (await readSmallObject(outbox, id, { maxBytes: MAX_TARGET_BYTES }))?.toString();
-    if (target !== undefined && !leavesRepository(path, target)) continue;
-    problems.push(`The symbolic link ${quotePath(path)} points outside of the repository. Remove it.`);
-  }
-  return problems;
+  const ids = links.map(({ id }) => id);
+  const targets = await readSmallObjects(outbox, ids, { maxBytes: MAX_TARGET_BYTES });
+  return links.flatMap(({ path, id }) => {
+    const target = targets.get(id)?.toString();
+    if (target !== undefined && !leavesRepository(path, target)) return [];
+    return [`The symbolic link ${quotePath(path)} points outside of the repository. Remove it.`];
+  });
 }
 
 /** Resolves a link's target by its text alone. Other links on the way are checked themselves. */
@@ -286,14 +286,17 @@ async function findLfsPointers(outbox: Outbox, entries: RawEntry[], objects: New
     objects.flatMap(({ id, type, size }) => (type === "blob" && size < MAX_POINTER_BYTES ? [id] : [])),
   );
   const candidates = entries.filter(({ id, mode }) => mode.startsWith("100") && small.has(id));
-  for (const { path, id } of candidates) {
-    const content = (await readSmallObject(outbox, id, { maxBytes: MAX_POINTER_BYTES }))?.toString() ?? "";
-    if (!content.startsWith(pointerStart) || !/^oid sha256:/m.test(content)) continue;
-    return [
-      `${quotePath(path)} is a Git LFS file that is new or changed. Outrider does not upload Git LFS files: remove it from the commits, or add it without Git LFS.`,
-    ];
-  }
-  return [];
+  const ids = candidates.map(({ id }) => id);
+  const contents = await readSmallObjects(outbox, ids, { maxBytes: MAX_POINTER_BYTES });
+  const isPointer = ({ id }: RawEntry) => {
+    const content = contents.get(id)?.toString() ?? "";
+    return content.startsWith(pointerStart) && /^oid sha256:/m.test(content);
+  };
+  const found = candidates.find(isPointer);
+  if (!found) return [];
+  return [
+    `${quotePath(found.path)} is a Git LFS file that is new or changed. Outrider does not upload Git LFS files: remove it from the commits, or add it without Git LFS.`,
+  ];
 }
 
 /** Returns the size of the patch. */

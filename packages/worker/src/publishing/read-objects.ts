@@ -3,6 +3,7 @@ import type { Outbox } from "./outbox.ts";
 
 const lineFeed = 10;
 const MAX_HEADER_BYTES = 200;
+const READ_MS = 60_000;
 
 /** An object that is being read. */
 export interface ObjectReader {
@@ -61,20 +62,45 @@ async function readBatch(
   }
 }
 
-/** Reads one object, or returns undefined if it does not exist, is missing or is larger than the limit. */
+/** Reads the files among the objects that exist and are not larger than the limit. */
+export async function readSmallObjects(
+  outbox: Outbox,
+  names: readonly string[],
+  { maxBytes }: { maxBytes: number },
+): Promise<Map<string, Buffer>> {
+  const requests = names.filter((name) => !/[\n\0]/.test(name));
+  const contents = new Map<string, Buffer>();
+  if (requests.length === 0) return contents;
+  const check = await outbox.run(["cat-file", "--batch-check", "--buffer"], {
+    stdin: requests.map((name) => `${name}\n`).join(""),
+  });
+  const ids = check.split("\n").map((line) => {
+    const [, id, size = ""] = /^([0-9a-f]+) blob (\d+)$/.exec(line) ?? [];
+    return id !== undefined && Number(size) <= maxBytes ? id : undefined;
+  });
+  const byId = new Map<string, Buffer>();
+  await readObjects(outbox, [...new Set(ids.flatMap((id) => id ?? []))], {
+    timeoutMs: READ_MS,
+    onObject({ id }) {
+      const chunks: Buffer[] = [];
+      return {
+        push: (data) => void chunks.push(Buffer.from(data)),
+        end: () => void byId.set(id, Buffer.concat(chunks)),
+      };
+    },
+  });
+  for (const [index, name] of requests.entries()) {
+    const content = byId.get(ids[index] ?? "");
+    if (content) contents.set(name, content);
+  }
+  return contents;
+}
+
+/** Reads one file, or returns undefined if it does not exist, is missing or is larger than the limit. */
 export async function readSmallObject(
   outbox: Outbox,
   name: string,
-  { maxBytes }: { maxBytes: number },
+  options: { maxBytes: number },
 ): Promise<Buffer | undefined> {
-  if (/[\n\0]/.test(name)) return undefined;
-  const check = await outbox.run(["cat-file", "--batch-check"], { stdin: `${name}\n` });
-  const [id = "", type, size = ""] = check.trim().split(" ");
-  if (type !== "blob" || !/^\d+$/.test(size) || Number(size) > maxBytes) return undefined;
-  const chunks: Buffer[] = [];
-  await readObjects(outbox, [id], {
-    timeoutMs: 60_000,
-    onObject: () => ({ push: (data) => void chunks.push(Buffer.from(data)), end() {} }),
-  });
-  return Buffer.concat(chunks);
+  return (await readSmallObjects(outbox, [name], options)).get(name);
 }
