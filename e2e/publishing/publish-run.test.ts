@@ -221,6 +221,22 @@ describe("the end of a turn", () => {
     await vi.waitUntil(() => site.branches().length === 1, waitOptions);
   });
 
+  test("blocks the run if what the agent pushed and published needs approval", async () => {
+    const site = await createSite({ approval: "required" });
+    const run = await start(site, [
+      `RUN: ${change}; git push 2>&1`,
+      'CALL: publish_changes {"title": "Change it", "body": ""}',
+    ]);
+    await installation.until(run, "BLOCKED");
+    const { output, results, publications } = await describeRun(run);
+    expect(output).toMatch(/remote: A user must approve the changes before they are pushed to outrider\//);
+    expect(output).toMatch(/! \[remote rejected\] .* \(needs approval\)/);
+    expect(results.at(-1)).toContain("Do not wait for it: finish your turn.");
+    const states = publications.map(({ state }: { state: string }) => state);
+    expect(states.filter((state: string) => state === "AWAITING_APPROVAL")).toHaveLength(1);
+    expect(site.branches()).toEqual([]);
+  });
+
   test("with a damaged repository is a notice, and the turn succeeds", async () => {
     const site = await createSite({ when: "always" });
     const { events } = await succeed(site, ["RUN: rm -rf .git; echo x > README.md"]);
