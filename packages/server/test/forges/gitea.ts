@@ -1,9 +1,10 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
@@ -11,6 +12,13 @@ import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, "../../../..");
 const password = "Passw0rd!";
+
+/** The paths of a certificate, its key and the authority that has issued it. */
+export interface TlsFiles {
+  cert: string;
+  key: string;
+  ca: string;
+}
 
 export interface Gitea {
   url: string;
@@ -26,11 +34,13 @@ export interface Gitea {
   close(): Promise<void>;
 }
 
-/** Starts a real Gitea on a local port. `scripts/gitea` builds it first if necessary. */
-export async function startGitea(options: { tls?: { cert: string; key: string } } = {}): Promise<Gitea> {
+/** Starts a real Gitea on a local port. `scripts/gitea` builds it first if necessary. This process trusts `tls.ca`. */
+export async function startGitea(options: { tls?: TlsFiles } = {}): Promise<Gitea> {
   const { stdout } = await run(join(root, "scripts/gitea"), { timeout: 20 * 60_000 });
   const program = stdout.trim();
   const work = await mkdtemp(join(tmpdir(), "outrider-gitea-"));
+  if (options.tls)
+    setDefaultCACertificates([...getCACertificates("default"), await readFile(options.tls.ca, "utf8")]);
   const port = await freePort();
   const url = `${options.tls ? "https" : "http"}://127.0.0.1:${port}`;
   const config = join(work, "app.ini");
@@ -120,7 +130,7 @@ interface Settings {
   work: string;
   port: number;
   url: string;
-  tls?: { cert: string; key: string };
+  tls?: TlsFiles;
 }
 
 function settings({ program, work, port, url, tls }: Settings): string {

@@ -126,7 +126,7 @@ interface Token {
 }
 
 export async function startGitHubStub(
-  options: { tls?: { key: string; cert: string } } = {},
+  options: { tls?: { key: string | Buffer; cert: string | Buffer } } = {},
 ): Promise<GitHubStub> {
   const root = await mkdtemp(join(tmpdir(), "outrider-github-stub-"));
   const token = `ghp_${randomBytes(18).toString("hex")}`;

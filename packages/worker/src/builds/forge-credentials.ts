@@ -15,6 +15,8 @@ interface ForgeCredentialOptions {
   workerId: string;
   holder: RepositoryCredentialRequest["holder"];
   redactor?: Redactor;
+  /** How long to wait for a forge that cannot be reached. */
+  timeoutMs?: number;
   signal: AbortSignal;
 }
 
@@ -24,12 +26,12 @@ interface ForgeCredentialOptions {
  */
 export async function addForgeCredentials(
   { repos, credentials }: Pick<AssignedEnvironment, "repos" | "credentials">,
-  { server, workerId, holder, redactor, signal }: ForgeCredentialOptions,
+  { server, workerId, holder, redactor, timeoutMs = CREDENTIAL_MS, signal }: ForgeCredentialOptions,
 ): Promise<void> {
   const added = await Promise.all(
     repos.map(async ({ url, secret, forge_id }) => {
       if (secret !== undefined || forge_id === undefined) return [];
-      const timeout = AbortSignal.timeout(CREDENTIAL_MS);
+      const timeout = AbortSignal.timeout(timeoutMs);
       const body = { worker_id: workerId, forge_id, url, holder };
       const { credential } = await server
         .repositoryCredential(body, AbortSignal.any([signal, timeout]))

@@ -286,12 +286,15 @@ export class Execution {
       workspace.additions = harness.additions;
       if (assignment.environment) {
         const { execution_id, build, image_build } = assignment;
+        const isContinued = build !== undefined || image_build !== undefined;
         const adding = addForgeCredentials(assignment.environment, {
           ...{ server: options.server, workerId: options.worker.worker_id, redactor: this.#redactor, signal },
           holder: { type: "execution", execution_id },
+          // The turn must not wait for a forge that is down.
+          ...(isContinued ? { timeoutMs: 5_000 } : {}),
         });
         // A continued run has its files. It needs a credential only to publish changes, which then says what is wrong.
-        await (build || image_build ? adding.catch(() => {}) : adding);
+        await (isContinued ? adding.catch(() => {}) : adding);
       }
       workspace.prepared = await prepareRun(options.builds, {
         assignment,
