@@ -192,9 +192,8 @@ describe("the credential of a repository", () => {
     expect((await ask({ holder })).status).toBe(409);
   });
 
-  test("says what to do if the forge rejects the token or is down", async () => {
+  test("needs no call to the forge if it is a token", async () => {
     await github.pause();
-    // A token of a user needs no call to the forge.
     expect((await ask()).status).toBe(200);
     await github.resume();
   });
