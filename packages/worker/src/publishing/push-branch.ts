@@ -171,7 +171,8 @@ function pushError(
 /** Returns what the remote says, for the end of a sentence. */
 function reasonOf(stderr: string): string {
   const lines = stderr.split("\n").flatMap((line) => {
-    const text = /^remote: ?(?:error: |fatal: )?(.*)$/.exec(line)?.[1]?.trim();
+    // Gitea frames its message with empty errors.
+    const text = /^remote:\s*(?:(?:error|fatal):\s*)*(.*)$/.exec(line)?.[1]?.trim();
     return text && !/^(?:Resolving|Counting|Compressing|Total|Processing)\b/.test(text) ? [text] : [];
   });
   const reason = lines
