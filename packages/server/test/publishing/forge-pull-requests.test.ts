@@ -172,7 +172,7 @@ test("a response that is lost, a forge that is down, and two servers lead to one
 test("a rate limit and a revoked token are reported", async () => {
   const runId = await endedRun();
   const headers = { "retry-after": "600" };
-  github.failNext({ path: "/pulls", status: 429, headers, body: { message: "slow down" } });
+  github.failNext({ method: "POST", path: "/pulls", status: 429, headers, body: { message: "slow down" } });
   const { id } = await push(runId);
   await vi.waitFor(
     async () =>
