@@ -136,6 +136,7 @@ export class PublishChanges {
         const commits = await this.#stage(each, { signal, message });
         if (commits) staged.push(commits);
       } catch (error) {
+        signal.throwIfAborted();
         return refused(describeError(error));
       }
     }
