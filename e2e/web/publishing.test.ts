@@ -206,6 +206,21 @@ describe("with a connected forge", () => {
     expect(consoleErrors).toEqual([]);
   });
 
+  test("a refused publication says why", async () => {
+    const script = ["WRITE: .github/workflows/ci.yml | on: push\\n", "SAY: Added a workflow."];
+    const id = await run("Refused", await environment("refused", { when: "on_success" }), script);
+    await app.until(id, "SUCCEEDED");
+    const { page, consoleErrors } = await app.visit(`/runs/${id}?tab=changes`);
+    await page.getByText("The pull request was not opened.").waitFor();
+    await page
+      .getByRole("region", { name: "Publish changes" })
+      .getByText(/\.github\/workflows/)
+      .first()
+      .waitFor();
+    await expectAccessible(page);
+    expect(consoleErrors).toEqual([]);
+  });
+
   test("comments on lines are collected and become one follow-up", async () => {
     const id = await run("To be reviewed", await environment("reviewed", { publish: "none" }));
     await app.until(id, "SUCCEEDED");
@@ -276,6 +291,19 @@ Why two?`,
     await page.getByRole("button", { name: "Start run" }).click();
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
     expect((await app.get(page.url().slice(-36))).agent_config.publish).toBe("branch");
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("the changes of a run say which forge is missing, and admins get a link to connect it", async () => {
+    const id = await run("No forge", await environment("no-forge"));
+    await app.until(id, "SUCCEEDED");
+    const { forges } = (await app.call("GET", "/agent/forges")).body;
+    for (const { forge_id } of forges) await app.call("DELETE", `/agent/forges/${forge_id}`);
+    const { page, consoleErrors } = await app.visit(`/runs/${id}?tab=changes`);
+    await page.getByText(/^No forge is connected for 127\.0\.0\.1/).waitFor();
+    expect(await page.getByRole("button", { name: "Create pull request" }).count()).toBe(0);
+    await page.getByRole("link", { name: "Open forge settings" }).click();
+    await page.getByRole("heading", { name: "Connect a forge" }).waitFor();
     expect(consoleErrors).toEqual([]);
   });
 });

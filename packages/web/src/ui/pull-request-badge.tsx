@@ -31,7 +31,7 @@ export function PullRequestBadge({ pullRequest, labelled = false }: PullRequestB
   const { Icon, tone } = styles[state];
   const label = pullRequestLabels[state];
   const className = clsx(
-    "inline-flex h-5 shrink-0 items-center gap-1 rounded-full px-2 text-xs font-medium whitespace-nowrap tabular-nums",
+    "inline-flex h-5 shrink-0 align-middle items-center gap-1 rounded-full px-2 text-xs font-medium whitespace-nowrap tabular-nums",
     tone,
   );
   const content = (

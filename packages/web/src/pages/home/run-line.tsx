@@ -8,6 +8,7 @@ import { formatDollars } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
 import { PullRequestBadges } from "../../ui/pull-request-badge.tsx";
 import { RunState } from "../../ui/run-state.tsx";
+import { InlineCode } from "../../ui/text/inline-code.tsx";
 import { sanitize, sanitizeLine } from "../../ui/text/sanitize.ts";
 import { RunDuration } from "../runs/run-duration.tsx";
 
@@ -40,7 +41,7 @@ export function RunLine({ run }: { run: RunItem }) {
           <p
             className={isFailed ? "mt-1 line-clamp-2 break-words text-bad" : "mt-1 line-clamp-3 break-words"}
           >
-            {sanitize(message.message)}
+            {isApproval ? <InlineCode text={sanitize(message.message)} /> : sanitize(message.message)}
           </p>
         )}
         <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-muted">

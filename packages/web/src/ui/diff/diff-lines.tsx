@@ -63,7 +63,7 @@ export function DiffLines({ file, commenting }: DiffLinesProps) {
                     />,
                     below ? (
                       <tr key={`${key} below`}>
-                        <td colSpan={4} className="p-0 font-sans">
+                        <td colSpan={4} className="bg-surface p-0 font-sans">
                           {below}
                         </td>
                       </tr>
@@ -123,7 +123,7 @@ function Line({ line, colors, onComment, isTabStop = false }: LineProps) {
               aria-label={`Comment on ${kind === "removed" ? "removed line" : "line"} ${line.new ?? line.old}`}
               title="Comment (arrow keys move between lines)"
               onClick={() => onComment(line)}
-              className="absolute inset-y-0 -left-1.5 grid w-5 place-items-center rounded bg-accent font-sans text-on-accent opacity-0 group-hover/line:opacity-100 focus-visible:opacity-100 pointer-coarse:bg-raised pointer-coarse:text-muted pointer-coarse:opacity-100"
+              className="absolute inset-y-0 -left-1.5 grid w-4 place-items-center rounded bg-accent font-sans text-on-accent opacity-0 group-hover/line:opacity-100 focus-visible:opacity-100 pointer-coarse:bg-raised pointer-coarse:text-muted pointer-coarse:opacity-100"
             >
               +
             </button>

@@ -59,7 +59,7 @@ export function FormPublish({ form, index, secrets }: FormPublishProps) {
               compact
               label="Base branch"
               {...form.field(`${name}.publish_base`)}
-              placeholder="The branch above, or the default branch"
+              placeholder="As checked out"
               spellCheck={false}
               fieldClassName="sm:col-span-2"
             />

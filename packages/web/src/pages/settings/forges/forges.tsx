@@ -1,5 +1,6 @@
 import type { Forge } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
+import clsx from "clsx";
 import { GitPullRequest, Plus } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { queries } from "../../../queries.ts";
@@ -20,7 +21,7 @@ export function Forges() {
   if (!data) return <SkeletonRows label="Loading forges" />;
   const isEmpty = data.length === 0;
   const buttons = (
-    <div className="flex flex-wrap justify-center gap-2">
+    <div className={clsx("flex flex-wrap gap-2", isEmpty && "justify-center")}>
       <a href={appPage({})} className={buttonClass(isEmpty ? "primary" : "plain")}>
         Create a GitHub App
       </a>
