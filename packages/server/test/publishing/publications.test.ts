@@ -332,6 +332,19 @@ describe("a request of a user", () => {
     expect((await request(run)).body.detail).toContain("no credential that can push");
   });
 
+  test("for an ssh URL requires a secret, even if the forge is connected", async () => {
+    await server.db`
+      insert into forges (forge_id, type, host, url, api_url, auth, login, sealed, created_by)
+      values (${randomUUID()}, 'gitea', 'ssh.test', 'https://ssh.test', 'https://ssh.test/api/v1', '{"type": "token"}',
+        'bot', '', ${randomUUID()})`;
+    const { environment_id } = await newEnvironment(
+      {},
+      { secret: undefined, url: "git@ssh.test:acme/api.git" },
+    );
+    const { run } = await work(environment_id);
+    expect((await request(run)).body.detail).toContain("Use the https URL");
+  });
+
   test("for the branch of another run says which run has it", async () => {
     const { environment_id } = await newEnvironment({ publish: "branch" });
     const [one, two] = [await work(environment_id), await work(environment_id)];

@@ -18,8 +18,12 @@ export async function accessProblem(
   kind: Publication["kind"],
 ): Promise<string | undefined> {
   if (kind === "branch" && repo.secret) return undefined;
-  if (await forges.findByUrl(sql, repo.url)) return undefined;
   const host = hostOf(repo.url);
+  if (await forges.findByUrl(sql, repo.url)) {
+    // Forges provide credentials for https only.
+    if (repo.secret || /^https?:/i.test(repo.url)) return undefined;
+    return `Outrider cannot push to ${repo.url} with the credential of ${host}, which is for https. Use the https URL in the environment, or set \`secret\` of the repository to an SSH key.`;
+  }
   if (kind !== "branch") {
     return `No forge is connected for ${host}, so Outrider cannot open a pull request. Connect it in Settings or with \`outrider connect\`, or publish only a branch.`;
   }
