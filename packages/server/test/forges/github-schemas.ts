@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { Ajv, type ValidateFunction } from "ajv";
+import { readGitHubDescription } from "./github-description.ts";
 
 /*
  * Checks requests and responses with the OpenAPI description that GitHub publishes. Only the operations that are used
@@ -13,8 +12,7 @@ type Json = any;
 let loaded: Json;
 
 function description(): Json {
-  const path = createRequire(import.meta.url).resolve("@octokit/openapi/generated/api.github.com.json");
-  loaded ??= JSON.parse(readFileSync(path, "utf8"));
+  loaded ??= JSON.parse(readGitHubDescription());
   return loaded;
 }
 
