@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Row } from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startGitHubStub } from "../packages/server/test/forges/github-stub.ts";
 import { type TestServer, testServer } from "../packages/server/test/server.ts";
 import { outrider, root } from "./process.ts";
 
@@ -44,7 +45,7 @@ interface Finding {
 describe("doctor with the data of a server", () => {
   let server: TestServer;
   beforeAll(async () => {
-    server = await testServer();
+    server = await testServer({ OUTRIDER_ALLOW_ADDRESSES: "127.0.0.1" });
   });
   afterAll(() => server.stop());
 
@@ -87,6 +88,27 @@ describe("doctor with the data of a server", () => {
       message: expect.stringContaining("9999_next.sql"),
     });
     await server.db`delete from migrations where number = 9999`;
+  });
+
+  test("checks the credentials of connected forges", async () => {
+    const github = await startGitHubStub();
+    try {
+      await github.addRepository("acme/api");
+      const { host } = new URL(github.url);
+      const body = { type: "github", url: github.url, token: github.token };
+      const { forge_id } = (await server.call("POST", "/agent/forges", { body })).body;
+      const environment = { OUTRIDER_ALLOW_ADDRESSES: "127.0.0.1" };
+      const works = { name: "forge", state: "ok", message: `${host} accepts octocat` };
+      expect((await doctor(environment)).find("forge")).toEqual(works);
+      github.revokeToken();
+      const revoked = await doctor(environment);
+      expect(revoked.code).toBe(1);
+      expect(revoked.find("forge")).toMatchObject({ state: "fail", message: expect.stringContaining(host) });
+      await server.call("DELETE", `/agent/forges/${forge_id}`);
+      expect(github.requests.every(({ method }) => method === "GET")).toBe(true);
+    } finally {
+      await github.close();
+    }
   });
 
   test("reports active maintenance, and a disk that is too full for new runs", async () => {

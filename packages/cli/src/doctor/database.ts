@@ -7,6 +7,7 @@ import { openDb, requireSupportedVersion } from "@outrider/server/store/connecti
 import { type Diagnosis, diagnose } from "@outrider/server/store/connection/diagnosis";
 import { compareMigrations } from "@outrider/server/store/migrate";
 import { type Finding, fail, formatDuration, formatGibibytes, ok, warn } from "./finding.ts";
+import { forgeFindings } from "./forges.ts";
 import { secretFindings } from "./master-key.ts";
 import { workFindings } from "./queue.ts";
 
@@ -47,7 +48,9 @@ export async function databaseFindings(config: Config): Promise<Finding[]> {
       migrations,
       ...(await secretFindings(db, config)),
       // The other checks require the current schema.
-      ...(migrations.state === "fail" ? [] : await workFindings(db)),
+      ...(migrations.state === "fail"
+        ? []
+        : [...(await workFindings(db)), ...(await forgeFindings(db, config))]),
     ];
   } catch (error) {
     const { message, code = "" } = error as Error & { code?: string };

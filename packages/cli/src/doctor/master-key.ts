@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "@outrider/server/config";
-import { openVault } from "@outrider/server/engine/auth/vault";
+import { openVault, type Vault } from "@outrider/server/engine/auth/vault";
 import type { openDb } from "@outrider/server/store/connection/db";
 import { findInstallationFact } from "@outrider/server/store/installation";
 import { type Finding, fail, ok, warn } from "./finding.ts";
@@ -9,16 +9,13 @@ import { type Finding, fail, ok, warn } from "./finding.ts";
 const name = "master key";
 
 /** Compares fingerprints to check that this machine has the database's master key. */
-export async function secretFindings(
-  db: ReturnType<typeof openDb>,
-  { masterKey, dataDir }: Config,
-): Promise<Finding[]> {
+export async function secretFindings(db: ReturnType<typeof openDb>, config: Config): Promise<Finding[]> {
   const expected = await findInstallationFact(db, "master_key_fingerprint").catch(() => undefined);
   if (!expected) return [];
-  const stored = await readFile(join(dataDir, "master.key"), "utf8").catch(() => undefined);
-  const key = masterKey ?? (stored ? Buffer.from(stored, "base64") : undefined);
-  if (!key) return [warn(name, `not found; the database uses ${short(expected)}`, "set OUTRIDER_MASTER_KEY")];
-  const { fingerprint } = openVault(key);
+  const vault = await openMasterVault(config);
+  if (!vault)
+    return [warn(name, `not found; the database uses ${short(expected)}`, "set OUTRIDER_MASTER_KEY")];
+  const { fingerprint } = vault;
   if (fingerprint !== expected)
     return [
       fail(
@@ -28,6 +25,13 @@ export async function secretFindings(
       ),
     ];
   return [ok(name, `${short(fingerprint)}, matches the database`)];
+}
+
+/** Opens the vault with this machine's master key, if it has one. */
+export async function openMasterVault({ masterKey, dataDir }: Config): Promise<Vault | undefined> {
+  const stored = await readFile(join(dataDir, "master.key"), "utf8").catch(() => undefined);
+  const key = masterKey ?? (stored ? Buffer.from(stored, "base64") : undefined);
+  return key && openVault(key);
 }
 
 const short = (fingerprint: string) => fingerprint.slice(0, 8);
