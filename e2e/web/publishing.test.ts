@@ -85,18 +85,21 @@ describe("forges", () => {
     const policyOf = async (path: string) =>
       (await fetch(app.origin + path)).headers.get("content-security-policy");
     expect(await policyOf("/settings")).toContain("form-action 'self';");
-    const page_ = "/settings/forges/github-app/new";
-    expect(await policyOf(page_)).toContain("form-action 'self' https://github.com;");
-    expect(await policyOf(`${page_}?host=git.example.com`)).toContain(
+    const newAppPage = "/settings/forges/github-app/new";
+    expect(await policyOf(newAppPage)).toContain("form-action 'self' https://github.com;");
+    expect(await policyOf(`${newAppPage}?host=git.example.com`)).toContain(
       "form-action 'self' https://git.example.com;",
     );
-    expect(await policyOf(`${page_}?host=${encodeURIComponent("a; script-src *")}`)).toContain(
+    expect(await policyOf(`${newAppPage}?host=${encodeURIComponent("a; script-src *")}`)).toContain(
       "form-action 'self';",
     );
 
-    const { page, consoleErrors } = await app.visit(`${page_}?host=${encodeURIComponent(stub.url)}`, {
-      theme: "dark",
-    });
+    const { page, consoleErrors } = await app.visit(newAppPage, { theme: "dark" });
+    await page.getByRole("heading", { name: "An app at github.com" }).waitFor();
+    await page.getByText("GitHub Enterprise").click();
+    await page.getByLabel("Address").fill(stub.url);
+    await page.getByRole("button", { name: "Use this address" }).click();
+    await page.getByRole("heading", { name: `An app at ${new URL(stub.url).host}` }).waitFor();
     const sent: string[] = [];
     await page.route(`${stub.url}/**`, async (route) => {
       const url = new URL(route.request().url());

@@ -5,6 +5,8 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { outrider } from "../../../api.ts";
 import { queries } from "../../../queries.ts";
 import { Button, buttonClass } from "../../../ui/button.tsx";
+import { Disclosure } from "../../../ui/disclosure.tsx";
+import { Field, TextInput } from "../../../ui/form/field.tsx";
 import { TextField } from "../../../ui/form/fields.tsx";
 import { FormErrors } from "../../../ui/form/form-errors.tsx";
 import { useRequestForm } from "../../../ui/form/use-request-form.ts";
@@ -58,7 +60,31 @@ export function NewGitHubApp() {
           </p>
         </form>
       </Section>
+      {!host && <OtherHost />}
     </Page>
+  );
+}
+
+/** Loads the page again for another host, because the page may only send its form to the host in its URL. */
+function OtherHost() {
+  return (
+    <Disclosure summary="GitHub Enterprise">
+      <form method="get" action="/settings/forges/github-app/new" className="flex max-w-md items-end gap-2">
+        <Field label="Address" className="flex-1">
+          {(parts) => (
+            <TextInput
+              {...parts}
+              name="host"
+              required
+              inputMode="url"
+              placeholder="github.example.com"
+              spellCheck={false}
+            />
+          )}
+        </Field>
+        <Button type="submit">Use this address</Button>
+      </form>
+    </Disclosure>
   );
 }
 
