@@ -112,7 +112,7 @@ describe("a run with publications that await approval", () => {
     const run = await read(runId);
     expect(run).toMatchObject({ state: "BLOCKED", phase: "blocked" });
     expect(run.status_message?.message).toMatch(
-      /May Outrider push the branch `outrider\/.*` in https:\/\/git\.test\/acme\/.*\.git\? 1 file changes\. The environment requires approval\./,
+      /May Outrider push the branch `outrider\/.*` in https:\/\/git\.test\/acme\/.*\.git\? 1 changed file\. The environment requires approval\./,
     );
     const [event] = await engine.db`
       select data from events where run_id = ${runId} and type = 'run.blocked'`;

@@ -22,7 +22,7 @@ export async function approvalQuestion(
   );
   if (rows.length === 0) return undefined;
   const questions = rows.map(({ kind, branch, repository, files_changed, approval_reason }) => {
-    const files = files_changed === 1 ? "1 file changes" : `${files_changed} files change`;
+    const files = files_changed === 1 ? "1 changed file" : `${files_changed} changed files`;
     return `May Outrider ${kinds[kind]} \`${branch}\` in ${repository}? ${files}. ${approval_reason ?? ""}`.trim();
   });
   return {
