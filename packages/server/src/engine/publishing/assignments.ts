@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
+import type { ErrorCode } from "@outrider/contract/errors/error";
 import type { AssignedPublication, PublicationFinishRequest } from "@outrider/contract/worker/publication";
 import type { Logger } from "pino";
 import { ForgeError } from "../../forges/forge-client.ts";
 import type { Db, Sql, Tx } from "../../store/connection/db.ts";
+import { findForge } from "../../store/forges.ts";
 import {
   changePublication,
   findPublication,
@@ -15,6 +17,7 @@ import { lockRunState } from "../../store/runs/run-state.ts";
 import { listSealedSecrets } from "../../store/secrets.ts";
 import { ApiError, notFound } from "../api-error.ts";
 import type { Vault } from "../auth/vault.ts";
+import { findForgeOf } from "../forges/forges.ts";
 import { noCredential } from "./forge-access.ts";
 import {
   failLocked,
@@ -34,6 +37,8 @@ import { loadPublishingRun, type RunRepository } from "./run-repositories.ts";
  */
 
 const LEASE_MS = 5 * 60_000;
+/** How many tokens of an app a forge may reject. */
+const MAX_TOKENS = 3;
 
 export interface AssignServices extends PublishingServices {
   db: Db;
@@ -163,7 +168,8 @@ export async function finishPublication(
   }
   if (outcome.type === "pushed") return recordPushed(tx, row, outcome);
   const problem = { message: outcome.message, errorCode: outcome.error_code };
-  if (!outcome.is_retryable || (row.waited_ms ?? 0) >= MAX_RETRY_MS) {
+  const isRetryable = outcome.is_retryable || (await hasExpiredToken(tx, row, outcome.error_code));
+  if (!isRetryable || (row.waited_ms ?? 0) >= MAX_RETRY_MS) {
     await failLocked(tx, row, problem);
     return (await findPublication(tx, publicationId)) as PublicationRow;
   }
@@ -173,6 +179,17 @@ export async function finishPublication(
     status_message,
     dueInMs: retryDelay(attempts),
   });
+}
+
+/** Returns whether another attempt may help, because it gets a new token of the app. */
+async function hasExpiredToken(
+  sql: Sql,
+  { repository, attempts }: PublicationRow,
+  errorCode: ErrorCode,
+): Promise<boolean> {
+  if (errorCode !== "external_authentication_required" || attempts >= MAX_TOKENS) return false;
+  const found = await findForgeOf(sql, repository);
+  return found !== undefined && (await findForge(sql, found.forgeId))?.auth.type === "app";
 }
 
 type Pushed = Extract<PublicationFinishRequest["outcome"], { type: "pushed" }>;
