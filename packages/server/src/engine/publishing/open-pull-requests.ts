@@ -149,7 +149,19 @@ async function publish(
   };
 
   const which = { branch, ...(publication.base ? { base: publication.base } : {}) };
-  const found = await client.findPullRequest(repository, which);
+  /** For the case that the forge does not find it by its branch, as Gitea sometimes does right after a push. */
+  const readStored = async (): Promise<ForgePullRequest | undefined> => {
+    const stored = await findPullRequestOfBranch(db, { runId, path, branch });
+    if (!stored) return undefined;
+    try {
+      const read = await client.readPullRequest(repository, stored.number, {});
+      return read.isUnchanged ? undefined : read.pullRequest;
+    } catch (error) {
+      if (error instanceof ForgeError && error.code === "not_found") return undefined;
+      throw error;
+    }
+  };
+  const found = (await client.findPullRequest(repository, which)) ?? (await readStored());
   if (found && isOpen(found)) return update(found);
   if (found) {
     const stored = await findPullRequestOfBranch(db, { runId, path, branch });
