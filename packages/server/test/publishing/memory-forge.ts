@@ -29,6 +29,8 @@ export class MemoryForge {
   /** Runs after a pull request was created, before the client learns of it. */
   afterCreate: () => unknown = () => {};
   isConnected = true;
+  /** Whether only open pull requests are found by their branch. */
+  hidesClosed = false;
   /** What branches point to. */
   readonly branches = new Map<string, string>();
 
@@ -87,7 +89,8 @@ export class MemoryForge {
       },
       findPullRequest: async (_, { branch }) => {
         await enter("findPullRequest");
-        return this.#open(branch) ?? this.pulls.filter((pull) => pull.branch === branch).at(-1);
+        const closed = this.hidesClosed ? [] : this.pulls.filter((pull) => pull.branch === branch);
+        return this.#open(branch) ?? closed.at(-1);
       },
       createPullRequest: async (_, { draft, reviewers, ...rest }: NewPullRequest) => {
         await enter("createPullRequest");

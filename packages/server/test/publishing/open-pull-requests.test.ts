@@ -272,6 +272,17 @@ test.each(["merged", "closed"] as const)(
   },
 );
 
+test("a closed pull request that the forge does not find by its branch is not replaced", async () => {
+  await it.pushed(runId, "c1");
+  await it.open();
+  forge.change(1, { state: "closed" });
+  forge.hidesClosed = true;
+  const id = await it.pushed(runId, "c2");
+  await it.open();
+  expect(forge.pulls).toHaveLength(1);
+  expect(await it.publication(id)).toMatchObject({ state: "DONE", pull_request: { state: "closed" } });
+});
+
 test("a pull request that was merged before it was stored belongs to the run", async () => {
   const id = await it.pushed(runId, "c1");
   forge.afterCreate = () => {

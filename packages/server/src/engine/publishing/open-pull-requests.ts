@@ -149,7 +149,7 @@ async function publish(
   };
 
   const which = { branch, ...(publication.base ? { base: publication.base } : {}) };
-  /** For the case that the forge does not find it by its branch, as Gitea sometimes does right after a push. */
+  // Lists of forges can be incomplete for a moment, for example in Gitea after a push.
   const readStored = async (): Promise<ForgePullRequest | undefined> => {
     const stored = await findPullRequestOfBranch(db, { runId, path, branch });
     if (!stored) return undefined;
