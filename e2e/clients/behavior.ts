@@ -2,8 +2,9 @@ import type { Fault } from "./fault-proxy.ts";
 
 /**
  * A call in a form that does not depend on a language, with the names of the API. In strings, `$name.field` is replaced
- * with a value that an earlier call of the same behavior saved, and `$unique.id` with a new ID per behavior. A text result
- * has the value `{text}`, bytes have `{size}`, no result has `{}`, and a list that is not collected has its first page.
+ * with a value that an earlier call of the same behavior saved or that the driver was given, and `$unique.id` with a new ID
+ * per behavior. A text result has the value `{text}`, bytes have `{size}`, no result has `{}`, and a list that is not
+ * collected has its first page.
  */
 export interface Call {
   /** `runs`, `keys` …, or `client` for calls by path with `get`, `post` …. */

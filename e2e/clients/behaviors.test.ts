@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type GitHubStub, startGitHubStub } from "../../packages/server/test/forges/github-stub.ts";
+import { makePrivateCa } from "../../packages/worker/test/egress/private-ca.ts";
 import { startTestInstallation } from "../../packages/worker/test/installation.ts";
+import { makeFolder } from "../../packages/worker/test/repositories/git-server.ts";
 import type { Behavior, Outcome } from "./behavior.ts";
 import { behaviors } from "./behaviors.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
@@ -13,20 +16,28 @@ const drivers: Record<string, (input: DriverInput) => Promise<Outcome[]>> = {
   "asynchronous Python": (input) => runPython(input, "async"),
 };
 
+const certificates = makeFolder();
+const { caFile, tls } = makePrivateCa(certificates.folder, []);
+let github: GitHubStub;
+
 const stops: (() => Promise<void>)[] = [];
 const outcomesOf = new Map<string, Promise<Outcome[]>>();
 
 /** The drivers run in parallel, each with its own installation, because they mostly wait. */
 beforeAll(async () => {
+  github = await startGitHubStub({ tls });
+  await github.addRepository("acme/api");
   await Promise.all(Object.entries(drivers).map(([name, run]) => start(name, run)));
 });
 afterAll(async () => {
   await Promise.all(stops.map((stop) => stop()));
+  await github?.close();
+  certificates.remove();
 });
 
 async function start(name: string, run: (input: DriverInput) => Promise<Outcome[]>) {
-  const installation = await startTestInstallation();
-  await installation.worker();
+  const installation = await startTestInstallation({ OUTRIDER_ALLOW_ADDRESSES: "127.0.0.1" });
+  await installation.worker({ extraCa: caFile, allowedAddresses: "127.0.0.1" });
   const proxy = await startFaultProxy(installation.origin);
   stops.push(async () => {
     await proxy.close();
@@ -36,6 +47,7 @@ async function start(name: string, run: (input: DriverInput) => Promise<Outcome[
     server: installation.origin,
     proxy: proxy.origin,
     key: installation.key,
+    given: { github: { url: github.url, token: github.token } },
     behaviors,
   });
   // The test that awaits the driver reports its failure.
@@ -64,6 +76,10 @@ function expectOutcome({ name: _, elapsed_ms, ...outcome }: Outcome, behavior: B
   expect(outcome).toEqual({ ...behavior.expect, requests });
   expect(elapsed_ms).toBeGreaterThanOrEqual(at_least_ms);
 }
+
+test("all requests to GitHub conform to its published schemas", () => {
+  expect(github.violations).toEqual([]);
+});
 
 test("behavior names are unique", () => {
   expect(new Set(behaviors.map(({ name }) => name)).size).toBe(behaviors.length);

@@ -3,6 +3,7 @@ import { connections } from "./behaviors/connections.ts";
 import { errors } from "./behaviors/errors.ts";
 import { otherResources } from "./behaviors/other-resources.ts";
 import { pages } from "./behaviors/pages.ts";
+import { publishing } from "./behaviors/publishing.ts";
 import { retries } from "./behaviors/retries.ts";
 import { runs } from "./behaviors/runs.ts";
 import { streams } from "./behaviors/streams.ts";
@@ -11,6 +12,7 @@ import { streams } from "./behaviors/streams.ts";
 export const behaviors: Behavior[] = [
   ...runs,
   ...otherResources,
+  ...publishing,
   ...errors,
   ...retries,
   ...connections,

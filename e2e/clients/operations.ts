@@ -87,4 +87,4 @@ export const streams: Record<string, string> = {
 };
 
 /** Methods that the clients add to the operations. */
-export const additions: readonly string[] = ["runs.wait", "runs.create_and_wait"];
+export const additions: readonly string[] = ["runs.wait", "runs.create_and_wait", "publications.wait"];

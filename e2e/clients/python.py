@@ -31,7 +31,7 @@ async def run(
     remote = httpx.Client(base_url=driver_input["proxy"], timeout=120)
     outcomes: list[dict[str, Any]] = []
     for behavior in driver_input["behaviors"]:
-        saved: dict[str, Any] = {"unique": {"id": str(uuid.uuid4())}}
+        saved: dict[str, Any] = {**driver_input["given"], "unique": {"id": str(uuid.uuid4())}}
         for each in behavior.get("before", []):
             await make(direct, each, saved)
         send_faults(remote, resolved(behavior["faults"], saved))

@@ -9,16 +9,27 @@ export interface DriverInput {
   /** The origin of the fault proxy before it. */
   proxy: string;
   key: string;
+  /** Values to which calls refer as `$name.field`, like those that calls save. */
+  given: Record<string, unknown>;
   behaviors: Behavior[];
 }
 
 /** Runs the behaviors with the TypeScript SDK, one at a time. */
-export async function runTypescript({ server, proxy, key, behaviors }: DriverInput): Promise<Outcome[]> {
+export async function runTypescript({
+  server,
+  proxy,
+  key,
+  given,
+  behaviors,
+}: DriverInput): Promise<Outcome[]> {
   const direct = new Outrider({ apiKey: key, baseURL: `${server}/api/v1`, logLevel: "off" });
   const client = new Outrider({ apiKey: key, baseURL: `${proxy}/api/v1`, logLevel: "off" });
   const outcomes: Outcome[] = [];
   for (const { name, before = [], faults, call, after = [] } of behaviors) {
-    const saved = new Map<string, unknown>([["unique", { id: crypto.randomUUID() }]]);
+    const saved = new Map<string, unknown>([
+      ...Object.entries(given),
+      ["unique", { id: crypto.randomUUID() }],
+    ]);
     const values: unknown[] = [];
     let result: Pick<Outcome, "value" | "error"> = {};
     let elapsed_ms = 0;
@@ -92,7 +103,8 @@ function start(client: Outrider, { resource, method, args = [], body, query, opt
   if (method === "stream") return call({ ...query, ...own });
   if (method === "transcript") return call(query?.format, own);
   const takesQuery = method === "list" && ["runs", "events"].includes(resource);
-  if (takesQuery || (resource === "builds" && method === "events")) return call(query, own);
+  const queries = ["builds.events", "forges.repositories"];
+  if (takesQuery || queries.includes(`${resource}.${method}`)) return call(query, own);
   return body === undefined ? call(own) : call(body, own);
 }
 

@@ -88,7 +88,7 @@ const text = `${[
     ...fieldsOf(read("stream.ts"), "StreamOptions"),
     ...fieldsOf(read("resources/runs.ts"), "RunStreamOptions"),
   ]),
-  table("Additional options of a wait", fieldsOf(read("resources/runs.ts"), "WaitOptions")),
+  table("Additional options of a wait", fieldsOf(read("poll.ts"), "WaitOptions")),
   "## Errors",
   table("Class", errors),
   "## Types",

@@ -1,4 +1,4 @@
-import type { ErrorCode, Error as Problem, RunItem } from "./generated/models.ts";
+import type { ErrorCode, Error as Problem, Publication, RunItem } from "./generated/models.ts";
 
 /** Base class of all errors in this package. */
 export class OutriderError extends Error {
@@ -26,15 +26,18 @@ export class APIUserAbortError extends APIError {
   override name = "APIUserAbortError";
 }
 
-/** `runs.wait` took longer than its `timeout`. The run continues. */
+/** `runs.wait` or `publications.wait` took longer than its `timeout`. The run or publication continues. */
 export class WaitTimeoutError extends OutriderError {
   override name = "WaitTimeoutError";
-  /** The last known run. */
-  readonly run: RunItem;
+  /** The last known run, for `runs.wait`. */
+  readonly run: RunItem | undefined;
+  /** The last known publication, for `publications.wait`. */
+  readonly publication: Publication | undefined;
 
-  constructor(message: string, run: RunItem) {
+  constructor(message: string, { run, publication }: { run?: RunItem; publication?: Publication }) {
     super(message);
     this.run = run;
+    this.publication = publication;
   }
 }
 

@@ -23,13 +23,13 @@ export type * from "./generated/models.ts";
 export type { FetchOptions, RequestOptions } from "./http.ts";
 export type { Logger, LogLevel } from "./log.ts";
 export type { Page, PagePromise } from "./page.ts";
+export type { WaitOptions } from "./poll.ts";
 export type { ResponsePromise } from "./promise.ts";
 export type {
   ListRunsParams,
   MessageAgentDelta,
   RunStreamOptions,
   TranscriptFormat,
-  WaitOptions,
 } from "./resources/runs.ts";
 export type { EventStream, StreamOptions } from "./stream.ts";
 export { version } from "./version.ts";

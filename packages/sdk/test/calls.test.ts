@@ -5,7 +5,13 @@ import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 import { type TestServer, testServer } from "../../server/test/server.ts";
 import manifest from "../package.json" with { type: "json" };
 import { type ClientOptions, Outrider } from "../src/client.ts";
-import { APIStatusError, APIUserAbortError, AuthenticationError, OutriderError } from "../src/errors.ts";
+import {
+  APIStatusError,
+  APIUserAbortError,
+  AuthenticationError,
+  OutriderError,
+  WaitTimeoutError,
+} from "../src/errors.ts";
 import { retryDelay } from "../src/retry.ts";
 import { version } from "../src/version.ts";
 
@@ -199,6 +205,43 @@ describe("errors", () => {
     await expect(away.me.get()).rejects.toThrow(
       /^Cannot connect to http:\/\/127\.0\.0\.1:9: .*(ECONNREFUSED|bad port)/,
     );
+  });
+});
+
+describe("waiting for a publication", () => {
+  const answer = (state: string, times = 1) => ({
+    kind: "answer" as const,
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: { publication_id: "p", run_id: "r", state },
+    times,
+  });
+
+  test.each(["AWAITING_APPROVAL", "DONE", "FAILED", "REJECTED", "SUPERSEDED"])(
+    "ends with %s",
+    async (state) => {
+      proxy.set([answer("QUEUED"), answer(state)]);
+      expect(await connect().publications.wait("r", "p")).toMatchObject({ state });
+      expect(proxy.seen().map(({ path }) => path)).toEqual(
+        Array(2).fill("/api/v1/agent/runs/r/publications/p"),
+      );
+    },
+  );
+
+  test("ends with an error after the timeout", async () => {
+    proxy.set([answer("PUSHED", 99)]);
+    const error = await connect()
+      .publications.wait("r", "p", { timeout: 1 })
+      .catch((reason) => reason);
+    expect(error).toBeInstanceOf(WaitTimeoutError);
+    expect(error.message).toBe("Publication p is still PUSHED after 1 ms.");
+    expect([error.publication.state, error.run]).toEqual(["PUSHED", undefined]);
+  });
+
+  test("can be aborted", async () => {
+    proxy.set([answer("PUSHING", 99)]);
+    const waiting = connect().publications.wait("r", "p", { signal: AbortSignal.timeout(50) });
+    await expect(waiting).rejects.toThrow(APIUserAbortError);
   });
 });
 

@@ -22,6 +22,9 @@ PARTS = {
     "Streamed responses": ("streamed.py", ["StreamedResponse"]),
 }
 
+BASES = {"Following": "following.py", "Publishing": "polling.py"}
+"""Base classes of resources whose methods belong to the reference."""
+
 Source = dict[str, str]
 """Text of the files in `_sync`, and of some others, by name."""
 
@@ -55,8 +58,9 @@ def client(sync: Source) -> str:
 def resource(noun: str, sync: Source) -> str:
     cls = classes_of(sync[f"resources/{noun}.py"])[0]
     methods = public(cls)
-    if any(isinstance(base, ast.Name) and base.id == "Following" for base in cls.bases):
-        methods += public(found(sync["following.py"], ["Following"])[0])
+    for base in cls.bases:
+        if isinstance(base, ast.Name) and base.id in BASES:
+            methods += public(found(sync[BASES[base.id]], [base.id])[0])
     return f"### {noun}\n\n" + "\n".join(
         f"{signature(method, f'client.{noun}.{method.name}')}\n{doc(method)}" for method in methods
     )

@@ -24,6 +24,7 @@ from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions, without_key
 from ..following import AsyncFollowing
 from ..paginate import AsyncPaginator, paginate
+from ..polling import AsyncPublishing
 from ..raw import to_raw, to_streamed
 from ..resource import AsyncResource
 from ..stream import AsyncStream
@@ -36,6 +37,9 @@ HTTP_ONLY = r"(Send an `Idempotency-Key`|With `Accept: text/event-stream`).*"
 
 BY_HAND = {"runs.stream"}
 """Operations that openapi.json does not fully describe; see _async/following.py."""
+
+BASES = {"runs": "AsyncFollowing", "publications": "AsyncPublishing"}
+"""Classes with methods beyond the operations; see _async/following.py and _async/polling.py."""
 
 BINARY = {"application/octet-stream", "application/x-git-bundle"}
 """Media types of responses that are not text."""
@@ -69,7 +73,7 @@ def write_resources(spec: Spec) -> dict[str, str]:
 
 def resource(noun: str, methods: list[str], listed: list[str]) -> str:
     name = f"Async{camel(noun)}"
-    base = "AsyncFollowing" if noun == "runs" else "AsyncResource"
+    base = BASES.get(noun, "AsyncResource")
     text = f"{HEADER}class {name}({base}):\n" + "\n".join(textwrap.indent(m, "    ") for m in methods)
     for kind in ("raw", "streaming"):
         wrapper = f"{name}With{kind.capitalize()}Response"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from support import collect, resolve
+from support import Proxy, collect, resolve
 
 from outrider import ConflictError, NotFoundError, WaitTimeoutError
 from outrider.types import AmbientAgentConfig
@@ -54,9 +54,37 @@ async def test_a_wait_that_times_out_raises_an_error_and_leaves_the_run_alone(cl
     created = await resolve(client.runs.create(prompt="RUN: sleep 20"))
     with pytest.raises(WaitTimeoutError, match="continues") as error:
         await resolve(client.runs.wait(created.run_id, wait_timeout=0.3))
+    assert error.value.run is not None
     assert error.value.run.state in ("QUEUED", "INPROGRESS")
+    assert error.value.publication is None
     cancelled = await resolve(client.runs.cancel(created.run_id))
     assert cancelled.state == "CANCELLED"
+
+
+async def test_a_wait_for_a_publication_that_times_out_raises_an_error(client: Any, proxy: Proxy) -> None:
+    publication = {
+        "publication_id": "p",
+        "run_id": "r",
+        "turn": 1,
+        "path": "api",
+        "repository": "https://github.com/acme/api",
+        "kind": "branch",
+        "state": "PUSHING",
+        "branch": "outrider/fix-it",
+        "commit": "0" * 40,
+        "title": "Fix it",
+        "files_changed": 1,
+        "diff_bytes": 100,
+        "requested_by": {"type": "policy"},
+        "created_at": "2026-01-01T00:00:00.000Z",
+    }
+    json = {"content-type": "application/json"}
+    proxy.faults({"kind": "answer", "status": 200, "headers": json, "body": publication, "times": 99})
+    with pytest.raises(WaitTimeoutError, match="Publication p is PUSHING") as error:
+        await resolve(client.publications.wait("r", "p", wait_timeout=0.3))
+    assert error.value.publication is not None
+    assert error.value.publication.state == "PUSHING"
+    assert error.value.run is None
 
 
 async def test_the_configuration_of_a_run_can_be_reused(client: Any) -> None:

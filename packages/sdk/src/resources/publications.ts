@@ -1,12 +1,17 @@
 import { path } from "../address.ts";
+import { WaitTimeoutError } from "../errors.ts";
 import type {
   ListPublicationsResponse,
   Publication,
   PublicationDecisionRequest,
   PublicationRequest,
+  PublicationState,
 } from "../generated/models.ts";
 import type { Http, RequestOptions } from "../http.ts";
+import { poll, type WaitOptions } from "../poll.ts";
 import type { ResponsePromise } from "../promise.ts";
+
+const inProgress = new Set<string>(["QUEUED", "PUSHING", "PUSHED"] satisfies PublicationState[]);
 
 /** Branches and pull requests with the changes of a run. */
 export class Publications {
@@ -16,7 +21,7 @@ export class Publications {
     this.#http = http;
   }
 
-  /** Publishes the changes of the latest turn. Returns immediately; call `get` until the state is final or AWAITING_APPROVAL. */
+  /** Publishes the changes of the latest turn. Returns immediately; call `wait` for the result. */
   create(
     runId: string,
     body: PublicationRequest = {},
@@ -64,5 +69,17 @@ export class Publications {
       { method: "POST", path: path`/agent/runs/${runId}/publications/${publicationId}/reject`, body },
       options,
     );
+  }
+
+  /** Waits until a publication is final, or until it is AWAITING_APPROVAL and needs a decision. */
+  wait(runId: string, publicationId: string, options: WaitOptions = {}): Promise<Publication> {
+    return poll((each) => this.get(runId, publicationId, each), options, {
+      isSettled: ({ state }) => !inProgress.has(state),
+      error: (publication) => {
+        const { state } = publication;
+        const message = `Publication ${publicationId} is still ${state} after ${options.timeout} ms.`;
+        return new WaitTimeoutError(message, { publication });
+      },
+    });
   }
 }

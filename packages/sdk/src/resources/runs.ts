@@ -14,8 +14,8 @@ import type {
 } from "../generated/models.ts";
 import type { Http, RequestOptions } from "../http.ts";
 import { type PagePromise, requestPage } from "../page.ts";
+import { poll, type WaitOptions } from "../poll.ts";
 import type { ResponsePromise } from "../promise.ts";
-import { sleep } from "../retry.ts";
 import type { Message } from "../sse.ts";
 import { EventStream, type StreamOptions } from "../stream.ts";
 
@@ -37,11 +37,6 @@ export interface RunStreamOptions extends StreamOptions {
   deltas?: boolean;
 }
 
-export interface WaitOptions extends Omit<RequestOptions, "timeout" | "idempotencyKey"> {
-  /** Milliseconds until WaitTimeoutError. Default: no limit. */
-  timeout?: number;
-}
-
 export type TranscriptFormat = "markdown" | "json" | "ndjson";
 
 const media: Record<TranscriptFormat, string> = {
@@ -49,9 +44,6 @@ const media: Record<TranscriptFormat, string> = {
   json: "application/json",
   ndjson: "application/x-ndjson",
 };
-
-const FIRST_LOOK_MS = 250;
-const LONGEST_LOOK_MS = 4_000;
 
 export class Runs {
   readonly #http: Http;
@@ -147,15 +139,12 @@ export class Runs {
   }
 
   /** Waits until a run is final, or until it is BLOCKED and needs a follow-up. */
-  async wait(runId: string, { timeout = Infinity, ...options }: WaitOptions = {}): Promise<RunItem> {
-    const end = Date.now() + timeout;
-    for (let look = FIRST_LOOK_MS; ; look = Math.min(look * 1.5, LONGEST_LOOK_MS)) {
-      const run = await this.get(runId, options);
-      if (run.state !== "QUEUED" && run.state !== "INPROGRESS") return run;
-      if (Date.now() >= end)
-        throw new WaitTimeoutError(`Run ${runId} is still ${run.state} after ${timeout} ms.`, run);
-      await sleep(Math.min(look, end - Date.now()), options.signal);
-    }
+  wait(runId: string, options: WaitOptions = {}): Promise<RunItem> {
+    return poll((each) => this.get(runId, each), options, {
+      isSettled: ({ state }) => state !== "QUEUED" && state !== "INPROGRESS",
+      error: (run) =>
+        new WaitTimeoutError(`Run ${runId} is still ${run.state} after ${options.timeout} ms.`, { run }),
+    });
   }
 
   /** Creates a run and waits for it. */

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from .types import Error, ErrorCode, ErrorError, RunItem
+from .types import Error, ErrorCode, ErrorError, Publication, RunItem
 
 
 class OutriderError(Exception):
@@ -15,13 +15,18 @@ class OutriderError(Exception):
 
 
 class WaitTimeoutError(OutriderError):
-    """`runs.wait` took longer than `wait_timeout`. The run continues."""
+    """A call of `wait` took longer than `wait_timeout`. The run or publication continues."""
 
-    def __init__(self, run: RunItem, seconds: float) -> None:
-        state = f"Run {run.run_id} is {run.state} after {seconds:g} seconds."
-        super().__init__(f"{state} The run continues. Wait again, or cancel it.")
-        self.run = run
-        """The run, as last seen."""
+    def __init__(self, last: RunItem | Publication, seconds: float) -> None:
+        self.run = last if isinstance(last, RunItem) else None
+        """The run, as last seen by `runs.wait`."""
+        self.publication = last if isinstance(last, Publication) else None
+        """The publication, as last seen by `publications.wait`."""
+        if isinstance(last, RunItem):
+            noun, advice = f"Run {last.run_id}", "The run continues. Wait again, or cancel it."
+        else:
+            noun, advice = f"Publication {last.publication_id}", "The publication continues. Wait again."
+        super().__init__(f"{noun} is {last.state} after {seconds:g} seconds. {advice}")
 
 
 class APIError(OutriderError):

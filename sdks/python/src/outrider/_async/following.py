@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from asyncio import sleep
 from typing import Any, Literal, Unpack, overload
 
 from .._call import Call, escape_segment
-from .._errors import WaitTimeoutError
 from .._events import MessageAgentDelta
 from .._options import RequestOptions
 from ..types import RunEvent, RunItem
+from .polling import poll
 from .resource import AsyncResource
 from .stream import AsyncStream
-
-FIRST_POLL_INTERVAL = 0.25
-MAX_POLL_INTERVAL = 5.0
 
 DONE = ("SUCCEEDED", "FAILED", "CANCELLED", "BLOCKED")
 
@@ -67,16 +62,5 @@ class AsyncFollowing(AsyncResource):
 
         :param wait_timeout: Seconds until WaitTimeoutError. The run continues. Default: no limit.
         """
-        started = time.monotonic()
-        interval = FIRST_POLL_INTERVAL
-        while True:
-            run = await self._http.call(
-                Call[RunItem]("GET", f"/agent/runs/{escape_segment(run_id)}", RunItem), options
-            )
-            if run.state in DONE:
-                return run
-            left = float("inf") if wait_timeout is None else started + wait_timeout - time.monotonic()
-            if left <= 0:
-                raise WaitTimeoutError(run, wait_timeout or 0)
-            await sleep(min(interval, left))
-            interval = min(interval * 1.5, MAX_POLL_INTERVAL)
+        call = Call[RunItem]("GET", f"/agent/runs/{escape_segment(run_id)}", RunItem)
+        return await poll(self._http, call, options, until=DONE, wait_timeout=wait_timeout)

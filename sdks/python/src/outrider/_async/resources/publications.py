@@ -9,11 +9,11 @@ from typing import Literal, Unpack
 from ... import types
 from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
+from ..polling import AsyncPublishing
 from ..raw import to_raw, to_streamed
-from ..resource import AsyncResource
 
 
-class AsyncPublications(AsyncResource):
+class AsyncPublications(AsyncPublishing):
     async def create(
         self,
         run_id: str,

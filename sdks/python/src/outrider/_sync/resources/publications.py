@@ -10,11 +10,11 @@ from typing import Literal, Unpack
 from ... import types
 from ..._call import Call, escape_segment
 from ..._options import PostOptions, RequestOptions
+from ..polling import Publishing
 from ..raw import to_raw, to_streamed
-from ..resource import Resource
 
 
-class Publications(Resource):
+class Publications(Publishing):
     def create(
         self,
         run_id: str,
