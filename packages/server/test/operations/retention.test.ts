@@ -3,7 +3,8 @@ import { readdir, rm, stat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { openBlobs } from "../../src/engine/blobs.ts";
 import { recordChunks } from "../../src/engine/builds/build-chunks.ts";
 import { collectBlobs } from "../../src/engine/operations/blob-gc.ts";
@@ -126,8 +127,13 @@ describe("retention", () => {
     await server.db`analyze events`;
     await applyRetention(server.db, only({ events: { bytes: 1024 ** 4 } }));
     expect((await server.call("GET", path(older))).body).not.toHaveProperty("removed");
-    await applyRetention(server.db, only({ events: { bytes: 1 } }));
     const at = async (runId: string) => (await server.call("GET", path(runId))).body.removed?.events;
+    // Connections that deleted rows in earlier tests tell the statistics about it late, even after an analyze.
+    await vi.waitFor(async () => {
+      await server.db`analyze events`;
+      await applyRetention(server.db, only({ events: { bytes: 1 } }));
+      expect(await at(newer)).toBeTypeOf("string");
+    }, waitOptions);
     expect(await at(older)).toBeTypeOf("string");
     expect(Date.parse(await at(older))).toBeLessThanOrEqual(Date.parse(await at(newer)));
   });

@@ -36,7 +36,7 @@ function refusalOf(policy: ResolvedPublishPolicy, staged: Content): string | und
   if (!bundle) return "The commits could not be stored. Publish them again.";
   const isProtected = filesMatching(files, protected_paths);
   if (isProtected.length > 0) {
-    return `The environment's policy does not allow changes to ${list(isProtected)}. Undo the changes to these files in all commits and publish again, or ask a user to change \`protected_paths\` of the environment.`;
+    return `The environment's policy does not allow changes to ${list(isProtected)}. Undo the changes to these files and publish again, or ask a user to change \`protected_paths\` of the environment.`;
   }
   if (diff_bytes > max_diff_bytes) {
     return `The diff has ${formatBytes(diff_bytes)}, which is more than the ${formatBytes(max_diff_bytes)} that the environment's policy allows. Remove generated or large files from the commits and publish again, or ask a user to change \`max_diff_bytes\` of the environment.`;
