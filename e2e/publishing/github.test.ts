@@ -31,11 +31,11 @@ afterAll(async () => {
 });
 
 test("a GitHub App: open, forge down and back, follow-up, merge", async () => {
-  const { body } = await installation.call("POST", "/agent/forges/app-manifests", {
+  const { body } = await installation.call("POST", "/agent/forge-app-manifests", {
     body: { url: github.url },
   });
   const state = new URL(body.action_url).searchParams.get("state");
-  const done = await installation.call("POST", `/agent/forges/app-manifests/${body.manifest_id}/complete`, {
+  const done = await installation.call("POST", `/agent/forge-app-manifests/${body.manifest_id}/complete`, {
     body: { code: github.newManifestCode(), state },
   });
   expect(done).toMatchObject({ status: 201 });

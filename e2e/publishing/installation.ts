@@ -160,9 +160,9 @@ export class PublishingInstallation {
   /** Connects GitHub as the web app does: GitHub creates an app and redirects with a code. */
   async connectApp(code: string): Promise<void> {
     const body = { url: this.forge.url };
-    const { manifest_id, action_url } = await this.request("POST", "/agent/forges/app-manifests", body);
+    const { manifest_id, action_url } = await this.request("POST", "/agent/forge-app-manifests", body);
     const state = new URL(action_url).searchParams.get("state");
-    await this.request("POST", `/agent/forges/app-manifests/${manifest_id}/complete`, { code, state });
+    await this.request("POST", `/agent/forge-app-manifests/${manifest_id}/complete`, { code, state });
   }
 
   /** Creates an environment with one repository of the forge. It has no secret: the credential of the forge is used. */

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { limits } from "./limits.ts";
 import { pattern, Timestamp, text, Uuid } from "./text.ts";
 
 export const forgeTypes = ["github", "gitlab", "gitea"] as const;
@@ -31,7 +30,10 @@ export const ForgeRequest = z
       description:
         "Address of the forge. Required for `gitea`. Default: `https://github.com` or `https://gitlab.com`.",
     }),
-    token: text({ min: limits.secret.min, max: 4_096 }).meta({
+    token: pattern(
+      /^[\x21-\x7e]{8,4096}$/,
+      "must have 8 to 4096 letters, digits or other ASCII characters, without spaces",
+    ).meta({
       description: "Access token. It is encrypted, and no response contains it.",
     }),
   })
@@ -39,7 +41,7 @@ export const ForgeRequest = z
     path: ["url"],
     error: "is required for `gitea`",
   })
-  .meta({ id: "ForgeRequest", examples: [{ type: "github", token: "github_pat_…" }] });
+  .meta({ id: "ForgeRequest", examples: [{ type: "github", token: "github_pat_11AAAA" }] });
 export type ForgeRequest = z.infer<typeof ForgeRequest>;
 
 export const ForgeTestStep = z

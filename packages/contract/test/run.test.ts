@@ -17,8 +17,8 @@ describe("the transition table", () => {
     expect(statesBefore("FAILED")).toEqual(open);
   });
 
-  test("leads to success only from a run at work", () => {
-    expect(statesBefore("SUCCEEDED")).toEqual(["INPROGRESS"]);
+  test("leads to success only from a run at work, or from one that waits for approval", () => {
+    expect(statesBefore("SUCCEEDED")).toEqual(["INPROGRESS", "BLOCKED"]);
   });
 });
 

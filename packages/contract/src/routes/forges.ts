@@ -92,7 +92,7 @@ export const forgesRoutes = {
   }),
   createAppManifest: route({
     method: "POST",
-    path: "/agent/forges/app-manifests",
+    path: "/agent/forge-app-manifests",
     tag: "Forges",
     summary: "Begin to create a GitHub App",
     scope: "admin",
@@ -102,7 +102,7 @@ export const forgesRoutes = {
   }),
   completeAppManifest: route({
     method: "POST",
-    path: "/agent/forges/app-manifests/{manifestId}/complete",
+    path: "/agent/forge-app-manifests/{manifestId}/complete",
     tag: "Forges",
     summary: "Finish creating a GitHub App",
     scope: "admin",

@@ -85,6 +85,6 @@ export const publicationsRoutes = {
       }),
     }),
     responses: { 200: { description: "The bundle.", media: ["application/x-git-bundle"] } },
-    errors: [],
+    errors: ["conflict"],
   }),
 };

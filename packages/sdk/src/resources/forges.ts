@@ -59,7 +59,7 @@ export class Forges {
 
   /** Begins to create a GitHub App. Submit `manifest` in a form to `action_url`. */
   createAppManifest(body: AppManifestRequest = {}, options?: RequestOptions): ResponsePromise<AppManifest> {
-    return this.#http.request({ method: "POST", path: "/agent/forges/app-manifests", body }, options);
+    return this.#http.request({ method: "POST", path: "/agent/forge-app-manifests", body }, options);
   }
 
   /** Finishes creating a GitHub App with the parameters with which GitHub redirects the browser. */
@@ -69,7 +69,7 @@ export class Forges {
     options?: RequestOptions,
   ): ResponsePromise<Forge> {
     return this.#http.request(
-      { method: "POST", path: path`/agent/forges/app-manifests/${manifestId}/complete`, body },
+      { method: "POST", path: path`/agent/forge-app-manifests/${manifestId}/complete`, body },
       options,
     );
   }

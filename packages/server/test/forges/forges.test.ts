@@ -87,9 +87,9 @@ describe("connecting a forge", () => {
 
 describe("a GitHub App", () => {
   const begin = async (body: object = { url: github.url }) =>
-    (await server.call("POST", "/agent/forges/app-manifests", { body })).body;
+    (await server.call("POST", "/agent/forge-app-manifests", { body })).body;
   const complete = ({ manifest_id }: { manifest_id: string }, code: string, state: string) =>
-    server.call("POST", `/agent/forges/app-manifests/${manifest_id}/complete`, { body: { code, state } });
+    server.call("POST", `/agent/forge-app-manifests/${manifest_id}/complete`, { body: { code, state } });
   const stateOf = ({ action_url }: { action_url: string }) =>
     new URL(action_url).searchParams.get("state") as string;
 

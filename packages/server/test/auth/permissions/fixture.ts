@@ -203,7 +203,7 @@ export async function createFixture(): Promise<Fixture> {
     return id;
   };
   const newManifest: Fixture["newManifest"] = async () => {
-    const { manifest_id, action_url } = await call("POST", "/agent/forges/app-manifests", {
+    const { manifest_id, action_url } = await call("POST", "/agent/forge-app-manifests", {
       url: github.url,
     });
     const state = new URL(action_url).searchParams.get("state") as string;

@@ -103,7 +103,7 @@ class AsyncForges(AsyncResource):
         return await self._http.call(
             Call(
                 "POST",
-                "/agent/forges/app-manifests",
+                "/agent/forge-app-manifests",
                 types.AppManifest,
                 body={"url": url, "organization": organization},
             ),
@@ -117,7 +117,7 @@ class AsyncForges(AsyncResource):
         return await self._http.call(
             Call(
                 "POST",
-                f"/agent/forges/app-manifests/{escape_segment(manifest_id)}/complete",
+                f"/agent/forge-app-manifests/{escape_segment(manifest_id)}/complete",
                 types.Forge,
                 body={"code": code, "state": state},
             ),

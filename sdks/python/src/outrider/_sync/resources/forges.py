@@ -100,7 +100,7 @@ class Forges(Resource):
         return self._http.call(
             Call(
                 "POST",
-                "/agent/forges/app-manifests",
+                "/agent/forge-app-manifests",
                 types.AppManifest,
                 body={"url": url, "organization": organization},
             ),
@@ -114,7 +114,7 @@ class Forges(Resource):
         return self._http.call(
             Call(
                 "POST",
-                f"/agent/forges/app-manifests/{escape_segment(manifest_id)}/complete",
+                f"/agent/forge-app-manifests/{escape_segment(manifest_id)}/complete",
                 types.Forge,
                 body={"code": code, "state": state},
             ),
