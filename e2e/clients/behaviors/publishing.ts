@@ -166,7 +166,7 @@ export const publishing: Behavior[] = [
   {
     name: "connecting a forge with a rejected token raises BadRequestError",
     faults: [],
-    call: { ...connect, body: { type: "github", url: "$github.url", token: "not the token" } },
+    call: { ...connect, body: { type: "github", url: "$github.url", token: "not-the-token" } },
     expect: {
       error: { class: "BadRequestError", status: 400, code: "invalid_request" },
       requests: 1,

@@ -52,7 +52,7 @@ describe("connecting a forge", () => {
     expect(wrong.status).toBe(400);
     expect(wrong.body.errors).toMatchObject([{ pointer: "/token" }]);
     expect(wrong.text).not.toContain("ghp_wrong_token");
-    const body = { type: "gitea", url: "http://127.0.0.2:1", token: "long enough token" };
+    const body = { type: "gitea", url: "http://127.0.0.2:1", token: "long-enough-token" };
     const refused = await server.call("POST", "/agent/forges", { body });
     expect(refused.body.errors).toMatchObject([{ pointer: "/url" }]);
     expect(refused.body.detail).toContain("OUTRIDER_ALLOW_ADDRESSES");
