@@ -518,7 +518,7 @@ describe("resources", () => {
       await github.addRepository("acme/api");
       const { host } = new URL(github.url);
       const flags = ["--host", github.url, "--token-file", "-"];
-      const refused = await cli(["connect", "github", ...flags], { input: "not the token" });
+      const refused = await cli(["connect", "github", ...flags], { input: "not-the-token" });
       expect([refused.code, refused.stderr]).toEqual([
         2,
         expect.stringContaining("`/token` was not accepted"),
