@@ -305,7 +305,7 @@ describe("a worker behind a proxy", () => {
       const authorization = "Basic " + Buffer.from(username + ":" + password).toString("base64");
       const path = process.argv.slice(2).join(":");
       request({ hostname, port, method: "CONNECT", path, headers: { "proxy-authorization": authorization } })
-        .on("connect", (_, socket) => { process.stdin.pipe(socket).pipe(process.stdout); socket.on("close", () => process.exit()); })
+        .on("connect", (_, socket, head) => { process.stdout.write(head); process.stdin.pipe(socket).pipe(process.stdout); socket.on("close", () => process.exit()); })
         .end();`,
     );
     const sshProxyCommand = `${process.execPath} ${program} %h %p`;

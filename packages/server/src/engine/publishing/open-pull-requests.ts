@@ -66,14 +66,16 @@ export interface OpenOptions {
 export async function openPullRequests(options: OpenOptions): Promise<void> {
   const { db } = options;
   let remaining = MAX_PER_ROUND;
-  const work = async () => {
-    while (remaining-- > 0) {
-      const publication = await db.begin((tx) => takePushedPublication(tx, { leaseMs: LEASE_MS }));
-      if (!publication) return;
-      await openPullRequest(options, publication);
-    }
+  const take = async () =>
+    remaining-- > 0 ? db.begin((tx) => takePushedPublication(tx, { leaseMs: LEASE_MS })) : undefined;
+  // Usually nothing is due, and finding that out must not need several connections to the database.
+  const first = await take();
+  if (!first) return;
+  const work = async (taken: PublicationRow | undefined) => {
+    for (let next = taken; next; next = await take()) await openPullRequest(options, next);
   };
-  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  const others = Array.from({ length: CONCURRENCY - 1 }, async () => work(await take()));
+  await Promise.all([work(first), ...others]);
 }
 
 async function openPullRequest(options: OpenOptions, publication: PublicationRow): Promise<void> {
