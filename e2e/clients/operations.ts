@@ -26,6 +26,8 @@ export const operations: Record<string, string> = {
   listEvents: "events.list",
   getArtifact: "artifacts.get",
   getArtifactContent: "artifacts.content",
+  listRunFiles: "files.list",
+  readRunFile: "files.read",
   listEnvironments: "environments.list",
   createEnvironment: "environments.create",
   getEnvironment: "environments.get",

@@ -13,6 +13,7 @@ import { maintenanceRoutes } from "./routes/maintenance.ts";
 import { modelsRoutes } from "./routes/models.ts";
 import { proposalsRoutes } from "./routes/proposals.ts";
 import { publicationsRoutes } from "./routes/publications.ts";
+import { runFilesRoutes } from "./routes/run-files.ts";
 import { runsRoutes } from "./routes/runs.ts";
 import { secretsRoutes } from "./routes/secrets.ts";
 import { sharesRoutes } from "./routes/shares.ts";
@@ -27,6 +28,7 @@ export const routes = {
   ...followupsRoutes,
   ...eventsRoutes,
   ...artifactsRoutes,
+  ...runFilesRoutes,
   ...sharesRoutes,
   ...environmentsRoutes,
   ...buildsRoutes,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ListEventsQuery } from "./query.ts";
 import type { Route } from "./route.ts";
 import { Uuid } from "./text.ts";
+import { AssignedFileRequest } from "./worker/assigned-file-request.ts";
 import {
   BuildChunksRequest,
   BuildChunksResponse,
@@ -22,6 +23,7 @@ import {
   RepositoryCredential,
   RepositoryCredentialRequest,
 } from "./worker/publication.ts";
+import { FileRequestFinishRequest, FileRequestTakeRequest } from "./worker/run-file.ts";
 import {
   ShellFinishRequest,
   ShellInputRequest,
@@ -63,6 +65,7 @@ const executionId = z.object({ executionId: Uuid });
 const buildId = z.object({ buildId: Uuid });
 const proposalId = z.object({ proposalId: Uuid });
 const publicationId = z.object({ publicationId: Uuid });
+const requestId = z.object({ requestId: Uuid });
 const shellId = z.object({ shellId: Uuid });
 const bytes = { 200: { description: "The content.", media: ["application/octet-stream"] } };
 const done = { 204: { description: "Done." } };
@@ -178,6 +181,20 @@ export const workerRoutes = {
     path: "/worker/publications/{publicationId}/finish",
     params: publicationId,
     body: PublicationFinishRequest,
+    responses: done,
+  }),
+  takeFileRequest: route({
+    method: "POST",
+    path: "/worker/file-requests/{requestId}/take",
+    params: requestId,
+    body: FileRequestTakeRequest,
+    responses: { 200: { description: "The folder or file to read.", schema: AssignedFileRequest } },
+  }),
+  finishFileRequest: route({
+    method: "POST",
+    path: "/worker/file-requests/{requestId}/finish",
+    params: requestId,
+    body: FileRequestFinishRequest,
     responses: done,
   }),
   repositoryCredential: route({

@@ -12,6 +12,7 @@ import { BatchNumber } from "./worker/batch.ts";
 import { BuildAssignment, ReadyBuild } from "./worker/build.ts";
 import { AssignedEnvironment } from "./worker/environment.ts";
 import { AssignedPublishing } from "./worker/publication.ts";
+import { FileRequestSignal } from "./worker/run-file.ts";
 import { ShellAssignment } from "./worker/shell.ts";
 
 /**
@@ -384,6 +385,10 @@ export const Signals = z.object({
     .array(Uuid)
     .optional()
     .meta({ description: "Queued publications that the worker can take. Older workers ignore them." }),
+  file_requests: z
+    .array(FileRequestSignal)
+    .optional()
+    .meta({ description: "Queued requests for files of runs. Older workers ignore them." }),
 });
 export type Signals = z.infer<typeof Signals>;
 

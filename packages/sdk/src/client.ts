@@ -9,6 +9,7 @@ import { Artifacts } from "./resources/artifacts.ts";
 import { Builds } from "./resources/builds.ts";
 import { Environments } from "./resources/environments.ts";
 import { Events } from "./resources/events.ts";
+import { Files } from "./resources/files.ts";
 import { Followups } from "./resources/followups.ts";
 import { Forges } from "./resources/forges.ts";
 import { Harnesses } from "./resources/harnesses.ts";
@@ -62,6 +63,7 @@ export class Outrider {
   readonly followups: Followups;
   readonly events: Events;
   readonly artifacts: Artifacts;
+  readonly files: Files;
   readonly publications: Publications;
   readonly environments: Environments;
   readonly builds: Builds;
@@ -91,6 +93,7 @@ export class Outrider {
     this.followups = new Followups(http);
     this.events = new Events(http);
     this.artifacts = new Artifacts(http);
+    this.files = new Files(http);
     this.publications = new Publications(http);
     this.environments = new Environments(http);
     this.builds = new Builds(http);

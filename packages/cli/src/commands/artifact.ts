@@ -1,10 +1,8 @@
-import { writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, Option } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
-import { UsageError } from "../exit-codes.ts";
 import { bytes } from "../terminal/format.ts";
-import { describeSystemError } from "../terminal/system-errors.ts";
+import { saveFile } from "../terminal/save-file.ts";
 
 /** Long enough for large files over slow connections. */
 const DOWNLOAD_TIMEOUT_MS = 900_000;
@@ -44,17 +42,7 @@ const get = clientCommand("get", "Download a file that a run produced.")
       }
       // The name comes from the server, so it must not point outside the current directory.
       const path = flags.output ?? basename(name);
-      try {
-        writeFileSync(path, content, { flag: flags.force ? "w" : "wx" });
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "EEXIST")
-          throw new UsageError(
-            `Cannot write ${path}: ${describeSystemError(error) ?? (error as Error).message}.`,
-          );
-        throw new UsageError(
-          `${path} already exists. Pass --force to overwrite it, or -o to choose another path.`,
-        );
-      }
+      saveFile(path, content, { force: flags.force === true });
       out.done({ document: { ...artifact, path }, id: path, message: `${path} (${bytes(size_bytes)})` });
     }),
   );

@@ -5,6 +5,7 @@ import { checkoutCommand } from "./runs/checkout.ts";
 import { approveCommand, rejectCommand } from "./runs/decide.ts";
 import { deleteCommand, openCommand } from "./runs/delete-and-open.ts";
 import { diffCommand } from "./runs/diff.ts";
+import { filesCommand } from "./runs/files.ts";
 import { followupCommand, followupsCommand } from "./runs/followup.ts";
 import { getCommand } from "./runs/get.ts";
 import { listCommand } from "./runs/list.ts";
@@ -19,6 +20,7 @@ export const runsCommand = new Command("runs")
   .addCommand(logsCommand)
   .addCommand(transcriptCommand)
   .addCommand(diffCommand)
+  .addCommand(filesCommand)
   .addCommand(applyCommand)
   .addCommand(checkoutCommand)
   .addCommand(publishCommand)

@@ -1528,6 +1528,27 @@ export interface RunFailedEvent {
   };
 }
 
+export interface RunFileEntry {
+  name: string;
+  /** Links are not followed. `other` is a pipe, a socket or a device. */
+  type: "file" | "folder" | "link" | "other";
+  /** Present for files. */
+  size_bytes?: number;
+  modified_at?: string;
+}
+
+/** The content of one folder of a run's workspace. */
+export interface RunFiles {
+  path: string;
+  /** `sandbox` if the run's sandbox is open, otherwise the files that were stored last. */
+  source: "sandbox" | "snapshot";
+  read_at: string;
+  /** Folders first, then by name. Secrets in names are replaced with `***`. */
+  entries: RunFileEntry[];
+  /** The folder contains more entries. */
+  is_truncated: boolean;
+}
+
 export interface RunFollowup {
   followup_id: string;
   message: string;
@@ -2124,6 +2145,16 @@ export interface ListEventsQuery {
   after?: number;
   /** Maximum number of events per page. Default 100. Not allowed for streams. */
   limit?: number;
+}
+
+export interface ListRunFilesQuery {
+  /** Path of the folder, relative to the workspace. Default: the workspace itself. */
+  path?: string;
+}
+
+export interface ReadRunFileQuery {
+  /** Path of the file, relative to the workspace. */
+  path?: string;
 }
 
 export interface ListBuildEventsQuery {

@@ -168,6 +168,8 @@ __all__ = [
     "RunEvent",
     "RunFailedEvent",
     "RunFailedEventData",
+    "RunFileEntry",
+    "RunFiles",
     "RunFollowup",
     "RunFollowupRequest",
     "RunFollowupResponse",
@@ -2001,6 +2003,28 @@ class RunFailedEvent(BaseModel):
     attempt: int
     type: Literal["run.failed"]
     data: RunFailedEventData
+
+
+class RunFileEntry(BaseModel):
+    name: str
+    type: OpenEnum[Literal["file", "folder", "link", "other"]]
+    """Links are not followed. `other` is a pipe, a socket or a device."""
+    size_bytes: int | None = None
+    """Present for files."""
+    modified_at: datetime | None = None
+
+
+class RunFiles(BaseModel):
+    """The content of one folder of a run's workspace."""
+
+    path: str
+    source: OpenEnum[Literal["sandbox", "snapshot"]]
+    """`sandbox` if the run's sandbox is open, otherwise the files that were stored last."""
+    read_at: datetime
+    entries: list[RunFileEntry]
+    """Folders first, then by name. Secrets in names are replaced with `***`."""
+    is_truncated: bool
+    """The folder contains more entries."""
 
 
 class RunFollowup(BaseModel):

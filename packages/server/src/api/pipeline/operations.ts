@@ -16,6 +16,7 @@ import { maintenanceHandlers } from "../routes/maintenance.ts";
 import { modelHandlers } from "../routes/models.ts";
 import { proposalHandlers } from "../routes/proposals.ts";
 import { publicationHandlers } from "../routes/publications.ts";
+import { runFileHandlers } from "../routes/run-files.ts";
 import { runHandlers } from "../routes/runs.ts";
 import { secretHandlers } from "../routes/secrets.ts";
 import { shareHandlers } from "../routes/shares.ts";
@@ -29,6 +30,7 @@ import { requireOwnWork } from "./own-work.ts";
 
 const handlers: Handlers = {
   ...runHandlers,
+  ...runFileHandlers,
   ...followupHandlers,
   ...eventHandlers,
   ...environmentHandlers,

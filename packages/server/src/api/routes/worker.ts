@@ -1,9 +1,11 @@
 import { limits } from "@outrider/contract/limits";
+import { runFileLimits } from "@outrider/contract/run-file";
 import { notFound } from "../../engine/api-error.ts";
 import { recordChunks } from "../../engine/builds/build-chunks.ts";
 import { finishBuild, prepare, reportBuild } from "../../engine/builds/builds.ts";
 import { assignProposal, finishProposal } from "../../engine/builds/proposals.ts";
 import { claimWhenAvailable } from "../../engine/dispatch/claim-loop.ts";
+import { PREFER_MS } from "../../engine/files/file-requests.ts";
 import { repositoryCredential } from "../../engine/forges/credentials.ts";
 import { reserve, settle } from "../../engine/limits/budgets.ts";
 import { topics } from "../../engine/live/pubsub.ts";
@@ -19,13 +21,16 @@ import { listEventsForWorker, omitNullPrivate } from "../../store/runs/events.ts
 import { noContent, ok, STREAMED, type WorkerHandlers } from "../pipeline/call.ts";
 import { readPage } from "../streams/event-log.ts";
 import { openStream } from "../streams/sse.ts";
+import { workerFileRequestHandlers } from "./worker-file-requests.ts";
 import { workerPublicationHandlers } from "./worker-publications.ts";
 
 /** How long the signal stream waits for a notification before it polls. */
 const POLL_MS = 800;
+const fileRequestTimes = { preferMs: PREFER_MS, waitMs: runFileLimits.waitMs };
 
 export const workerHandlers: WorkerHandlers = {
   ...workerPublicationHandlers,
+  ...workerFileRequestHandlers,
 
   async claim({ services, principal, body, reply, publish }) {
     const { counters, stopping } = services;
@@ -72,11 +77,12 @@ export const workerHandlers: WorkerHandlers = {
         const notified = Promise.race([
           pubsub.next(topics.worker(query.worker_id), wait),
           pubsub.next(topics.publications, wait),
+          pubsub.next(topics.fileRequests, wait),
         ]);
         const mustSend = isNotified;
         isNotified = false;
         const [current, revoked] = await Promise.all([
-          listSignals(db, query.worker_id),
+          listSignals(db, query.worker_id, fileRequestTimes),
           findRevokedCredentials(db, [principal.credentialId]),
         ]);
         if (revoked.length > 0) break;
@@ -85,9 +91,14 @@ export const workerHandlers: WorkerHandlers = {
           delete current.proposals;
           delete current.publications;
         }
+        // A draining worker still has the sandboxes of its runs, but must not open the files of others.
+        if (current.draining && current.file_requests)
+          current.file_requests = current.file_requests.filter(({ source }) => source === "sandbox");
+        if (current.file_requests?.length === 0) delete current.file_requests;
         const signals = JSON.stringify(current);
-        // A worker may have been too busy to take publications that it was told about.
-        if (mustSend || current.publications || signals !== last) await stream.write(`data: ${signals}\n\n`);
+        // A worker may have been too busy to take what it was told about.
+        const hasWork = current.publications !== undefined || current.file_requests !== undefined;
+        if (mustSend || hasWork || signals !== last) await stream.write(`data: ${signals}\n\n`);
         last = signals;
         if (!isNotified) await notified;
       }

@@ -36,7 +36,7 @@ import type { RunPolicy } from "../runs/run-policy.ts";
 /** The maximum number of events in an assignment. The worker fetches the rest of a longer log page by page. */
 const HISTORY = 200;
 
-interface ClaimServices {
+export interface ClaimServices {
   vault: Vault;
   models: Models;
   harnesses: Harnesses;
@@ -120,8 +120,8 @@ function toAssigned(event: LoggedEvent): LoggedEvent {
   return { ...omitNullPrivate(event), created_at: new Date(event.created_at).toISOString() };
 }
 
-function unmaskConfig(
-  { run_id, agent_config, sealed_config }: Work,
+export function unmaskConfig(
+  { run_id, agent_config, sealed_config }: Pick<Work, "run_id" | "agent_config" | "sealed_config">,
   vault: Vault,
 ): Assignment["agent_config"] {
   if (!sealed_config) return agent_config;
@@ -132,10 +132,10 @@ function unmaskConfig(
   return { ...agent_config, mcp_servers };
 }
 
-async function openSecrets(
+export async function openSecrets(
   sql: Sql,
   vault: Vault,
-  { environment_secrets }: Work,
+  { environment_secrets }: Pick<Work, "environment_secrets">,
 ): Promise<Record<string, string>> {
   if (environment_secrets.length === 0) return {};
   const sealed = await listSealedSecrets(sql, environment_secrets);

@@ -45,11 +45,14 @@ export const topics = {
   maintenance: "maintenance",
   /** A publication has become due. */
   publications: "publications",
+  /** Any worker can take a request for files. */
+  fileRequests: "file requests",
   /** Notifies listeners of messages about any run. It is never published directly. */
   runs: "runs",
   run: (runId: string) => `run ${runId}`,
   worker: (workerId: string) => `worker ${workerId}`,
   build: (buildId: string) => `build ${buildId}`,
+  fileRequest: (requestId: string) => `file request ${requestId}`,
   shell: (shellId: string) => `shell ${shellId}`,
 };
 

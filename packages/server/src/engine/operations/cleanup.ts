@@ -4,6 +4,7 @@ import { deleteOldAttempts } from "../../store/auth/sign-in-attempts.ts";
 import { deleteExpiredSignInLinks } from "../../store/auth/sign-in-links.ts";
 import { deleteOldCosts } from "../../store/budgets.ts";
 import type { Db } from "../../store/connection/db.ts";
+import { deleteOldFileRequests } from "../../store/file-requests.ts";
 import { deleteOldProposals } from "../../store/proposals.ts";
 import { deleteOldWindows } from "../../store/rates.ts";
 import { deleteExpiredShares } from "../../store/runs/shares.ts";
@@ -38,6 +39,7 @@ export async function clean(
   await deleteOldWindows(db);
   await deleteOldCosts(db);
   await deleteOldProposals(db);
+  await deleteOldFileRequests(db);
   const { idempotency_keys, ...deleted } = await applyRetention(db, retention);
   const deletedBlobs = collectsBlobs ? await collectBlobs(db, blobs.folder) : 0;
   if (deletedBlobs + Object.values(deleted).reduce((sum, count) => sum + count, 0) > 0)

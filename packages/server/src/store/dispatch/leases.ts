@@ -2,11 +2,14 @@ import type { RunUsage } from "@outrider/contract/run";
 import type { Signals, Snapshot } from "@outrider/contract/worker";
 import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
+import { type FileRequestSignals, fileRequestSignals } from "../file-requests.ts";
 import { listDuePublications } from "../publications.ts";
 import { storePatch } from "../runs/artifacts.ts";
 
 /** How many queued proposals a worker is told about at a time. */
 const MAX_PROPOSALS = 10;
+/** The same for requests for files. */
+const MAX_FILE_REQUESTS = 20;
 
 /** The attributes that concurrency limits apply to: a run's owner, key and environment. */
 export interface Dimensions {
@@ -57,7 +60,11 @@ export async function renewLeases(
 }
 
 /** Returns the signals that a worker must react to: queued follow-ups, interrupts, draining, and other queued work. */
-export async function listSignals(sql: Sql, workerId: string): Promise<Signals> {
+export async function listSignals(
+  sql: Sql,
+  workerId: string,
+  fileRequests: { preferMs: number; waitMs: number },
+): Promise<Signals> {
   const executions = await sql<Signals["executions"]>`
     select h.execution_id,
       coalesce(bool_or(f.mode <> 'queue'), false) as waiting,
@@ -66,12 +73,14 @@ export async function listSignals(sql: Sql, workerId: string): Promise<Signals> 
       left join followups f on f.run_id = h.run_id and f.delivery = 'queued'
     where e.worker_id = ${workerId} and e.ended_at is null
     group by h.execution_id order by h.execution_id`;
-  const [worker] = await sql<{ draining: boolean; proposals: string[] | null }[]>`
+  const [worker] = await sql<
+    { draining: boolean; proposals: string[] | null; file_requests: FileRequestSignals }[]
+  >`
     select draining, (
       select array_agg(proposal_id) from (
         select proposal_id from environment_proposals where state = 'QUEUED' order by created_at limit ${MAX_PROPOSALS}
       ) queued
-    ) as proposals
+    ) as proposals, ${fileRequestSignals(sql, { workerId, ...fileRequests, limit: MAX_FILE_REQUESTS })} as file_requests
     from workers where worker_id = ${workerId}`;
   const publications = await listDuePublications(sql);
   return {
@@ -79,6 +88,7 @@ export async function listSignals(sql: Sql, workerId: string): Promise<Signals> 
     draining: worker?.draining ?? false,
     ...(worker?.proposals ? { proposals: worker.proposals } : {}),
     ...(publications.length > 0 ? { publications } : {}),
+    ...(worker?.file_requests ? { file_requests: worker.file_requests } : {}),
   };
 }
 

@@ -21,6 +21,8 @@ export interface Fixture {
   followup: string;
   build: { build_id: string; token: string };
   proposal: string;
+  /** A request for files that the worker has taken. */
+  fileRequest: string;
   /** A shell of the admin that waits for a worker, and one that the worker holds. */
   shell: string;
   heldShell: { shell_id: string; token: string };
@@ -195,6 +197,27 @@ export async function createFixture(): Promise<Fixture> {
     repository: { url: forgeUrl },
   });
   await asWorker(`/proposals/${forgeProposal}/take`, { worker_id: worker.worker_id });
+  // Answers all requests for files at once, as a worker would.
+  await server.db.unsafe(`
+    create function answer_file_request() returns trigger language plpgsql as $$
+    begin
+      if new.state = 'QUEUED' then
+        new.state := 'READY';
+        new.finished_at := outrider_now();
+        new.outcome := case new.kind
+          when 'list' then '{"type": "listed", "entries": [], "is_truncated": false}'::jsonb
+          else (select jsonb_build_object('type', 'read', 'sha256', sha256, 'size_bytes', size_bytes)
+            from artifacts where artifact_id = '${artifact}')
+        end;
+      end if;
+      return new;
+    end $$;
+    create trigger answer_file_requests before insert on file_requests
+      for each row execute function answer_file_request()`);
+  const fileRequest = randomUUID();
+  await server.db`
+    insert into file_requests (request_id, run_id, requested_by, kind, path, source, state, worker_id)
+    values (${fileRequest}, ${run}, ${randomUUID()}, 'list', '', 'sandbox', 'READING', ${worker.worker_id})`;
   const newForge = async (): Promise<string> => {
     const id = randomUUID();
     await server.db`
@@ -236,6 +259,7 @@ export async function createFixture(): Promise<Fixture> {
     publication: await newPublication({ run, execution }),
     build,
     proposal: proposal_id,
+    fileRequest,
     shell: await newShell(),
     heldShell,
     secret: await newSecret(),

@@ -131,6 +131,12 @@ export const rules: Record<OperationId, Rule> = {
   getArtifact: { request: ofArtifact, access: "sees run", environment: "hidden" },
   getArtifactContent: { request: ofArtifact, access: "sees run", environment: "hidden" },
   getDiff: { request: ofRun, access: "sees run", environment: "hidden" },
+  listRunFiles: { request: ofRun, access: "sees run", environment: "hidden" },
+  readRunFile: {
+    request: ({ run }) => ({ params: { runId: run }, query: "path=notes.txt" }),
+    access: "sees run",
+    environment: "hidden",
+  },
   createPublication: {
     request: async (fixture, isFresh) => {
       const { runId } = await publicationOf(fixture, isFresh);
@@ -366,6 +372,20 @@ export const workerRules: Record<WorkerOperationId, WorkerRule> = {
     request: ({ worker, proposal }) => ({
       params: { proposalId: proposal },
       body: { worker_id: worker.worker_id, outcome: failed },
+    }),
+    otherKey: 403,
+  },
+  takeFileRequest: {
+    request: ({ worker, fileRequest }) => ({
+      params: { requestId: fileRequest },
+      body: { worker_id: worker.worker_id, source: "sandbox" },
+    }),
+    otherKey: 403,
+  },
+  finishFileRequest: {
+    request: ({ worker, fileRequest }) => ({
+      params: { requestId: fileRequest },
+      body: { worker_id: worker.worker_id, outcome: { type: "failed", reason: "not_found" } },
     }),
     otherKey: 403,
   },

@@ -10,6 +10,7 @@ from .artifacts import AsyncArtifacts
 from .builds import AsyncBuilds
 from .environments import AsyncEnvironments
 from .events import AsyncEvents
+from .files import AsyncFiles
 from .followups import AsyncFollowups
 from .forges import AsyncForges
 from .harnesses import AsyncHarnesses
@@ -49,6 +50,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def events(self) -> AsyncEvents:
         return AsyncEvents(self)
+
+    @cached_property
+    def files(self) -> AsyncFiles:
+        return AsyncFiles(self)
 
     @cached_property
     def followups(self) -> AsyncFollowups:

@@ -11,6 +11,7 @@ from .artifacts import Artifacts
 from .builds import Builds
 from .environments import Environments
 from .events import Events
+from .files import Files
 from .followups import Followups
 from .forges import Forges
 from .harnesses import Harnesses
@@ -50,6 +51,10 @@ class Resources(Http):
     @cached_property
     def events(self) -> Events:
         return Events(self)
+
+    @cached_property
+    def files(self) -> Files:
+        return Files(self)
 
     @cached_property
     def followups(self) -> Followups:
