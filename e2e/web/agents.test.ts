@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chooseOption } from "./support/choose-option.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -19,8 +20,8 @@ describe("cloud agents", () => {
     await page.getByRole("button", { name: "New cloud agent" }).click();
     await page.getByLabel("Name", { exact: true }).fill("release-bot");
     await page.getByLabel("Description").fill("Cuts the releases.");
-    await page.getByLabel("Environment").selectOption("nightly");
-    await page.getByLabel("Model").selectOption("scripted");
+    await chooseOption(page.getByLabel("Environment"), "nightly");
+    await chooseOption(page.getByLabel("Model"), "scripted");
     await page.getByLabel("Concurrent runs").fill("0");
     await page.getByRole("button", { name: "Create cloud agent" }).click();
     await page.getByRole("alert").waitFor();

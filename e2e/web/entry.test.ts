@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chooseOption } from "./support/choose-option.ts";
 import { copied } from "./support/clipboard.ts";
 import { invite, linkFor, PASSWORD, signInByLink, withoutRejections } from "./support/users.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
@@ -178,7 +179,7 @@ describe("users", () => {
     expect(await second.page.getByRole("link", { name: "Users" }).count()).toBe(0);
 
     const row = admin.page.getByRole("row", { name: /reviewer@example.com/ });
-    await row.getByLabel("Role of Reviewer").selectOption("Admin");
+    await chooseOption(row.getByLabel("Role of Reviewer"), "Admin");
     await admin.page.getByText("Reviewer is now an admin").waitFor();
     await second.page.reload();
     await second.page.getByRole("link", { name: "Users" }).click();

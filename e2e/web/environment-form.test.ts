@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { addUser } from "@outrider/server/engine/operations/bootstrap";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { chooseOption } from "./support/choose-option.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -217,7 +218,7 @@ describe("environment form", () => {
     const devcontainer = page.getByRole("textbox", { name: /^Devcontainer/ });
     await image.fill("Not An Image");
     expect(await devcontainer.isDisabled()).toBe(true);
-    await page.getByLabel("Registry credentials").selectOption("REGISTRY_LOGIN");
+    await chooseOption(page.getByLabel("Registry credentials"), "REGISTRY_LOGIN");
     await page.getByRole("textbox", { name: /^User/ }).fill("node");
     await page.getByRole("button", { name: "Create environment" }).click();
     await page.getByText(/^Image must be an image such as/).waitFor();
@@ -240,8 +241,8 @@ describe("environment form", () => {
     await page.getByText(/Devcontainer is only allowed with a repository/).waitFor();
     await page.getByRole("button", { name: "Add repository" }).click();
     await page.getByLabel("Repository 1", { exact: true }).fill("acme/api");
-    await page.getByLabel("Submodules").selectOption("skip");
-    await page.getByLabel("Git LFS files").selectOption("skip");
+    await chooseOption(page.getByLabel("Submodules"), "skip");
+    await chooseOption(page.getByLabel("Git LFS files"), "skip");
     await page.getByLabel("Only these folders").fill("packages/api/, docs, *.md");
     await page.getByRole("button", { name: "Save changes" }).click();
     await page.getByText(/Only these folders .*must be a folder in the repository/).waitFor();

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chooseOption, optionLabels } from "./support/choose-option.ts";
 import { invite, signInByLink } from "./support/users.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
@@ -13,26 +14,26 @@ beforeAll(async () => {
 afterAll(() => app?.stop());
 
 const select = (page: Page, name: string) => page.getByRole("combobox", { name });
-const optionsOf = (page: Page, name: string) => select(page, name).locator("option").allInnerTexts();
+const optionsOf = (page: Page, name: string) => optionLabels(select(page, name));
 const expected = (consoleErrors: string[]) => consoleErrors.filter((text) => !/status of 400/.test(text));
 
 describe("harnesses", () => {
   test("a run form offers the models that work with the harness, and explains other combinations", async () => {
     const { page, consoleErrors } = await app.visit("/");
     await page.getByRole("textbox", { name: "What should the agent do?" }).fill("SAY: hello");
-    await select(page, "Model").selectOption("scripted");
-    await select(page, "Harness").selectOption("codex");
+    await chooseOption(select(page, "Model"), "scripted");
+    await chooseOption(select(page, "Harness"), "codex");
     await page.getByText("Codex is not available now: no worker is connected.").waitFor();
     const models = (await optionsOf(page, "Model")).slice(1);
     expect(models).toContain("scripted");
     expect(models.some((model) => model.startsWith("openai/"))).toBe(true);
     expect(models.some((model) => model.startsWith("anthropic/"))).toBe(false);
-    await select(page, "Model").selectOption("");
+    await chooseOption(select(page, "Model"), "");
     await page
       .getByText(/^Model .* does not work with Codex, which needs a model with the OpenAI Responses API/)
       .waitFor();
     await expectAccessible(page);
-    await select(page, "Model").selectOption("scripted");
+    await chooseOption(select(page, "Model"), "scripted");
     await page.getByText(/^Model .* does not work/).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Start run" }).click();
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
@@ -46,7 +47,7 @@ describe("harnesses", () => {
     await page.getByRole("button", { name: "Start run" }).click();
     await page.getByText(/^Harness is not a harness of this installation/).waitFor();
     await select(page, "Harness").and(page.locator("[aria-invalid=true]:focus")).waitFor();
-    await select(page, "Harness").selectOption("claude");
+    await chooseOption(select(page, "Harness"), "claude");
     await page.getByText(/^Harness is not a harness/).waitFor({ state: "detached" });
     expect(expected(consoleErrors)).toEqual([]);
   });
@@ -55,8 +56,8 @@ describe("harnesses", () => {
     const { page } = await app.visit("/", { theme: "dark", size: "phone" });
     await page.getByRole("button", { name: /^Options/ }).click();
     await page.getByRole("button", { name: "Add MCP server" }).click();
-    await page.getByLabel("Reasoning effort").selectOption("high");
-    await select(page, "Harness").selectOption("pi");
+    await chooseOption(page.getByLabel("Reasoning effort"), "high");
+    await chooseOption(select(page, "Harness"), "pi");
     await page
       .getByText("MCP servers do not work with Pi; remove them, or choose another harness.")
       .waitFor();
@@ -68,20 +69,17 @@ describe("harnesses", () => {
     const created = await app.call("POST", "/agent/environments", { body: { name: "with-codex" } });
     const { environment_id: id } = created.body;
     const { page, consoleErrors } = await app.visit(`/environments/${id}`);
-    await page.getByLabel("Harness").selectOption("codex");
+    await chooseOption(page.getByLabel("Harness"), "codex");
     await page.getByRole("button", { name: "Save changes" }).click();
     await page.getByText("All changes saved").waitFor();
     expect((await app.call("GET", `/agent/environments/${id}`)).body.harness).toBe("codex");
     await page.goto("/agents");
     await page.getByRole("button", { name: "New cloud agent" }).click();
     await page.getByLabel("Name", { exact: true }).fill("reviewer");
-    await page.getByLabel("Environment").selectOption("with-codex");
-    await page
-      .getByLabel("Harness")
-      .locator("option", { hasText: "Default (Codex)" })
-      .waitFor({ state: "attached" });
+    await chooseOption(page.getByLabel("Environment"), "with-codex");
+    await page.getByLabel("Harness").getByText("Default (Codex)").waitFor();
     await page.getByText(/^Model .* does not work with Codex/).waitFor();
-    await page.getByLabel("Harness").selectOption("claude");
+    await chooseOption(page.getByLabel("Harness"), "claude");
     await page.getByText(/^Model .* does not work/).waitFor({ state: "detached" });
     await expectAccessible(page);
     await page.getByRole("button", { name: "Create cloud agent" }).click();

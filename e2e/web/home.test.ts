@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { chooseOption, chosenValue } from "./support/choose-option.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -48,8 +49,8 @@ describe("run form", () => {
     const environment = await app.call("POST", "/agent/environments", { body: { name: "web-app" } });
     const { page, consoleErrors } = await app.visit("/");
     await prompt(page).fill("SAY: all of it");
-    await page.getByRole("combobox", { name: "Environment" }).selectOption("web-app");
-    await page.getByRole("combobox", { name: "Model" }).selectOption("scripted");
+    await chooseOption(page.getByRole("combobox", { name: "Environment" }), "web-app");
+    await chooseOption(page.getByRole("combobox", { name: "Model" }), "scripted");
     await page.getByRole("button", { name: /^Options/ }).click();
     const fields = {
       Title: "Everything",
@@ -98,7 +99,7 @@ describe("run form", () => {
     expect(await prompt(page).inputValue()).toBe("");
     expect(await page.getByLabel("Title").inputValue()).toBe("");
     expect(await page.getByLabel("Step limit").inputValue()).toBe("12");
-    expect(await page.getByRole("combobox", { name: "Environment" }).inputValue()).toBe(
+    expect(await chosenValue(page.getByRole("combobox", { name: "Environment" }))).toBe(
       environment.body.environment_id,
     );
     expect(await page.getByLabel("Headers").inputValue()).toBe("Authorization:");

@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { Outrider } from "@outrider/sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { chooseOption } from "./support/choose-option.ts";
 import { copied } from "./support/clipboard.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
@@ -27,7 +28,7 @@ describe("keys", () => {
     await page.getByRole("button", { name: "New key" }).first().click();
     const sheet = page.getByRole("dialog");
     await sheet.getByLabel("Name").fill("nightly build");
-    await sheet.getByLabel("Expires").selectOption("In 30 days");
+    await chooseOption(sheet.getByLabel("Expires"), "In 30 days");
     await expectAccessible(page);
     await sheet.getByRole("button", { name: "Create key" }).click();
 
@@ -75,7 +76,7 @@ describe("keys", () => {
     const agent = (await app.call("POST", "/agent/identities", { body: { name: "release-bot" } })).body;
     const { page, context, consoleErrors } = await app.visit(`/keys?agent=${agent.uid}`);
     const sheet = page.getByRole("dialog");
-    await sheet.getByRole("option", { name: "release-bot", selected: true }).waitFor({ state: "attached" });
+    await sheet.getByRole("combobox").getByText("release-bot").waitFor();
     await sheet.getByLabel("Name").fill("releases");
     await sheet.getByLabel("Create and manage runs").uncheck();
     await sheet.getByText("Limits · optional").click();
@@ -126,7 +127,7 @@ describe("keys", () => {
     const { page, context } = await app.visit("/keys?new=personal");
     const sheet = page.getByRole("dialog");
     await sheet.getByLabel("Name").fill("soon over");
-    await sheet.getByLabel("Expires").selectOption("Custom date");
+    await chooseOption(sheet.getByLabel("Expires"), "Custom date");
     await sheet.getByLabel("Date", { exact: true }).fill("9999-12-31");
     await page.route("**/api/v1/keys", (route) =>
       route.request().method() === "POST" ? route.abort() : route.fallback(),

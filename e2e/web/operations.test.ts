@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { longSleep } from "../../packages/worker/test/installation.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { chooseOption } from "./support/choose-option.ts";
 import { invite, signInByLink, userByEmail, withoutRejections } from "./support/users.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
@@ -218,9 +219,9 @@ describe("cancelling runs by filter", () => {
     await form.getByText("No matching runs").waitFor();
     await form.getByLabel("Name").fill("nightly");
     await form.getByLabel("Queued").check();
-    await form.getByLabel("Creator").selectOption({ label: "Admin (admin@localhost)" });
-    await form.getByLabel("Environment").selectOption("shop");
-    await form.getByLabel("Source").selectOption("API");
+    await chooseOption(form.getByLabel("Creator"), "Admin (admin@localhost)");
+    await chooseOption(form.getByLabel("Environment"), "shop");
+    await chooseOption(form.getByLabel("Source"), "API");
     await cancelAll(page).press("Enter");
     await dialog(page).getByText("New runs are still accepted").waitFor();
     await expectAccessible(page);

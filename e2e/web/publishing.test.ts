@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type GitHubStub, startGitHubStub } from "../../packages/server/test/forges/github-stub.ts";
 import { makePrivateCa } from "../../packages/worker/test/egress/private-ca.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { chooseOption } from "./support/choose-option.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 /** Runs publish through the real server and a real worker to a GitHub with real git repositories. */
@@ -272,14 +273,14 @@ Why two?`,
     const id = await environment("edited");
     const { page, consoleErrors } = await app.visit(`/environments/${id}`);
     await page.getByText("Publish · Draft pull requests, on request").click();
-    await page.getByLabel("Runs may publish").selectOption("pull_request");
-    await page.getByLabel("Approval", { exact: true }).selectOption("required");
+    await chooseOption(page.getByLabel("Runs may publish"), "pull_request");
+    await chooseOption(page.getByLabel("Approval", { exact: true }), "required");
     await page.getByLabel("Branch prefix").fill("../bad");
     await page.getByRole("button", { name: "Save changes" }).click();
     await page.getByText(/^Branch prefix must be the beginning/).waitFor();
     await page.getByLabel("Branch prefix").fill("bot/");
     await page.getByText("Advanced").click();
-    await page.getByLabel("Sign-off").selectOption("add");
+    await chooseOption(page.getByLabel("Sign-off"), "add");
     await expectAccessible(page);
     await page.getByRole("button", { name: "Save changes" }).click();
     await page.getByText("All changes saved").waitFor();
@@ -288,9 +289,9 @@ Why two?`,
       ...{ publish: "pull_request", approval: "required", branch_prefix: "bot/", sign_off: true },
     });
     await page.goto("/?prompt=SAY:%20hello");
-    await page.getByRole("combobox", { name: "Environment" }).selectOption(id);
+    await chooseOption(page.getByRole("combobox", { name: "Environment" }), id);
     await page.getByRole("button", { name: /^Options/ }).click();
-    await page.getByLabel("Publish", { exact: true }).selectOption("branch");
+    await chooseOption(page.getByLabel("Publish", { exact: true }), "branch");
     await page.getByRole("button", { name: "Start run" }).click();
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
     expect((await app.get(page.url().slice(-36))).agent_config.publish).toBe("branch");

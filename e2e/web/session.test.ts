@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { addUser } from "../../packages/server/src/engine/operations/bootstrap.ts";
 import { longSleep, waitForSleep } from "../../packages/worker/test/installation.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { chooseOption } from "./support/choose-option.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 const execute = promisify(execFile);
@@ -23,7 +24,7 @@ const state = (page: Page, words: string) => page.getByRole("status").filter({ h
 const message = (page: Page) => page.getByRole("textbox", { name: "Message to the agent" });
 const queued = (page: Page) => page.getByRole("region", { name: "Undelivered messages" });
 const send = async (page: Page, text: string, mode?: string) => {
-  if (mode) await page.getByRole("combobox", { name: "Delivery" }).selectOption({ label: mode });
+  if (mode) await chooseOption(page.getByRole("combobox", { name: "Delivery" }), mode);
   await message(page).fill(text);
   await message(page).press("Control+Enter");
 };

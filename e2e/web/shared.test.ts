@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { longSleep, waitForSleep } from "../../packages/worker/test/installation.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { chooseOption } from "./support/choose-option.ts";
 import { expectAccessible, startWebApp, type Visitor, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -37,7 +38,7 @@ test("shares a run with a signed-out browser, then replaces and revokes the link
   await waitForSleep(mark);
   await owner.page.getByRole("button", { name: "Share" }).click();
   const dialog = owner.page.getByRole("dialog", { name: "Share this run" });
-  await dialog.getByRole("combobox", { name: "Link expires after" }).selectOption("1 day");
+  await chooseOption(dialog.getByRole("combobox", { name: "Link expires after" }), "1 day");
   await dialog.getByRole("button", { name: "Create link" }).click();
   const field = dialog.getByRole("textbox", { name: "Link" });
   const link = await field.inputValue();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { makeFolder, Origin } from "../../packages/worker/test/repositories/git-server.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { chosenValue } from "./support/choose-option.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -49,7 +50,8 @@ describe("skills", () => {
     const form = page.getByRole("form", { name: "New run" });
     await form.getByRole("button", { name: /Options|More/ }).click();
     expect(await form.getByLabel("Skill", { exact: true }).inputValue()).toBe(skill.skill_spec);
-    expect(await form.getByLabel("Environment", { exact: true }).inputValue()).toBe(body.environment_id);
+    const environment = form.getByLabel("Environment", { exact: true });
+    expect(await chosenValue(environment)).toBe(body.environment_id);
     expect(new URL(page.url()).search).toBe("");
     // With a skill, the prompt can stay empty.
     await form.getByRole("button", { name: /Start run/ }).click();

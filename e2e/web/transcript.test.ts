@@ -2,6 +2,7 @@ import type { NewEvent } from "@outrider/contract/event";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { chooseOption } from "./support/choose-option.ts";
 import { copied } from "./support/clipboard.ts";
 import { everyEvent } from "./support/every-event.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
@@ -227,7 +228,7 @@ describe("active run", () => {
     await block(page, "Follow-up").getByText("SAY: It is green.").waitFor();
     await block(page, "Agent message").getByText("It is green.").waitFor();
     expect(await page.getByRole("textbox", { name: "Your answer" }).count()).toBe(0);
-    await page.getByRole("combobox", { name: "Turn" }).selectOption("Turn 1");
+    await chooseOption(page.getByRole("combobox", { name: "Turn" }), "Turn 1");
     await vi.waitFor(async () => expect(await block(page, "Follow-up").count()).toBe(0), waitOptions);
     expect(consoleErrors).toEqual([]);
   });

@@ -1,9 +1,8 @@
 import clsx from "clsx";
 import { type ComponentProps, type ReactNode, useId } from "react";
 import { InlineCode } from "../text/inline-code.tsx";
-
-const box =
-  "w-full rounded-md border border-line-strong/60 bg-surface px-3 text-sm text-ink hover:border-line-strong disabled:opacity-60 aria-invalid:border-bad";
+import { controlBox } from "./control-box.ts";
+import { Listbox } from "./listbox.tsx";
 
 interface Parts {
   id: string;
@@ -55,16 +54,16 @@ export function errorSentence(label: string, message: string): string {
 }
 
 export function TextInput({ className, ...rest }: ComponentProps<"input">) {
-  return <input type="text" autoComplete="off" {...rest} className={clsx(box, "h-9", className)} />;
+  return <input type="text" autoComplete="off" {...rest} className={clsx(controlBox, "h-9", className)} />;
 }
 
 export function TextArea({ className, ...rest }: ComponentProps<"textarea">) {
-  return <textarea rows={3} {...rest} className={clsx(box, "min-h-16 py-2", className)} />;
+  return <textarea rows={3} {...rest} className={clsx(controlBox, "min-h-16 py-2", className)} />;
 }
 
-/** Uses a native select, because it works well on phones and with screen readers. */
-export function Select({ className, ...rest }: ComponentProps<"select">) {
-  return <select {...rest} className={clsx(box, "h-9 pr-8", className)} />;
+/** Takes the attributes and `option` children of a native select. */
+export function Select(props: ComponentProps<"select">) {
+  return <Listbox {...props} />;
 }
 
 interface CheckboxProps extends Omit<ComponentProps<"input">, "type"> {
