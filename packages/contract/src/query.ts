@@ -21,7 +21,7 @@ function integer({ min, max }: { min: number; max: number }) {
 }
 
 /** A date or a timestamp. Accepts a space in the time zone offset, because an unescaped `+` arrives as a space. */
-const time = z
+export const QueryTime = z
   .string()
   .transform((value, context) => {
     const written = value.replace(/ (?=\d{2}:\d{2}$)/, "+");
@@ -67,9 +67,9 @@ export const ListRunsQuery = z.strictObject({
     description:
       "The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one.",
   }),
-  created_after: time.optional().meta({ description: "Inclusive." }),
-  created_before: time.optional().meta({ description: "Exclusive." }),
-  updated_after: time.optional().meta({ description: "Inclusive." }),
+  created_after: QueryTime.optional().meta({ description: "Inclusive." }),
+  created_before: QueryTime.optional().meta({ description: "Exclusive." }),
+  updated_after: QueryTime.optional().meta({ description: "Inclusive." }),
   metadata: z
     .record(MetadataKey, text({ min: 0, bytes: limits.metadata.value }))
     .refine(
