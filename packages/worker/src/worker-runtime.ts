@@ -24,6 +24,7 @@ import { openRepositories } from "./repositories/repositories.ts";
 import { Execution } from "./run/execute.ts";
 import { Lease } from "./run/lease.ts";
 import { WarmSandboxes } from "./run/warm-sandboxes.ts";
+import { FileRequestReader } from "./run-files/file-request-reader.ts";
 import { openProvider, type ProviderOptions, type SandboxKind } from "./sandboxes/open-provider.ts";
 import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
 import { runShell } from "./shells/shell.ts";
@@ -254,9 +255,18 @@ export async function openWorkerRuntime(
     ...{ server, worker, repositories, log },
     stopping: stopping.signal,
   });
+  const files = new FileRequestReader({
+    ...{ server, worker, builds: buildContext, freeSpace, folder: transfersFolder, log },
+    findRun: (runId) =>
+      active.listExecutions().find(({ assignment }) => assignment.run_id === runId)?.files ??
+      warmSandboxes.find(runId),
+    opensStored: reportsStats,
+    stopping: stopping.signal,
+  });
   const handleSignals = (signals: Signals) => {
     heartbeat.handleSignals(signals);
     // All processes of a worker receive its signals.
+    files.handleSignals(signals);
     if (!reportsStats) return;
     proposals.handleSignals(signals);
     publications.handleSignals(signals);
@@ -270,7 +280,7 @@ export async function openWorkerRuntime(
       stopping.abort();
       const timer = setTimeout(() => returning.abort(), drainMs);
       await idle();
-      await Promise.all([proposals.finished(), publications.finished()]);
+      await Promise.all([proposals.finished(), publications.finished(), files.finished()]);
       clearTimeout(timer);
       heartbeat.stop();
       stopped.abort();

@@ -13,6 +13,7 @@ export const FileRequestSignal = z.object({
 export type FileRequestSignal = z.infer<typeof FileRequestSignal>;
 
 export const FileRequestTakeRequest = z.strictObject({ worker_id: Uuid, source: RunFileSource });
+export type FileRequestTakeRequest = z.infer<typeof FileRequestTakeRequest>;
 
 export const FileRequestKind = z.enum(["list", "read"]);
 export type FileRequestKind = z.infer<typeof FileRequestKind>;
@@ -21,6 +22,7 @@ export const FileRequestFailure = z.enum([
   "not_found",
   "not_a_folder",
   "not_a_file",
+  "not_readable",
   "too_large",
   "contains_secret",
   "unavailable",

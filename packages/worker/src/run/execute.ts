@@ -44,7 +44,7 @@ import { prepareHarness } from "../harnesses/open-harness.ts";
 import { PublishingSession } from "../publishing/publishing-session.ts";
 import { Redactor } from "../redaction/redact.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
-import type { SandboxProvider } from "../sandboxes/sandbox.ts";
+import type { Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
 import { LeaseLostError, type ServerClient } from "../server-client/server-client.ts";
 import type { ErrorCounts } from "../stats.ts";
 import { Attachments } from "../workspace/attachments.ts";
@@ -174,6 +174,11 @@ export class Execution {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     // An error message can be of any size, and redacting a long one would block the worker.
     return this.#redactor.redact(text.slice(0, MAX_QUOTED_CHARACTERS)).slice(0, MAX_ERROR_CHARACTERS);
+  }
+
+  /** What is needed to read files of the workspace. The sandbox is undefined while it is not open. */
+  get files(): { sandbox: Sandbox | undefined; redactor: Redactor } {
+    return { sandbox: this.#workspace.readySandbox, redactor: this.#redactor };
   }
 
   extendDeadline(deadline: bigint) {
@@ -457,6 +462,7 @@ export class Execution {
     if (!final || minutes === 0 || options.drain.aborted) return;
     const detached = await workspace.detach();
     const sha256 = final.snapshot?.sha256;
-    if (detached) options.warmSandboxes.add(assignment.run_id, { ...detached, sha256, minutes });
+    const redactor = this.#redactor;
+    if (detached) options.warmSandboxes.add(assignment.run_id, { ...detached, redactor, sha256, minutes });
   }
 }

@@ -106,8 +106,8 @@ function needsBuild({ docker_image, repos, setup_commands }: AssignedEnvironment
 }
 
 /** Makes the files of a build available on this worker. */
-async function ensureFiles(
-  { bases, provider }: BuildContext,
+export async function ensureFiles(
+  { bases, provider }: Pick<BuildContext, "bases" | "provider">,
   {
     build,
     environment,

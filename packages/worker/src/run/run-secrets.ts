@@ -32,7 +32,9 @@ export function listEnvironmentSecrets({ credentials, build_secrets = {} }: Assi
 }
 
 /** Returns all secret values that must not leave the worker in a run's events and files. */
-export function listRunSecrets(assignment: Assignment): string[] {
+export function listRunSecrets(
+  assignment: Pick<Assignment, "secrets" | "agent_config" | "environment" | "model" | "harness">,
+): string[] {
   const { secrets, agent_config, environment, model, harness } = assignment;
   const smallModel = harness?.small_model;
   return [

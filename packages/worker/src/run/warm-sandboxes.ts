@@ -1,4 +1,5 @@
 import type { EgressSession } from "../egress/egress-session.ts";
+import type { Redactor } from "../redaction/redact.ts";
 import type { Bundle, GitPush, Sandbox } from "../sandboxes/sandbox.ts";
 import type { FileChanges } from "../workspace/file-changes/file-changes.ts";
 import type { GatewayForward } from "../workspace/gateway-forward.ts";
@@ -21,6 +22,8 @@ export interface DetachedSandbox {
 }
 
 interface WarmSandbox extends DetachedSandbox {
+  /** Redacts the secrets of the run. */
+  redactor: Redactor;
   /** The hash of the snapshot on the server that matches the files in the sandbox. Undefined if they match the build. */
   sha256: string | undefined;
   timer: NodeJS.Timeout;
@@ -69,6 +72,11 @@ export class WarmSandboxes {
     this.#byRun.delete(runId);
     clearTimeout(warm.timer);
     return warm;
+  }
+
+  /** Returns the run's sandbox without removing it. It can be closed, or continue to be used, at any time. */
+  find(runId: string): Pick<WarmSandbox, "sandbox" | "redactor"> | undefined {
+    return this.#byRun.get(runId);
   }
 
   async closeAll(): Promise<void> {

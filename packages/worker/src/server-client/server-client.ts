@@ -20,6 +20,7 @@ import type {
   Signals,
   Snapshot,
 } from "@outrider/contract/worker";
+import type { AssignedFileRequest } from "@outrider/contract/worker/assigned-file-request";
 import type {
   BuildChunksRequest,
   BuildChunksResponse,
@@ -38,6 +39,7 @@ import type {
   RepositoryCredential,
   RepositoryCredentialRequest,
 } from "@outrider/contract/worker/publication";
+import type { FileRequestFinishRequest, FileRequestTakeRequest } from "@outrider/contract/worker/run-file";
 import type {
   ShellFinishRequest,
   ShellInputRequest,
@@ -81,6 +83,12 @@ export interface ServerClient {
   finishBuild(buildId: string, body: BuildFinishRequest, signal: AbortSignal): Promise<void>;
   takeProposal(proposalId: string, workerId: string, signal: AbortSignal): Promise<AssignedProposal>;
   finishProposal(proposalId: string, body: ProposalFinishRequest, signal: AbortSignal): Promise<void>;
+  takeFileRequest(
+    requestId: string,
+    body: FileRequestTakeRequest,
+    signal: AbortSignal,
+  ): Promise<AssignedFileRequest>;
+  finishFileRequest(requestId: string, body: FileRequestFinishRequest, signal: AbortSignal): Promise<void>;
   /** Reports staged commits, and asks for their publication. */
   publish(executionId: string, body: PublishRequest, signal: AbortSignal): Promise<PublishResponse>;
   listRequested(
@@ -203,6 +211,8 @@ export function connectToServer({
     takeProposal: (proposalId, worker_id, signal) =>
       post(`/proposals/${proposalId}/take`, { worker_id }, signal),
     finishProposal: (proposalId, body, signal) => post(`/proposals/${proposalId}/finish`, body, signal),
+    takeFileRequest: (requestId, body, signal) => post(`/file-requests/${requestId}/take`, body, signal),
+    finishFileRequest: (requestId, body, signal) => post(`/file-requests/${requestId}/finish`, body, signal),
     publish: (executionId, body, signal) => post(`/executions/${executionId}/publications`, body, signal),
     listRequested: (executionId, body, signal) =>
       post(`/executions/${executionId}/publications/list`, body, signal),

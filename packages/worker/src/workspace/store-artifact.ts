@@ -86,7 +86,7 @@ function tooLarge(path: string, max_bytes: number): Error {
 }
 
 /** Passes bytes through and detects whether they are binary and whether they contain a secret. */
-class ContentScan extends Transform {
+export class ContentScan extends Transform {
   isBinary = false;
   readonly #redacted: ByteStream;
 
@@ -112,7 +112,7 @@ class ContentScan extends Transform {
   }
 }
 
-async function mask(
+export async function mask(
   from: string,
   to: string,
   { redactor, signal }: { redactor: Redactor; signal: AbortSignal },

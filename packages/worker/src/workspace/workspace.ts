@@ -95,6 +95,8 @@ export class RunWorkspace implements Workspace {
   #sandbox: Promise<Sandbox> | undefined;
   /** The same sandbox, set as soon as it is open, even while its files are still being restored. */
   #openedSandbox: Sandbox | undefined;
+  /** Whether the files of the sandbox are restored. */
+  #isReady = false;
   /** Settles when the start commands have run. */
   #services: Promise<void> | undefined;
   #hasFailedServices = false;
@@ -136,6 +138,11 @@ export class RunWorkspace implements Workspace {
   /** What the presets of the environment's network stand for, once the sandbox is open. */
   get networkPresets(): EgressSession["presets"] {
     return this.#egress?.presets ?? [];
+  }
+
+  /** The sandbox, once its files are restored and as long as it belongs to this execution. */
+  get readySandbox(): Sandbox | undefined {
+    return this.#isReady && this.#sandbox ? this.#openedSandbox : undefined;
   }
 
   get isOpen(): boolean {
@@ -412,6 +419,7 @@ export class RunWorkspace implements Workspace {
     this.#storedFiles = storedFiles;
     this.#sandbox = Promise.resolve(sandbox);
     this.#openedSandbox = sandbox;
+    this.#isReady = true;
     onOpened(sandbox.enforced);
   }
 
@@ -506,6 +514,7 @@ export class RunWorkspace implements Workspace {
       this.#storedFiles = Promise.resolve(undefined);
       this.isDirty = true;
     }
+    this.#isReady = true;
     return sandbox;
   }
 }

@@ -160,6 +160,8 @@ export function explain(reason: FileRequestFailure, path: string, message?: stri
       return new ApiError("conflict", `${name} is not a folder. Links are not followed.`);
     case "not_a_file":
       return new ApiError("conflict", `${name} is not a file. Links are not followed.`);
+    case "not_readable":
+      return new ApiError("conflict", `The user of the sandbox is not allowed to read ${name}.`);
     case "too_large":
       return new ApiError(
         "conflict",
