@@ -7,7 +7,7 @@ import { omitNulls } from "./runs/runs.ts";
 
 /** How many publications of a run are listed. */
 const MAX_LISTED = 100;
-/** How many queued publications a worker is told about at a time. */
+/** The maximum number of queued publications in the signals of a worker. */
 const MAX_SIGNALED = 10;
 
 /** What the pull request gets in addition to title and text. */
@@ -279,16 +279,16 @@ export async function isLeaseExpired(sql: Sql, publicationId: string): Promise<b
 
 /** Leases the pushed publication that has been due for longest and needs a pull request. Concurrent calls get others. */
 export async function takePushedPublication(
-  tx: Tx,
+  sql: Sql,
   { leaseMs }: { leaseMs: number },
 ): Promise<PublicationRow | undefined> {
-  const [row] = await tx<PublicationRow[]>`
+  const [row] = await sql<PublicationRow[]>`
     update publications set next_attempt_at = outrider_now() + ${leaseMs} * interval '1 ms', attempts = attempts + 1
     where publication_id = (
       select publication_id from publications p
-      where state = 'PUSHED' and next_attempt_at <= outrider_now() and not ${isBehind(tx, ["PUSHED"])}
+      where state = 'PUSHED' and next_attempt_at <= outrider_now() and not ${isBehind(sql, ["PUSHED"])}
       order by next_attempt_at limit 1 for update skip locked
-    ) returning ${columns(tx)}`;
+    ) returning ${columns(sql)}`;
   return row;
 }
 

@@ -10,7 +10,6 @@ import {
   completePublication,
   failPublication,
   retryPublication,
-  takePushedPublication,
 } from "../../src/engine/publishing/publications.ts";
 import { publishStaged } from "../../src/engine/publishing/staging.ts";
 import { finish } from "../../src/engine/runs/executions.ts";
@@ -19,7 +18,7 @@ import { cancelRun, getRun } from "../../src/engine/runs/runs.ts";
 import { ForgeNetwork } from "../../src/forges/http.ts";
 import { upsertBlob } from "../../src/store/blobs.ts";
 import { insertEnvironment } from "../../src/store/environments.ts";
-import { findPublication, listPublications } from "../../src/store/publications.ts";
+import { findPublication, listPublications, takePushedPublication } from "../../src/store/publications.ts";
 import { attempt, inOrder, logOf, setClock, someUsage, type TestEngine, testEngine } from "../engine.ts";
 
 let engine: TestEngine;

@@ -1,24 +1,22 @@
 /**
- * The HTTP server that the processes in a run's sandbox call models through.
+ * The HTTP server that the processes in a run's sandbox call models through (sandbox-server.ts).
  *
- * It has no port on the worker's machine: the sandbox's provider hands over each connection to 127.0.0.1 in the sandbox.
  * A request passes through in the format of the model's provider. The gateway replaces the name of the model, adds the
  * provider's key, meters the call, and passes the response back as it arrives.
  *
  * Invariants:
- * - Every client is hostile. Connections, calls, headers, bodies and the time for each are limited.
+ * - Every client is hostile. Calls, bodies and the time for each are limited, and the server limits connections.
  * - No key goes back: only a few headers of a response are passed on, and errors are redacted.
  * - Only the run's models can be called, and only while a turn is under way.
  * - A call ends when its turn or execution ends, or when its client goes away.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { defaultRetryPolicy, type RetryPolicy } from "@outrider/agent/models/retry-policy";
 import { wireFormatsOf } from "@outrider/contract/harness";
-import { parseErrorResponse, respondOnSocket } from "../egress/respond.ts";
+import { SandboxServer } from "../sandbox-server/sandbox-server.ts";
 import { answerCall } from "./answer-call.ts";
 import { answerCount } from "./answer-count.ts";
-import { ConnectionTimers } from "./connection-timers.ts";
 import type { Format } from "./formats/format.ts";
 import type { GatewayModel } from "./gateway-model.ts";
 import { describeForGemini, describeForOpenai, listForGemini, listForOpenai } from "./list-models.ts";
@@ -71,21 +69,14 @@ export type GatewayLimits = typeof defaults;
 
 const MAX_PIPELINED_REQUESTS = 16;
 
-/** The reason for ending a call whose connection is closed. Creating one per call takes time. */
-const clientIsGone = new Error("The client has closed its connection.");
-
 /** Requests pass on only these headers. All others, such as credentials, stay here. */
 const passedHeaders = ["accept", "anthropic-beta", "openai-beta"];
 
 export class ModelGateway {
   readonly #options: GatewayOptions;
   readonly #limits: GatewayLimits;
-  readonly #server;
-  readonly #connections = new Set<Duplex>();
-  readonly #timers = new ConnectionTimers();
+  readonly #server: SandboxServer;
   readonly #sources = new Map<GatewayModel, ModelSource>();
-  readonly #closing = new AbortController();
-  readonly #requests = new Set<Promise<void>>();
   #meter: TurnMeter | undefined;
   #calls = 0;
   #bodyBytes = 0;
@@ -94,21 +85,11 @@ export class ModelGateway {
     this.#options = options;
     const limits = { ...defaults, ...options.limits };
     this.#limits = limits;
-    this.#server = createServer({
-      insecureHTTPParser: false,
-      maxHeaderSize: limits.headerBytes,
-      keepAliveTimeout: limits.idleMs,
+    this.#server = new SandboxServer({
+      limits: { ...limits, pipelinedRequests: MAX_PIPELINED_REQUESTS },
+      handle: (request, response, gone) => this.#handle(request, response, gone),
+      signal: options.signal,
     });
-    this.#server.on("request", (request, response) => this.#onRequest(request, response));
-    this.#server.on("clientError", ({ code }: NodeJS.ErrnoException, client: Duplex) => {
-      if (client.writable && this.#timers.countRequests(client) === 0)
-        respondOnSocket(client, parseErrorResponse(code));
-      else client.destroy();
-    });
-    const close = () => void this.close();
-    if (options.signal.aborted) close();
-    else options.signal.addEventListener("abort", close, { once: true });
-    this.#closing.signal.addEventListener("abort", () => options.signal.removeEventListener("abort", close));
   }
 
   /** Set for each turn. Without it, model calls are refused. The calls of the meter that it replaces are aborted. */
@@ -123,44 +104,12 @@ export class ModelGateway {
 
   /** Serves one connection from the sandbox. */
   accept(connection: Duplex): void {
-    connection.on("error", () => {});
-    if (this.#closing.signal.aborted || this.#connections.size >= this.#limits.connections) {
-      connection.destroy();
-      return;
-    }
-    this.#connections.add(connection);
-    connection.once("close", () => {
-      this.#connections.delete(connection);
-      this.#timers.stop(connection);
-    });
-    this.#timers.start(connection, this.#limits.requestMs);
-    this.#server.emit("connection", connection);
+    this.#server.accept(connection);
   }
 
   /** Aborts everything under way and closes all connections. */
-  async close(): Promise<void> {
-    this.#closing.abort();
-    for (const connection of this.#connections) connection.destroy();
-    this.#server.close();
-    await Promise.all(this.#requests);
-  }
-
-  #onRequest(request: IncomingMessage, response: ServerResponse) {
-    const { socket } = request;
-    response.on("error", () => {});
-    if (this.#timers.begin(socket) > MAX_PIPELINED_REQUESTS) {
-      socket.destroy();
-      return;
-    }
-    const gone = new AbortController();
-    response.once("close", () => {
-      gone.abort(clientIsGone);
-      this.#timers.end(socket, this.#limits.idleMs);
-    });
-    const handled = this.#handle(request, response, gone.signal)
-      .catch(() => void response.destroy())
-      .finally(() => this.#requests.delete(handled));
-    this.#requests.add(handled);
+  close(): Promise<void> {
+    return this.#server.close();
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse, gone: AbortSignal): Promise<void> {

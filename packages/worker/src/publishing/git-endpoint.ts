@@ -1,28 +1,28 @@
 /**
- * The HTTP server to which `git push` in a run's sandbox connects. It speaks git's smart HTTP protocol.
+ * The HTTP server to which `git push` in a run's sandbox connects (sandbox-server.ts). It speaks git's smart HTTP protocol.
  *
- * It has no port on the worker's machine: the sandbox's provider hands over each connection to 127.0.0.1 in the sandbox.
  * It needs no credential and has none: a push only asks the worker to publish commits, which are checked like all others
  * (see publish-changes.ts).
  *
  * Invariants:
- * - Every client is hostile. Connections, headers, requests and the time for each are limited.
+ * - Every client is hostile. The lines, refs, size and duration of a push are limited, and the server limits connections.
  * - Only the run's branch of a repository that the run may publish can be pushed. Nothing can be fetched.
  * - At most one push is under way, so that the pushes of a sandbox use little of the worker's disk and processor time.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { parseErrorResponse, respondOnSocket } from "../egress/respond.ts";
-import { ConnectionTimers } from "../gateway/connection-timers.ts";
+import { SandboxServer } from "../sandbox-server/sandbox-server.ts";
 import { type AdvertisedBranch, advertise, errorLine, refuseService } from "./receive-pack/advertisement.ts";
 import { ProtocolError } from "./receive-pack/protocol-error.ts";
 import { type PushResult, type ReceivedPush, receivePush } from "./receive-pack/receive-push.ts";
 
-const MAX_CONNECTIONS = 16;
-const MAX_HEADER_BYTES = 16 * 1024;
-const MAX_PIPELINED_REQUESTS = 4;
-/** How long a connection may wait for its next request. */
-const IDLE_MS = 30_000;
+const limits = {
+  connections: 16,
+  headerBytes: 16 * 1024,
+  pipelinedRequests: 4,
+  requestMs: 30_000,
+  idleMs: 30_000,
+};
 /** How long a push may take, with its checks and the wait for its result. */
 const PUSH_MS = 10 * 60_000;
 
@@ -44,66 +44,27 @@ export interface GitEndpointOptions {
 
 export class GitEndpoint {
   readonly #options: GitEndpointOptions;
-  readonly #server = createServer({ insecureHTTPParser: false, maxHeaderSize: MAX_HEADER_BYTES });
-  readonly #connections = new Set<Duplex>();
-  readonly #timers = new ConnectionTimers();
-  readonly #closing = new AbortController();
-  readonly #requests = new Set<Promise<void>>();
+  readonly #server: SandboxServer;
   #isPushing = false;
 
   constructor(options: GitEndpointOptions) {
     this.#options = options;
-    this.#server.on("request", (request, response) => this.#onRequest(request, response));
-    this.#server.on("clientError", ({ code }: NodeJS.ErrnoException, client: Duplex) => {
-      if (client.writable && this.#timers.countRequests(client) === 0)
-        respondOnSocket(client, parseErrorResponse(code));
-      else client.destroy();
+    this.#server = new SandboxServer({
+      limits,
+      handle: (request, response, gone) => this.#handle(request, response, gone),
+      signal: options.signal,
     });
-    const close = () => void this.close();
-    if (options.signal.aborted) close();
-    else options.signal.addEventListener("abort", close, { once: true });
-    this.#closing.signal.addEventListener("abort", () => options.signal.removeEventListener("abort", close));
   }
 
   /** Serves one connection from the sandbox. */
-  readonly accept = (connection: Duplex): void => {
-    connection.on("error", () => {});
-    if (this.#closing.signal.aborted || this.#connections.size >= MAX_CONNECTIONS) {
-      connection.destroy();
-      return;
-    }
-    this.#connections.add(connection);
-    connection.once("close", () => {
-      this.#connections.delete(connection);
-      this.#timers.stop(connection);
-    });
-    this.#timers.start(connection, IDLE_MS);
-    this.#server.emit("connection", connection);
-  };
+  readonly accept = (connection: Duplex): void => this.#server.accept(connection);
 
   /** Aborts a push under way and closes all connections. */
-  async close(): Promise<void> {
-    this.#closing.abort();
-    for (const connection of this.#connections) connection.destroy();
-    this.#server.close();
-    await Promise.all(this.#requests);
+  close(): Promise<void> {
+    return this.#server.close();
   }
 
-  #onRequest(request: IncomingMessage, response: ServerResponse) {
-    const { socket } = request;
-    response.on("error", () => {});
-    if (this.#timers.begin(socket) > MAX_PIPELINED_REQUESTS) {
-      socket.destroy();
-      return;
-    }
-    response.once("close", () => this.#timers.end(socket, IDLE_MS));
-    const handled = this.#handle(request, response)
-      .catch(() => void response.destroy())
-      .finally(() => this.#requests.delete(handled));
-    this.#requests.add(handled);
-  }
-
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handle(request: IncomingMessage, response: ServerResponse, gone: AbortSignal): Promise<void> {
     const route = parseRoute(request);
     if (!route) return sendText(response, 404, "Only `git push` can be used here.");
     const { path, type, service } = route;
@@ -120,22 +81,24 @@ export class GitEndpoint {
     if (this.#isPushing) return sendText(response, 503, "Another push is in progress. Try again later.");
     this.#isPushing = true;
     try {
-      await this.#receive(target, request, response);
+      await this.#receive(target, { request, response, gone });
     } finally {
       this.#isPushing = false;
     }
   }
 
-  async #receive(target: PushTarget, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #receive(
+    target: PushTarget,
+    {
+      request,
+      response,
+      gone: signal,
+    }: { request: IncomingMessage; response: ServerResponse; gone: AbortSignal },
+  ): Promise<void> {
     const { path, branch } = target;
     const { publish, redact } = this.#options;
-    const gone = new AbortController();
     const timer = setTimeout(() => response.destroy(), PUSH_MS);
-    response.once("close", () => {
-      clearTimeout(timer);
-      gone.abort();
-    });
-    const signal = AbortSignal.any([this.#closing.signal, gone.signal]);
+    response.once("close", () => clearTimeout(timer));
     response.writeHead(200, { "content-type": resultType, "cache-control": "no-cache" });
     const body = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
     try {

@@ -1,4 +1,3 @@
-import type { TurnOutcome } from "@outrider/contract/worker";
 import { GitEndpoint } from "./git-endpoint.ts";
 import { PublishChanges, type PublishChangesOptions } from "./publish-changes.ts";
 import { listGitPushes } from "./push-additions.ts";
@@ -12,22 +11,22 @@ export class PublishingSession {
     const { assignment, workspace, redactor, signal } = options;
     const changes = new PublishChanges(options);
     this.changes = changes;
-    this.#endpoint = new GitEndpoint({
+    const endpoint = new GitEndpoint({
       listTargets: () => changes.listTargets(),
       publish: (push) => changes.byPush(push),
       redact: (text) => redactor.redact(text),
       signal,
     });
-    workspace.pushAdditions = { pushes: listGitPushes(assignment), onConnection: this.#endpoint.accept };
+    this.#endpoint = endpoint;
+    workspace.pushAdditions = {
+      pushes: listGitPushes(assignment),
+      onConnection: (connection) => endpoint.accept(connection),
+    };
   }
 
   /** Returns undefined if no repository of the run can be published. Call it before the sandbox opens. */
   static open(options: PublishChangesOptions): PublishingSession | undefined {
     return options.assignment.publishing ? new PublishingSession(options) : undefined;
-  }
-
-  atTurnEnd(outcome: TurnOutcome): Promise<TurnOutcome> {
-    return this.changes.atTurnEnd(outcome);
   }
 
   close(): Promise<void> {

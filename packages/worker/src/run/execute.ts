@@ -353,7 +353,7 @@ export class Execution {
     // A pull request lists the commands of the turn.
     if (this.#publishing) await this.#reporter.flush();
     // Before the snapshot, which contains the commit of changes that the agent did not commit.
-    const published = (await this.#publishing?.atTurnEnd(planned)) ?? planned;
+    const published = (await this.#publishing?.changes.atTurnEnd(planned)) ?? planned;
     const { outcome, snapshot } = await this.#snapshots.takeFinal(this.#withRefusals(published));
     await this.#budget.settled();
     const warm_minutes = this.#workspace.isOpen

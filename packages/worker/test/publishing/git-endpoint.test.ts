@@ -196,7 +196,7 @@ describe("a hostile client", () => {
     ["a line that never ends", Buffer.from("00ff"), "ended too early"],
     ["a line of the largest length", Buffer.concat([Buffer.from("fff0"), Buffer.alloc(65_516)]), "too long"],
     ["a line with a reserved length", Buffer.from("0001"), "pushes do not have"],
-  ])("that sends %s is told what is wrong", async (_name, body, expected) => {
+  ])("that sends %s gets the reason", async (_name, body, expected) => {
     expect(await request(body)).toContain(expected);
   });
 

@@ -8,7 +8,7 @@ import {
   type RepositoryName,
 } from "../../forges/forge-client.ts";
 import type { Db, Sql, Tx } from "../../store/connection/db.ts";
-import { findPublication, type PublicationRow } from "../../store/publications.ts";
+import { findPublication, type PublicationRow, takePushedPublication } from "../../store/publications.ts";
 import {
   blockForge,
   findPullRequestOfBranch,
@@ -22,12 +22,7 @@ import { findRun } from "../../store/runs/runs.ts";
 import { listTurnCommands } from "../../store/runs/turn-commands.ts";
 import { ApiError } from "../api-error.ts";
 import { type PubSub, topics } from "../live/pubsub.ts";
-import {
-  completePublication,
-  failPublication,
-  retryPublication,
-  takePushedPublication,
-} from "./publications.ts";
+import { completePublication, failPublication, retryPublication } from "./publications.ts";
 import { isIssue, pullRequestBody, pullRequestTitle } from "./pull-request-body.ts";
 
 /*
@@ -66,8 +61,7 @@ export interface OpenOptions {
 export async function openPullRequests(options: OpenOptions): Promise<void> {
   const { db } = options;
   let remaining = MAX_PER_ROUND;
-  const take = async () =>
-    remaining-- > 0 ? db.begin((tx) => takePushedPublication(tx, { leaseMs: LEASE_MS })) : undefined;
+  const take = async () => (remaining-- > 0 ? takePushedPublication(db, { leaseMs: LEASE_MS }) : undefined);
   // Usually nothing is due, and finding that out must not need several connections to the database.
   const first = await take();
   if (!first) return;

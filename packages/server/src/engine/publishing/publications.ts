@@ -12,7 +12,6 @@ import {
   findPublication,
   listPublications as listRows,
   type PublicationRow,
-  takePushedPublication,
   toPublication,
 } from "../../store/publications.ts";
 import { appendEngineEvents } from "../../store/runs/events.ts";
@@ -234,8 +233,6 @@ async function lockPublication(
   const row = await findPublication(tx, publicationId);
   return row?.state === state ? row : undefined;
 }
-
-export { takePushedPublication };
 
 /** Ends a pushed publication, because its pull request is open. Returns false if it has already ended. */
 export async function completePublication(

@@ -215,7 +215,7 @@ function toDecision(publication: PublicationRow): Decision {
   return { type: "refused", path, message, isStored: true };
 }
 
-/** A refusal that is not stored is told only to the agent, because a repeated request would write the notice again. */
+/** Only the agent learns about a refusal that is not stored: a repeated request would write its notice again. */
 function noticeOf(decision: Decision): NewEvent[] {
   if (decision.type !== "refused" || !decision.isStored) return [];
   const message = `The changes in \`${decision.path}\` were not published. ${decision.message}`;

@@ -33,7 +33,7 @@ function pushSections(pushes: readonly GitPush[]): string {
     .flatMap(({ folder, url, pushUrl, branch }) => [
       `[url ${quoteValue(pushUrl)}]\n\tpushInsteadOf = ${quoteValue(url)}\n`,
       `[http ${quoteValue(new URL(pushUrl).origin)}]\n\tproxy = ""\n`,
-      // The repositories of a run usually have the same branch. Others are told the name when they push another one.
+      // The repositories of a run usually have the same branch. In others, a plain `git push` is refused with the right command.
       ...(branch === first?.branch
         ? [".git", ".git/worktrees/*"].map(
             (name) =>
