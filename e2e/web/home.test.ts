@@ -37,6 +37,9 @@ describe("run form", () => {
   test("starts a run by keyboard", async () => {
     const { page, consoleErrors } = await app.visit("/");
     await page.getByRole("heading", { name: "Home" }).waitFor();
+    // The prompt has the focus from the start. Escape leaves it for shortcuts, and one of them returns to it.
+    await prompt(page).and(page.locator(":focus")).waitFor();
+    await page.keyboard.press("Escape");
     await page.keyboard.press("c");
     await page.keyboard.type("SAY: by keys");
     await page.keyboard.press("Control+Enter");
@@ -69,12 +72,12 @@ describe("run form", () => {
     await server.getByLabel("Name").fill("tickets");
     await server.getByLabel("URL", { exact: true }).fill("https://mcp.invalid/v1");
     await server.getByLabel("Headers").fill("Authorization: Bearer hush-hush");
-    await page.getByLabel("Files").setInputFiles({
+    await page.getByLabel("Files", { exact: true }).setInputFiles({
       name: "notes.txt",
       mimeType: "text/plain",
       buffer: Buffer.from("remember the milk"),
     });
-    await page.getByRole("button", { name: "Options 11 set" }).waitFor();
+    await page.getByRole("button", { name: "Options 10 set" }).waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Start run" }).click();
     const run = await app.get(await runIdOf(page));
@@ -133,9 +136,89 @@ describe("run form", () => {
     // The browser logs the rejected request, and nothing else.
     expect(consoleErrors.filter((text) => !text.includes("400"))).toEqual([]);
   });
+
+  test("attaches pasted, dropped and selected files", async () => {
+    const { page, consoleErrors } = await app.visit("/");
+    await prompt(page).fill("SAY: read them");
+    await page.evaluate(giveFile("paste", "pasted.png"));
+    await page.evaluate(giveFile("drop", "dropped.txt"));
+    const [chooser] = await Promise.all([
+      page.waitForEvent("filechooser"),
+      page.getByRole("button", { name: "Attach files" }).click(),
+    ]);
+    await chooser.setFiles({ name: "chosen.txt", mimeType: "text/plain", buffer: Buffer.from("chosen") });
+    const attached = page.getByRole("list", { name: "Attached files" });
+    await attached.getByText("chosen.txt").waitFor();
+    await page.getByRole("button", { name: "Remove dropped.txt" }).click();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Start run" }).click();
+    const { attachments } = await app.get(await runIdOf(page));
+    expect(attachments.map((each: { file_name: string }) => each.file_name)).toEqual([
+      "pasted.png",
+      "chosen.txt",
+    ]);
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("keeps the draft when the tab is closed", async () => {
+    const { page, context } = await app.visit("/");
+    await prompt(page).fill("SAY: later");
+    await page.close();
+    const next = await context.newPage();
+    await next.goto("/");
+    expect(await prompt(next).inputValue()).toBe("SAY: later");
+  });
+
+  test("shows how a re-run differs from the original run", async () => {
+    const run = await app.create(["SAY: one", "SAY: two"], { title: "Two sentences" });
+    const { page, consoleErrors } = await app.visit(`/runs/${run}`);
+    await page.getByRole("button", { name: "Re-run" }).first().click();
+    const dialog = page.getByRole("dialog", { name: "Re-run with changes" });
+    await dialog.getByText("Same as the original run").waitFor();
+    await prompt(page).last().fill("SAY: one\nSAY: three");
+    await dialog.getByRole("button", { name: /^Options/ }).click();
+    await dialog.getByLabel("Step limit").fill("7");
+    const changes = dialog.getByRole("region", { name: "Changes" });
+    await changes.getByText("2 fields differ from the original run").waitFor();
+    expect(await changes.innerText()).toContain("− SAY: two\n+ SAY: three");
+    expect(await changes.innerText()).toContain("default → 7");
+    await expectAccessible(page);
+    expect(consoleErrors).toEqual([]);
+  });
 });
 
+/** Returns code that simulates a paste or a drop of one file. It is text, because tests have no types of the browser. */
+const giveFile = (event: "paste" | "drop", name: string) => `{
+  const data = new DataTransfer();
+  data.items.add(new File(["content"], "${name}"));
+  const options = { clipboardData: data, dataTransfer: data, bubbles: true, cancelable: true };
+  const given = "${event}" === "paste" ? new ClipboardEvent("paste", options) : new DragEvent("drop", options);
+  document.getElementById("prompt").dispatchEvent(given);
+}`;
+
 describe("run overview", () => {
+  test("does not shift its layout while it loads, and keeps a long title beside its state", async () => {
+    await app.worker();
+    const long = await app.create(["ASK: Which?"], { title: `Update ${"all the dependencies ".repeat(8)}` });
+    await app.until(long, "BLOCKED");
+    const { page } = await app.visit("about:blank");
+    await page.addInitScript(`globalThis.shift = 0;
+      new PerformanceObserver((list) => list.getEntries().forEach(({ value }) => (shift += value)))
+        .observe({ type: "layout-shift", buffered: true });`);
+    // Each request takes a different time, so that the parts of the page appear one after another.
+    let order = 0;
+    await page.route("**/api/v1/**", async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, (order++ % 5) * 60));
+      await route.continue();
+    });
+    await page.goto("/");
+    const line = page.getByRole("listitem").filter({ hasText: "Update all the dependencies" });
+    const title = await line.getByRole("link").first().boundingBox();
+    const state = await line.getByText("Needs input").boundingBox();
+    expect(Math.abs((title?.y ?? 0) - (state?.y ?? 99))).toBeLessThan(6);
+    expect(await page.evaluate("shift")).toBeLessThan(0.1);
+  });
+
   test("lists questions, failures and active runs with their reasons, and updates them live", async () => {
     const { page, consoleErrors } = await app.visit("/", { size: "phone", theme: "dark" });
     const group = (name: string) => page.getByRole("region", { name });

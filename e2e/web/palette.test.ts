@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -92,4 +93,50 @@ test("runs actions, and restores the focus when closed", async () => {
     .and(page.locator(":focus"))
     .waitFor();
   expect(consoleErrors).toEqual([]);
+});
+
+test("offers the actions of the run whose page is open", async () => {
+  const { page, consoleErrors } = await app.visit(`/runs/${audit}`);
+  await page.getByRole("heading", { name: "Weekly dependency audit" }).waitFor();
+  await open(page);
+  await option(page, "Cancel run").waitFor();
+  await expectAccessible(page);
+  await page.keyboard.type("go to raw");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/tab=raw/);
+  await open(page);
+  await page.keyboard.type("copy run id");
+  await option(page, "Copy run ID").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByText("Run ID copied").waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(audit);
+  await open(page);
+  await page.keyboard.type("cancel run");
+  await option(page, "Cancel run").waitFor();
+  await page.keyboard.press("Enter");
+  await page
+    .getByRole("dialog", { name: "Cancel this run?" })
+    .getByRole("button", { name: "Keep run" })
+    .click();
+  await page.getByRole("link", { name: "Runs", exact: true }).first().click();
+  await page.getByRole("heading", { name: "Runs" }).waitFor();
+  await open(page);
+  await option(page, "New run").waitFor();
+  expect(await option(page, "Cancel run").count()).toBe(0);
+  expect(consoleErrors).toEqual([]);
+});
+
+test("a toast does not cover the message field", async () => {
+  const { page } = await app.visit(`/runs/${audit}`);
+  await open(page);
+  await page.keyboard.type("copy run id");
+  await option(page, "Copy run ID").waitFor();
+  await page.keyboard.press("Enter");
+  const toast = page.getByText("Run ID copied");
+  await toast.waitFor();
+  const send = await page.getByRole("form", { name: "Follow-up" }).boundingBox();
+  await vi.waitFor(async () => {
+    const box = await toast.boundingBox();
+    expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThan(send?.y ?? 0);
+  }, waitOptions);
 });

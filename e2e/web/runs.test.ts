@@ -31,9 +31,15 @@ describe("a list of 2,000 runs", () => {
     await page.getByText("Showing the first 100 runs").waitFor();
     await row(page, "Seeded 2000").waitFor();
     await expectAccessible(page);
+    const boxes = await Promise.all(
+      ["Select all loaded runs", "Select Seeded 2000"].map((name) =>
+        page.getByRole("checkbox", { name }).boundingBox(),
+      ),
+    );
+    expect(boxes[0]?.x).toBe(boxes[1]?.x);
     await vi.waitFor(async () => {
       await page.evaluate("scrollTo(0, document.body.scrollHeight)");
-      await page.getByText("Showing all 2001 runs").waitFor({ timeout: 200 });
+      await page.getByText("Showing all 2,001 runs").waitFor({ timeout: 200 });
     }, waitOptions);
     await page.evaluate("scrollTo(0, document.body.scrollHeight)");
     await row(page, "The first of all").waitFor();
@@ -175,7 +181,7 @@ describe("live updates", () => {
     await row(page, "Sleeper Two").filter({ hasText: "Working" }).waitFor(waitOptions);
     await row(page, "Sleeper Three").filter({ hasText: "Needs input" }).waitFor(waitOptions);
     await page.getByRole("checkbox", { name: "Select all loaded runs" }).check();
-    await page.getByRole("button", { name: "Cancel runs" }).click();
+    await page.getByRole("region", { name: "Selected runs" }).getByRole("button", { name: "Cancel" }).click();
     const dialog = page.getByRole("dialog", { name: "Cancel 3 runs?" });
     await dialog.getByText("Completed work is kept").waitFor();
     await expectAccessible(page);
@@ -196,5 +202,36 @@ describe("live updates", () => {
     await page.getByText("selected").waitFor({ state: "detached" });
     // The browser logs the rejected request, and nothing else.
     expect(consoleErrors.filter((text) => !text.includes("409"))).toEqual([]);
+  });
+
+  test("re-run and delete several runs, and show the progress", async () => {
+    for (const title of ["Bulk one", "Bulk two"]) {
+      await app.until(await app.create(["SAY: hi"], { title }), "SUCCEEDED");
+    }
+    const { page, consoleErrors } = await app.visit("/runs?q=bulk");
+    await row(page, "Bulk two").waitFor();
+    const bar = page.getByRole("region", { name: "Selected runs" });
+    await page.getByRole("checkbox", { name: "Select all loaded runs" }).check();
+    await bar.getByRole("button", { name: "Re-run" }).click();
+    await page.getByRole("button", { name: "Re-run 2 runs" }).click();
+    await page.getByRole("dialog").getByText("2 of 2").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "Show 2 new runs" }).click(waitOptions);
+    await vi.waitFor(async () => expect(await row(page, "Bulk two").count()).toBe(2), waitOptions);
+    await row(page, "Bulk one").filter({ hasText: "Succeeded" }).nth(1).waitFor(waitOptions);
+    await row(page, "Bulk two").filter({ hasText: "Succeeded" }).nth(1).waitFor(waitOptions);
+
+    await page.getByRole("checkbox", { name: "Select all loaded runs" }).check();
+    await bar.getByText("4 selected").waitFor();
+    await bar.getByRole("button", { name: "Delete" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete 4 runs?" });
+    await dialog.getByText("This cannot be undone").waitFor();
+    await dialog.getByRole("button", { name: "Delete 4 runs" }).click();
+    await page.getByRole("dialog").getByText("4 of 4").waitFor();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("heading", { name: "No matching runs" }).waitFor();
+    expect((await app.call("GET", "/agent/runs?q=bulk")).body.runs).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 });

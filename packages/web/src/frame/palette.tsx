@@ -6,6 +6,7 @@ import { useState } from "react";
 import { queries, signOut } from "../queries.ts";
 import { Dialog } from "../ui/overlay/dialog.tsx";
 import { navItems } from "./nav.ts";
+import { PaletteCurrentRun } from "./palette-current-run.tsx";
 import { type Entry, PaletteGroup, SERVER_RESULT } from "./palette-group.tsx";
 import { PaletteRuns } from "./palette-runs.tsx";
 import { chooseTheme } from "./theme.ts";
@@ -79,6 +80,7 @@ export function Palette({ onClose, onHelp }: { onClose: () => void; onHelp: () =
         />
         <Command.List className="mt-3 h-[min(24rem,55dvh)] overflow-y-auto">
           <Command.Empty className="px-2 py-6 text-center text-muted">No results</Command.Empty>
+          <PaletteCurrentRun onChosen={onClose} />
           <PaletteGroup heading="Actions" entries={actions} />
           <PaletteRuns typed={typed.trim()} onChosen={onClose} />
           <PaletteGroup heading="Pages" entries={pageEntries} />

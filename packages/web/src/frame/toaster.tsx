@@ -1,16 +1,23 @@
 import clsx from "clsx";
 import { CircleAlert, CircleCheck, X } from "lucide-react";
+import { useEffect, useState } from "react";
 import { IconButton } from "../ui/button.tsx";
 import { dismiss, useToasts } from "./toasts.ts";
 
+const GAP = 12;
+
+/** Shows toasts above the bar at the bottom of the page, such as the message field, so that they never cover its buttons. */
 export function Toaster() {
+  const toasts = useToasts();
+  const bottom = useBottomBar(toasts.length > 0);
   return (
     <div
       role="status"
       aria-live="polite"
+      style={bottom === undefined ? undefined : { bottom }}
       className="pointer-events-none fixed inset-x-4 bottom-20 z-60 flex flex-col items-center gap-2 sm:bottom-6 sm:left-auto sm:items-end"
     >
-      {useToasts().map(({ id, text, tone }) => {
+      {toasts.map(({ id, text, tone }) => {
         const Icon = tone === "good" ? CircleCheck : CircleAlert;
         return (
           <div
@@ -33,4 +40,23 @@ export function Toaster() {
       })}
     </div>
   );
+}
+
+/** Returns the distance of toasts from the bottom edge while a bar marked with `data-bottom-bar` is shown. */
+function useBottomBar(isActive: boolean): number | undefined {
+  const [distance, setDistance] = useState<number>();
+  useEffect(() => {
+    if (!isActive) return;
+    const measure = () => {
+      const tops = [...document.querySelectorAll("[data-bottom-bar]")].map(
+        (bar) => bar.getBoundingClientRect().top,
+      );
+      setDistance(tops.length > 0 ? innerHeight - Math.min(...tops) + GAP : undefined);
+    };
+    measure();
+    // The bar grows with its content, and the page can change while a toast is shown.
+    const timer = setInterval(measure, 200);
+    return () => clearInterval(timer);
+  }, [isActive]);
+  return distance;
 }

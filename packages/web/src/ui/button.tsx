@@ -50,5 +50,5 @@ export function Button({ variant, small, icon, busy, className, children, disabl
 
 /** Shows a button with only an icon. The label is its accessible name and its tooltip. */
 export function IconButton({ label, ...rest }: Omit<ButtonProps, "children"> & { label: string }) {
-  return <Button variant="quiet" {...rest} aria-label={label} title={label} />;
+  return <Button variant="quiet" title={label} {...rest} aria-label={label} />;
 }

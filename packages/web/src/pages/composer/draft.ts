@@ -83,7 +83,7 @@ const optional: TextMember[] = [
   ] as const),
 ];
 
-export function countOptions(draft: Draft, files: readonly File[]): number {
+export function countOptions(draft: Draft): number {
   const texts = optional.filter((member) => draft[member].trim() !== "").length;
-  return texts + draft.servers.length + files.length;
+  return texts + draft.servers.length;
 }

@@ -5,9 +5,9 @@ import type { Draft } from "./draft.ts";
 /** Maps each invalid field's path in the request to its error, which is phrased to follow the field's label. */
 export type ComposerErrors = Readonly<Record<string, string>>;
 
-const besidePrompt = ["prompt", "config.environment_id", "config.harness", "config.model_id"];
+const besidePrompt = ["prompt", "attachments", "config.environment_id", "config.harness", "config.model_id"];
 const inOptions = [
-  ...["title", "metadata", "attachments", "output_schema", "priority", "config.mcp_servers"],
+  ...["title", "metadata", "output_schema", "priority", "config.mcp_servers"],
   ...["config.name", "config.skill_spec", "config.base_prompt", "config.idle_timeout_minutes"],
   ...["config.reasoning_effort", "config.publish"],
   ...["limits.max_steps", "limits.max_cost_usd", "limits.timeout_minutes"],

@@ -1,8 +1,7 @@
 import { ReasoningEffort } from "@outrider/contract/agent-config";
 import { limits } from "@outrider/contract/limits";
 import { useHarness } from "../../harnesses/harnesses.ts";
-import { errorSentence, Field, Select, TextArea, TextInput } from "../../ui/form/field.tsx";
-import { Attachments } from "./attachments.tsx";
+import { Field, Select, TextArea, TextInput } from "../../ui/form/field.tsx";
 import type { TextMember } from "./draft.ts";
 import { McpServers } from "./mcp-servers.tsx";
 import { PublishField } from "./publish-field.tsx";
@@ -89,7 +88,7 @@ interface OptionsProps {
 
 export function Options({ composer, harness: name }: OptionsProps) {
   const harness = useHarness(name);
-  const { draft, change, fieldErrors, files, fileError, setFiles } = composer;
+  const { draft, change, fieldErrors } = composer;
   const line = ({ member, name, label, hint, numeric, long, code }: OptionField) => (
     <Field key={member} label={label} hint={hint} error={fieldErrors[name]}>
       {(parts) => {
@@ -156,13 +155,6 @@ export function Options({ composer, harness: name }: OptionsProps) {
         unsupportedBy={harness && !harness.supports_mcp_servers ? harness.title : undefined}
         fieldErrors={fieldErrors}
         onChange={(servers) => change({ servers })}
-      />
-      <Attachments
-        files={files}
-        error={
-          fileError ?? (fieldErrors.attachments && errorSentence("Attachments", fieldErrors.attachments))
-        }
-        onChange={setFiles}
       />
     </div>
   );

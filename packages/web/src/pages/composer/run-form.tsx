@@ -1,6 +1,7 @@
 import type { RunAgentResponse } from "@outrider/sdk";
+import clsx from "clsx";
 import { ChevronDown, Play } from "lucide-react";
-import { type FormEvent, useEffect, useId, useRef } from "react";
+import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { HarnessNote } from "../../harnesses/harness-note.tsx";
 import { useDefaultHarness, useModelProblem } from "../../harnesses/harnesses.ts";
 import { Button } from "../../ui/button.tsx";
@@ -9,7 +10,9 @@ import { PausedNotice } from "../../ui/feedback/paused-notice.tsx";
 import { errorSentence } from "../../ui/form/field.tsx";
 import { Kbd } from "../../ui/kbd.tsx";
 import { InlineCode } from "../../ui/text/inline-code.tsx";
+import { AttachButton, AttachedFiles } from "./attachments.tsx";
 import { countOptions, type Draft } from "./draft.ts";
+import { DraftChanges } from "./draft-changes.tsx";
 import { EnvironmentNote, EnvironmentSelect } from "./environment-select.tsx";
 import { HarnessSelect } from "./harness-select.tsx";
 import { ModelNote, ModelSelect } from "./model-select.tsx";
@@ -24,13 +27,15 @@ interface RunFormProps {
   initial?: Draft;
   /** Values that override the remembered ones. */
   overrides?: Partial<Draft>;
+  /** The values that a re-run would repeat. The form shows how its own values differ from them. */
+  compareWith?: Draft;
   onCreated: (run: RunAgentResponse) => void;
 }
 
 export const PROMPT_ID = "prompt";
 
 /** Shows the form for a new run. */
-export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
+export function RunForm({ initial, overrides, compareWith, onCreated }: RunFormProps) {
   const composer = useComposer({ initial, overrides, onCreated });
   const { draft, change, fieldErrors, files, isOpen, setOpen, acceptsRuns, message } = composer;
   const form = useRef<HTMLFormElement>(null);
@@ -38,7 +43,8 @@ export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
   const standard = useDefaultHarness(draft.environment_id);
   const harness = draft.harness || standard;
   const modelProblem = useModelProblem(harness, draft.model_id);
-  const set = countOptions(draft, files);
+  const set = countOptions(draft);
+  const [isDragging, setDragging] = useState(false);
   const send = (event?: FormEvent) => {
     event?.preventDefault();
     if (!composer.isBusy) composer.send();
@@ -60,7 +66,32 @@ export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
         if (event.key === "Enter" && (event.metaKey || event.ctrlKey) && !event.nativeEvent.isComposing)
           send(event);
       }}
-      className="rounded-xl border border-line bg-surface focus-within:border-line-strong"
+      onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes("Files")) return;
+        event.preventDefault();
+        setDragging(true);
+      }}
+      onDragLeave={(event) => {
+        // Entering an element inside the form also leaves the one before.
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setDragging(false);
+      }}
+      onDrop={(event) => {
+        setDragging(false);
+        if (event.dataTransfer.files.length === 0) return;
+        event.preventDefault();
+        composer.attach(event.dataTransfer.files);
+      }}
+      onPaste={(event) => {
+        if (event.clipboardData.files.length === 0) return;
+        event.preventDefault();
+        composer.attach(event.clipboardData.files);
+      }}
+      className={clsx(
+        "rounded-xl border bg-surface has-[>textarea:focus]:ring-1 has-[>textarea:focus]:ring-accent",
+        isDragging
+          ? "border-accent bg-accent-soft"
+          : "border-line focus-within:border-line-strong has-[>textarea:focus]:border-accent",
+      )}
     >
       <label htmlFor={PROMPT_ID} className="sr-only">
         What should the agent do?
@@ -69,17 +100,29 @@ export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
         id={PROMPT_ID}
         value={draft.prompt}
         onChange={({ target }) => change({ prompt: target.value })}
+        onKeyDown={({ key, currentTarget }) => {
+          // Leaves the field, so that single-key shortcuts work again.
+          if (key === "Escape" && !currentTarget.closest("dialog")) currentTarget.blur();
+        }}
         placeholder="What should the agent do?"
         rows={4}
         aria-invalid={promptError ? true : undefined}
         aria-describedby={promptError ? `${panel}-prompt` : undefined}
-        className="block field-sizing-content max-h-[50dvh] min-h-28 w-full resize-y rounded-t-xl bg-transparent px-4 pt-3.5 pb-2 text-base outline-offset-0 sm:text-sm"
+        className="block field-sizing-content max-h-[50dvh] min-h-28 w-full resize-y rounded-t-xl bg-transparent px-4 pt-3.5 pb-2 text-base outline-none sm:text-sm"
       />
       {promptError && (
         <p id={`${panel}-prompt`} className="px-4 pb-2 text-xs text-bad">
           <InlineCode text={errorSentence("The prompt", promptError)} />
         </p>
       )}
+      <AttachedFiles
+        files={files}
+        error={
+          composer.fileError ??
+          (fieldErrors.attachments && errorSentence("Attachments", fieldErrors.attachments))
+        }
+        onChange={composer.setFiles}
+      />
       <div className="flex flex-wrap items-start gap-2 border-t border-line p-2.5">
         <EnvironmentSelect
           value={draft.environment_id}
@@ -98,6 +141,7 @@ export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
           error={modelProblem ?? fieldErrors["config.model_id"]}
           onChange={(model_id) => change({ model_id })}
         />
+        <AttachButton onFiles={composer.attach} />
         <Button variant="quiet" aria-expanded={isOpen} aria-controls={panel} onClick={() => setOpen(!isOpen)}>
           Options
           {set > 0 && (
@@ -138,6 +182,7 @@ export function RunForm({ initial, overrides, onCreated }: RunFormProps) {
           <ErrorAlert error={composer.error} />
         </div>
       )}
+      {compareWith && <DraftChanges before={compareWith} after={draft} />}
       <div id={panel} hidden={!isOpen} className="border-t border-line p-4">
         {isOpen && <Options composer={composer} harness={harness} />}
       </div>

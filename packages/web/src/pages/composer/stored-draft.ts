@@ -9,7 +9,7 @@ const remembered = [
 ];
 
 const rememberedOptions = storedSetting("composer.choice");
-const DRAFT = "outrider.composer.draft";
+const unsent = storedSetting("composer.draft");
 
 /** Removes values that may be secret, but keeps references such as `${secrets.NAME}`. */
 function withoutValues(server: ServerDraft): ServerDraft {
@@ -41,33 +41,17 @@ export function rememberOptions(draft: Draft) {
   );
 }
 
-/** Saves the draft until the tab is closed, so that it survives a reload. */
+/** Saves the draft in this browser, so that it survives a reload and a closed tab. */
 export function storeDraft(draft: Draft) {
-  try {
-    sessionStorage.setItem(DRAFT, JSON.stringify({ ...draft, servers: withoutSecrets(draft.servers) }));
-  } catch {
-    // If storage is unavailable, the draft is lost when the page is closed.
-  }
+  unsent.write(JSON.stringify({ ...draft, servers: withoutSecrets(draft.servers) }));
 }
 
 export function deleteDraft() {
-  try {
-    sessionStorage.removeItem(DRAFT);
-  } catch {
-    // If storage is unavailable, there is nothing to remove.
-  }
+  unsent.write(undefined);
 }
 
 export function storedDraft(): Draft {
-  return { ...emptyDraft, ...parsed(rememberedOptions.read()), ...parsed(storedText()) };
-}
-
-function storedText(): string | undefined {
-  try {
-    return sessionStorage.getItem(DRAFT) ?? undefined;
-  } catch {
-    return undefined;
-  }
+  return { ...emptyDraft, ...parsed(rememberedOptions.read()), ...parsed(unsent.read()) };
 }
 
 /** Validates stored data, because an older version may have written it. */

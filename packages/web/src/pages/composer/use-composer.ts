@@ -76,6 +76,7 @@ export function useComposer({ initial, overrides, onCreated }: ComposerOptions) 
     files,
     fileError,
     setFiles,
+    attach: (more: Iterable<File>) => setFiles((before) => [...before, ...more]),
     fieldErrors,
     isOpen,
     setOpen,
@@ -92,7 +93,7 @@ export function useComposer({ initial, overrides, onCreated }: ComposerOptions) 
     },
     send() {
       if (!acceptsRuns) return;
-      if (fileError) return setOpen(true);
+      if (fileError) return;
       const result = requestOf(draft);
       if ("fieldErrors" in result) return show(result.fieldErrors);
       setFieldErrors({});

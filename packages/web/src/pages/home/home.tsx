@@ -14,6 +14,9 @@ import { RunGroup } from "./run-group.tsx";
 import { overridesFrom } from "./search.ts";
 import { useOverview } from "./use-overview.ts";
 
+/** Focusing the prompt opens the keyboard of a phone, so only devices with a mouse or trackpad do it on their own. */
+const hasPointer = () => matchMedia("(pointer: fine)").matches;
+
 function focusPrompt() {
   document.getElementById(PROMPT_ID)?.focus();
 }
@@ -29,7 +32,7 @@ export function Home() {
   useRunChanges(() => void client.invalidateQueries({ queryKey: ["runs", "short"] }));
   // biome-ignore lint/correctness/useExhaustiveDependencies: the same link used again focuses the prompt again.
   useEffect(() => {
-    if (hash === "new-run") focusPrompt();
+    if (hash === "new-run" || hasPointer()) focusPrompt();
   }, [hash, state]);
 
   // The search parameters are applied once and then removed, so that a reload keeps the text typed since then.
@@ -38,6 +41,7 @@ export function Home() {
       void navigate({ to: "/", search: {}, hash: "new-run", replace: true });
   }, [search, navigate]);
 
+  const isReady = useNotesLoaded() && !isLoading;
   const isFirst = newest.data?.length === 0;
   return (
     <Page title="Home">
@@ -49,16 +53,16 @@ export function Home() {
         {error && (
           <ErrorAlert error={error} onRetry={() => void client.invalidateQueries({ queryKey: ["runs"] })} />
         )}
-        {isLoading && !error && <SkeletonRows label="Loading runs" />}
-        {isFirst && <FirstRun />}
-        {attention && attention.length > 0 && (
+        {!isReady && !error && <SkeletonRows rows={12} label="Loading runs" />}
+        {isReady && isFirst && <FirstRun />}
+        {isReady && attention && attention.length > 0 && (
           <RunGroup
             title="Needs attention"
             runs={attention}
             more={{ view: "Needs attention", search: { state: "BLOCKED,FAILED" } }}
           />
         )}
-        {active && !isFirst && (
+        {isReady && active && !isFirst && (
           <RunGroup
             title="Running"
             runs={active}
@@ -66,7 +70,7 @@ export function Home() {
             empty="No active runs. Runs that you start appear here."
           />
         )}
-        {finished && finished.length > 0 && (
+        {isReady && finished && finished.length > 0 && (
           <RunGroup
             title="Finished"
             runs={finished}
@@ -76,4 +80,14 @@ export function Home() {
       </div>
     </Page>
   );
+}
+
+/** Returns whether the form's notes are loaded. The lists wait for them, because the notes change the form's height. */
+function useNotesLoaded(): boolean {
+  const pending = [
+    useQuery(queries.models()).isPending,
+    useQuery(queries.harnesses()).isPending,
+    useQuery(queries.environments()).isPending,
+  ];
+  return !pending.includes(true);
 }

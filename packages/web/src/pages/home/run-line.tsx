@@ -26,11 +26,12 @@ export function RunLine({ run }: { run: RunItem }) {
   return (
     <li className="relative flex items-start gap-3 px-4 py-3 hover:bg-raised/60">
       <div className="min-w-0 flex-1">
-        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <div className="flex items-center gap-x-3 gap-y-1 max-sm:flex-wrap">
           <RunState state={state} phase={phase} />
           <Link
             to="/runs/$runId"
             params={{ runId: run_id }}
+            title={sanitizeLine(title)}
             className="min-w-0 truncate font-medium after:absolute after:inset-0 max-sm:w-full"
           >
             {sanitizeLine(title)}

@@ -7,6 +7,7 @@ import { queries } from "../../queries.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
+import { formatCount } from "../../ui/format/numbers.ts";
 import { Page } from "../../ui/page.tsx";
 import { ColumnChooser } from "./column-chooser.tsx";
 import { FilterBar } from "./filter-bar.tsx";
@@ -78,8 +79,8 @@ export function Runs() {
         {runs.isPending || runs.isStale
           ? "Loading…"
           : hasNextPage
-            ? `Showing the first ${rows.length} runs`
-            : `Showing all ${rows.length} runs`}
+            ? `Showing the first ${formatCount(rows.length)} runs`
+            : `Showing all ${formatCount(rows.length)} runs`}
       </p>
       <NewRunsBar count={runs.newRunCount} onShow={reload} />
       {runs.error && <ErrorAlert error={runs.error} onRetry={reload} />}

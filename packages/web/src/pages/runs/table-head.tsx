@@ -27,7 +27,7 @@ export function TableHead({ columns, template, search, selection, order }: Table
         {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
         {/* biome-ignore lint/a11y/useFocusableInteractive: the checkbox inside is focusable. */}
         <div role="columnheader" className="flex">
-          <label className="grid size-8 place-items-center">
+          <label className="grid size-8 shrink-0 place-items-center">
             <span className="sr-only">Select all loaded runs</span>
             <input
               type="checkbox"

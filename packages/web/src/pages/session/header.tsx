@@ -17,7 +17,7 @@ export function Header(props: HeaderProps) {
   return (
     <header className="px-4 pt-3 pb-2 sm:px-6">
       <div className="flex items-start gap-3">
-        <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-3 gap-y-1 sm:min-h-9">
+        <div className="flex min-w-0 flex-1 items-center gap-x-3 gap-y-1 max-sm:flex-wrap sm:min-h-9">
           <h1
             className="line-clamp-2 min-w-0 text-base font-semibold tracking-tight break-words [unicode-bidi:plaintext] sm:line-clamp-1 sm:text-lg"
             title={run.title}

@@ -1,5 +1,6 @@
 import type { RunItem } from "@outrider/sdk";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { useOfferedRun } from "../../frame/current-run.ts";
 import { queryClient } from "../../queries.ts";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import type { RunAction } from "./actions/actions.tsx";
@@ -24,6 +25,7 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
   const log = useRunLog(source);
   const steering = useSteering(run);
   const [action, setAction] = useState<RunAction>();
+  useOfferedRun({ run, isAllowed: steering?.isAllowed ?? false, open: setAction });
 
   // Each milestone means that the run's state, phase, receipt or artifacts have changed.
   const milestone = log.milestones.at(-1)?.seq;
@@ -82,7 +84,7 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
           </Suspense>
         )}
       </div>
-      <div className="border-t border-line bg-canvas px-3 py-2 sm:px-6 sm:py-3">
+      <div data-bottom-bar className="border-t border-line bg-canvas px-3 py-2 sm:px-6 sm:py-3">
         {isApproval ? (
           <div className="flex max-h-[50dvh] flex-col gap-2 overflow-y-auto">
             <Suspense>

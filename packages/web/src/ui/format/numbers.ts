@@ -2,14 +2,16 @@
 export function formatDollars(amount: number): string {
   if (amount === 0) return "$0";
   if (amount < 0.01) return `$${amount.toPrecision(2)}`;
-  return `$${amount.toFixed(2)}`;
+  return dollars.format(amount);
 }
 
+const dollars = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
 const number = new Intl.NumberFormat();
 const short = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 
+/** Formats a count with separators. Counts from a million are shortened. */
 export function formatCount(amount: number): string {
-  return amount < 10_000 ? number.format(amount) : short.format(amount);
+  return amount < 1_000_000 ? number.format(amount) : short.format(amount);
 }
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];

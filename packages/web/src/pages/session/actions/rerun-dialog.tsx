@@ -18,12 +18,14 @@ export function RerunDialog({ run, onClose }: { run: RunItem; onClose: () => voi
       open
       onClose={onClose}
       sheet
+      keepOpen
       title="Re-run with changes"
       description="Creates a new run with the same settings, which you can change. This run is not affected."
     >
       {lost && <p className="mb-3 rounded-lg bg-warn-soft px-3 py-2">{lost}</p>}
       <RunForm
         initial={draft}
+        compareWith={draft}
         onCreated={({ run_id }) => {
           onClose();
           showToast("Run created");
