@@ -32,6 +32,9 @@ export const limits = {
   maintenanceMessage: 500,
   /** The number of runs that one call to `POST /installation/maintenance/cancel` cancels. */
   cancelBatch: 200,
+  views: { perUser: 200, columns: 50 },
+  templates: { count: 1_000, prompt: 64 * KIB, variables: 50, options: 100, value: 8 * KIB },
+  attention: { count: 100, days: 14 },
   share: { hours: { default: 168, max: 8_760 } },
   secret: { min: 8, max: 64 * KIB },
   /** In characters. */

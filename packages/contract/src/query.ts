@@ -12,7 +12,7 @@ import { parseTime, text, Uuid } from "./text.ts";
  * parsed types.
  */
 
-function integer({ min, max }: { min: number; max: number }) {
+export function integer({ min, max }: { min: number; max: number }) {
   return z
     .string()
     .regex(/^\d{1,15}$/, { error: `must be an integer between ${min} and ${max}` })

@@ -1,5 +1,6 @@
 import type { Route } from "./route.ts";
 import { artifactsRoutes } from "./routes/artifacts.ts";
+import { attentionRoutes } from "./routes/attention.ts";
 import { buildsRoutes } from "./routes/builds.ts";
 import { environmentsRoutes } from "./routes/environments.ts";
 import { eventsRoutes } from "./routes/events.ts";
@@ -19,7 +20,9 @@ import { secretsRoutes } from "./routes/secrets.ts";
 import { sharesRoutes } from "./routes/shares.ts";
 import { shellsRoutes } from "./routes/shells.ts";
 import { skillsRoutes } from "./routes/skills.ts";
+import { templatesRoutes } from "./routes/templates.ts";
 import { usersRoutes } from "./routes/users.ts";
+import { viewsRoutes } from "./routes/views.ts";
 import { workersRoutes } from "./routes/workers.ts";
 
 /** All routes of the public API. The server's handlers, `openapi.json` and the clients are derived from this table. */
@@ -30,6 +33,9 @@ export const routes = {
   ...artifactsRoutes,
   ...runFilesRoutes,
   ...sharesRoutes,
+  ...attentionRoutes,
+  ...viewsRoutes,
+  ...templatesRoutes,
   ...environmentsRoutes,
   ...buildsRoutes,
   ...proposalsRoutes,

@@ -6,6 +6,7 @@ import { filterByLevel, isLogLevel, type Logger, type LogLevel } from "./log.ts"
 import type { ResponsePromise } from "./promise.ts";
 import { Agents } from "./resources/agents.ts";
 import { Artifacts } from "./resources/artifacts.ts";
+import { Attention } from "./resources/attention.ts";
 import { Builds } from "./resources/builds.ts";
 import { Environments } from "./resources/environments.ts";
 import { Events } from "./resources/events.ts";
@@ -25,7 +26,9 @@ import { Runs } from "./resources/runs.ts";
 import { Secrets } from "./resources/secrets.ts";
 import { Shells } from "./resources/shells.ts";
 import { Skills } from "./resources/skills.ts";
+import { Templates } from "./resources/templates.ts";
 import { Users } from "./resources/users.ts";
+import { Views } from "./resources/views.ts";
 import { Workers } from "./resources/workers.ts";
 import { version } from "./version.ts";
 
@@ -64,6 +67,9 @@ export class Outrider {
   readonly events: Events;
   readonly artifacts: Artifacts;
   readonly files: Files;
+  readonly attention: Attention;
+  readonly views: Views;
+  readonly templates: Templates;
   readonly publications: Publications;
   readonly environments: Environments;
   readonly builds: Builds;
@@ -94,6 +100,9 @@ export class Outrider {
     this.events = new Events(http);
     this.artifacts = new Artifacts(http);
     this.files = new Files(http);
+    this.attention = new Attention(http);
+    this.views = new Views(http);
+    this.templates = new Templates(http);
     this.publications = new Publications(http);
     this.environments = new Environments(http);
     this.builds = new Builds(http);

@@ -113,6 +113,11 @@ export interface Attachment {
   data: string;
 }
 
+export interface AttentionRequest {
+  /** When the run needs attention again. Without it, the run is dismissed until its state changes. */
+  snoozed_until?: string;
+}
+
 export interface BranchPushedEvent {
   run_id: string;
   /** Sequence number. Starts at 1, without gaps. */
@@ -461,6 +466,33 @@ export interface CreateKeyResponse {
   last_used_at?: string;
   /** The raw key, shown only once. Absent in a replayed response. */
   key?: string;
+}
+
+export interface CreateViewRequest {
+  name: string;
+  query?: ViewQueryInput;
+  /** Default: newest first. */
+  sort?: {
+    by: "created_at" | "updated_at" | "title";
+    order: "desc" | "asc";
+  };
+  /** The columns that a client shows. The server does not interpret them. */
+  columns?: string[];
+  /** Whether all users see the view. Default false. */
+  is_shared?: boolean;
+}
+
+export interface DismissAttentionRequest {
+  /**
+  * Only your own runs. Default: all runs that you can see.
+  * @constant
+  */
+  creator?: "me";
+}
+
+export interface DismissAttentionResponse {
+  /** Number of runs that this call dismissed. */
+  dismissed: number;
 }
 
 export interface EnvironmentCheck {
@@ -863,6 +895,14 @@ export interface ListAgentsResponse {
   agents: Skill[];
 }
 
+export interface ListAttentionResponse {
+  /** Number of runs that need attention, up to 100. */
+  count: number;
+  /** True if more than `count` runs need attention. */
+  has_more: boolean;
+  runs: RunItem[];
+}
+
 /** Pass `next_cursor` as `after` to get the next page. */
 export interface ListBuildEventsResponse {
   events: BuildEvent[];
@@ -955,8 +995,16 @@ export interface ListSkillsResponse {
   skills: Skill[];
 }
 
+export interface ListTemplatesResponse {
+  templates: Template[];
+}
+
 export interface ListUsersResponse {
   users: User[];
+}
+
+export interface ListViewsResponse {
+  views: View[];
 }
 
 export interface ListWorkersResponse {
@@ -1157,6 +1205,11 @@ export interface NoticeEvent {
     message: string;
     code?: string;
   };
+}
+
+export interface Owner {
+  uid: string;
+  display_name: string;
 }
 
 export interface PageInfo {
@@ -1978,6 +2031,64 @@ export interface Skill {
   environments: string[];
 }
 
+/** A prompt with variables that all users can run. */
+export interface Template {
+  template_id: string;
+  /** Unique in the installation, regardless of case. */
+  name: string;
+  description?: string;
+  /** The prompt. `{{name}}` stands for the value of a variable. */
+  prompt: string;
+  config?: TemplateConfig;
+  /** All variables, first those of the prompt in order of appearance. */
+  variables: TemplateVariable[];
+  owner: Owner;
+  created_at: string;
+  updated_at: string;
+}
+
+/** Configuration of the runs that use the template. */
+export interface TemplateConfig {
+  /** Label for grouping and filtering. Default: the name of the skill. */
+  name?: string;
+  /** A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the installation. */
+  model_id?: string;
+  /** How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the effort of the cloud agent, then of the provider. */
+  reasoning_effort?: ReasoningEffort;
+  /** The agent program that executes the run, from `GET /agent/harnesses`. Defaults to that of the cloud agent, then of the environment, then `outrider`, the built-in agent. */
+  harness?: string;
+  /** Instructions that shape the agent's behavior. */
+  base_prompt?: string;
+  /** The environment to run in. Without one: an empty workspace and no network. */
+  environment_id?: string;
+  /** A skill to use as the base prompt. */
+  skill_spec?: string;
+  /** Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says. */
+  publish?: PublishKind;
+  /** How long the sandbox is kept after the run ends. Default 10. */
+  idle_timeout_minutes?: number;
+}
+
+export interface TemplateRequest {
+  /** Unique in the installation, regardless of case. */
+  name: string;
+  description?: string;
+  /** The prompt. `{{name}}` stands for the value of a variable. */
+  prompt: string;
+  config?: TemplateConfig;
+  /** Details of variables. Other variables of the prompt accept any text. */
+  variables?: TemplateVariable[];
+}
+
+export interface TemplateVariable {
+  name: string;
+  description?: string;
+  /** A variable without a default needs a value. */
+  default?: string;
+  /** The allowed values. Default: any text. */
+  options?: string[];
+}
+
 /** The size of a terminal, in characters. */
 export interface TerminalSize {
   rows: number;
@@ -2033,6 +2144,47 @@ export interface UpdateUserRequest {
   role?: Role;
 }
 
+/** Absent fields stay the same. */
+export interface UpdateViewRequest {
+  name?: string;
+  query?: {
+    state?: RunState[];
+    config_name?: string[];
+    model_id?: string[];
+    harness?: string[];
+    /** A `uid`, an email address, or `me`. */
+    creator?: string[];
+    source?: RunSourceType[];
+    environment_id?: string[];
+    skill_spec?: string[];
+    /** Runs that produced an artifact of one of these types. */
+    artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
+    /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
+    pull_request_state?: PullRequestState[];
+    /** Inclusive. */
+    created_after?: string;
+    /** Exclusive. */
+    created_before?: string;
+    /** Inclusive. */
+    updated_after?: string;
+    /** Full-text search in title, prompt and skill. Tolerates typos in the title. */
+    q?: string;
+    /** All pairs must match. */
+    metadata?: {
+      [key: string]: string;
+    };
+  };
+  /** Default: newest first. */
+  sort?: {
+    by: "created_at" | "updated_at" | "title";
+    order: "desc" | "asc";
+  };
+  /** The columns that a client shows. The server does not interpret them. */
+  columns?: string[];
+  /** Whether all users see the view. Default false. */
+  is_shared?: boolean;
+}
+
 export interface UsageUpdatedEvent {
   run_id: string;
   /** Sequence number. Starts at 1, without gaps. */
@@ -2066,6 +2218,83 @@ export interface User {
   created_at: string;
   /** When the user last used the web app. */
   last_seen_at?: string;
+}
+
+/** Saved filters, sort order and columns of the run list. */
+export interface View {
+  view_id: string;
+  name: string;
+  query: ViewQuery;
+  /** Default: newest first. */
+  sort?: {
+    by: "created_at" | "updated_at" | "title";
+    order: "desc" | "asc";
+  };
+  /** The columns that a client shows. The server does not interpret them. */
+  columns?: string[];
+  /** Whether all users see the view. Default false. */
+  is_shared: boolean;
+  owner: Owner;
+  created_at: string;
+  updated_at: string;
+}
+
+/** The filters of the run list. */
+export interface ViewQuery {
+  state?: RunState[];
+  config_name?: string[];
+  model_id?: string[];
+  harness?: string[];
+  /** A `uid`, an email address, or `me`. */
+  creator?: string[];
+  source?: RunSourceType[];
+  environment_id?: string[];
+  skill_spec?: string[];
+  /** Runs that produced an artifact of one of these types. */
+  artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
+  /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
+  pull_request_state?: PullRequestState[];
+  /** Inclusive. */
+  created_after?: string;
+  /** Exclusive. */
+  created_before?: string;
+  /** Inclusive. */
+  updated_after?: string;
+  /** Full-text search in title, prompt and skill. Tolerates typos in the title. */
+  q?: string;
+  /** All pairs must match. */
+  metadata?: {
+    [key: string]: string;
+  };
+}
+
+/** The filters of the run list. */
+export interface ViewQueryInput {
+  state?: RunState[];
+  config_name?: string[];
+  model_id?: string[];
+  harness?: string[];
+  /** A `uid`, an email address, or `me`. */
+  creator?: string[];
+  source?: RunSourceType[];
+  environment_id?: string[];
+  skill_spec?: string[];
+  /** Runs that produced an artifact of one of these types. */
+  artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
+  /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
+  pull_request_state?: PullRequestState[];
+  /** Inclusive. */
+  created_after?: string;
+  /** Exclusive. */
+  created_before?: string;
+  /** Inclusive. */
+  updated_after?: string;
+  /** Full-text search in title, prompt and skill. Tolerates typos in the title. */
+  q?: string;
+  /** All pairs must match. */
+  metadata?: {
+    [key: string]: string;
+  };
 }
 
 /** The format of requests to a model provider. */
@@ -2155,6 +2384,16 @@ export interface ListRunFilesQuery {
 export interface ReadRunFileQuery {
   /** Path of the file, relative to the workspace. */
   path?: string;
+}
+
+export interface ListAttentionQuery {
+  /**
+  * Only your own runs. Default: all runs that you can see.
+  * @constant
+  */
+  creator?: "me";
+  /** Maximum number of runs. 0 returns only the count. Default 20. */
+  limit?: number;
 }
 
 export interface ListBuildEventsQuery {

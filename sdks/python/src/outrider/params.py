@@ -13,10 +13,14 @@ __all__ = [
     "AppManifestCompletionParam",
     "AppManifestRequestParam",
     "AttachmentParam",
+    "AttentionRequestParam",
     "CancelRunsFilterParam",
     "CancelRunsRequestParam",
     "CloudEnvironmentRequestParam",
     "CreateKeyRequestParam",
+    "CreateViewRequestParam",
+    "CreateViewRequestSortParam",
+    "DismissAttentionRequestParam",
     "EnvironmentCheckParam",
     "EnvironmentDockerfileParam",
     "EnvironmentNetworkParam",
@@ -43,9 +47,16 @@ __all__ = [
     "ShareRequestParam",
     "ShellParam",
     "ShellRequestParam",
+    "TemplateConfigParam",
+    "TemplateRequestParam",
+    "TemplateVariableParam",
     "TerminalSizeParam",
     "UpdateFollowupRequestParam",
     "UpdateUserRequestParam",
+    "UpdateViewRequestParam",
+    "UpdateViewRequestQueryParam",
+    "UpdateViewRequestSortParam",
+    "ViewQueryParam",
 ]
 
 
@@ -104,6 +115,11 @@ class AttachmentParam(TypedDict):
     mime_type: str
     data: str | bytes
     """The content, encoded as base64."""
+
+
+class AttentionRequestParam(TypedDict):
+    snoozed_until: NotRequired[str | datetime]
+    """When the run needs attention again. Without it, the run is dismissed until its state changes."""
 
 
 class CancelRunsFilterParam(TypedDict):
@@ -213,6 +229,29 @@ class CreateKeyRequestParam(TypedDict):
     scopes: NotRequired[Sequence[types.Scope]]
     """Default: all scopes that both the calling key and the owner have."""
     expires_at: NotRequired[str | datetime]
+
+
+class CreateViewRequestSortParam(TypedDict):
+    """Default: newest first."""
+
+    by: Literal["created_at", "updated_at", "title"]
+    order: Literal["desc", "asc"]
+
+
+class CreateViewRequestParam(TypedDict):
+    name: str
+    query: NotRequired[ViewQueryParam | types.ViewQuery | types.ViewQueryInput]
+    sort: NotRequired[CreateViewRequestSortParam]
+    """Default: newest first."""
+    columns: NotRequired[Sequence[str]]
+    """The columns that a client shows. The server does not interpret them."""
+    is_shared: NotRequired[bool]
+    """Whether all users see the view. Default false."""
+
+
+class DismissAttentionRequestParam(TypedDict):
+    creator: NotRequired[Any]
+    """Only your own runs. Default: all runs that you can see."""
 
 
 class EnvironmentCheckParam(TypedDict):
@@ -556,6 +595,57 @@ class ShellRequestParam(TypedDict):
     """
 
 
+class TemplateConfigParam(TypedDict):
+    """Configuration of the runs that use the template."""
+
+    name: NotRequired[str]
+    """Label for grouping and filtering. Default: the name of the skill."""
+    model_id: NotRequired[str]
+    """A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the
+    installation.
+    """
+    reasoning_effort: NotRequired[types.ReasoningEffort]
+    """How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the
+    effort of the cloud agent, then of the provider.
+    """
+    harness: NotRequired[str]
+    """The agent program that executes the run, from `GET /agent/harnesses`. Defaults to that of the
+    cloud agent, then of the environment, then `outrider`, the built-in agent.
+    """
+    base_prompt: NotRequired[str]
+    """Instructions that shape the agent's behavior."""
+    environment_id: NotRequired[str]
+    """The environment to run in. Without one: an empty workspace and no network."""
+    skill_spec: NotRequired[str]
+    """A skill to use as the base prompt."""
+    publish: NotRequired[types.PublishKind]
+    """Publishes the changes when the run succeeds, within the policy of the environment's
+    repositories. Default: as the policy says.
+    """
+    idle_timeout_minutes: NotRequired[int]
+    """How long the sandbox is kept after the run ends. Default 10."""
+
+
+class TemplateRequestParam(TypedDict):
+    name: str
+    """Unique in the installation, regardless of case."""
+    description: NotRequired[str]
+    prompt: str
+    """The prompt. `{{name}}` stands for the value of a variable."""
+    config: NotRequired[TemplateConfigParam | types.TemplateConfig]
+    variables: NotRequired[Sequence[TemplateVariableParam | types.TemplateVariable]]
+    """Details of variables. Other variables of the prompt accept any text."""
+
+
+class TemplateVariableParam(TypedDict):
+    name: str
+    description: NotRequired[str]
+    default: NotRequired[str]
+    """A variable without a default needs a value."""
+    options: NotRequired[Sequence[str]]
+    """The allowed values. Default: any text."""
+
+
 class TerminalSizeParam(TypedDict):
     """The size of a terminal, in characters."""
 
@@ -574,3 +664,81 @@ class UpdateUserRequestParam(TypedDict):
     display_name: NotRequired[str]
     """Name shown in the web app and on runs."""
     role: NotRequired[types.Role]
+
+
+class UpdateViewRequestQueryParam(TypedDict):
+    state: NotRequired[Sequence[types.RunState]]
+    config_name: NotRequired[Sequence[str]]
+    model_id: NotRequired[Sequence[str]]
+    harness: NotRequired[Sequence[str]]
+    creator: NotRequired[Sequence[str]]
+    """A `uid`, an email address, or `me`."""
+    source: NotRequired[Sequence[types.RunSourceType]]
+    environment_id: NotRequired[Sequence[str]]
+    skill_spec: NotRequired[Sequence[str]]
+    artifact_type: NotRequired[Sequence[Literal["FILE", "PATCH", "PULL_REQUEST"]]]
+    """Runs that produced an artifact of one of these types."""
+    pull_request_state: NotRequired[Sequence[types.PullRequestState]]
+    """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
+    draft, otherwise a merged one.
+    """
+    created_after: NotRequired[str]
+    """Inclusive."""
+    created_before: NotRequired[str]
+    """Exclusive."""
+    updated_after: NotRequired[str]
+    """Inclusive."""
+    q: NotRequired[str]
+    """Full-text search in title, prompt and skill. Tolerates typos in the title."""
+    metadata: NotRequired[Mapping[str, str]]
+    """All pairs must match."""
+
+
+class UpdateViewRequestSortParam(TypedDict):
+    """Default: newest first."""
+
+    by: Literal["created_at", "updated_at", "title"]
+    order: Literal["desc", "asc"]
+
+
+class UpdateViewRequestParam(TypedDict):
+    """Absent fields stay the same."""
+
+    name: NotRequired[str]
+    query: NotRequired[UpdateViewRequestQueryParam]
+    sort: NotRequired[UpdateViewRequestSortParam]
+    """Default: newest first."""
+    columns: NotRequired[Sequence[str]]
+    """The columns that a client shows. The server does not interpret them."""
+    is_shared: NotRequired[bool]
+    """Whether all users see the view. Default false."""
+
+
+class ViewQueryParam(TypedDict):
+    """The filters of the run list."""
+
+    state: NotRequired[Sequence[types.RunState]]
+    config_name: NotRequired[Sequence[str]]
+    model_id: NotRequired[Sequence[str]]
+    harness: NotRequired[Sequence[str]]
+    creator: NotRequired[Sequence[str]]
+    """A `uid`, an email address, or `me`."""
+    source: NotRequired[Sequence[types.RunSourceType]]
+    environment_id: NotRequired[Sequence[str]]
+    skill_spec: NotRequired[Sequence[str]]
+    artifact_type: NotRequired[Sequence[Literal["FILE", "PATCH", "PULL_REQUEST"]]]
+    """Runs that produced an artifact of one of these types."""
+    pull_request_state: NotRequired[Sequence[types.PullRequestState]]
+    """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
+    draft, otherwise a merged one.
+    """
+    created_after: NotRequired[str]
+    """Inclusive."""
+    created_before: NotRequired[str]
+    """Exclusive."""
+    updated_after: NotRequired[str]
+    """Inclusive."""
+    q: NotRequired[str]
+    """Full-text search in title, prompt and skill. Tolerates typos in the title."""
+    metadata: NotRequired[Mapping[str, str]]
+    """All pairs must match."""

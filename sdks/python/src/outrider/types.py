@@ -19,6 +19,7 @@ __all__ = [
     "ArtifactAddedEvent",
     "ArtifactAddedEventData",
     "Attachment",
+    "AttentionRequest",
     "BranchPushedEvent",
     "BranchPushedEventData",
     "Build",
@@ -49,6 +50,10 @@ __all__ = [
     "CostQuota",
     "CreateKeyRequest",
     "CreateKeyResponse",
+    "CreateViewRequest",
+    "CreateViewRequestSort",
+    "DismissAttentionRequest",
+    "DismissAttentionResponse",
     "EnvironmentCheck",
     "EnvironmentDockerfile",
     "EnvironmentNetwork",
@@ -88,6 +93,7 @@ __all__ = [
     "KeyLimits",
     "KeyType",
     "ListAgentsResponse",
+    "ListAttentionResponse",
     "ListBuildEventsResponse",
     "ListBuildsResponse",
     "ListEnvironmentsResponse",
@@ -105,7 +111,9 @@ __all__ = [
     "ListSecretsResponse",
     "ListShellEventsResponse",
     "ListSkillsResponse",
+    "ListTemplatesResponse",
     "ListUsersResponse",
+    "ListViewsResponse",
     "ListWorkersResponse",
     "MCPServerConfig",
     "Maintenance",
@@ -123,6 +131,7 @@ __all__ = [
     "NamedMCPServerConfig",
     "NoticeEvent",
     "NoticeEventData",
+    "Owner",
     "PageInfo",
     "PlanUpdatedEvent",
     "PlanUpdatedEventData",
@@ -225,6 +234,10 @@ __all__ = [
     "ShellStepEventData",
     "SignInLinkResponse",
     "Skill",
+    "Template",
+    "TemplateConfig",
+    "TemplateRequest",
+    "TemplateVariable",
     "TerminalSize",
     "ToolCalledEvent",
     "ToolCalledEventData",
@@ -236,9 +249,16 @@ __all__ = [
     "UnknownShellEvent",
     "UpdateFollowupRequest",
     "UpdateUserRequest",
+    "UpdateViewRequest",
+    "UpdateViewRequestQuery",
+    "UpdateViewRequestSort",
     "UsageUpdatedEvent",
     "UsedHarness",
     "User",
+    "View",
+    "ViewQuery",
+    "ViewQueryInput",
+    "ViewSort",
     "WireFormat",
     "Worker",
     "WorkerHarnesse",
@@ -378,6 +398,11 @@ class Attachment(BaseModel):
     mime_type: str
     data: str
     """The content, encoded as base64."""
+
+
+class AttentionRequest(BaseModel):
+    snoozed_until: datetime | None = None
+    """When the run needs attention again. Without it, the run is dismissed until its state changes."""
 
 
 class BranchPushedEventData(BaseModel):
@@ -790,6 +815,34 @@ class CreateKeyResponse(BaseModel):
     last_used_at: datetime | None = None
     key: str | None = None
     """The raw key, shown only once. Absent in a replayed response."""
+
+
+class CreateViewRequestSort(BaseModel):
+    """Default: newest first."""
+
+    by: OpenEnum[Literal["created_at", "updated_at", "title"]]
+    order: OpenEnum[Literal["desc", "asc"]]
+
+
+class CreateViewRequest(BaseModel):
+    name: str
+    query: ViewQueryInput | None = None
+    sort: CreateViewRequestSort | None = None
+    """Default: newest first."""
+    columns: list[str] | None = None
+    """The columns that a client shows. The server does not interpret them."""
+    is_shared: bool | None = None
+    """Whether all users see the view. Default false."""
+
+
+class DismissAttentionRequest(BaseModel):
+    creator: Literal["me"] | None = None
+    """Only your own runs. Default: all runs that you can see."""
+
+
+class DismissAttentionResponse(BaseModel):
+    dismissed: int
+    """Number of runs that this call dismissed."""
 
 
 class EnvironmentCheck(BaseModel):
@@ -1274,6 +1327,14 @@ class ListAgentsResponse(BaseModel):
     agents: list[Skill]
 
 
+class ListAttentionResponse(BaseModel):
+    count: int
+    """Number of runs that need attention, up to 100."""
+    has_more: bool
+    """True if more than `count` runs need attention."""
+    runs: list[RunItem]
+
+
 class ListBuildEventsResponse(BaseModel):
     """Pass `next_cursor` as `after` to get the next page."""
 
@@ -1371,8 +1432,16 @@ class ListSkillsResponse(BaseModel):
     skills: list[Skill]
 
 
+class ListTemplatesResponse(BaseModel):
+    templates: list[Template]
+
+
 class ListUsersResponse(BaseModel):
     users: list[User]
+
+
+class ListViewsResponse(BaseModel):
+    views: list[View]
 
 
 class ListWorkersResponse(BaseModel):
@@ -1581,6 +1650,11 @@ class NoticeEvent(BaseModel):
     attempt: int
     type: Literal["notice"]
     data: NoticeEventData
+
+
+class Owner(BaseModel):
+    uid: str
+    display_name: str
 
 
 class PageInfo(BaseModel):
@@ -2535,6 +2609,74 @@ class Skill(BaseModel):
     """IDs of the environments whose repositories contain the skill."""
 
 
+class Template(BaseModel):
+    """A prompt with variables that all users can run."""
+
+    template_id: str
+    name: str
+    """Unique in the installation, regardless of case."""
+    description: str | None = None
+    prompt: str
+    """The prompt. `{{name}}` stands for the value of a variable."""
+    config: TemplateConfig | None = None
+    variables: list[TemplateVariable]
+    """All variables, first those of the prompt in order of appearance."""
+    owner: Owner
+    created_at: datetime
+    updated_at: datetime
+
+
+class TemplateConfig(BaseModel):
+    """Configuration of the runs that use the template."""
+
+    name: str | None = None
+    """Label for grouping and filtering. Default: the name of the skill."""
+    model_id: str | None = None
+    """A model or alias from `GET /agent/models`. Defaults to the model of the cloud agent, then of the
+    installation.
+    """
+    reasoning_effort: OpenEnum[ReasoningEffort] | None = None
+    """How much the model reasons. Only for models with `supports_reasoning_effort`. Defaults to the
+    effort of the cloud agent, then of the provider.
+    """
+    harness: str | None = None
+    """The agent program that executes the run, from `GET /agent/harnesses`. Defaults to that of the
+    cloud agent, then of the environment, then `outrider`, the built-in agent.
+    """
+    base_prompt: str | None = None
+    """Instructions that shape the agent's behavior."""
+    environment_id: str | None = None
+    """The environment to run in. Without one: an empty workspace and no network."""
+    skill_spec: str | None = None
+    """A skill to use as the base prompt."""
+    publish: OpenEnum[PublishKind] | None = None
+    """Publishes the changes when the run succeeds, within the policy of the environment's
+    repositories. Default: as the policy says.
+    """
+    idle_timeout_minutes: int | None = None
+    """How long the sandbox is kept after the run ends. Default 10."""
+
+
+class TemplateRequest(BaseModel):
+    name: str
+    """Unique in the installation, regardless of case."""
+    description: str | None = None
+    prompt: str
+    """The prompt. `{{name}}` stands for the value of a variable."""
+    config: TemplateConfig | None = None
+    variables: list[TemplateVariable] | None = None
+    """Details of variables. Other variables of the prompt accept any text."""
+
+
+class TemplateVariable(BaseModel):
+    name: str
+    description: str | None = None
+    default: str | None = None
+    """A variable without a default needs a value."""
+    options: list[str] | None = None
+    """The allowed values. Default: any text."""
+
+
 class TerminalSize(BaseModel):
     """The size of a terminal, in characters."""
 
@@ -2597,6 +2739,54 @@ class UpdateUserRequest(BaseModel):
     role: OpenEnum[Role] | None = None
 
 
+class UpdateViewRequestQuery(BaseModel):
+    state: list[OpenEnum[RunState]] | None = None
+    config_name: list[str] | None = None
+    model_id: list[str] | None = None
+    harness: list[str] | None = None
+    creator: list[str] | None = None
+    """A `uid`, an email address, or `me`."""
+    source: list[OpenEnum[RunSourceType]] | None = None
+    environment_id: list[str] | None = None
+    skill_spec: list[str] | None = None
+    artifact_type: list[OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]] | None = None
+    """Runs that produced an artifact of one of these types."""
+    pull_request_state: list[OpenEnum[PullRequestState]] | None = None
+    """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
+    draft, otherwise a merged one.
+    """
+    created_after: str | None = None
+    """Inclusive."""
+    created_before: str | None = None
+    """Exclusive."""
+    updated_after: str | None = None
+    """Inclusive."""
+    q: str | None = None
+    """Full-text search in title, prompt and skill. Tolerates typos in the title."""
+    metadata: dict[str, str] | None = None
+    """All pairs must match."""
+
+
+class UpdateViewRequestSort(BaseModel):
+    """Default: newest first."""
+
+    by: OpenEnum[Literal["created_at", "updated_at", "title"]]
+    order: OpenEnum[Literal["desc", "asc"]]
+
+
+class UpdateViewRequest(BaseModel):
+    """Absent fields stay the same."""
+
+    name: str | None = None
+    query: UpdateViewRequestQuery | None = None
+    sort: UpdateViewRequestSort | None = None
+    """Default: newest first."""
+    columns: list[str] | None = None
+    """The columns that a client shows. The server does not interpret them."""
+    is_shared: bool | None = None
+    """Whether all users see the view. Default false."""
+
+
 class UsageUpdatedEvent(BaseModel):
     run_id: str
     seq: int
@@ -2628,6 +2818,90 @@ class User(BaseModel):
     created_at: datetime
     last_seen_at: datetime | None = None
     """When the user last used the web app."""
+
+
+class ViewSort(BaseModel):
+    """Default: newest first."""
+
+    by: OpenEnum[Literal["created_at", "updated_at", "title"]]
+    order: OpenEnum[Literal["desc", "asc"]]
+
+
+class View(BaseModel):
+    """Saved filters, sort order and columns of the run list."""
+
+    view_id: str
+    name: str
+    query: ViewQuery
+    sort: ViewSort | None = None
+    """Default: newest first."""
+    columns: list[str] | None = None
+    """The columns that a client shows. The server does not interpret them."""
+    is_shared: bool
+    """Whether all users see the view. Default false."""
+    owner: Owner
+    created_at: datetime
+    updated_at: datetime
+
+
+class ViewQuery(BaseModel):
+    """The filters of the run list."""
+
+    state: list[OpenEnum[RunState]] | None = None
+    config_name: list[str] | None = None
+    model_id: list[str] | None = None
+    harness: list[str] | None = None
+    creator: list[str] | None = None
+    """A `uid`, an email address, or `me`."""
+    source: list[OpenEnum[RunSourceType]] | None = None
+    environment_id: list[str] | None = None
+    skill_spec: list[str] | None = None
+    artifact_type: list[OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]] | None = None
+    """Runs that produced an artifact of one of these types."""
+    pull_request_state: list[OpenEnum[PullRequestState]] | None = None
+    """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
+    draft, otherwise a merged one.
+    """
+    created_after: str | None = None
+    """Inclusive."""
+    created_before: str | None = None
+    """Exclusive."""
+    updated_after: str | None = None
+    """Inclusive."""
+    q: str | None = None
+    """Full-text search in title, prompt and skill. Tolerates typos in the title."""
+    metadata: dict[str, str] | None = None
+    """All pairs must match."""
+
+
+class ViewQueryInput(BaseModel):
+    """The filters of the run list."""
+
+    state: list[OpenEnum[RunState]] | None = None
+    config_name: list[str] | None = None
+    model_id: list[str] | None = None
+    harness: list[str] | None = None
+    creator: list[str] | None = None
+    """A `uid`, an email address, or `me`."""
+    source: list[OpenEnum[RunSourceType]] | None = None
+    environment_id: list[str] | None = None
+    skill_spec: list[str] | None = None
+    artifact_type: list[OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]] | None = None
+    """Runs that produced an artifact of one of these types."""
+    pull_request_state: list[OpenEnum[PullRequestState]] | None = None
+    """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
+    draft, otherwise a merged one.
+    """
+    created_after: str | None = None
+    """Inclusive."""
+    created_before: str | None = None
+    """Exclusive."""
+    updated_after: str | None = None
+    """Inclusive."""
+    q: str | None = None
+    """Full-text search in title, prompt and skill. Tolerates typos in the title."""
+    metadata: dict[str, str] | None = None
+    """All pairs must match."""
 
 
 WireFormat = Literal["anthropic-messages", "openai-responses", "openai-chat", "gemini"]

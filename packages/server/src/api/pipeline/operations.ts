@@ -3,6 +3,7 @@ import type { Route } from "@outrider/contract/route";
 import { operations } from "@outrider/contract/routes";
 import { workerOperations } from "@outrider/contract/worker-route";
 import { artifactHandlers } from "../routes/artifacts.ts";
+import { attentionHandlers } from "../routes/attention.ts";
 import { buildHandlers } from "../routes/builds.ts";
 import { environmentHandlers } from "../routes/environments.ts";
 import { eventHandlers } from "../routes/events.ts";
@@ -22,7 +23,9 @@ import { secretHandlers } from "../routes/secrets.ts";
 import { shareHandlers } from "../routes/shares.ts";
 import { shellHandlers } from "../routes/shells.ts";
 import { skillHandlers } from "../routes/skills.ts";
+import { templateHandlers } from "../routes/templates.ts";
 import { usersHandlers } from "../routes/users.ts";
+import { viewHandlers } from "../routes/views.ts";
 import { workerHandlers } from "../routes/worker.ts";
 import { workersHandlers } from "../routes/workers.ts";
 import type { AnyHandler, Handlers } from "./call.ts";
@@ -49,6 +52,9 @@ const handlers: Handlers = {
   ...workersHandlers,
   ...artifactHandlers,
   ...shareHandlers,
+  ...attentionHandlers,
+  ...viewHandlers,
+  ...templateHandlers,
   ...installationHandlers,
   ...maintenanceHandlers,
 };

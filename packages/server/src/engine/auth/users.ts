@@ -7,6 +7,8 @@ import { endSessions } from "../../store/auth/sessions.ts";
 import { deleteSignInLink } from "../../store/auth/sign-in-links.ts";
 import { deleteUser, findUser, insertUser, lockAdmins, updateUser } from "../../store/auth/users.ts";
 import type { Tx } from "../../store/connection/db.ts";
+import { transferTemplates } from "../../store/templates.ts";
+import { transferViews } from "../../store/views.ts";
 import { ApiError, invalidField, notFound } from "../api-error.ts";
 import type { Principal } from "./principal.ts";
 import { type CreatedLink, createSignInLink } from "./sign-in-links.ts";
@@ -31,8 +33,8 @@ export async function changeUser(tx: Tx, uid: string, change: UpdateUserRequest)
 }
 
 /**
- * Deletes a user, ends their sessions and revokes their keys. Their runs remain, and their cloud agents are transferred
- * to an admin.
+ * Deletes a user, ends their sessions and revokes their keys. Their runs remain. Their cloud agents, templates and
+ * shared views are transferred to an admin.
  */
 export async function removeUser(tx: Tx, { userUid }: Principal, uid: string): Promise<void> {
   const other = await requireAnotherAdmin(tx, uid, "deleted");
@@ -42,6 +44,8 @@ export async function removeUser(tx: Tx, { userUid }: Principal, uid: string): P
   await endSessions(tx, uid);
   await revokeKeysOf(tx, uid, heir);
   await transferIdentities(tx, uid, heir);
+  await transferTemplates(tx, uid, heir);
+  await transferViews(tx, uid, heir);
 }
 
 /** Returns the ID of an admin other than this user. Throws if there is none. */

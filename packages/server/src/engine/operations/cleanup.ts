@@ -7,6 +7,7 @@ import type { Db } from "../../store/connection/db.ts";
 import { deleteOldFileRequests } from "../../store/file-requests.ts";
 import { deleteOldProposals } from "../../store/proposals.ts";
 import { deleteOldWindows } from "../../store/rates.ts";
+import { deleteOldDismissals } from "../../store/runs/attention.ts";
 import { deleteExpiredShares } from "../../store/runs/shares.ts";
 import { startTicker, type Ticker } from "../../ticker.ts";
 import type { Blobs } from "../blobs.ts";
@@ -40,6 +41,7 @@ export async function clean(
   await deleteOldCosts(db);
   await deleteOldProposals(db);
   await deleteOldFileRequests(db);
+  await deleteOldDismissals(db);
   const { idempotency_keys, ...deleted } = await applyRetention(db, retention);
   const deletedBlobs = collectsBlobs ? await collectBlobs(db, blobs.folder) : 0;
   if (deletedBlobs + Object.values(deleted).reduce((sum, count) => sum + count, 0) > 0)

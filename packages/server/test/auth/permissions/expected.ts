@@ -38,6 +38,7 @@ function hasAccess({ kind, identity, role, scopes }: Caller, access: Rule["acces
     case "is user":
       return kind === "agent" ? 403 : "success";
     case "owns agent":
+    case "owns shared":
       return isOwner ? "success" : 403;
     case "owns key":
       if (kind === "agent") return 403;

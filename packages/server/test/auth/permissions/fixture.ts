@@ -27,6 +27,9 @@ export interface Fixture {
   shell: string;
   heldShell: { shell_id: string; token: string };
   secret: string;
+  /** A shared view and a template of the member. */
+  view: string;
+  template: string;
   user: string;
   key: string;
   worker: { worker_id: string; name: string; version: string; slots: number };
@@ -52,6 +55,8 @@ export interface Fixture {
   newKey(body: object, key?: string): Promise<{ key: string; key_id: string }>;
   newEnvironment(): Promise<string>;
   newSecret(): Promise<string>;
+  newView(): Promise<string>;
+  newTemplate(): Promise<string>;
   newUser(): Promise<string>;
   newExecution(): Promise<{ run: string; execution: string }>;
   newShell(): Promise<string>;
@@ -240,6 +245,13 @@ export async function createFixture(): Promise<Fixture> {
     await call("PUT", `/agent/secrets/${name}`, { value: "long enough" });
     return name;
   };
+  const newView = async (): Promise<string> =>
+    (await call("POST", "/agent/views", { name: "view", is_shared: true }, member)).view_id;
+  const newTemplate = async (): Promise<string> => {
+    const config = { environment_id: environment.home };
+    const body = { name: randomUUID(), prompt: "SAY: hi", config };
+    return (await call("POST", "/agent/templates", body, member)).template_id;
+  };
   const newUser = async (): Promise<string> => {
     const body = { email: `${randomUUID()}@example.com`, display_name: "User" };
     return (await call("POST", "/users", body)).user.uid;
@@ -263,6 +275,8 @@ export async function createFixture(): Promise<Fixture> {
     shell: await newShell(),
     heldShell,
     secret: await newSecret(),
+    view: await newView(),
+    template: await newTemplate(),
     user: await newUser(),
     key: (await newKey({}, member)).key_id,
     worker,
@@ -283,6 +297,8 @@ export async function createFixture(): Promise<Fixture> {
     newKey,
     newEnvironment,
     newSecret,
+    newView,
+    newTemplate,
     newUser,
     newExecution,
     newShell,

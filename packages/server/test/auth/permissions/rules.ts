@@ -27,9 +27,10 @@ export interface Rule {
    * - `decides`: also is not a cloud agent.
    * - `owns agent`: is a user who owns the cloud agent, or an admin.
    * - `owns key`: is a user who owns the key, or an admin. To others it does not exist.
+   * - `owns shared`: is the user who owns the shared view or template, or an admin.
    * - `is user`: is not a cloud agent.
    */
-  access?: "sees run" | "steers run" | "decides" | "owns agent" | "owns key" | "is user";
+  access?: "sees run" | "steers run" | "decides" | "owns agent" | "owns key" | "owns shared" | "is user";
   /**
    * What happens if the key is limited to environments:
    * - `hidden`: what is in other environments does not exist.
@@ -53,6 +54,9 @@ const ofForge: CreateRequest = ({ forge }) => ({ params: { forgeId: forge.forge_
 const ofAgent: CreateRequest = ({ agent }) => ({ params: { uid: agent } });
 const newRun: CreateRequest = ({ environment }) => ({
   body: { prompt: "SAY: hi", config: { environment_id: environment.home } },
+});
+const newTemplate: CreateRequest = ({ environment }) => ({
+  body: { name: randomUUID(), prompt: "SAY: hi", config: { environment_id: environment.home } },
 });
 const ofShell = async ({ environment, shell }: Fixture) => ({
   params: { environmentId: environment.home, shellId: shell },
@@ -83,6 +87,48 @@ export const rules: Record<OperationId, Rule> = {
       params: { runId: isFresh ? await fixture.newRun() : fixture.run },
     }),
     access: "steers run",
+    environment: "hidden",
+  },
+
+  listAttention: { request: nothing },
+  dismissAttention: { request: () => ({ body: { creator: "me" } }) },
+  putAttention: {
+    request: ({ run }) => ({ params: { runId: run }, body: {} }),
+    access: "sees run",
+    environment: "hidden",
+  },
+  deleteAttention: { request: ofRun, access: "sees run", environment: "hidden" },
+  listViews: { request: nothing },
+  createView: { request: () => ({ body: { name: "new" } }), access: "is user" },
+  updateView: {
+    request: ({ view }) => ({ params: { viewId: view }, body: { name: "changed" } }),
+    access: "owns shared",
+  },
+  deleteView: {
+    request: async (fixture, isFresh) => ({
+      params: { viewId: isFresh ? await fixture.newView() : fixture.view },
+    }),
+    access: "owns shared",
+  },
+  listTemplates: { request: nothing },
+  createTemplate: { request: newTemplate, access: "is user", environment: "named" },
+  getTemplate: {
+    request: ({ template }) => ({ params: { templateId: template } }),
+    environment: "hidden",
+  },
+  replaceTemplate: {
+    request: ({ template, environment }) => ({
+      params: { templateId: template },
+      body: { name: "fixture", prompt: "SAY: hi", config: { environment_id: environment.home } },
+    }),
+    access: "owns shared",
+    environment: "hidden",
+  },
+  deleteTemplate: {
+    request: async (fixture, isFresh) => ({
+      params: { templateId: isFresh ? await fixture.newTemplate() : fixture.template },
+    }),
+    access: "owns shared",
     environment: "hidden",
   },
 

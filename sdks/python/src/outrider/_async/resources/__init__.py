@@ -7,6 +7,7 @@ from functools import cached_property
 from ..http import AsyncHttp
 from .agents import AsyncAgents
 from .artifacts import AsyncArtifacts
+from .attention import AsyncAttention
 from .builds import AsyncBuilds
 from .environments import AsyncEnvironments
 from .events import AsyncEvents
@@ -26,7 +27,9 @@ from .runs import AsyncRuns
 from .secrets import AsyncSecrets
 from .shells import AsyncShells
 from .skills import AsyncSkills
+from .templates import AsyncTemplates
 from .users import AsyncUsers
+from .views import AsyncViews
 from .workers import AsyncWorkers
 
 
@@ -38,6 +41,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def artifacts(self) -> AsyncArtifacts:
         return AsyncArtifacts(self)
+
+    @cached_property
+    def attention(self) -> AsyncAttention:
+        return AsyncAttention(self)
 
     @cached_property
     def builds(self) -> AsyncBuilds:
@@ -116,8 +123,16 @@ class AsyncResources(AsyncHttp):
         return AsyncSkills(self)
 
     @cached_property
+    def templates(self) -> AsyncTemplates:
+        return AsyncTemplates(self)
+
+    @cached_property
     def users(self) -> AsyncUsers:
         return AsyncUsers(self)
+
+    @cached_property
+    def views(self) -> AsyncViews:
+        return AsyncViews(self)
 
     @cached_property
     def workers(self) -> AsyncWorkers:

@@ -8,6 +8,7 @@ from functools import cached_property
 from ..http import Http
 from .agents import Agents
 from .artifacts import Artifacts
+from .attention import Attention
 from .builds import Builds
 from .environments import Environments
 from .events import Events
@@ -27,7 +28,9 @@ from .runs import Runs
 from .secrets import Secrets
 from .shells import Shells
 from .skills import Skills
+from .templates import Templates
 from .users import Users
+from .views import Views
 from .workers import Workers
 
 
@@ -39,6 +42,10 @@ class Resources(Http):
     @cached_property
     def artifacts(self) -> Artifacts:
         return Artifacts(self)
+
+    @cached_property
+    def attention(self) -> Attention:
+        return Attention(self)
 
     @cached_property
     def builds(self) -> Builds:
@@ -117,8 +124,16 @@ class Resources(Http):
         return Skills(self)
 
     @cached_property
+    def templates(self) -> Templates:
+        return Templates(self)
+
+    @cached_property
     def users(self) -> Users:
         return Users(self)
+
+    @cached_property
+    def views(self) -> Views:
+        return Views(self)
 
     @cached_property
     def workers(self) -> Workers:
