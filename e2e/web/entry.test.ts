@@ -137,6 +137,43 @@ describe("sign-in", () => {
     await context.close();
   });
 
+  test("accepts a link that is pasted into a tab with the sign-in page", async () => {
+    const { page } = await app.visit("/login", signedOut);
+    await page.getByLabel("Password").waitFor();
+    await page.goto(path(await linkFor(app)));
+    await page.getByText("This link works once.").waitFor();
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.waitForURL(`${app.origin}/`);
+  });
+
+  test("sends one request to find that nobody is signed in", async () => {
+    const { page } = await app.visit("/favicon.svg", signedOut);
+    const requests: string[] = [];
+    page.on("request", (request) => {
+      const { pathname } = new URL(request.url());
+      if (pathname.startsWith("/api/")) requests.push(pathname);
+    });
+    await page.goto("/");
+    await page.waitForURL(`${app.origin}/login`);
+    await page.getByLabel("Password").waitFor();
+    expect(requests).toEqual(["/api/v1/me"]);
+  });
+
+  test("explains a page that does not exist, and tells programs in JSON", async () => {
+    const { page } = await app.visit("/runs", signedOut);
+    const response = await page.goto("/nope");
+    expect(response?.status()).toBe(404);
+    await page.getByRole("heading", { name: "Page not found" }).first().waitFor();
+    await expectAccessible(page);
+    const program = await fetch(`${app.origin}/nope`, { headers: { accept: "*/*" } });
+    expect([program.status, await program.text()]).toEqual([
+      404,
+      expect.stringContaining("resource_not_found"),
+    ]);
+    const api = await fetch(`${app.origin}/api/v1/nope`, { headers: { accept: "text/html" } });
+    expect(api.headers.get("content-type")).toMatch(/json/);
+  });
+
   test("returns to the page that required sign-in, and requires it again after signing out", async () => {
     const { page, context } = await app.visit("/settings?section=models", signedOut);
     await page.waitForURL(/\/login\?next=/);

@@ -1,5 +1,11 @@
 import { signInPath } from "@outrider/contract/auth/sign-in-path";
-import { APIStatusError, AuthenticationError, type ListRunsParams } from "@outrider/sdk";
+import {
+  APIConnectionError,
+  APIStatusError,
+  APITimeoutError,
+  AuthenticationError,
+  type ListRunsParams,
+} from "@outrider/sdk";
 import { MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import { outrider } from "./api.ts";
 
@@ -12,14 +18,25 @@ export const queryClient: QueryClient = new QueryClient({
     },
   }),
   queryCache: new QueryCache({
-    onError(error) {
+    onError(error, { meta }) {
+      // The router itself opens the sign-in page if nobody is signed in at first.
+      if (meta?.isGuard) return;
       if (error instanceof AuthenticationError && location.pathname !== "/login")
         location.assign(signInPath(location.pathname + location.search + location.hash));
     },
   }),
-  // The SDK client has already retried where that could help.
-  defaultOptions: { queries: { retry: false, staleTime: 10_000 } },
+  defaultOptions: {
+    // The SDK client has already retried where that could help. If the server cannot be reached, a query that tries
+    // again pauses until it can, and the page keeps what it shows.
+    queries: { retry: isUnreachable, retryDelay: 500, staleTime: 10_000 },
+    // Changes are not kept for later, because the user may have given up by then.
+    mutations: { networkMode: "always" },
+  },
 });
+
+function isUnreachable(failures: number, error: Error): boolean {
+  return failures < 3 && error instanceof APIConnectionError && !(error instanceof APITimeoutError);
+}
 
 /** Defines all of the app's queries and their cache keys. Mutations invalidate by the same keys. */
 export const queries = {

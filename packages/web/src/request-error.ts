@@ -3,6 +3,7 @@ import { APIConnectionError, APIStatusError, APITimeoutError } from "@outrider/s
 export interface ErrorText {
   title: string;
   detail: string;
+  /** Only set for errors of the server itself, which its operator can look up. */
   traceId?: string;
 }
 
@@ -20,8 +21,13 @@ export function describeError(error: unknown): ErrorText {
     };
   }
   if (error instanceof APIStatusError) {
-    const { traceId } = error;
-    return { title: titleOf(error.status), detail: detailOf(error), ...(traceId ? { traceId } : {}) };
+    const { traceId, status } = error;
+    const isServerError = status >= 500 && status !== 503;
+    return {
+      title: titleOf(status),
+      detail: detailOf(error),
+      ...(traceId && isServerError ? { traceId } : {}),
+    };
   }
   return {
     title: "Something went wrong on this page",
@@ -39,10 +45,18 @@ function titleOf(status: number): string {
   return status >= 500 ? "Something went wrong on the server" : "Invalid request";
 }
 
+/** Sentences of the API for programs, which do not help people. */
+const plainSentences: readonly [RegExp, string][] = [
+  [/Authorization: Bearer|API key/, "Your session has ended. Sign in again to continue."],
+  [/^This requires an admin\.$/, "Only an admin can do this. Ask one to do it, or to make you an admin."],
+  [/^Route not found\.$/, "This server does not have this function. Load the page again to get its version."],
+];
+
 function detailOf({ body }: APIStatusError): string {
   if (typeof body === "string") return "The server returned an unexpected response. Try again in a moment.";
   const { detail, message, errors = [] } = body;
   const fields = errors.map((each) => `${each.pointer.slice(1).replaceAll("/", ".")} ${each.message}`);
   const sentence = detail ?? message ?? "Try again in a moment.";
-  return fields.length > 0 ? `${sentence} (${fields.join("; ")})` : sentence;
+  const plain = plainSentences.find(([pattern]) => pattern.test(sentence))?.[1] ?? sentence;
+  return fields.length > 0 ? `${plain} (${fields.join("; ")})` : plain;
 }

@@ -6,16 +6,24 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
+import { loadPart } from "./frame/connection.ts";
 import { Frame } from "./frame/frame.tsx";
+import { requireSignIn } from "./frame/require-sign-in.ts";
 import { readHomeSearch } from "./pages/home/search.ts";
 import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageError } from "./pages/page-error.tsx";
+import { PagePending } from "./pages/page-pending.tsx";
 import { readSearch } from "./pages/runs/search.ts";
 import { tabOf } from "./pages/session/tab.ts";
 import { readSettingsSearch } from "./pages/settings/search.ts";
 
-/** Defines the routes. Each page's code is loaded when the page is first opened. */
+/** Defines the routes. Each page's code is loaded when the page is first opened, or before that when idle. */
+const page = <Module extends Record<string, unknown>, Name extends keyof Module>(
+  load: () => Promise<Module>,
+  name: Name,
+) => lazyRouteComponent(() => loadPart(load), name);
+
 const root = createRootRoute({
   component: Outlet,
   notFoundComponent: NotFound,
@@ -26,56 +34,63 @@ const login = createRoute({
   path: "/login",
   validateSearch: (search): { next?: string } =>
     typeof search.next === "string" ? { next: search.next } : {},
-  component: lazyRouteComponent(() => import("./pages/login/login.tsx"), "Login"),
+  component: page(() => import("./pages/login/login.tsx"), "Login"),
 });
 
 const shared = createRoute({
   getParentRoute: () => root,
   path: "/shared/$token",
   validateSearch: tabOf,
-  component: lazyRouteComponent(() => import("./pages/shared/shared.tsx"), "Shared"),
+  component: page(() => import("./pages/shared/shared.tsx"), "Shared"),
 });
 
-const frame = createRoute({ getParentRoute: () => root, id: "frame", component: Frame });
+const frame = createRoute({
+  getParentRoute: () => root,
+  id: "frame",
+  // No page sends requests before it is known that the user is signed in.
+  beforeLoad: ({ location: { href } }) => requireSignIn(href),
+  component: Frame,
+});
 
 const home = createRoute({
   getParentRoute: () => frame,
   path: "/",
   validateSearch: readHomeSearch,
-  component: lazyRouteComponent(() => import("./pages/home/home.tsx"), "Home"),
+  component: page(() => import("./pages/home/home.tsx"), "Home"),
 });
 
 const welcome = createRoute({
   getParentRoute: () => frame,
   path: "/welcome",
-  component: lazyRouteComponent(() => import("./pages/welcome/welcome.tsx"), "Welcome"),
+  component: page(() => import("./pages/welcome/welcome.tsx"), "Welcome"),
 });
 
 const runs = createRoute({
   getParentRoute: () => frame,
   path: "/runs",
   validateSearch: readSearch,
-  component: lazyRouteComponent(() => import("./pages/runs/runs.tsx"), "Runs"),
+  component: page(() => import("./pages/runs/runs.tsx"), "Runs"),
 });
 
 const session = createRoute({
   getParentRoute: () => frame,
   path: "/runs/$runId",
   validateSearch: tabOf,
-  component: lazyRouteComponent(() => import("./pages/session/session.tsx"), "Session"),
+  component: page(() => import("./pages/session/session.tsx"), "Session"),
 });
 
 const environments = createRoute({
   getParentRoute: () => frame,
   path: "/environments",
-  component: lazyRouteComponent(() => import("./pages/environments/environments.tsx"), "Environments"),
+  component: page(() => import("./pages/environments/environments.tsx"), "Environments"),
 });
 
 const newEnvironment = createRoute({
   getParentRoute: () => frame,
   path: "/environments/new",
+  staticData: { isAdminOnly: true },
   validateSearch: ({ from }): { from?: string } => (typeof from === "string" ? { from } : {}),
-  component: lazyRouteComponent(() => import("./pages/environments/new-environment.tsx"), "NewEnvironment"),
+  component: page(() => import("./pages/environments/new-environment.tsx"), "NewEnvironment"),
 });
 
 const environment = createRoute({
@@ -86,45 +101,47 @@ const environment = createRoute({
     ...(typeof build === "string" ? { build } : {}),
     ...(typeof run === "string" ? { run } : {}),
   }),
-  component: lazyRouteComponent(() => import("./pages/environments/environment.tsx"), "Environment"),
+  component: page(() => import("./pages/environments/environment.tsx"), "Environment"),
 });
 
 const secrets = createRoute({
   getParentRoute: () => frame,
   path: "/secrets",
-  component: lazyRouteComponent(() => import("./pages/secrets/secrets.tsx"), "Secrets"),
+  staticData: { isAdminOnly: true },
+  component: page(() => import("./pages/secrets/secrets.tsx"), "Secrets"),
 });
 
 const skills = createRoute({
   getParentRoute: () => frame,
   path: "/skills",
-  component: lazyRouteComponent(() => import("./pages/skills/skills.tsx"), "Skills"),
+  component: page(() => import("./pages/skills/skills.tsx"), "Skills"),
 });
 
 const agents = createRoute({
   getParentRoute: () => frame,
   path: "/agents",
-  component: lazyRouteComponent(() => import("./pages/agents/agents.tsx"), "Agents"),
+  component: page(() => import("./pages/agents/agents.tsx"), "Agents"),
 });
 
 const keys = createRoute({
   getParentRoute: () => frame,
   path: "/keys",
   validateSearch: readKeysSearch,
-  component: lazyRouteComponent(() => import("./pages/keys/keys.tsx"), "Keys"),
+  component: page(() => import("./pages/keys/keys.tsx"), "Keys"),
 });
 
 const workers = createRoute({
   getParentRoute: () => frame,
   path: "/workers",
-  component: lazyRouteComponent(() => import("./pages/workers/workers.tsx"), "Workers"),
+  staticData: { isAdminOnly: true },
+  component: page(() => import("./pages/workers/workers.tsx"), "Workers"),
 });
 
 const settings = createRoute({
   getParentRoute: () => frame,
   path: "/settings",
   validateSearch: readSettingsSearch,
-  component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "Settings"),
+  component: page(() => import("./pages/settings/settings.tsx"), "Settings"),
 });
 
 const forges = createRoute({
@@ -141,21 +158,20 @@ const word = (value: unknown) =>
 const newGitHubApp = createRoute({
   getParentRoute: () => frame,
   path: "/settings/forges/github-app/new",
+  staticData: { isAdminOnly: true },
   validateSearch: ({ host, organization }): { host?: string; organization?: string } => ({
     ...(word(host) && { host: word(host) }),
     ...(word(organization) && { organization: word(organization) }),
   }),
-  component: lazyRouteComponent(() => import("./pages/settings/forges/new-github-app.tsx"), "NewGitHubApp"),
+  component: page(() => import("./pages/settings/forges/new-github-app.tsx"), "NewGitHubApp"),
 });
 
 const createdGitHubApp = createRoute({
   getParentRoute: () => frame,
   path: "/settings/forges/github-app",
+  staticData: { isAdminOnly: true },
   validateSearch: ({ code, state }) => ({ code: word(code), state: word(state) }),
-  component: lazyRouteComponent(
-    () => import("./pages/settings/forges/created-github-app.tsx"),
-    "CreatedGitHubApp",
-  ),
+  component: page(() => import("./pages/settings/forges/created-github-app.tsx"), "CreatedGitHubApp"),
 });
 
 const pages = [
@@ -180,6 +196,7 @@ const pages = [
 export const router = createRouter({
   routeTree: root.addChildren([login, shared, frame.addChildren(pages)]),
   defaultErrorComponent: PageError,
+  defaultPendingComponent: PagePending,
   defaultPreload: "intent",
   scrollRestoration: true,
 });
@@ -187,5 +204,9 @@ export const router = createRouter({
 declare module "@tanstack/react-router" {
   interface Register {
     router: typeof router;
+  }
+  interface StaticDataRouteOption {
+    /** Others see why they cannot use the page, and the page sends no requests. */
+    isAdminOnly?: boolean;
   }
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from "react";
+import { confirmLoss, onReconnected, reportContact } from "./frame/connection.ts";
 
 export interface RunChange {
   run_id: string;
@@ -31,6 +32,7 @@ function open() {
   const opened = new EventSource("/api/v1/agent/runs");
   source = opened;
   opened.onopen = () => {
+    reportContact();
     if (wasOpen) notify({ missed: true });
     wasOpen = true;
   };
@@ -44,6 +46,7 @@ function open() {
     }, BATCH_MS);
   };
   opened.onerror = () => {
+    void confirmLoss();
     // The browser reconnects after a broken connection, but not after an HTTP error.
     if (opened.readyState !== EventSource.CLOSED) return;
     close();
@@ -62,6 +65,12 @@ function close() {
 
 // Browsers allow six HTTP/1.1 connections per origin across all tabs, so hidden tabs close theirs.
 document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+
+// The browser would wait for some seconds before it connects again.
+onReconnected(() => {
+  close();
+  open();
+});
 
 /** Calls `onChange` when runs change while the component is mounted. All callers share one connection. */
 export function useRunChanges(onChange: (event: RunChanges) => void) {

@@ -196,8 +196,9 @@ export async function startTestInstallation(environment: Record<string, string> 
     },
 
     /** Restarts the server on the same port and database. */
-    async restart() {
+    async restart(whileStopped: () => Promise<void> = async () => {}) {
       await server.stop();
+      await whileStopped();
       server = await start(Number(new URL(origin).port));
     },
 

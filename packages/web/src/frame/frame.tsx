@@ -1,12 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useMatches } from "@tanstack/react-router";
 import clsx from "clsx";
 import { Ellipsis } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { queries } from "../queries.ts";
 import { Kbd } from "../ui/kbd.tsx";
 import { Dialog } from "../ui/overlay/dialog.tsx";
+import { AdminsOnly } from "./admins-only.tsx";
 import { Banner } from "./banner.tsx";
+import { ConnectionBanner } from "./connection-banner.tsx";
 import { navItems, tabBarItems } from "./nav.ts";
 import { useShortcut } from "./shortcuts.ts";
 import { Toaster } from "./toaster.tsx";
@@ -21,6 +23,9 @@ const ShortcutHelp = lazy(() =>
 export function Frame() {
   const [open, setOpen] = useState<"palette" | "help" | "more">();
   const close = () => setOpen(undefined);
+  const { data: me } = useQuery(queries.me());
+  const isAdminPage = useMatches().some(({ staticData }) => staticData.isAdminOnly);
+  const isRefused = isAdminPage && me !== undefined && me.role !== "admin";
   useShortcut({ keys: "mod+k", what: "Open command menu", run: () => setOpen("palette") });
   useShortcut({ keys: "?", what: "Show keyboard shortcuts", run: () => setOpen("help") });
   return (
@@ -53,8 +58,9 @@ export function Frame() {
       </aside>
       {/* A full-height page uses the height that remains below the banner. */}
       <div className="min-w-0 has-[>[data-fills]]:flex has-[>[data-fills]]:h-[calc(100dvh-3.5rem)] has-[>[data-fills]]:flex-col md:has-[>[data-fills]]:h-dvh">
+        <ConnectionBanner />
         <Banner />
-        <Outlet />
+        {isRefused ? <AdminsOnly /> : <Outlet />}
       </div>
       <nav
         aria-label="Main"

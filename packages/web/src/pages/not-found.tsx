@@ -5,19 +5,26 @@ import { EmptyState } from "../ui/feedback/empty-state.tsx";
 import { useTitle } from "../ui/page.tsx";
 
 export function NotFound() {
-  useTitle("Not found");
+  useTitle("Page not found");
   return (
-    <main id="main">
+    <main id="main" className="grid min-h-dvh place-items-center px-4">
+      <h1 className="sr-only">Page not found</h1>
       <EmptyState
         icon={<Compass className="size-5" aria-hidden />}
         title="Page not found"
         action={
-          <Link to="/" className={buttonClass("primary")}>
-            Go home
-          </Link>
+          <div className="flex flex-wrap justify-center gap-2">
+            <Link to="/runs" className={buttonClass()}>
+              All runs
+            </Link>
+            <Link to="/" className={buttonClass("primary")}>
+              Go home
+            </Link>
+          </div>
         }
       >
-        The link may be wrong, or the page may have been deleted.
+        Nothing is at <code className="font-mono break-all">{location.pathname.slice(0, 200)}</code>. The link
+        may be wrong, or the page may have moved.
       </EmptyState>
     </main>
   );

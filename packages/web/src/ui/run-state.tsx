@@ -1,6 +1,8 @@
+import { isFinal } from "@outrider/contract/run-state";
 import type { RunItem } from "@outrider/sdk";
 import clsx from "clsx";
 import { Ban, CircleCheck, CircleDashed, CircleQuestionMark, CircleX, LoaderCircle } from "lucide-react";
+import { useConnection } from "../frame/connection.ts";
 
 type State = RunItem["state"];
 type Phase = RunItem["phase"];
@@ -36,18 +38,24 @@ interface RunStateProps {
 }
 
 export function RunState({ state, phase, boxed = false }: RunStateProps) {
+  // Without a connection, nobody knows whether the run still works.
+  const isOld = useConnection().isLost && !isFinal(state);
   const { Icon, color, background } = styles[state];
   const label = (phase && phaseLabels[phase]) || stateLabels[state];
   return (
     <span
+      title={isOld ? "The last known state" : undefined}
       className={clsx(
         "inline-flex items-center gap-1.5 whitespace-nowrap font-medium",
         color,
         boxed && clsx("rounded-full px-2.5 py-1 text-xs", background),
       )}
     >
-      <Icon className={clsx("size-4 shrink-0", state === "INPROGRESS" && "animate-spin")} aria-hidden />
-      {label}
+      <Icon
+        className={clsx("size-4 shrink-0", state === "INPROGRESS" && !isOld && "animate-spin")}
+        aria-hidden
+      />
+      {isOld && boxed ? `Last seen: ${label}` : label}
     </span>
   );
 }

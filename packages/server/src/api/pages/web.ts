@@ -91,6 +91,13 @@ declare module "fastify" {
   }
 }
 
+/** Returns whether a browser opens a page that does not exist. The web app explains that, and leads back. */
+export function isMissingPage(request: FastifyRequest): boolean {
+  return (
+    /^(GET|HEAD)$/.test(request.method) && !/^\/(api|assets)(\/|$)/.test(request.url) && wantsPage(request)
+  );
+}
+
 /** Returns whether the request comes from a browser that opens a page, as opposed to a program. */
 export function wantsPage(request: FastifyRequest): boolean {
   const { accept = "", authorization } = request.headers;

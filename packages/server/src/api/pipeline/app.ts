@@ -10,7 +10,7 @@ import { commonHeaders } from "../http/headers.ts";
 import type { HttpServer } from "../http/http-server.ts";
 import { BASE, recordRoutes, requireAcceptable } from "../http/request.ts";
 import { createMetrics } from "../metrics/metrics.ts";
-import { registerWeb, type Web } from "../pages/web.ts";
+import { isMissingPage, registerWeb, type Web } from "../pages/web.ts";
 import { registerBlobs } from "../routes/blobs.ts";
 import { registerService } from "../routes/service.ts";
 import { registerShared } from "../routes/shared.ts";
@@ -108,7 +108,11 @@ export function createApp({
   app.setErrorHandler((error, request, reply) =>
     request.is404 ? errorResponses.sendNotFound(request, reply) : errorResponses.send(error, request, reply),
   );
-  app.setNotFoundHandler((request, reply) => errorResponses.sendNotFound(request, reply));
+  app.setNotFoundHandler((request, reply) =>
+    isMissingPage(request)
+      ? app.sendPage(request, reply.code(404))
+      : errorResponses.sendNotFound(request, reply),
+  );
   registerWeb(app, web);
   registerService(app, { services, metrics, authenticator });
   registerShared(app, { ...services, rateLimits });

@@ -2,6 +2,7 @@ import type { Me } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
+import { ConnectionBanner } from "../../frame/connection-banner.tsx";
 import { Toaster } from "../../frame/toaster.tsx";
 import { queries } from "../../queries.ts";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
@@ -24,12 +25,27 @@ export function Login() {
   const { history } = useRouter();
   const [token, setToken] = useState(tokenInAddress);
   const [newUser, setNewUser] = useState<Me>();
-  const { data: me, isPending } = useQuery({ ...queries.me(), enabled: token === undefined });
+  // The page that led here may already know that nobody is signed in.
+  const { data: me, isPending } = useQuery({
+    ...queries.me(),
+    enabled: token === undefined,
+    retryOnMount: false,
+  });
   const isSignedIn = me !== undefined && newUser === undefined && token === undefined;
 
   useEffect(() => {
     if (isSignedIn) void pathAfterSignIn(next).then((path) => history.replace(path));
   }, [isSignedIn, next, history]);
+
+  // A link pasted into a tab that shows this page changes only the fragment, so the browser does not load the page.
+  useEffect(() => {
+    const readToken = () => {
+      const pasted = tokenInAddress();
+      if (pasted !== undefined) setToken(pasted);
+    };
+    addEventListener("hashchange", readToken);
+    return () => removeEventListener("hashchange", readToken);
+  }, []);
 
   function forgetToken() {
     window.history.replaceState(window.history.state, "", location.pathname + location.search);
@@ -37,8 +53,9 @@ export function Login() {
   }
 
   return (
-    <main id="main" className="grid min-h-dvh place-items-center px-4 py-10">
-      <div className="w-full max-w-sm">
+    <main id="main" className="flex min-h-dvh flex-col">
+      <ConnectionBanner />
+      <div className="m-auto w-full max-w-sm px-4 py-10">
         <div className="mb-6 flex items-center justify-center gap-2 text-lg font-semibold tracking-tight">
           <img src="/favicon.svg" alt="" className="size-6" />
           Outrider
@@ -48,6 +65,7 @@ export function Login() {
             <FirstPassword me={newUser} onDone={() => setNewUser(undefined)} />
           ) : token !== undefined ? (
             <LinkForm
+              key={token}
               token={token}
               onSignedIn={(me) => {
                 if (!me.session?.has_password) setNewUser(me);

@@ -7,6 +7,7 @@ import {
   type RunEvent,
   type RunItem,
 } from "@outrider/sdk";
+import { observedFetch } from "../../frame/connection.ts";
 import type { LogSource } from "../session/log/log-source.ts";
 
 /** The part of a run that a share link exposes. */
@@ -35,7 +36,7 @@ export const sharedUrl = (token: string) => `/shared/${encodeURIComponent(token)
 async function request(url: string, accept: string, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(url, {
+    response = await observedFetch(url, {
       headers: { accept },
       credentials: "omit",
       referrerPolicy: "no-referrer",

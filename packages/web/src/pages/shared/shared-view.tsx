@@ -2,6 +2,7 @@ import { NotFoundError } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Eye } from "lucide-react";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { ConnectionBanner } from "../../frame/connection-banner.tsx";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { formatDollars } from "../../ui/format/numbers.ts";
 import { Duration, Time } from "../../ui/format/time.tsx";
@@ -41,6 +42,7 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
   const harness = run.receipt?.harness?.title ?? run.agent_config.harness;
   return (
     <main id="main" className="flex h-dvh min-h-96 flex-col">
+      <ConnectionBanner />
       <div className="border-b border-line bg-surface">
         <Banner run={run} />
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 pt-3 pb-2 sm:px-6">

@@ -2,6 +2,7 @@ import { useNow } from "./clock.ts";
 
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 const steps: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -32,6 +33,10 @@ function ago(date: Date, now: number): string {
 
 export function exactTime(at: string): string {
   return exact.format(new Date(at));
+}
+
+export function clockTime(at: number): string {
+  return clock.format(at);
 }
 
 /** Shows a duration, which counts up if it has no end. */

@@ -1,6 +1,7 @@
 import { limits } from "@outrider/contract/limits";
 import { APIStatusError, type RunEvent } from "@outrider/sdk";
 import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { onReconnected } from "../../../frame/connection.ts";
 import { Blocks } from "./blocks.ts";
 import { EventCache } from "./event-cache.ts";
 import type { LogSource } from "./log-source.ts";
@@ -33,6 +34,7 @@ export class RunLog {
   #frame: ReturnType<typeof setTimeout> | undefined;
   #following: AbortController | undefined;
   #wakeUp: (() => void) | undefined;
+  #stopWaking: (() => void) | undefined;
 
   constructor(source: LogSource) {
     this.#source = source;
@@ -52,12 +54,12 @@ export class RunLog {
   start() {
     if (this.#following) return;
     this.#following = new AbortController();
-    addEventListener("online", this.#wake);
+    this.#stopWaking = onReconnected(this.#wake);
     void this.#follow(this.#following.signal);
   }
 
   stop() {
-    removeEventListener("online", this.#wake);
+    this.#stopWaking?.();
     this.#following?.abort();
     this.#following = undefined;
     this.#wake();
