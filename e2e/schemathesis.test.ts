@@ -74,6 +74,10 @@ async function seed() {
       const body = { email: `${prefix}-${index}@example.com`, display_name: prefix };
       return (await request("POST", "/users", body)).user.uid as string;
     }),
+    providerName: await repeat(count, async (index) => {
+      const body = { type: "openai-compatible", base_url: "http://127.0.0.1:9/v1", models: [{ id: "tiny" }] };
+      return (await request("PUT", `/agent/model-providers/${prefix}-${index}`, body)).name as string;
+    }),
     name: await repeat(
       count,
       async (index) =>

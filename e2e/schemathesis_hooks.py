@@ -22,6 +22,7 @@ CALLS = count()
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+PROVIDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", re.ASCII)
 HEADER = re.compile(r"[!-~]{1,255}", re.ASCII)
 TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", re.ASCII)
 
@@ -80,7 +81,8 @@ def use_existing_ids(case):
         parameters["environmentId"], parameters["shellId"] = next(LASTING["shell"])
         return
     for name, value in parameters.items():
-        if fits(VARIABLE if name == "name" else UUID, value):
+        pattern = {"name": VARIABLE, "providerName": PROVIDER}.get(name, UUID)
+        if fits(pattern, value):
             parameters[name] = next(pool.get(name, iter(())), value)
 
 

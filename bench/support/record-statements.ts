@@ -18,7 +18,8 @@ import { Rates } from "../../packages/server/src/engine/limits/rates.ts";
 import { openDeltas } from "../../packages/server/src/engine/live/deltas.ts";
 import { openPubSub } from "../../packages/server/src/engine/live/pubsub.ts";
 import { openRunWatcher } from "../../packages/server/src/engine/live/run-watcher.ts";
-import { openModels } from "../../packages/server/src/engine/models/models.ts";
+import { openLiveModels } from "../../packages/server/src/engine/models/live-models.ts";
+import { ModelProviders } from "../../packages/server/src/engine/models/model-providers.ts";
 import { Counters } from "../../packages/server/src/engine/operations/counters.ts";
 import { startDatabaseHealth } from "../../packages/server/src/engine/operations/database-health.ts";
 import { openMaintenance } from "../../packages/server/src/engine/operations/maintenance.ts";
@@ -87,7 +88,11 @@ export async function recordRequests(
   const rates = new Rates(unrecorded);
   stack.defer(() => rates.close());
   const stopping = new AbortController().signal;
-  const models = openModels({ providers: {}, aliases: {} });
+  const configured = { providers: {}, aliases: {} };
+  const models = await openLiveModels({
+    ...{ db: unrecorded, vault, configured, addressPolicy: "public", log },
+  });
+  const networks = { checked: new ForgeNetwork(), unchecked: new ForgeNetwork() };
   const services: Services = {
     db,
     claims: db,
@@ -95,6 +100,7 @@ export async function recordRequests(
     workerAccess: new WorkerAccess(),
     vault,
     models,
+    modelProviders: new ModelProviders({ configured, models, vault, networks, references: [] }),
     harnesses: openHarnesses({}, models),
     forges: new Forges({ db, vault, network: new ForgeNetwork() }),
     policy: defaultRunPolicy,

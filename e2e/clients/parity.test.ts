@@ -26,7 +26,7 @@ function typescript(): string[] {
   return Object.entries(client).flatMap(([resource, value]) =>
     Object.getOwnPropertyNames(Object.getPrototypeOf(value))
       .filter((name) => name !== "constructor")
-      .map((name) => `${resource}.${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`),
+      .map((name) => `${resource}.${name}`.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
   );
 }
 

@@ -32,6 +32,8 @@ export const importRules: Record<string, readonly string[]> = {
     "server/store",
     "server/postgres",
     "type server/config",
+    // A test of a model provider makes the same call as a run. See engine/models/test-provider.ts.
+    "agent",
   ],
   "server/api": [
     "server/ticker",

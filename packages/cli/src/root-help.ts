@@ -52,7 +52,7 @@ export const entries = {
   },
   model: {
     group: resources,
-    description: "List models.",
+    description: "List models, and connect their providers.",
   },
   agent: {
     group: resources,

@@ -11,6 +11,7 @@ import { identitiesRoutes } from "./routes/identities.ts";
 import { installationRoutes } from "./routes/installation.ts";
 import { keysRoutes } from "./routes/keys.ts";
 import { maintenanceRoutes } from "./routes/maintenance.ts";
+import { modelProvidersRoutes } from "./routes/model-providers.ts";
 import { modelsRoutes } from "./routes/models.ts";
 import { proposalsRoutes } from "./routes/proposals.ts";
 import { publicationsRoutes } from "./routes/publications.ts";
@@ -44,6 +45,7 @@ export const routes = {
   ...secretsRoutes,
   ...forgesRoutes,
   ...modelsRoutes,
+  ...modelProvidersRoutes,
   ...harnessesRoutes,
   ...skillsRoutes,
   ...identitiesRoutes,

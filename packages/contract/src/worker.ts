@@ -6,6 +6,7 @@ import { LoggedEvent, SentFile, WorkerEvent } from "./event.ts";
 import { FollowupMode } from "./followup.ts";
 import { HarnessPackages, WireFormat, WorkerHarness } from "./harness.ts";
 import { ModelPrices } from "./model.ts";
+import { providerTypes } from "./model-provider.ts";
 import { RunPhase, RunReceipt, RunUsage } from "./run.ts";
 import { Sha256, Timestamp, text, Uuid } from "./text.ts";
 import { BatchNumber } from "./worker/batch.ts";
@@ -59,17 +60,6 @@ export const Snapshot = z.strictObject({
 });
 export type Snapshot = z.infer<typeof Snapshot>;
 
-/** The kinds of model providers that an operator can configure. */
-export const providerTypes = [
-  "anthropic",
-  "openai",
-  "google",
-  "openai-compatible",
-  "amazon-bedrock",
-  "google-vertex",
-  "azure",
-] as const;
-
 /** The settings of cloud providers that are not secret. */
 export const CloudSettings = z.object({
   region: z.string().optional(),
@@ -110,6 +100,10 @@ export const AssignedModel = z.object({
   supports_images: z.boolean(),
   supports_reasoning_effort: z.boolean().optional(),
   prices: ModelPrices.optional(),
+  address_policy: z.enum(["public", "public_or_loopback"]).optional().meta({
+    description:
+      "Set if an admin chose the URL through the API: the worker connects only to these addresses and to those that its operator allows. Absent if the operator of the server chose the URL.",
+  }),
   unavailable: z.string().optional().meta({
     description: "Why the model can no longer be called. The turn then fails with `model_not_available`.",
   }),

@@ -51,13 +51,18 @@ function table(heading: string, members: Member[]): string {
 
 function resource(path: string): string {
   const text = read(path);
-  const name = path.replace("resources/", "").replace(".ts", "");
+  const name = path
+    .replace("resources/", "")
+    .replace(".ts", "")
+    .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   const [, words] = /^\/\*\* (.*) \*\/\nexport class/m.exec(text) ?? [];
   return [`### client.${name}`, words, table("Method", methodsOf(text))].filter(Boolean).join("\n\n");
 }
 
 const client = read("client.ts");
-const order = [...client.matchAll(/^ {2}readonly (\w+): \w+;$/gm)].map(([, name]) => `resources/${name}.ts`);
+const order = [...client.matchAll(/^ {2}readonly (\w+): \w+;$/gm)].map(
+  ([, name = ""]) => `resources/${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.ts`,
+);
 const known = globSync("resources/*.ts", { cwd: source.pathname });
 if (known.some((path) => !order.includes(path))) throw new Error("The client lacks a resource.");
 

@@ -19,6 +19,8 @@ import { InstallationResource } from "./resources/installation.ts";
 import { Keys } from "./resources/keys.ts";
 import { MaintenanceResource } from "./resources/maintenance.ts";
 import { Me } from "./resources/me.ts";
+import { ModelProviders } from "./resources/model-providers.ts";
+import { ModelSettingsResource } from "./resources/model-settings.ts";
 import { Models } from "./resources/models.ts";
 import { Proposals } from "./resources/proposals.ts";
 import { Publications } from "./resources/publications.ts";
@@ -78,6 +80,8 @@ export class Outrider {
   readonly forges: Forges;
   readonly secrets: Secrets;
   readonly models: Models;
+  readonly modelProviders: ModelProviders;
+  readonly modelSettings: ModelSettingsResource;
   readonly harnesses: Harnesses;
   readonly skills: Skills;
   readonly agents: Agents;
@@ -111,6 +115,8 @@ export class Outrider {
     this.forges = new Forges(http);
     this.secrets = new Secrets(http);
     this.models = new Models(http);
+    this.modelProviders = new ModelProviders(http);
+    this.modelSettings = new ModelSettingsResource(http);
     this.harnesses = new Harnesses(http);
     this.skills = new Skills(http);
     this.agents = new Agents(http);

@@ -6,7 +6,7 @@ import { type HttpServer, openHttpServer, requireFreePort } from "./api/http/htt
 import { loadWeb } from "./api/pages/web.ts";
 import { createApp } from "./api/pipeline/app.ts";
 import { Streams } from "./api/streams/streams.ts";
-import { isWithin } from "./config/exposure.ts";
+import { isLoopback, isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { loadOrCreateMasterKey, writePrivateFile } from "./engine/auth/master-key.ts";
 import { storeOrigin } from "./engine/auth/sign-in-links.ts";
@@ -23,8 +23,8 @@ import { Rates } from "./engine/limits/rates.ts";
 import { openDeltas } from "./engine/live/deltas.ts";
 import { openPubSub } from "./engine/live/pubsub.ts";
 import { openRunWatcher } from "./engine/live/run-watcher.ts";
-import { resolveProviders } from "./engine/models/model-keys.ts";
-import { openModels } from "./engine/models/models.ts";
+import { openLiveModels } from "./engine/models/live-models.ts";
+import { ModelProviders } from "./engine/models/model-providers.ts";
 import { createFirstUser, renewLocalWorkerKey, requireSameMasterKey } from "./engine/operations/bootstrap.ts";
 import { startCleanup } from "./engine/operations/cleanup.ts";
 import { Counters } from "./engine/operations/counters.ts";
@@ -104,14 +104,27 @@ export async function startServer(config: Config): Promise<Server> {
       const onDropped = () => counters.failed("connection_watchdog");
       stops.push(startConnectionWatchdog({ db: watchdogDb, sockets, onDropped, log }).stop);
     }
-    const providers = await resolveProviders(db, vault, log, settings);
-    const models = openModels({ ...settings, providers });
+    const allowsLoopback = isLoopback(config.host) && config.publicUrl === undefined;
+    const addressPolicy = allowsLoopback ? "public_or_loopback" : "public";
+    const models = await openLiveModels({ db, vault, configured: settings, addressPolicy, log });
+    const networks = {
+      checked: new ForgeNetwork({ ...config.forgeNetwork, allowsLoopback }),
+      unchecked: new ForgeNetwork({ ...config.forgeNetwork, allowsAll: true }),
+    };
+    stops.push(() => Promise.all(Object.values(networks).map((network) => network.close())));
+    const references = Object.entries(harnessSettings).flatMap(([name, { small_model_id: modelId }]) =>
+      modelId ? [{ by: `The harness \`${name}\``, modelId }] : [],
+    );
+    const modelProviders = new ModelProviders({ configured: settings, models, vault, networks, references });
     const harnesses = openHarnesses(harnessSettings, models);
     const forgeNetwork = new ForgeNetwork(config.forgeNetwork);
     stops.push(() => forgeNetwork.close());
     const forges = new Forges({ db, vault, network: forgeNetwork });
     const { default_model_id } = models.list;
-    const activeProviders = Object.keys(providers).filter((name) => providers[name]?.reason === undefined);
+    const activeProviders = models
+      .current()
+      .views()
+      .flatMap(({ name, available }) => (available ? name : []));
     log.info({ providers: activeProviders, default_model_id }, "models configured");
 
     // Notifications between servers may be lost, so the transactions that send them need not wait for a disk flush.
@@ -133,6 +146,7 @@ export async function startServer(config: Config): Promise<Server> {
     const runWatcher = openRunWatcher({ db, pubsub, counters, log });
     stops.push(() => runWatcher.close());
     const blobs = openBlobs(join(config.dataDir, "blobs"), db);
+    stops.push(models.follow({ pubsub, counters }).stop);
     const maintenance = await openMaintenance({ db, pubsub, counters, log });
     stops.push(maintenance.stop);
     const cleanup = startCleanup({
@@ -184,6 +198,7 @@ export async function startServer(config: Config): Promise<Server> {
       workerAccess: new WorkerAccess(),
       vault,
       models,
+      modelProviders,
       harnesses,
       forges,
       policy,
@@ -233,7 +248,7 @@ export async function startServer(config: Config): Promise<Server> {
       models:
         activeProviders.length > 0
           ? `${default_model_id} by default; providers: ${activeProviders.join(", ")}`
-          : "scripted only, which is not an LLM; see docs/models.md to connect one",
+          : "scripted only, which is not an LLM; connect one in the web app under Settings → Models",
       localWorkerKey: () => renewLocalWorkerKey(db),
       showLog: () => output.endQuietStart(),
       ...(firstLink

@@ -106,6 +106,20 @@ function classifyReport(report: ErrorReport, model: string): ProviderError {
   );
 }
 
+/** Returns what a provider reported, for a caller that neither retries nor ends a turn. */
+export function describeCallError(
+  error: unknown,
+): { status: number | undefined; kind: string; message: string } | undefined {
+  const report = reportOf(error);
+  if (!report) return undefined;
+  const isKeyError = invalidKeyPhrases.some((phrase) => report.searchText.includes(phrase));
+  return {
+    status: isKeyError ? 401 : report.status,
+    kind: `${report.kind} ${report.searchText}`,
+    message: report.message,
+  };
+}
+
 /** Finds our own error, because the AI SDK wraps errors that occur while it reads a response. */
 function findFailure(error: unknown): Failure | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < MAX_CAUSES; depth++) {

@@ -1,6 +1,7 @@
 import type { Model } from "@outrider/sdk";
 import { Command } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
+import { add, providers, remove, setDefault, test } from "./model/providers.ts";
 
 const list = clientCommand("list", "List models, and why some are not available.")
   .alias("ls")
@@ -28,4 +29,11 @@ const list = clientCommand("list", "List models, and why some are not available.
     }),
   );
 
-export const modelCommand = new Command("model").description("List models.").addCommand(list);
+export const modelCommand = new Command("model")
+  .description("List models, and connect their providers.")
+  .addCommand(list)
+  .addCommand(providers)
+  .addCommand(add)
+  .addCommand(test)
+  .addCommand(remove)
+  .addCommand(setDefault);

@@ -948,6 +948,10 @@ export interface ListKeysResponse {
   keys: Key[];
 }
 
+export interface ListModelProvidersResponse {
+  providers: ModelProvider[];
+}
+
 export interface ListModelsResponse {
   default_model_id: string;
   models: Model[];
@@ -1162,6 +1166,104 @@ export interface ModelPrices {
   output_usd_per_mtok: number;
 }
 
+/** A connection to models. No response contains its key. */
+export interface ModelProvider {
+  name: string;
+  type: ModelProviderType;
+  base_url?: string;
+  /** For `openai` and `azure`. Default: `responses`. */
+  api?: "responses" | "chat";
+  /** Required for `amazon-bedrock`. */
+  region?: string;
+  /** Required for `google-vertex`. */
+  project?: string;
+  /** Required for `google-vertex`. */
+  location?: string;
+  /** For `azure`. Required unless `base_url` is given. */
+  resource_name?: string;
+  source: ModelSource;
+  has_key: boolean;
+  models: {
+    /** The part of the model's ID after the name of the provider. */
+    id: string;
+    /** The provider's name for the model, if it differs from `id`. */
+    name?: string;
+    context_tokens?: number;
+    max_output_tokens?: number;
+    prices?: {
+      input_usd_per_mtok: number;
+      /** Price of input tokens read from a cache. */
+      cached_input_usd_per_mtok?: number;
+      /** Price of input tokens written to a cache. */
+      cache_write_usd_per_mtok?: number;
+      output_usd_per_mtok: number;
+    };
+    supports_images?: boolean;
+    supports_reasoning_effort?: boolean;
+  }[];
+  available: boolean;
+  /** Why its models are not available. */
+  reason?: string;
+  last_test?: ModelTest;
+  created_at?: string;
+  updated_at?: string;
+}
+
+export type ModelProviderType = "anthropic" | "openai" | "google" | "openai-compatible" | "amazon-bedrock" | "google-vertex" | "azure";
+
+export interface ModelSettings {
+  /** The stored default. */
+  default_model_id?: string;
+  /** The stored aliases. */
+  aliases: {
+    [key: string]: string;
+  };
+  /** The model that runs use by default. */
+  effective_default_model_id: string;
+  /** Where the effective default comes from. `automatic`: the first available model. */
+  default_source: "stored" | "file" | "variables" | "automatic";
+  /** Aliases from the models file. They replace stored aliases of the same name. */
+  file_aliases: {
+    [key: string]: string;
+  };
+  /** Why parts of the stored settings have no effect. */
+  problems: string[];
+}
+
+export interface ModelSettingsRequest {
+  /** Model for runs that do not specify one. If absent, the first available model is used. */
+  default_model_id?: string;
+  /** Other names for models. */
+  aliases?: {
+    [key: string]: string;
+  };
+}
+
+/** Where a setting comes from: the database, the models file, or environment variables of the server. The last two take precedence, and only the operator of the server can change them. */
+export type ModelSource = "stored" | "file" | "variables";
+
+/** The result of a real call. */
+export interface ModelTest {
+  ok: boolean;
+  model_id: string;
+  /** Time until the response was complete. */
+  latency_ms?: number;
+  /** The beginning of what the model answered. */
+  response?: string;
+  input_tokens?: number;
+  output_tokens?: number;
+  /** The result in one sentence. */
+  message: string;
+  /** What to do about a failure. */
+  remedy?: string;
+  tested_at: string;
+}
+
+export interface ModelTestRequest {
+  /** The part of the model's ID after the name of the provider. Default: its first model. */
+  model?: string;
+}
+
 /** An MCP server in an array, with its name. */
 export type NamedMCPServerConfig = {
   name: string;
@@ -1205,6 +1307,26 @@ export interface NoticeEvent {
     message: string;
     code?: string;
   };
+}
+
+/** A model with details that Outrider does not know or that differ. */
+export interface OwnModel {
+  /** The part of the model's ID after the name of the provider. */
+  id: string;
+  /** The provider's name for the model, if it differs from `id`. */
+  name?: string;
+  context_tokens?: number;
+  max_output_tokens?: number;
+  prices?: {
+    input_usd_per_mtok: number;
+    /** Price of input tokens read from a cache. */
+    cached_input_usd_per_mtok?: number;
+    /** Price of input tokens written to a cache. */
+    cache_write_usd_per_mtok?: number;
+    output_usd_per_mtok: number;
+  };
+  supports_images?: boolean;
+  supports_reasoning_effort?: boolean;
 }
 
 export interface Owner {
@@ -1403,6 +1525,25 @@ export interface Pull_requestUpdatedEvent {
     title?: string;
     changes: ("state" | "commits" | "title" | "body" | "base")[];
   };
+}
+
+export interface PutModelProviderRequest {
+  type: ModelProviderType;
+  /** Address of the API, if it differs from the provider's own. Required for `openai-compatible`. */
+  base_url?: string;
+  /** For `openai` and `azure`. Default: `responses`. */
+  api?: "responses" | "chat";
+  /** Required for `amazon-bedrock`. */
+  region?: string;
+  /** Required for `google-vertex`. */
+  project?: string;
+  /** Required for `google-vertex`. */
+  location?: string;
+  /** For `azure`. Required unless `base_url` is given. */
+  resource_name?: string;
+  models?: OwnModel[];
+  /** The API key, or the content of the key file of a service account for `google-vertex`. It is encrypted, and no response contains it. If absent, the stored key stays; `null` removes it. */
+  api_key?: string;
 }
 
 export interface PutSecretRequest {

@@ -5,7 +5,8 @@
  */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { AssignedModel, providerTypes } from "@outrider/contract/worker";
+import type { ModelProviderType } from "@outrider/contract/model-provider";
+import type { AssignedModel } from "@outrider/contract/worker";
 import type { KeySetting, ReadContext } from "./key-setting.ts";
 
 type CloudType = "amazon-bedrock" | "google-vertex" | "azure";
@@ -51,7 +52,7 @@ export function cloudProvidersFromVariables(variable: ReadContext["variable"]): 
 
 interface Entry {
   name: string;
-  type: (typeof providerTypes)[number];
+  type: ModelProviderType;
   provider: ProviderEntry;
   key: KeySetting;
 }

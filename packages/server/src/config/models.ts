@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { ModelPrices } from "@outrider/contract/model";
-import { type AssignedModel, providerTypes } from "@outrider/contract/worker";
+import { providerTypes } from "@outrider/contract/model-provider";
+import type { AssignedModel } from "@outrider/contract/worker";
 import { z } from "zod";
 import { cloudKeyVariables, cloudProvidersFromVariables, readCloudProvider } from "./cloud-providers.ts";
 import { readJsonFile } from "./json-file.ts";
@@ -10,13 +11,19 @@ import type { KeySetting, ReadContext } from "./key-setting.ts";
 /** The operator's model settings, read from the models file and from environment variables. */
 export interface ModelSettings {
   defaultModelId?: string;
+  defaultSource?: ConfigSource;
   providers: Record<string, ProviderSettings>;
   aliases: Record<string, string>;
 }
 
 export type { KeySetting } from "./key-setting.ts";
 
+/** Where the operator configured something. */
+export type ConfigSource = "file" | "variables";
+
 export interface ProviderSettings {
+  /** Absent in tests, where it does not matter. */
+  source?: ConfigSource;
   type: ProviderType;
   base_url?: string | undefined;
   api?: "responses" | "chat" | undefined;
@@ -110,14 +117,16 @@ export function readModels({ file, dataDir, variable }: Sources): ModelSettings 
     ([name, provider]) => {
       const invalid = (field: string, message: string) =>
         new Error(`${path}: \`/providers/${name}${field}\` ${message}.`);
-      return [name, readProvider(name, provider, { path, variable, invalid })] as const;
+      const source: ConfigSource = Object.hasOwn(settings.providers ?? {}, name) ? "file" : "variables";
+      return [name, { source, ...readProvider(name, provider, { path, variable, invalid }) }] as const;
     },
   );
-  const defaultModelId = variable("OUTRIDER_DEFAULT_MODEL") ?? settings.default_model_id;
+  const fromVariable = variable("OUTRIDER_DEFAULT_MODEL");
+  const defaultModelId = fromVariable ?? settings.default_model_id;
   return {
     providers: Object.fromEntries(providers),
     aliases: settings.aliases ?? {},
-    ...(defaultModelId ? { defaultModelId } : {}),
+    ...(defaultModelId ? { defaultModelId, defaultSource: fromVariable ? "variables" : "file" } : {}),
   };
 }
 

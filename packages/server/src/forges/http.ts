@@ -16,6 +16,10 @@ export interface ForgeNetworkSettings {
   upstreamProxy?: string;
   /** OUTRIDER_NO_PROXY, or NO_PROXY */
   noProxy?: string;
+  /** Whether loopback addresses may be called, also without TLS. */
+  allowsLoopback?: boolean;
+  /** Set if the operator chose every URL, so that addresses need no check. */
+  allowsAll?: boolean;
 }
 
 export interface ForgeFetchOptions {
@@ -40,7 +44,10 @@ export class ForgeNetwork {
 
   constructor(settings: ForgeNetworkSettings = {}) {
     this.#settings = settings;
-    this.#allowed = parseAllowedAddresses(settings.allowedAddresses);
+    const { allowedAddresses, allowsLoopback, allowsAll } = settings;
+    const loopback = allowsLoopback ? `localhost, 127.0.0.0/8, [::1]` : "";
+    const listed = [allowedAddresses ?? "", loopback].filter(Boolean).join(", ");
+    this.#allowed = allowsAll ? allAddresses : parseAllowedAddresses(listed);
     const isDirect = parseDirectHosts(settings.noProxy);
     this.#isDirect = (url) => isDirect({ host: url.hostname, port: portOf(url) });
   }
@@ -68,6 +75,19 @@ export class ForgeNetwork {
         url = next;
       }
     };
+  }
+
+  /** Throws a ForgeError if the URL must not be called. A name that cannot be resolved is not rejected. */
+  async requireAllowed(input: string): Promise<void> {
+    const url = new URL(input);
+    this.#check(url);
+    const { hostname: host } = url;
+    if (isIP(host.replace(/^\[|\]$/g, "")) !== 0 || (this.#settings.upstreamProxy && !this.#isDirect(url)))
+      return;
+    const { promise, resolve } = Promise.withResolvers<Error | null>();
+    this.#lookup(portOf(url))(host, {}, (error) => resolve(error));
+    const error = await promise;
+    if (error instanceof ForgeError) throw error;
   }
 
   async close(): Promise<void> {
@@ -149,6 +169,8 @@ export class ForgeNetwork {
     };
   }
 }
+
+const allAddresses: AllowedAddresses = { allows: () => true, names: () => true };
 
 function portOf({ port, protocol }: URL): number {
   return Number(port || (protocol === "http:" ? 80 : 443));

@@ -5,8 +5,9 @@ import type { Model } from "@outrider/contract/model";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { KeySetting } from "../../src/config/models.ts";
-import { resolveProviders } from "../../src/engine/models/model-keys.ts";
+import { resolveProviders, storeConfiguredKeys } from "../../src/engine/models/model-keys.ts";
 import { openModels, type Provider } from "../../src/engine/models/models.ts";
+import { findStoredModels } from "../../src/store/model-providers.ts";
 import { type TestEngine, testEngine } from "../engine.ts";
 import { type TestServer, testServer } from "../server.ts";
 
@@ -265,7 +266,9 @@ describe("a provider's key", () => {
 
   async function settle(key: KeySetting, type: Provider["type"] = "openai"): Promise<Provider> {
     const settings = { providers: { mine: { type, models: {}, key } }, aliases: {} };
-    return (await resolveProviders(engine.db, engine.vault, logger, settings)).mine as Provider;
+    await storeConfiguredKeys(engine.db, engine.vault, logger, settings);
+    const { keys } = await findStoredModels(engine.db);
+    return resolveProviders(settings, engine.vault, keys).mine as Provider;
   }
   const stored: KeySetting = {
     from: "stored",

@@ -8,6 +8,7 @@ import {
   type SandboxCertificates,
   trustCertificates,
 } from "./extra-ca.ts";
+import { setModelNetwork } from "./model-network.ts";
 import { parseUpstreamProxy, type UpstreamProxy } from "./upstream-proxy.ts";
 
 /** The operator's settings for the network that a worker is in. */
@@ -40,6 +41,7 @@ export function openWorkerNetwork(settings: NetworkSettings & { folder: string }
   const exceptions = parseExceptions(allowedAddresses);
   const upstream = parseUpstreamProxy({ url: upstreamProxy, noProxy });
   if (upstream) setGlobalDispatcher(createUpstreamDispatcher(upstream));
+  setModelNetwork({ exceptions, upstream });
   if (!extraCa) return { exceptions, upstream, certificates: undefined };
   const extra = readExtraCertificates(extraCa);
   trustCertificates(extra);

@@ -1,19 +1,39 @@
 import type { Send } from "@outrider/agent/models/providers/provider-settings";
-import { request } from "undici";
+import type { AssignedModel } from "@outrider/contract/worker";
+import { type Dispatcher, request } from "undici";
+import { modelDispatcher } from "../egress/model-network.ts";
 
 /** Responses with these statuses have no body. */
 const bodyless = [204, 205, 304];
 
 /**
  * Does what `fetch` does for the gateway's requests, in a third of the time: the first byte of a response waits for it.
- * It uses the same dispatcher, and with it the company's proxy and certificates. It follows no redirects.
+ * It uses the same dispatcher unless another is given, and with it the company's proxy and certificates. It follows no
+ * redirects.
  */
-export const sendPost: Send = async (url, { headers, body, signal } = {}) => {
+export function createSendPost(dispatcher?: Dispatcher): Send {
+  return (url, init) => sendPost(url, init, dispatcher);
+}
+
+/** Returns what sends the requests of the agent loop in place of `fetch`, if the addresses of the model are checked. */
+export function checkedSend(model: AssignedModel): Send | undefined {
+  const dispatcher = modelDispatcher(model);
+  if (!dispatcher) return undefined;
+  return (url, init) =>
+    sendPost(url, { ...init, headers: Object.fromEntries(new Headers(init?.headers)) }, dispatcher);
+}
+
+async function sendPost(
+  url: Parameters<Send>[0],
+  { headers, body, signal }: RequestInit = {},
+  dispatcher?: Dispatcher,
+): Promise<Response> {
   const answer = await request(String(url), {
     method: "POST",
     headers: headers as Record<string, string>,
     body: body as string,
     signal: signal ?? null,
+    ...(dispatcher ? { dispatcher } : {}),
   });
   const { statusCode: status, body: data } = answer;
   // The reader of the stream gets the error.
@@ -40,4 +60,4 @@ export const sendPost: Send = async (url, { headers, body, signal } = {}) => {
     { highWaterMark: 0 },
   );
   return new Response(stream, { status, headers: fields });
-};
+}

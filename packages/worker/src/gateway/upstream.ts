@@ -16,9 +16,10 @@ import {
 import { type Endpoint, openEndpoint } from "@outrider/agent/models/providers/endpoint";
 import { defaultRetryPolicy, type RetryPolicy, retryDelay } from "@outrider/agent/models/retry-policy";
 import type { AssignedModel } from "@outrider/contract/worker";
+import { modelDispatcher } from "../egress/model-network.ts";
 import { EventReader } from "./event-reader.ts";
 import type { ModelSource, SourceRequest, SourceResponse } from "./model-source.ts";
-import { sendPost } from "./send-post.ts";
+import { createSendPost } from "./send-post.ts";
 import { exhaustedError, type FailedAttempt, permanentError } from "./upstream-error.ts";
 
 /** What agents may learn from a provider's response besides its body. */
@@ -89,7 +90,7 @@ export class Upstream implements ModelSource {
 
   /** Sends the request and waits for the first byte of the response. */
   async #send({ path, headers, json }: SourceRequest, signal: AbortSignal) {
-    this.#endpoint ??= openEndpoint(this.#model, { send: sendPost });
+    this.#endpoint ??= openEndpoint(this.#model, { send: createSendPost(modelDispatcher(this.#model)) });
     const { baseUrl, fetch, authorize } = this.#endpoint;
     const authorization = await authorize(signal);
     if (authorization instanceof Response) return this.#readError(authorization, {});

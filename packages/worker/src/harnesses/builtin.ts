@@ -7,6 +7,7 @@ import { createFetchUrl } from "@outrider/agent/tools/fetch-url";
 import { createPublishChanges } from "@outrider/agent/tools/publish-changes";
 import { createUseSkill } from "@outrider/agent/tools/use-skill";
 import { runTurn } from "@outrider/agent/turn/run-turn";
+import { checkedSend } from "../gateway/send-post.ts";
 import { openMcpServers } from "../mcp/servers.ts";
 import { openPageFetcher, type PageFetcher } from "../web/page-fetcher.ts";
 import { openInstructions } from "./agent-instructions.ts";
@@ -25,6 +26,7 @@ export async function openBuiltin(options: HarnessOptions): Promise<Harness> {
   const openedModel = await openModel(model, {
     cacheKey: assignment.run_id,
     reasoningEffort: agent_config.reasoning_effort,
+    send: checkedSend(model),
   });
   const pages = openPages(options);
   // Opened last, because an error after this would leave servers running.

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type StubModel, startStubModel } from "../../../agent/test/stub-model/server.ts";
+import { checkedSend } from "../../src/gateway/send-post.ts";
 import { startTestInstallation, type TestInstallation } from "../installation.ts";
 
 let installation: TestInstallation;
@@ -71,4 +72,28 @@ test("a run whose model is no longer configured fails with the reason, also in a
     message: expect.stringMatching(/^The model anthropic\/priced is no longer available: no key/),
   });
   await worker.drain();
+});
+
+test("a run calls a stored provider through checked connections", async () => {
+  const body = { type: "openai-compatible", base_url: stub.baseUrl("chat"), api_key: key };
+  expect((await installation.call("PUT", "/agent/model-providers/house", { body })).status).toBe(200);
+  const worker = await installation.worker();
+  const run = await installation.create(["SAY: through the checked connection"], {
+    config: { model_id: "house/tiny" },
+  });
+  expect((await installation.until(run, "SUCCEEDED")).receipt).toMatchObject({ model_id: "house/tiny" });
+  expect(stub.last).toMatchObject({ dialect: "chat", headers: { authorization: `Bearer ${key}` } });
+  await worker.drain();
+});
+
+test("a connection to a stored provider refuses private addresses", async () => {
+  const count = stub.requests.length;
+  const call = (address_policy: "public" | "public_or_loopback") =>
+    checkedSend({
+      ...{ model_id: "house/tiny", provider: "openai-compatible", name: "tiny", address_policy },
+      ...{ context_tokens: 8_192, supports_images: false },
+    })?.(`${stub.baseUrl("chat")}/chat/completions`, { method: "POST", body: "{}" });
+  await expect(call("public")).rejects.toThrow("it resolves to a private, reserved or metadata address");
+  expect(stub.requests).toHaveLength(count);
+  expect((await call("public_or_loopback"))?.status).toBe(401);
 });

@@ -35,11 +35,16 @@ __all__ = [
     "KeyLimitsParam",
     "MCPServerConfigParam",
     "MaintenanceRequestParam",
+    "ModelSettingsRequestParam",
+    "ModelTestRequestParam",
     "NamedMCPServerConfigParam",
+    "OwnModelParam",
+    "OwnModelPricesParam",
     "PublicationDecisionRequestParam",
     "PublicationRequestParam",
     "PublishPolicyFollowUpParam",
     "PublishPolicyParam",
+    "PutModelProviderRequestParam",
     "PutSecretRequestParam",
     "RunAgentRequestParam",
     "RunFollowupRequestParam",
@@ -417,6 +422,18 @@ class MaintenanceRequestParam(TypedDict):
     """Message from the operator, included in every rejected call."""
 
 
+class ModelSettingsRequestParam(TypedDict):
+    default_model_id: NotRequired[str]
+    """Model for runs that do not specify one. If absent, the first available model is used."""
+    aliases: NotRequired[Mapping[str, str]]
+    """Other names for models."""
+
+
+class ModelTestRequestParam(TypedDict):
+    model: NotRequired[str]
+    """The part of the model's ID after the name of the provider. Default: its first model."""
+
+
 class NamedMCPServerConfigParam(TypedDict):
     """An MCP server in an array, with its name."""
 
@@ -438,6 +455,29 @@ class NamedMCPServerConfigParam(TypedDict):
     """How long a call may take, counted from the last progress notification of the server. Default
     120.
     """
+
+
+class OwnModelPricesParam(TypedDict):
+    input_usd_per_mtok: float
+    cached_input_usd_per_mtok: NotRequired[float]
+    """Price of input tokens read from a cache."""
+    cache_write_usd_per_mtok: NotRequired[float]
+    """Price of input tokens written to a cache."""
+    output_usd_per_mtok: float
+
+
+class OwnModelParam(TypedDict):
+    """A model with details that Outrider does not know or that differ."""
+
+    id: str
+    """The part of the model's ID after the name of the provider."""
+    name: NotRequired[str]
+    """The provider's name for the model, if it differs from `id`."""
+    context_tokens: NotRequired[int]
+    max_output_tokens: NotRequired[int]
+    prices: NotRequired[OwnModelPricesParam]
+    supports_images: NotRequired[bool]
+    supports_reasoning_effort: NotRequired[bool]
 
 
 class PublicationDecisionRequestParam(TypedDict):
@@ -520,6 +560,27 @@ class PublishPolicyParam(TypedDict):
     follow_up: NotRequired[PublishPolicyFollowUpParam]
     """What the agent continues to work on by itself: `comments` of users who may write to the
     repository, and failed `checks`. Default: neither.
+    """
+
+
+class PutModelProviderRequestParam(TypedDict):
+    type: types.ModelProviderType
+    base_url: NotRequired[str]
+    """Address of the API, if it differs from the provider's own. Required for `openai-compatible`."""
+    api: NotRequired[Literal["responses", "chat"]]
+    """For `openai` and `azure`. Default: `responses`."""
+    region: NotRequired[str]
+    """Required for `amazon-bedrock`."""
+    project: NotRequired[str]
+    """Required for `google-vertex`."""
+    location: NotRequired[str]
+    """Required for `google-vertex`."""
+    resource_name: NotRequired[str]
+    """For `azure`. Required unless `base_url` is given."""
+    models: NotRequired[Sequence[OwnModelParam | types.OwnModel]]
+    api_key: NotRequired[str]
+    """The API key, or the content of the key file of a service account for `google-vertex`. It is
+    encrypted, and no response contains it. If absent, the stored key stays; `null` removes it.
     """
 
 

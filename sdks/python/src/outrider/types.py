@@ -104,6 +104,7 @@ __all__ = [
     "ListHarnessesResponse",
     "ListIdentitiesResponse",
     "ListKeysResponse",
+    "ListModelProvidersResponse",
     "ListModelsResponse",
     "ListPublicationsResponse",
     "ListPublicationsResponsePublishable",
@@ -128,9 +129,20 @@ __all__ = [
     "MessageUserEventData",
     "Model",
     "ModelPrices",
+    "ModelProvider",
+    "ModelProviderModel",
+    "ModelProviderModelPrices",
+    "ModelProviderType",
+    "ModelSettings",
+    "ModelSettingsRequest",
+    "ModelSource",
+    "ModelTest",
+    "ModelTestRequest",
     "NamedMCPServerConfig",
     "NoticeEvent",
     "NoticeEventData",
+    "OwnModel",
+    "OwnModelPrices",
     "Owner",
     "PageInfo",
     "PlanUpdatedEvent",
@@ -152,6 +164,7 @@ __all__ = [
     "Pull_requestOpenedEvent",
     "Pull_requestUpdatedEvent",
     "Pull_requestUpdatedEventData",
+    "PutModelProviderRequest",
     "PutSecretRequest",
     "Quotas",
     "QuotasConcurrentRuns",
@@ -1382,6 +1395,10 @@ class ListKeysResponse(BaseModel):
     keys: list[Key]
 
 
+class ListModelProvidersResponse(BaseModel):
+    providers: list[ModelProvider]
+
+
 class ListModelsResponse(BaseModel):
     default_model_id: str
     models: list[Model]
@@ -1613,6 +1630,110 @@ class ModelPrices(BaseModel):
     output_usd_per_mtok: float
 
 
+class ModelProviderModelPrices(BaseModel):
+    input_usd_per_mtok: float
+    cached_input_usd_per_mtok: float | None = None
+    """Price of input tokens read from a cache."""
+    cache_write_usd_per_mtok: float | None = None
+    """Price of input tokens written to a cache."""
+    output_usd_per_mtok: float
+
+
+class ModelProviderModel(BaseModel):
+    id: str
+    """The part of the model's ID after the name of the provider."""
+    name: str | None = None
+    """The provider's name for the model, if it differs from `id`."""
+    context_tokens: int | None = None
+    max_output_tokens: int | None = None
+    prices: ModelProviderModelPrices | None = None
+    supports_images: bool | None = None
+    supports_reasoning_effort: bool | None = None
+
+
+class ModelProvider(BaseModel):
+    """A connection to models. No response contains its key."""
+
+    name: str
+    type: OpenEnum[ModelProviderType]
+    base_url: str | None = None
+    api: OpenEnum[Literal["responses", "chat"]] | None = None
+    """For `openai` and `azure`. Default: `responses`."""
+    region: str | None = None
+    """Required for `amazon-bedrock`."""
+    project: str | None = None
+    """Required for `google-vertex`."""
+    location: str | None = None
+    """Required for `google-vertex`."""
+    resource_name: str | None = None
+    """For `azure`. Required unless `base_url` is given."""
+    source: OpenEnum[ModelSource]
+    has_key: bool
+    models: list[ModelProviderModel]
+    available: bool
+    reason: str | None = None
+    """Why its models are not available."""
+    last_test: ModelTest | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+ModelProviderType = Literal[
+    "anthropic", "openai", "google", "openai-compatible", "amazon-bedrock", "google-vertex", "azure"
+]
+
+
+class ModelSettings(BaseModel):
+    default_model_id: str | None = None
+    """The stored default."""
+    aliases: dict[str, str]
+    """The stored aliases."""
+    effective_default_model_id: str
+    """The model that runs use by default."""
+    default_source: OpenEnum[Literal["stored", "file", "variables", "automatic"]]
+    """Where the effective default comes from. `automatic`: the first available model."""
+    file_aliases: dict[str, str]
+    """Aliases from the models file. They replace stored aliases of the same name."""
+    problems: list[str]
+    """Why parts of the stored settings have no effect."""
+
+
+class ModelSettingsRequest(BaseModel):
+    default_model_id: str | None = None
+    """Model for runs that do not specify one. If absent, the first available model is used."""
+    aliases: dict[str, str] | None = None
+    """Other names for models."""
+
+
+ModelSource = Literal["stored", "file", "variables"]
+"""Where a setting comes from: the database, the models file, or environment variables of the server.
+The last two take precedence, and only the operator of the server can change them.
+"""
+
+
+class ModelTest(BaseModel):
+    """The result of a real call."""
+
+    ok: bool
+    model_id: str
+    latency_ms: int | None = None
+    """Time until the response was complete."""
+    response: str | None = None
+    """The beginning of what the model answered."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    message: str
+    """The result in one sentence."""
+    remedy: str | None = None
+    """What to do about a failure."""
+    tested_at: datetime
+
+
+class ModelTestRequest(BaseModel):
+    model: str | None = None
+    """The part of the model's ID after the name of the provider. Default: its first model."""
+
+
 class NamedMCPServerConfig(BaseModel):
     """An MCP server in an array, with its name."""
 
@@ -1650,6 +1771,29 @@ class NoticeEvent(BaseModel):
     attempt: int
     type: Literal["notice"]
     data: NoticeEventData
+
+
+class OwnModelPrices(BaseModel):
+    input_usd_per_mtok: float
+    cached_input_usd_per_mtok: float | None = None
+    """Price of input tokens read from a cache."""
+    cache_write_usd_per_mtok: float | None = None
+    """Price of input tokens written to a cache."""
+    output_usd_per_mtok: float
+
+
+class OwnModel(BaseModel):
+    """A model with details that Outrider does not know or that differ."""
+
+    id: str
+    """The part of the model's ID after the name of the provider."""
+    name: str | None = None
+    """The provider's name for the model, if it differs from `id`."""
+    context_tokens: int | None = None
+    max_output_tokens: int | None = None
+    prices: OwnModelPrices | None = None
+    supports_images: bool | None = None
+    supports_reasoning_effort: bool | None = None
 
 
 class Owner(BaseModel):
@@ -1893,6 +2037,27 @@ class Pull_requestUpdatedEvent(BaseModel):
     attempt: int
     type: Literal["pull_request.updated"]
     data: Pull_requestUpdatedEventData
+
+
+class PutModelProviderRequest(BaseModel):
+    type: OpenEnum[ModelProviderType]
+    base_url: str | None = None
+    """Address of the API, if it differs from the provider's own. Required for `openai-compatible`."""
+    api: OpenEnum[Literal["responses", "chat"]] | None = None
+    """For `openai` and `azure`. Default: `responses`."""
+    region: str | None = None
+    """Required for `amazon-bedrock`."""
+    project: str | None = None
+    """Required for `google-vertex`."""
+    location: str | None = None
+    """Required for `google-vertex`."""
+    resource_name: str | None = None
+    """For `azure`. Required unless `base_url` is given."""
+    models: list[OwnModel] | None = None
+    api_key: str | None = None
+    """The API key, or the content of the key file of a service account for `google-vertex`. It is
+    encrypted, and no response contains it. If absent, the stored key stays; `null` removes it.
+    """
 
 
 class PutSecretRequest(BaseModel):

@@ -6,7 +6,7 @@ import { clientSettings, type OpenOptions, withSettings } from "./provider-setti
 
 /** Opens an Anthropic model. Cache breakpoints are set in the messages; see caching.ts. */
 export function anthropicModel(work: AssignedModel, options: OpenOptions): ProviderModel {
-  const settings = clientSettings(work);
+  const settings = clientSettings(work, options);
   // Pings prevent the idle timer from firing while the model is silent.
   const providerOptions = { anthropic: { includePings: true } };
   const middleware = [pauseThinking];

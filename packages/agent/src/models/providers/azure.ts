@@ -6,7 +6,7 @@ import { moveToolImages } from "./tool-images.ts";
 
 /** Opens a model of Azure OpenAI. The model's name is the name of its deployment. */
 export function azureModel(work: AssignedModel, options: OpenOptions): ProviderModel {
-  const azure = createAzure(clientSettings(work));
+  const azure = createAzure(clientSettings(work, options));
   const { cacheKey } = options;
   const forceReasoning = work.supports_reasoning_effort ? { forceReasoning: true } : {};
   const settings = { store: false, ...(cacheKey ? { promptCacheKey: cacheKey } : {}), ...forceReasoning };

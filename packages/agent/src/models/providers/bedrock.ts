@@ -20,7 +20,7 @@ export function bedrockModel(work: AssignedModel, options: OpenOptions): Provide
     secretAccessKey: secret_access_key,
     ...(session_token ? { sessionToken: session_token } : {}),
     headers: work.headers ?? {},
-    fetch: secureFetch(work, { bound: boundFrames }),
+    fetch: secureFetch(work, { bound: boundFrames, send: options.send }),
   });
   return withSettings(bedrock(work.name), work, options);
 }

@@ -19,15 +19,19 @@ export interface Endpoint {
  * Node's `fetch`.
  */
 export function openEndpoint(work: AssignedModel, options: { send?: Send } = {}): Endpoint {
-  return { baseUrl: baseUrlOf(work), authorize: createAuthorizer(work), fetch: secureFetch(work, options) };
+  return {
+    baseUrl: baseUrlOf(work),
+    authorize: createAuthorizer(work, options),
+    fetch: secureFetch(work, options),
+  };
 }
 
 /** The operator's own headers replace ours, as they do in the AI SDK. */
-function createAuthorizer(work: AssignedModel): Endpoint["authorize"] {
+function createAuthorizer(work: AssignedModel, options: { send?: Send }): Endpoint["authorize"] {
   const { provider, api_key: key = "", headers = {} } = work;
   const own = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   if (provider === "google-vertex") {
-    const token = new GoogleToken(work);
+    const token = new GoogleToken(work, options);
     return async (signal) => {
       const found = await token.get(signal);
       return typeof found === "string" ? { authorization: `Bearer ${found}`, ...own } : found;

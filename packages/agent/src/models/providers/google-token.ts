@@ -1,7 +1,7 @@
 import { createSign } from "node:crypto";
 import type { AssignedModel } from "@outrider/contract/worker";
 import { requireSetting } from "./cloud-setting.ts";
-import { secureFetch } from "./provider-settings.ts";
+import { type Send, secureFetch } from "./provider-settings.ts";
 
 const TOKEN_URL = "https://oauth2.googleapis.com/token";
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
@@ -15,9 +15,9 @@ export class GoogleToken {
   readonly #send: typeof fetch;
   #token: { value: string; expiresAt: number } | undefined;
 
-  constructor(work: AssignedModel) {
+  constructor(work: AssignedModel, options: { send?: Send | undefined } = {}) {
     this.#work = work;
-    this.#send = secureFetch(work);
+    this.#send = secureFetch(work, { send: options.send });
   }
 
   /** Returns the token, or the response that refuses it. */

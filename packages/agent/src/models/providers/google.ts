@@ -10,7 +10,7 @@ export const reasoningModels = /^gemini-(2\.5|[3-9])/;
 export const signatureModels = /^gemini-[3-9]/;
 
 export function googleModel(work: AssignedModel, options: OpenOptions): ProviderModel {
-  const google = createGoogle(clientSettings(work));
+  const google = createGoogle(clientSettings(work, options));
   return withSettings(google(work.name), work, options, {
     providerOptions: reasoningModels.test(work.name)
       ? { google: { thinkingConfig: { includeThoughts: true } } }

@@ -23,7 +23,7 @@ export function compatibleModel(work: AssignedModel, options: OpenOptions): Prov
     ...(apiKey ? { apiKey } : {}),
     ...(headers ? { headers } : {}),
     includeUsage: true,
-    fetch: secureFetch(work),
+    fetch: secureFetch(work, options),
     metadataExtractor: {
       extractMetadata: async () => undefined,
       createStreamExtractor: createReasoningDetector,

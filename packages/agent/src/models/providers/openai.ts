@@ -10,7 +10,7 @@ import { moveToolImages } from "./tool-images.ts";
  */
 export function openaiModel(work: AssignedModel, options: OpenOptions): ProviderModel {
   const { cacheKey } = options;
-  const openai = createOpenAI(clientSettings(work));
+  const openai = createOpenAI(clientSettings(work, options));
   // Every call sends the whole conversation, so the provider does not have to store it. For a model that reasons, the
   // AI SDK then requests `reasoning.encrypted_content`. It knows OpenAI's own models but not those of a gateway.
   const forceReasoning = work.supports_reasoning_effort ? { forceReasoning: true } : {};

@@ -11,6 +11,8 @@ export interface OpenOptions {
   cacheKey?: string | undefined;
   /** How much the model reasons. If absent, the provider decides. */
   reasoningEffort?: ReasoningEffort | undefined;
+  /** Replaces Node's `fetch`, for example to check the addresses that it connects to. */
+  send?: Send | undefined;
 }
 
 /** The maximum number of bytes to read from an error response. */
@@ -24,12 +26,12 @@ const MIN_SECRET_LENGTH = 8;
  * Returns the client's settings. Every field is set, because the AI SDK reads absent ones from the worker's environment
  * variables.
  */
-export function clientSettings(work: AssignedModel) {
+export function clientSettings(work: AssignedModel, { send }: OpenOptions = {}) {
   return {
     baseURL: baseUrlOf(work),
     apiKey: work.api_key ?? "",
     headers: work.headers ?? {},
-    fetch: secureFetch(work),
+    fetch: secureFetch(work, { send }),
   };
 }
 
@@ -62,7 +64,10 @@ export function withSettings(
  */
 export function secureFetch(
   { api_key, headers = {}, credentials = {} }: AssignedModel,
-  { bound = boundResponse, send = sendWithFetch }: { bound?: typeof boundResponse; send?: Send } = {},
+  {
+    bound = boundResponse,
+    send = sendWithFetch,
+  }: { bound?: typeof boundResponse; send?: Send | undefined } = {},
 ): typeof fetch {
   const secrets = [
     api_key ?? "",

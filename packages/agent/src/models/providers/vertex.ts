@@ -11,8 +11,8 @@ import { type OpenOptions, secureFetch, withSettings } from "./provider-settings
 export function vertexModel(work: AssignedModel, options: OpenOptions): ProviderModel {
   const project = requireSetting(work, "project");
   const location = requireSetting(work, "location");
-  const token = new GoogleToken(work);
-  const send = secureFetch(work);
+  const token = new GoogleToken(work, options);
+  const send = secureFetch(work, options);
   const vertex = createVertex({
     project,
     location,

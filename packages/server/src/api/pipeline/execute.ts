@@ -35,6 +35,9 @@ const withOwnTransactions = new Set([
   "createForge",
   "testForge",
   "completeAppManifest",
+  // Resolves a name, or calls a model.
+  "putModelProvider",
+  "testModelProvider",
 ]);
 
 /** Executes the operation. Returns undefined if the handler has already sent the response. */

@@ -14,6 +14,7 @@ import { identityHandlers } from "../routes/identities.ts";
 import { installationHandlers } from "../routes/installation.ts";
 import { keyHandlers } from "../routes/keys.ts";
 import { maintenanceHandlers } from "../routes/maintenance.ts";
+import { modelProviderHandlers } from "../routes/model-providers.ts";
 import { modelHandlers } from "../routes/models.ts";
 import { proposalHandlers } from "../routes/proposals.ts";
 import { publicationHandlers } from "../routes/publications.ts";
@@ -44,6 +45,7 @@ const handlers: Handlers = {
   ...secretHandlers,
   ...forgeHandlers,
   ...modelHandlers,
+  ...modelProviderHandlers,
   ...harnessHandlers,
   ...skillHandlers,
   ...identityHandlers,

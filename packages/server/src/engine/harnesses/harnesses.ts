@@ -225,7 +225,8 @@ function requireSmallModel(
   const field = `The small model of the harness \`${name}\``;
   if (!models.find(small))
     throw new Error(`${field} is \`${small}\`, which is not a model of a configured provider.`);
-  if (formatFor(harness, small)) return;
+  // Admins can change a stored provider at any time. Runs then use their own model for short tasks.
+  if (formatFor(harness, small) || models.sourceOf(small) === "stored") return;
   throw new Error(
     `${field} is \`${small}\`, whose provider does not speak ${wire_formats.map((format) => `\`${format}\``).join(" or ")}. Choose another model as \`small_model_id\`.`,
   );

@@ -43,6 +43,8 @@ export interface PubSub {
 export const topics = {
   queue: "queue",
   maintenance: "maintenance",
+  /** Model providers, the default model or aliases have changed. */
+  models: "models",
   /** A publication has become due. */
   publications: "publications",
   /** Any worker can take a request for files. */

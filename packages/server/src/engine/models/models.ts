@@ -1,13 +1,17 @@
 import { nearestName } from "@outrider/contract/errors/field-error";
 import { type WireFormat, wireFormatsOf } from "@outrider/contract/harness";
 import type { ListModelsResponse, Model } from "@outrider/contract/model";
+import type { ModelSource } from "@outrider/contract/model-provider";
 import type { AssignedModel } from "@outrider/contract/worker";
 import type { ModelSettings, ProviderSettings, ProviderType } from "../../config/models.ts";
 import { invalidField } from "../api-error.ts";
 import published from "./models.json" with { type: "json" };
 
 /** A configured provider with its API key, or the reason it has none. */
-export interface Provider extends Omit<ProviderSettings, "key"> {
+export interface Provider extends Omit<ProviderSettings, "key" | "source"> {
+  source?: ModelSource;
+  /** Set if an admin chose the URL through the API. */
+  address_policy?: AssignedModel["address_policy"];
   api_key?: string;
   /** For admins: may name files of this machine. */
   reason?: string;
@@ -30,6 +34,8 @@ export interface Models {
   work(modelId: string): AssignedModel;
   /** Returns the wire formats that the provider of a model speaks, even if the model is unavailable. */
   wireFormats(modelId: string): readonly WireFormat[];
+  /** Returns where the provider of a model is configured. */
+  sourceOf(modelId: string): ModelSource | undefined;
 }
 
 export const SCRIPTED_MODEL = "scripted";
@@ -110,6 +116,7 @@ export function openModels({
   };
   return {
     wireFormats,
+    sourceOf: (modelId) => lookUp(providers, split(lookUp(aliases, modelId) ?? modelId).provider)?.source,
     list: { default_model_id, models },
     listForAdmins: { default_model_id, models: models.map(withReason) },
     find,
@@ -137,18 +144,19 @@ export function openModels({
           unavailable,
         };
       }
-      const { type, base_url, api, api_key, headers, cloud_settings, credentials, models: own } = owner;
+      const { type, base_url, api, api_key, headers, cloud_settings, credentials, address_policy } = owner;
       return {
         ...propertiesOf(model),
         model_id: modelId,
         provider: type,
-        name: lookUp(own, name)?.name ?? name,
+        name: lookUp(owner.models, name)?.name ?? name,
         ...(api ? { api } : {}),
         ...(base_url ? { base_url } : {}),
         ...(api_key ? { api_key } : {}),
         ...(headers ? { headers } : {}),
         ...(cloud_settings ? { cloud_settings } : {}),
         ...(credentials ? { credentials } : {}),
+        ...(address_policy ? { address_policy } : {}),
       };
     },
   };
@@ -201,9 +209,14 @@ function propertiesOf({
   };
 }
 
+/** Returns the model of a provider that is used if none is named. */
+export function firstModelOf({ type, models }: Provider): string | undefined {
+  return Object.keys(models)[0] ?? catalogs[type].default;
+}
+
 function firstDefault(providers: Record<string, Provider>): string | undefined {
   for (const [provider, owner] of Object.entries(providers)) {
-    const name = Object.keys(owner.models)[0] ?? catalogs[owner.type].default;
+    const name = firstModelOf(owner);
     if (!owner.reason && name) return `${provider}/${name}`;
   }
   return undefined;

@@ -16,6 +16,7 @@ const backgroundTasks = [
   "reaper",
   "cleanup",
   "maintenance",
+  "models",
   "run_watcher",
   "pubsub",
   "deltas",
@@ -28,7 +29,7 @@ const backgroundTasks = [
 ] as const;
 export type BackgroundTask = (typeof backgroundTasks)[number];
 /** Background tasks that run periodically and report when they succeed. */
-export type PeriodicTask = "reaper" | "cleanup" | "maintenance";
+export type PeriodicTask = "reaper" | "cleanup" | "maintenance" | "models";
 const levels = { 40: "warn", 50: "error", 60: "fatal" } as const;
 type Level = (typeof levels)[keyof typeof levels];
 

@@ -11,6 +11,9 @@ export interface Fixture {
   server: TestServer;
   github: GitHubStub;
   /** A connected forge, and a proposal of the worker for one of its repositories. */
+  /** A model provider. */
+  provider: string;
+  newProvider(): Promise<string>;
   forge: { forge_id: string; url: string; proposal: string };
   environment: { home: string; elsewhere: string };
   agent: string;
@@ -230,6 +233,14 @@ export async function createFixture(): Promise<Fixture> {
       select ${id}, type, ${id}, url, api_url, auth, login, sealed, created_by from forges where forge_id = ${forge_id}`;
     return id;
   };
+  const newProvider = async (): Promise<string> => {
+    const name = `provider-${randomUUID().slice(0, 8)}`;
+    await call("PUT", `/agent/model-providers/${name}`, {
+      type: "openai-compatible",
+      base_url: "http://127.0.0.1:9/v1",
+    });
+    return name;
+  };
   const newManifest: Fixture["newManifest"] = async () => {
     const { manifest_id, action_url } = await call("POST", "/agent/forge-app-manifests", {
       url: github.url,
@@ -262,6 +273,8 @@ export async function createFixture(): Promise<Fixture> {
     forge: { forge_id, url: forgeUrl, proposal: forgeProposal },
     newForge,
     newManifest,
+    provider: await newProvider(),
+    newProvider,
     environment,
     agent,
     run,

@@ -51,6 +51,7 @@ const ofBuild: CreateRequest = ({ environment, build }) => ({
   params: { environmentId: environment.home, buildId: build.build_id },
 });
 const ofForge: CreateRequest = ({ forge }) => ({ params: { forgeId: forge.forge_id } });
+const ofProvider: CreateRequest = ({ provider }) => ({ params: { providerName: provider } });
 const ofAgent: CreateRequest = ({ agent }) => ({ params: { uid: agent } });
 const newRun: CreateRequest = ({ environment }) => ({
   body: { prompt: "SAY: hi", config: { environment_id: environment.home } },
@@ -283,6 +284,27 @@ export const rules: Record<OperationId, Rule> = {
   listSkills: { request: nothing },
   listAgents: { request: nothing },
   listModels: { request: nothing },
+  listModelProviders: { request: nothing },
+  getModelProvider: { request: ofProvider },
+  putModelProvider: {
+    request: ({ provider }) => ({
+      params: { providerName: provider },
+      body: { type: "openai-compatible", base_url: "http://127.0.0.1:9/v1" },
+    }),
+    environment: "managed",
+  },
+  deleteModelProvider: {
+    request: async (fixture, isFresh) => ({
+      params: { providerName: isFresh ? await fixture.newProvider() : fixture.provider },
+    }),
+    environment: "managed",
+  },
+  testModelProvider: {
+    request: ({ provider }) => ({ params: { providerName: provider }, body: { model: "tiny" } }),
+    environment: "managed",
+  },
+  getModelSettings: { request: nothing },
+  setModelSettings: { request: () => ({ body: { aliases: {} } }), environment: "managed" },
   listHarnesses: { request: nothing },
 
   listIdentities: { request: nothing },

@@ -20,6 +20,8 @@ from .installation import AsyncInstallation
 from .keys import AsyncKeys
 from .maintenance import AsyncMaintenance
 from .me import AsyncMe
+from .model_providers import AsyncModelProviders
+from .model_settings import AsyncModelSettings
 from .models import AsyncModels
 from .proposals import AsyncProposals
 from .publications import AsyncPublications
@@ -93,6 +95,14 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def me(self) -> AsyncMe:
         return AsyncMe(self)
+
+    @cached_property
+    def model_providers(self) -> AsyncModelProviders:
+        return AsyncModelProviders(self)
+
+    @cached_property
+    def model_settings(self) -> AsyncModelSettings:
+        return AsyncModelSettings(self)
 
     @cached_property
     def models(self) -> AsyncModels:

@@ -21,6 +21,8 @@ from .installation import Installation
 from .keys import Keys
 from .maintenance import Maintenance
 from .me import Me
+from .model_providers import ModelProviders
+from .model_settings import ModelSettings
 from .models import Models
 from .proposals import Proposals
 from .publications import Publications
@@ -94,6 +96,14 @@ class Resources(Http):
     @cached_property
     def me(self) -> Me:
         return Me(self)
+
+    @cached_property
+    def model_providers(self) -> ModelProviders:
+        return ModelProviders(self)
+
+    @cached_property
+    def model_settings(self) -> ModelSettings:
+        return ModelSettings(self)
 
     @cached_property
     def models(self) -> Models:
