@@ -598,6 +598,18 @@ describe("resources", () => {
     expect((await runCommand(["workers", "list"])).stdout).toContain("\tworker-1\talive\t");
   });
 
+  test("shows usage and load as a table and as CSV", async () => {
+    const table = await runCommand(["usage", "--from", "2d", "--compare"]);
+    expect(table.stdout.trim().split("\n")).toHaveLength(3);
+    expect(table.stderr).toMatch(/runs? \(.*\), .* successful, \$/);
+    expect((await runCommand(["usage", "--by", "model", "--csv"])).stdout).toMatch(
+      /^key,label,runs,succeeded,/,
+    );
+    expect((await runCommand(["usage", "load", "--csv"])).stdout).toMatch(/^starts_at,queued,/);
+    const usage = await runCommand(["usage", "--json", "--interval", "hour"]);
+    expect(usage.json.points).toHaveLength(30);
+  });
+
   test("rejects a worker with an unknown kind of sandboxes", async () => {
     for (const [args, OUTRIDER_SANDBOX] of [
       [["--sandbox", "nowhere"], "local"],

@@ -88,6 +88,8 @@ export const operations: Record<string, string> = {
   createKey: "keys.create",
   deleteKey: "keys.delete",
   listWorkers: "workers.list",
+  getUsage: "usage.get",
+  getUsageLoad: "usage.load",
   drainWorker: "workers.drain",
   getMe: "me.get",
   listUsers: "users.list",

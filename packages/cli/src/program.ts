@@ -28,6 +28,7 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   installation: async () => (await import("./commands/installation.ts")).installationCommand,
   maintenance: async () => (await import("./commands/maintenance.ts")).maintenanceCommand,
   workers: async () => (await import("./commands/workers.ts")).workersCommand,
+  usage: async () => (await import("./commands/usage.ts")).usageCommand,
   users: async () => (await import("./commands/users.ts")).usersCommand,
   admin: async () => (await import("./commands/admin.ts")).adminCommand,
   backup: async () => (await import("./commands/backup.ts")).backupCommand,

@@ -94,6 +94,10 @@ export const entries = {
     group: operate,
     description: "List and drain workers.",
   },
+  usage: {
+    group: operate,
+    description: "Show runs, success, durations, tokens and cost over time.",
+  },
   installation: {
     group: operate,
     description: "Show limits, retention and maintenance status.",

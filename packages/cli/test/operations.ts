@@ -64,6 +64,8 @@ export const operations: Record<string, string> = {
   createKey: "key create",
   deleteKey: "key revoke",
   listWorkers: "workers list",
+  getUsage: "usage",
+  getUsageLoad: "usage load",
   drainWorker: "workers drain",
   getMe: "me",
   listUsers: "users list",

@@ -22,6 +22,7 @@ import { sharesRoutes } from "./routes/shares.ts";
 import { shellsRoutes } from "./routes/shells.ts";
 import { skillsRoutes } from "./routes/skills.ts";
 import { templatesRoutes } from "./routes/templates.ts";
+import { usageRoutes } from "./routes/usage.ts";
 import { usersRoutes } from "./routes/users.ts";
 import { viewsRoutes } from "./routes/views.ts";
 import { workersRoutes } from "./routes/workers.ts";
@@ -51,6 +52,7 @@ export const routes = {
   ...identitiesRoutes,
   ...keysRoutes,
   ...workersRoutes,
+  ...usageRoutes,
   ...usersRoutes,
   ...installationRoutes,
   ...maintenanceRoutes,

@@ -29,6 +29,7 @@ import { Secrets } from "./resources/secrets.ts";
 import { Shells } from "./resources/shells.ts";
 import { Skills } from "./resources/skills.ts";
 import { Templates } from "./resources/templates.ts";
+import { Usage } from "./resources/usage.ts";
 import { Users } from "./resources/users.ts";
 import { Views } from "./resources/views.ts";
 import { Workers } from "./resources/workers.ts";
@@ -88,6 +89,7 @@ export class Outrider {
   readonly identities: Identities;
   readonly keys: Keys;
   readonly workers: Workers;
+  readonly usage: Usage;
   readonly users: Users;
   readonly installation: InstallationResource;
   readonly maintenance: MaintenanceResource;
@@ -123,6 +125,7 @@ export class Outrider {
     this.identities = new Identities(http);
     this.keys = new Keys(http);
     this.workers = new Workers(http);
+    this.usage = new Usage(http);
     this.users = new Users(http);
     this.installation = new InstallationResource(http);
     this.maintenance = new MaintenanceResource(http);

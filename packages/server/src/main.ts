@@ -34,6 +34,7 @@ import { startPublicationReaper } from "./engine/publishing/publication-reaper.t
 import { startPullRequestTasks } from "./engine/publishing/pull-request-tasks.ts";
 import { defaultRunPolicy } from "./engine/runs/run-policy.ts";
 import { startShellReaper } from "./engine/shells/shell-reaper.ts";
+import { startUsageTasks } from "./engine/usage/usage-tasks.ts";
 import { ForgeNetwork } from "./forges/http.ts";
 import { createLogger } from "./logging/logger.ts";
 import { startEmbedded } from "./postgres/embedded-postgres.ts";
@@ -181,6 +182,8 @@ export async function startServer(config: Config): Promise<Server> {
     stops.push(shellReaper.stop);
     const publicationReaper = startPublicationReaper({ db, pubsub, counters, log });
     stops.push(publicationReaper.stop);
+    const usageTasks = startUsageTasks({ db, isEnabled: maintenance.acceptsWrites, counters, log });
+    stops.push(usageTasks.stop);
     const stopping = new AbortController();
     const httpServer = await openHttpServer({ config, isProxy: isWithin(config.trustProxy), log });
     stops.push(async () => httpServer.close());

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,6 +107,11 @@ def read_operation(shared: dict[str, Schema], method: str, path: str, raw: Schem
 
 def ref_name(schema: Schema) -> str:
     return str(schema["$ref"]).rsplit("/", 1)[-1]
+
+
+def identifier(name: str) -> str:
+    """Returns a name that Python allows: `from` is a keyword, so it becomes `from_`."""
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def snake(name: str) -> str:

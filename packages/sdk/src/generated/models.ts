@@ -2326,6 +2326,160 @@ export interface UpdateViewRequest {
   is_shared?: boolean;
 }
 
+export type UsageDimension = "model" | "environment" | "user" | "agent" | "repository" | "source" | "failure";
+
+export interface UsageGroup {
+  /** The model ID, environment ID, uid, URL of the repository, source, or error code and environment ID. Empty if the runs have none. */
+  key: string;
+  /** What people call it, such as the name of the environment. */
+  label: string;
+  /** Present for the sum of all groups after the first 50. */
+  is_other?: true;
+  /** Present for environments, and for failures in one. */
+  environment_id?: string;
+  /** Present for repositories: the environments that have it. */
+  environment_ids?: string[];
+  /** Present for failures. */
+  error_code?: string;
+  /** Runs created in the period. */
+  runs: number;
+  /** Of these runs, those that are now SUCCEEDED. */
+  succeeded: number;
+  /** Of these runs, those that are now FAILED. */
+  failed: number;
+  /** Of these runs, those that are now CANCELLED. */
+  cancelled: number;
+  /** Of these runs, those that have not ended, or that continue after a follow-up. */
+  unfinished: number;
+  /** Cost incurred in the period, also by runs that were created earlier. */
+  cost_usd: number;
+  input_tokens: number;
+  cached_input_tokens: number;
+  output_tokens: number;
+  /** Time that runs executed in the period. */
+  run_seconds: number;
+  /** Median of `usage.run_seconds` of the runs that were created in the period and have ended. Absent if there are none. */
+  duration_p50_seconds?: number;
+  /** 95th percentile of the same. */
+  duration_p95_seconds?: number;
+  /** Median time in the queue of the turns that started in the period. */
+  wait_p50_seconds?: number;
+  /** 95th percentile of the same. */
+  wait_p95_seconds?: number;
+  /** Present with `compare`. */
+  previous?: UsageTotals;
+  points: {
+    starts_at: string;
+    runs: number;
+    failed: number;
+    cost_usd: number;
+  }[];
+}
+
+/** Length of one point. All intervals start in UTC, and weeks start on Monday. */
+export type UsageInterval = "hour" | "day" | "week" | "month";
+
+export interface UsageLoadPoint {
+  starts_at: string;
+  /** Average number of runs in the queue. Always 0 for one worker. */
+  queued: number;
+  queued_max: number;
+  /** Average number of runs in progress. */
+  running: number;
+  running_max: number;
+  /** Average number of slots of connected workers. */
+  slots: number;
+  /** Average number of connected workers. */
+  workers: number;
+}
+
+export interface UsageLoadResponse {
+  from: string;
+  to: string;
+  /** Length of one point: 5 minutes for up to 2 days, then an hour, then a day. 15 minutes for a worker. */
+  interval_seconds: number;
+  /** In ascending order. Intervals without a measurement are absent. */
+  points: UsageLoadPoint[];
+}
+
+export interface UsagePoint {
+  starts_at: string;
+  /** Runs created in the period. */
+  runs: number;
+  /** Of these runs, those that are now SUCCEEDED. */
+  succeeded: number;
+  /** Of these runs, those that are now FAILED. */
+  failed: number;
+  /** Of these runs, those that are now CANCELLED. */
+  cancelled: number;
+  /** Of these runs, those that have not ended, or that continue after a follow-up. */
+  unfinished: number;
+  /** Cost incurred in the period, also by runs that were created earlier. */
+  cost_usd: number;
+  input_tokens: number;
+  cached_input_tokens: number;
+  output_tokens: number;
+  /** Time that runs executed in the period. */
+  run_seconds: number;
+  /** Median of `usage.run_seconds` of the runs that were created in the period and have ended. Absent if there are none. */
+  duration_p50_seconds?: number;
+  /** 95th percentile of the same. */
+  duration_p95_seconds?: number;
+  /** Median time in the queue of the turns that started in the period. */
+  wait_p50_seconds?: number;
+  /** 95th percentile of the same. */
+  wait_p95_seconds?: number;
+}
+
+export interface UsageResponse {
+  /** Start of the first interval. */
+  from: string;
+  /** End of the last interval. */
+  to: string;
+  interval: UsageInterval;
+  totals: UsageTotals;
+  /** The period before. Present with `compare`. */
+  previous?: UsageTotals;
+  /** One per interval, in ascending order. */
+  points: UsagePoint[];
+  previous_points?: UsagePoint[];
+  /** Present with `group_by`. Groups with the most runs come first. */
+  groups?: UsageGroup[];
+  /** Changes until about this time are included. Runs appear after a few seconds. */
+  as_of: string;
+  /** False after an upgrade, until all runs of earlier versions are counted. */
+  is_complete: boolean;
+}
+
+/** The success rate is `succeeded / (succeeded + failed)`. Percentiles are estimates with an error of a few percent. */
+export interface UsageTotals {
+  /** Runs created in the period. */
+  runs: number;
+  /** Of these runs, those that are now SUCCEEDED. */
+  succeeded: number;
+  /** Of these runs, those that are now FAILED. */
+  failed: number;
+  /** Of these runs, those that are now CANCELLED. */
+  cancelled: number;
+  /** Of these runs, those that have not ended, or that continue after a follow-up. */
+  unfinished: number;
+  /** Cost incurred in the period, also by runs that were created earlier. */
+  cost_usd: number;
+  input_tokens: number;
+  cached_input_tokens: number;
+  output_tokens: number;
+  /** Time that runs executed in the period. */
+  run_seconds: number;
+  /** Median of `usage.run_seconds` of the runs that were created in the period and have ended. Absent if there are none. */
+  duration_p50_seconds?: number;
+  /** 95th percentile of the same. */
+  duration_p95_seconds?: number;
+  /** Median time in the queue of the turns that started in the period. */
+  wait_p50_seconds?: number;
+  /** 95th percentile of the same. */
+  wait_p95_seconds?: number;
+}
+
 export interface UsageUpdatedEvent {
   run_id: string;
   /** Sequence number. Starts at 1, without gaps. */
@@ -2560,4 +2714,28 @@ export interface ListForgeRepositoriesQuery {
   /** Part of the name. */
   q?: string;
   page?: number;
+}
+
+export interface GetUsageQuery {
+  /** Start of the period, rounded down to the start of an interval. Default: 30 intervals ago. */
+  from?: string;
+  /** End of the period, rounded up to the end of an interval. Default: now. */
+  to?: string;
+  /** Default `day`. A period has at most 366 intervals. Hours are kept for 14 days. */
+  interval?: UsageInterval;
+  /** Also returns usage per model, environment, user, cloud agent, repository or source, or per error code and environment of failed runs. A run counts for each repository that its environment has now. */
+  group_by?: UsageDimension;
+  /** Also returns the same number of intervals before the period. */
+  compare?: "previous";
+  /** Only runs in this environment. */
+  environment_id?: string;
+}
+
+export interface GetUsageLoadQuery {
+  /** Default: one day before `to`. */
+  from?: string;
+  /** Default: now. */
+  to?: string;
+  /** The load of one worker, which is kept for 2 days. */
+  worker_id?: string;
 }

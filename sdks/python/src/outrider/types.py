@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
 from ._model import BaseModel, OpenEnum, known_or
 
@@ -265,6 +265,15 @@ __all__ = [
     "UpdateViewRequest",
     "UpdateViewRequestQuery",
     "UpdateViewRequestSort",
+    "UsageDimension",
+    "UsageGroup",
+    "UsageGroupPoint",
+    "UsageInterval",
+    "UsageLoadPoint",
+    "UsageLoadResponse",
+    "UsagePoint",
+    "UsageResponse",
+    "UsageTotals",
     "UsageUpdatedEvent",
     "UsedHarness",
     "User",
@@ -2950,6 +2959,177 @@ class UpdateViewRequest(BaseModel):
     """The columns that a client shows. The server does not interpret them."""
     is_shared: bool | None = None
     """Whether all users see the view. Default false."""
+
+
+UsageDimension = Literal["model", "environment", "user", "agent", "repository", "source", "failure"]
+
+
+class UsageGroupPoint(BaseModel):
+    starts_at: datetime
+    runs: int
+    failed: int
+    cost_usd: float
+
+
+class UsageGroup(BaseModel):
+    key: str
+    """The model ID, environment ID, uid, URL of the repository, source, or error code and environment
+    ID. Empty if the runs have none.
+    """
+    label: str
+    """What people call it, such as the name of the environment."""
+    is_other: Literal[True] | None = None
+    """Present for the sum of all groups after the first 50."""
+    environment_id: str | None = None
+    """Present for environments, and for failures in one."""
+    environment_ids: list[str] | None = None
+    """Present for repositories: the environments that have it."""
+    error_code: str | None = None
+    """Present for failures."""
+    runs: int
+    """Runs created in the period."""
+    succeeded: int
+    """Of these runs, those that are now SUCCEEDED."""
+    failed: int
+    """Of these runs, those that are now FAILED."""
+    cancelled: int
+    """Of these runs, those that are now CANCELLED."""
+    unfinished: int
+    """Of these runs, those that have not ended, or that continue after a follow-up."""
+    cost_usd: float
+    """Cost incurred in the period, also by runs that were created earlier."""
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
+    run_seconds: float
+    """Time that runs executed in the period."""
+    duration_p50_seconds: float | None = None
+    """Median of `usage.run_seconds` of the runs that were created in the period and have ended. Absent
+    if there are none.
+    """
+    duration_p95_seconds: float | None = None
+    """95th percentile of the same."""
+    wait_p50_seconds: float | None = None
+    """Median time in the queue of the turns that started in the period."""
+    wait_p95_seconds: float | None = None
+    """95th percentile of the same."""
+    previous: UsageTotals | None = None
+    """Present with `compare`."""
+    points: list[UsageGroupPoint]
+
+
+UsageInterval = Literal["hour", "day", "week", "month"]
+"""Length of one point. All intervals start in UTC, and weeks start on Monday."""
+
+
+class UsageLoadPoint(BaseModel):
+    starts_at: datetime
+    queued: float
+    """Average number of runs in the queue. Always 0 for one worker."""
+    queued_max: int
+    running: float
+    """Average number of runs in progress."""
+    running_max: int
+    slots: float
+    """Average number of slots of connected workers."""
+    workers: float
+    """Average number of connected workers."""
+
+
+class UsageLoadResponse(BaseModel):
+    from_: datetime = Field(alias="from")
+    to: datetime
+    interval_seconds: int
+    """Length of one point: 5 minutes for up to 2 days, then an hour, then a day. 15 minutes for a
+    worker.
+    """
+    points: list[UsageLoadPoint]
+    """In ascending order. Intervals without a measurement are absent."""
+
+
+class UsagePoint(BaseModel):
+    starts_at: datetime
+    runs: int
+    """Runs created in the period."""
+    succeeded: int
+    """Of these runs, those that are now SUCCEEDED."""
+    failed: int
+    """Of these runs, those that are now FAILED."""
+    cancelled: int
+    """Of these runs, those that are now CANCELLED."""
+    unfinished: int
+    """Of these runs, those that have not ended, or that continue after a follow-up."""
+    cost_usd: float
+    """Cost incurred in the period, also by runs that were created earlier."""
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
+    run_seconds: float
+    """Time that runs executed in the period."""
+    duration_p50_seconds: float | None = None
+    """Median of `usage.run_seconds` of the runs that were created in the period and have ended. Absent
+    if there are none.
+    """
+    duration_p95_seconds: float | None = None
+    """95th percentile of the same."""
+    wait_p50_seconds: float | None = None
+    """Median time in the queue of the turns that started in the period."""
+    wait_p95_seconds: float | None = None
+    """95th percentile of the same."""
+
+
+class UsageResponse(BaseModel):
+    from_: datetime = Field(alias="from")
+    """Start of the first interval."""
+    to: datetime
+    """End of the last interval."""
+    interval: OpenEnum[UsageInterval]
+    totals: UsageTotals
+    previous: UsageTotals | None = None
+    """The period before. Present with `compare`."""
+    points: list[UsagePoint]
+    """One per interval, in ascending order."""
+    previous_points: list[UsagePoint] | None = None
+    groups: list[UsageGroup] | None = None
+    """Present with `group_by`. Groups with the most runs come first."""
+    as_of: datetime
+    """Changes until about this time are included. Runs appear after a few seconds."""
+    is_complete: bool
+    """False after an upgrade, until all runs of earlier versions are counted."""
+
+
+class UsageTotals(BaseModel):
+    """The success rate is `succeeded / (succeeded + failed)`. Percentiles are estimates with an error
+    of a few percent.
+    """
+
+    runs: int
+    """Runs created in the period."""
+    succeeded: int
+    """Of these runs, those that are now SUCCEEDED."""
+    failed: int
+    """Of these runs, those that are now FAILED."""
+    cancelled: int
+    """Of these runs, those that are now CANCELLED."""
+    unfinished: int
+    """Of these runs, those that have not ended, or that continue after a follow-up."""
+    cost_usd: float
+    """Cost incurred in the period, also by runs that were created earlier."""
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
+    run_seconds: float
+    """Time that runs executed in the period."""
+    duration_p50_seconds: float | None = None
+    """Median of `usage.run_seconds` of the runs that were created in the period and have ended. Absent
+    if there are none.
+    """
+    duration_p95_seconds: float | None = None
+    """95th percentile of the same."""
+    wait_p50_seconds: float | None = None
+    """Median time in the queue of the turns that started in the period."""
+    wait_p95_seconds: float | None = None
+    """95th percentile of the same."""
 
 
 class UsageUpdatedEvent(BaseModel):

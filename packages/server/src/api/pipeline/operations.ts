@@ -25,6 +25,7 @@ import { shareHandlers } from "../routes/shares.ts";
 import { shellHandlers } from "../routes/shells.ts";
 import { skillHandlers } from "../routes/skills.ts";
 import { templateHandlers } from "../routes/templates.ts";
+import { usageHandlers } from "../routes/usage.ts";
 import { usersHandlers } from "../routes/users.ts";
 import { viewHandlers } from "../routes/views.ts";
 import { workerHandlers } from "../routes/worker.ts";
@@ -52,6 +53,7 @@ const handlers: Handlers = {
   ...keyHandlers,
   ...usersHandlers,
   ...workersHandlers,
+  ...usageHandlers,
   ...artifactHandlers,
   ...shareHandlers,
   ...attentionHandlers,

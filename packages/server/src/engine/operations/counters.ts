@@ -26,6 +26,7 @@ const backgroundTasks = [
   "shells",
   "publications",
   "pull_requests",
+  "usage",
 ] as const;
 export type BackgroundTask = (typeof backgroundTasks)[number];
 /** Background tasks that run periodically and report when they succeed. */

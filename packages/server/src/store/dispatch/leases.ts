@@ -195,6 +195,8 @@ export async function nameAfterSkill(tx: Tx, runId: string, name: string): Promi
 
 export async function storeUsage(tx: Tx, runId: string, usage: RunUsage): Promise<void> {
   await tx`update run_state set usage = ${json(tx, usage)} where run_id = ${runId}`;
+  // The run has ended, so no change of its state will count this usage.
+  await tx`update runs set counted_state = null where run_id = ${runId}`;
 }
 
 const MAX_POSITION = 1_000;

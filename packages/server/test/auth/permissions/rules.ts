@@ -357,6 +357,12 @@ export const rules: Record<OperationId, Rule> = {
   createSignInLink: { request: ({ user }) => ({ params: { userUid: user } }), createsCredential: true },
 
   listWorkers: { request: nothing },
+  getUsage: {
+    request: ({ environment }) => ({ query: `environment_id=${environment.home}` }),
+    access: "is user",
+    environment: "named",
+  },
+  getUsageLoad: { request: nothing },
   drainWorker: { request: ({ spareWorker }) => ({ params: { workerId: spareWorker } }) },
   getInstallation: { request: nothing },
   getMaintenance: { request: nothing },

@@ -30,6 +30,7 @@ from .secrets import AsyncSecrets
 from .shells import AsyncShells
 from .skills import AsyncSkills
 from .templates import AsyncTemplates
+from .usage import AsyncUsage
 from .users import AsyncUsers
 from .views import AsyncViews
 from .workers import AsyncWorkers
@@ -135,6 +136,10 @@ class AsyncResources(AsyncHttp):
     @cached_property
     def templates(self) -> AsyncTemplates:
         return AsyncTemplates(self)
+
+    @cached_property
+    def usage(self) -> AsyncUsage:
+        return AsyncUsage(self)
 
     @cached_property
     def users(self) -> AsyncUsers:

@@ -31,6 +31,7 @@ from .secrets import Secrets
 from .shells import Shells
 from .skills import Skills
 from .templates import Templates
+from .usage import Usage
 from .users import Users
 from .views import Views
 from .workers import Workers
@@ -136,6 +137,10 @@ class Resources(Http):
     @cached_property
     def templates(self) -> Templates:
         return Templates(self)
+
+    @cached_property
+    def usage(self) -> Usage:
+        return Usage(self)
 
     @cached_property
     def users(self) -> Users:

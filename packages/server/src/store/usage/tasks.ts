@@ -1,0 +1,95 @@
+import type { Sql } from "../connection/db.ts";
+import { INSTALLATION } from "./rollups.ts";
+
+export interface DueTasks {
+  has_changes: boolean;
+  has_uncounted: boolean;
+  is_sample_due: boolean;
+  is_cleanup_due: boolean;
+}
+
+/** Returns what there is to do. This is the only statement that an idle server executes for usage. */
+export async function findDueTasks(sql: Sql): Promise<DueTasks> {
+  const [row] = await sql<DueTasks[]>`
+    select exists (select 1 from usage_changes) as has_changes,
+      exists (select 1 from runs where counted_state is null) as has_uncounted,
+      bool_or(name = 'load' and done_at <= outrider_now() - interval '55 s') as is_sample_due,
+      bool_or(name = 'cleanup' and done_at <= outrider_now() - interval '1 hour') as is_cleanup_due
+    from usage_tasks`;
+  return row as DueTasks;
+}
+
+/** Folds changes into rollups. Returns the number of changes, which is 0 while another server folds. */
+export async function foldChanges(sql: Sql, limit: number): Promise<number> {
+  const [row] = await sql<{ folded: number }[]>`select outrider_fold_usage(${limit}) as folded`;
+  return row?.folded ?? 0;
+}
+
+/**
+ * Counts runs that a version without usage created, by letting the trigger look at them. Runs that are locked are skipped,
+ * so this never waits for a run; the next call counts them.
+ */
+export async function countUncountedRuns(sql: Sql, limit: number): Promise<number> {
+  const { count } = await sql`
+    with uncounted as materialized (
+      select run_id from runs where counted_state is null order by run_id limit ${limit} for no key update skip locked
+    )
+    update runs r set counted_state = null from uncounted u where r.run_id = u.run_id`;
+  return count;
+}
+
+/** More than any installation needs. The limit exists because a worker key can register any number of workers. */
+const MAX_WORKERS = 1_000;
+
+/**
+ * Adds a sample of the load: to intervals of 5 minutes and of an hour for the installation, and of 15 minutes for each
+ * worker. Does nothing if another server has done so in the last minute.
+ */
+export async function sampleLoad(sql: Sql, aliveMs: number): Promise<boolean> {
+  const { count } = await sql`
+    with due as (
+      update usage_tasks set done_at = outrider_now() where name = 'load' and done_at <= outrider_now() - interval '55 s'
+      returning done_at as now
+    ),
+    live as materialized (
+      select w.worker_id, w.slots, w.draining from workers w, due
+      where w.last_seen_at > due.now - ${aliveMs} * interval '1 ms' order by w.last_seen_at desc limit ${MAX_WORKERS}
+    ),
+    busy as materialized (
+      select h.worker_id, count(*)::int as runs from run_state h, due where h.state = 'INPROGRESS' group by h.worker_id
+    ),
+    sample as (
+      select ${INSTALLATION}::uuid as worker_id, i.seconds, due.now,
+        (select count(*)::int from run_state where state = 'QUEUED') as queued,
+        (select coalesce(sum(runs), 0)::int from busy) as running,
+        (select coalesce(sum(slots) filter (where not draining), 0) from live) as slots, (select count(*) from live) as workers
+      from due, (values (300), (3600)) i(seconds)
+      union all
+      select live.worker_id, 900, due.now, 0, coalesce(busy.runs, 0), live.slots, 1
+      from due, live left join busy using (worker_id)
+    )
+    insert into usage_load as l (worker_id, interval_seconds, starts_at, samples, queued, queued_max, running, running_max,
+      slots, workers)
+    select worker_id, seconds, date_bin(seconds * interval '1 s', now, '2000-01-01T00:00:00Z'), 1, queued, queued, running,
+      running, slots, workers
+    from sample
+    on conflict (worker_id, interval_seconds, starts_at) do update set
+      samples = l.samples + 1, queued = l.queued + excluded.queued, queued_max = greatest(l.queued_max, excluded.queued_max),
+      running = l.running + excluded.running, running_max = greatest(l.running_max, excluded.running_max),
+      slots = l.slots + excluded.slots, workers = l.workers + excluded.workers`;
+  return count > 0;
+}
+
+/** Deletes what is older than its retention. Does nothing if another server has done so in the last hour. */
+export async function deleteOldUsage(sql: Sql): Promise<void> {
+  await sql`
+    with due as (
+      update usage_tasks set done_at = outrider_now() where name = 'cleanup' and done_at <= outrider_now() - interval '1 hour'
+      returning done_at as now
+    ),
+    hours as (
+      delete from usage_rollups r using due where r.granularity = 'hour' and r.starts_at < due.now - interval '15 days'
+    )
+    delete from usage_load l using due, (values (300, 14), (900, 2), (3600, 400)) kept(seconds, days)
+    where l.interval_seconds = kept.seconds and l.starts_at < due.now - kept.days * interval '1 day'`;
+}
