@@ -120,8 +120,16 @@ describe("with a worker", () => {
   test("answers a question with a file in the composer, and keeps the draft after a reload", async () => {
     const run = await app.create(["ASK: Which colour?"]);
     const { page, consoleErrors } = await app.visit(`/runs/${run}`);
-    await page.getByRole("region", { name: "The agent has a question" }).getByText("Which colour?").waitFor();
+    await page.getByRole("article", { name: "Agent question" }).getByText("Which colour?").waitFor();
     const form = page.getByRole("form", { name: "Answer question" });
+    await form.waitFor();
+    // The transcript shows the question, and only the composer accepts an answer.
+    const card = page.getByRole("region", { name: "The agent has a question" });
+    expect(await card.count()).toBe(0);
+    expect(await page.getByRole("textbox", { name: "Your answer" }).count()).toBe(1);
+    await page.getByRole("link", { name: "Timeline" }).click();
+    await card.getByText("Which colour?").waitFor();
+    await page.getByRole("link", { name: "Transcript" }).click();
     const box = form.getByRole("textbox", { name: "Your answer" });
     await expectAccessible(page);
     await box.fill("RUN: cat");
@@ -139,6 +147,45 @@ describe("with a worker", () => {
     const sent = events.find(({ type }) => type === "message.user");
     expect(sent?.data.attachments).toMatchObject([{ file_name: "colour.txt", size_bytes: 4 }]);
     expect(await message(page).inputValue()).toBe("");
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("keeps the last lines visible while messages are queued", async () => {
+    const { command, mark } = longSleep();
+    const lines = Array.from({ length: 12 }, (_, n) => `SAY: Step ${n}`);
+    const run = await app.create([...lines, `RUN: ${command}`]);
+    const { page, consoleErrors } = await app.visit(`/runs/${run}`);
+    await waitForSleep(mark);
+    const last = page.getByRole("article", { name: `Command: ${command}`.slice(0, 40) }).last();
+    await last.waitFor();
+    for (const text of ["SAY: one", "SAY: two", "SAY: three"]) {
+      await send(page, text, "When done");
+      await queued(page).getByText(text).waitFor();
+    }
+    await vi.waitFor(async () => {
+      const [block, box] = await Promise.all([last.boundingBox(), queued(page).boundingBox()]);
+      expect((block?.y ?? 0) + (block?.height ?? 0)).toBeLessThan(box?.y ?? 0);
+    }, waitOptions);
+    await app.call("POST", `/agent/runs/${run}/cancel`);
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("shows the same duration of a waiting run on every page", async () => {
+    const run = await app.create(["RUN: true", "ASK: Which colour?"], { title: "A run that waits" });
+    await app.until(run, "BLOCKED");
+    // The run waits for two hours after it has worked for 65 seconds.
+    await app.db`update runs set started_at = started_at - interval '2 hours' where run_id = ${run}`;
+    await app.db`update run_state set usage = jsonb_set(usage, '{run_seconds}', '65') where run_id = ${run}`;
+    const { page, consoleErrors } = await app.visit(`/runs/${run}`);
+    await page.getByText("1 min 5 s", { exact: true }).waitFor();
+    await page.goto("/runs");
+    await page
+      .getByRole("row", { name: /A run that waits/ })
+      .getByText("1 min 5 s")
+      .waitFor();
+    await page.goto("/");
+    await page.getByText("1 min 5 s", { exact: true }).first().waitFor();
+    await app.call("POST", `/agent/runs/${run}/cancel`);
     expect(consoleErrors).toEqual([]);
   });
 

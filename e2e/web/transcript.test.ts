@@ -146,6 +146,32 @@ describe("navigation", () => {
     expect(consoleErrors).toEqual([]);
   });
 
+  test("scrolls to each match inside long messages and output", async () => {
+    const long = await app.create(["Write a lot."]);
+    const filler = Array.from({ length: 200 }, (_, n) => `Paragraph ${n} of a long message.`).join("\n\n");
+    const lines = Array.from({ length: 900 }, (_, n) => (n === 300 ? "a needle in line 300" : `line ${n}`));
+    await write(app, long, [
+      say(`${filler}\n\nneedle one\n\n${filler}\n\nneedle two\n\n${filler}`),
+      { type: "command.started", data: { command_id: "c1", command: "make" } },
+      { type: "command.output", data: { command_id: "c1", stream: "stdout", text: lines.join("\n") } },
+      { type: "command.finished", data: { command_id: "c1", exit_code: 0, duration_ms: 5 } },
+    ]);
+    await finish(app, long);
+    const { page, consoleErrors } = await app.visit(`/runs/${long}`);
+    await block(page, "Succeeded").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("needle");
+    await page.getByRole("search").getByText("3", { exact: true }).waitFor();
+    for (const text of ["needle one", "needle two", "a needle in line 300"]) {
+      await page.keyboard.press("Enter");
+      await vi.waitFor(async () => {
+        const found = await page.evaluate(currentMatch);
+        expect(found).toMatchObject({ text, isVisible: true });
+      }, waitOptions);
+    }
+    expect(consoleErrors).toEqual([]);
+  });
+
   test("opens and copies links to events, also inside a block", async () => {
     const events = await app.events(run);
     const output = events.find(({ type, data }) => type === "command.output" && data.command_id === "c2");
@@ -190,6 +216,33 @@ describe("navigation", () => {
     expect(consoleErrors).toEqual([]);
   });
 
+  test("shows the same gaps between blocks live as after a reload", async () => {
+    const live = await app.create(["Show the gaps."]);
+    const { page, consoleErrors } = await app.visit(`/runs/${live}`);
+    await block(page, "Prompt").waitFor();
+    const start: NewEvent = { type: "command.started", data: { command_id: "c1", command: "make" } };
+    const text = "one\ntwo\nthree\nfour\n";
+    await write(app, live, [
+      start,
+      { type: "command.output", data: { command_id: "c1", stream: "stdout", text } },
+    ]);
+    await block(page, "Command: make").getByText("one").waitFor();
+    await write(app, live, [
+      { type: "command.finished", data: { command_id: "c1", exit_code: 1, duration_ms: 50 } },
+    ]);
+    await block(page, "Command: make").getByText("exit 1").waitFor();
+    await write(app, live, [say("It failed.")]);
+    await block(page, "Agent message").waitFor();
+    await vi.waitFor(async () => expect(await gaps(page)).toEqual([8, 8]), waitOptions);
+    await finish(app, live);
+    await block(page, "Succeeded").waitFor();
+    await vi.waitFor(async () => expect(await gaps(page)).toEqual([8, 8, 8]), waitOptions);
+    await page.reload();
+    await block(page, "Succeeded").waitFor();
+    await vi.waitFor(async () => expect(await gaps(page)).toEqual([8, 8, 8]), waitOptions);
+    expect(consoleErrors).toEqual([]);
+  });
+
   test("shows every event once when the server restarts", async () => {
     const live = await app.create(["Go on."]);
     await write(app, live, [say("Before")]);
@@ -221,9 +274,9 @@ describe("active run", () => {
       .getByText("exit 3", { exact: true })
       .waitFor();
     await block(page, "File created: notes.md").getByText("# Notes").waitFor();
-    await question.getByRole("textbox", { name: "Your answer" }).fill("SAY: It is green.");
+    await page.getByRole("textbox", { name: "Your answer" }).fill("SAY: It is green.");
     await expectAccessible(page);
-    await question.getByRole("button", { name: "Send answer" }).click();
+    await page.getByRole("button", { name: "Answer" }).click();
     await block(page, "Succeeded").waitFor({ timeout: waitOptions.timeout });
     await block(page, "Follow-up").getByText("SAY: It is green.").waitFor();
     await block(page, "Agent message").getByText("It is green.").waitFor();
@@ -249,6 +302,24 @@ async function topOf(page: Page, name: string | RegExp): Promise<number> {
   const [box, frame] = await Promise.all([block(page, name).boundingBox(), transcript(page).boundingBox()]);
   return (box?.y ?? Infinity) - (frame?.y ?? 0);
 }
+
+/** Finds the highlighted match, and whether it is inside the visible part of the transcript. */
+const currentMatch = `(() => {
+  const [range] = CSS.highlights.get("transcript-match") ?? [];
+  if (!range) return undefined;
+  const frame = document.querySelector("section[aria-label=Transcript]").getBoundingClientRect();
+  const { top, bottom } = range.getBoundingClientRect();
+  return { text: range.startContainer.nodeValue, isVisible: top >= frame.top && bottom <= frame.bottom };
+})()`;
+
+/** Returns the distances between consecutive blocks. */
+const gaps = (page: Page) =>
+  transcript(page).evaluate((element) => {
+    const boxes = [...element.querySelectorAll("article")]
+      .map((article) => article.getBoundingClientRect())
+      .sort((a, b) => a.top - b.top);
+    return boxes.slice(1).map(({ top }, index) => Math.round(top - (boxes[index]?.bottom ?? 0)));
+  });
 
 const fromEnd = (page: Page) =>
   transcript(page).evaluate(

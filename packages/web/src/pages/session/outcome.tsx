@@ -1,7 +1,7 @@
 import type { RunItem } from "@outrider/sdk";
 import clsx from "clsx";
 import { CircleDashed, CircleQuestionMark, CircleX } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Button } from "../../ui/button.tsx";
 import { InlineCode } from "../../ui/text/inline-code.tsx";
 import { queueMessage } from "./queue-message.ts";
@@ -9,7 +9,7 @@ import { queueMessage } from "./queue-message.ts";
 interface OutcomeProps {
   run: Pick<RunItem, "state" | "status_message" | "queue" | "turns">;
   onRerun?: (() => void) | undefined;
-  /** Whether the transcript below also shows the question. If so, phones hide it here. */
+  /** Whether the transcript below shows the question. If so, it is not repeated here. */
   isBesideQuestion?: boolean;
 }
 
@@ -28,13 +28,9 @@ export function Outcome({ run, onRerun, isBesideQuestion = false }: OutcomeProps
     );
   }
   if (state === "BLOCKED" && status) {
+    if (isBesideQuestion) return null;
     return (
-      <Card
-        tone="warn"
-        Icon={CircleQuestionMark}
-        title="The agent has a question"
-        className={clsx(isBesideQuestion && "max-sm:hidden")}
-      >
+      <Card tone="warn" Icon={CircleQuestionMark} title="The agent has a question">
         <span className="whitespace-pre-wrap [unicode-bidi:plaintext]">{status.message}</span>
       </Card>
     );
@@ -53,17 +49,44 @@ export function Outcome({ run, onRerun, isBesideQuestion = false }: OutcomeProps
         )
       }
     >
-      <span className="whitespace-pre-wrap [unicode-bidi:plaintext]">{status.message}</span>
-      {status.remedy && <span className="mt-1 block">{status.remedy}</span>}
+      <FailureMessage text={status.message} />
+      {status.remedy && <span className="mt-1 block max-sm:hidden">{status.remedy}</span>}
       {status.error_code && (
         <a
           href={`/docs/errors/${status.error_code}`}
-          className="mt-1 inline-block text-xs text-muted underline"
+          className="mt-1 inline-block text-xs text-muted underline max-sm:hidden"
         >
           Learn more about this error
         </a>
       )}
     </Card>
+  );
+}
+
+/** On phones, shows two lines of the message. The last block of the transcript contains all of it and the remedy. */
+function FailureMessage({ text }: { text: string }) {
+  const [isWhole, setWhole] = useState(false);
+  return (
+    <>
+      <span
+        className={clsx(
+          "whitespace-pre-wrap [unicode-bidi:plaintext]",
+          isWhole ? "block" : "max-sm:line-clamp-2",
+        )}
+      >
+        {text}
+      </span>
+      {text.length > 90 && (
+        <button
+          type="button"
+          aria-expanded={isWhole}
+          onClick={() => setWhole(!isWhole)}
+          className="text-xs text-muted underline sm:hidden"
+        >
+          {isWhole ? "Show less" : "Show more"}
+        </button>
+      )}
+    </>
   );
 }
 
@@ -78,18 +101,16 @@ interface CardProps {
   Icon: typeof CircleX;
   title: string;
   action?: ReactNode;
-  className?: string;
   children: ReactNode;
 }
 
-function Card({ tone, Icon, title, action, className, children }: CardProps) {
+function Card({ tone, Icon, title, action, children }: CardProps) {
   return (
     <section
       aria-label={title}
       className={clsx(
         "mx-4 mb-2 flex max-w-4xl items-start gap-3 rounded-lg border px-3 py-2 sm:mx-6",
         tones[tone].box,
-        className,
       )}
     >
       <Icon className={clsx("mt-0.5 size-4 shrink-0", tones[tone].icon)} aria-hidden />

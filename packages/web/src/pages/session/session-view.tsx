@@ -1,11 +1,10 @@
 import type { RunItem } from "@outrider/sdk";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { useOfferedRun } from "../../frame/current-run.ts";
 import { queryClient } from "../../queries.ts";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import type { RunAction } from "./actions/actions.tsx";
 import { Composer } from "./composer/composer.tsx";
-import { sendMessage } from "./composer/send-message.ts";
 import { Header } from "./header.tsx";
 import { apiSource } from "./log/api-source.ts";
 import { useRunLog } from "./log/run-log.ts";
@@ -42,13 +41,6 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
   useEffect(() => {
     if (run.state === "QUEUED" || run.state === "INPROGRESS") wake();
   }, [run.state, wake]);
-  const answer = useCallback(
-    async (message: string) => {
-      await sendMessage(runId, { message });
-      wake();
-    },
-    [runId, wake],
-  );
 
   const isBlocked = run.state === "BLOCKED";
   const { data: published, isPending } = usePublications(runId, isBlocked);
@@ -73,11 +65,7 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
       </div>
       <div className="min-h-0 flex-1">
         {tab === "transcript" ? (
-          <Transcript
-            log={log}
-            run={run}
-            {...(steering?.isAllowed && !isApproval ? { onAnswer: answer } : { readOnly: true })}
-          />
+          <Transcript log={log} run={run} readOnly={!steering?.isAllowed || isApproval} />
         ) : (
           <Suspense fallback={<SkeletonRows />}>
             <OtherTab tab={tab} run={run} log={log} isAllowed={steering?.isAllowed ?? false} />

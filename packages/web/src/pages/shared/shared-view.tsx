@@ -5,8 +5,9 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { ConnectionBanner } from "../../frame/connection-banner.tsx";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { formatDollars } from "../../ui/format/numbers.ts";
-import { Duration, Time } from "../../ui/format/time.tsx";
+import { Time } from "../../ui/format/time.tsx";
 import { RunState } from "../../ui/run-state.tsx";
+import { RunDuration } from "../runs/run-duration.tsx";
 import { useRunLog } from "../session/log/run-log.ts";
 import { Outcome } from "../session/outcome.tsx";
 import type { Tab } from "../session/tab.ts";
@@ -54,8 +55,7 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
           </span>
           <p className="w-full text-xs text-muted">
             {run.creator.display_name} ·{harness && ` ${harness} ·`} {run.agent_config.model_id} ·{" "}
-            <Duration from={run.started_at ?? run.created_at} to={run.finished_at} /> ·{" "}
-            {formatDollars(run.usage.cost_usd)} · <Time at={run.created_at} />
+            <RunDuration run={run} /> · {formatDollars(run.usage.cost_usd)} · <Time at={run.created_at} />
           </p>
         </header>
         {run.state !== "QUEUED" && <Outcome run={run} isBesideQuestion={current === "transcript"} />}

@@ -108,7 +108,7 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
         <textarea
           id={id}
           value={message}
-          rows={2}
+          rows={1}
           placeholder={isAnswer ? "Your answer…" : "Message to the agent…"}
           aria-describedby={`${id}-effect`}
           onChange={({ target }) => {
@@ -123,7 +123,7 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
             event.preventDefault();
             attach(event.clipboardData.files);
           }}
-          className="block max-h-60 min-h-11 w-full resize-none bg-transparent px-3 pt-2.5 outline-none [field-sizing:content]"
+          className="block max-h-60 min-h-11 w-full resize-none sm:min-h-14 bg-transparent px-3 pt-2.5 outline-none [field-sizing:content]"
         />
         <div className="flex flex-wrap items-center gap-1 px-2 pb-2">
           <AttachButton onFiles={attach} />
@@ -147,13 +147,9 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
               ))}
             </Select>
           )}
-          <p
-            id={`${id}-effect`}
-            className="min-w-0 flex-1 truncate px-1 text-xs text-muted max-sm:order-first max-sm:basis-full"
-          >
+          <p id={`${id}-effect`} className="min-w-0 flex-1 truncate px-1 text-xs text-muted">
             {describeDelivery(run.state, mode)}
           </p>
-          <span className="flex-1 sm:hidden" />
           <Button
             type="submit"
             variant="primary"

@@ -1,4 +1,4 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
+import { measureElement, useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
 import {
   type RefObject,
@@ -22,13 +22,15 @@ const STREAMING = 0xffffffff;
 const NEAR_END = 48;
 
 export interface BlockListHandle {
-  /** Scrolls to a block, or to the next visible one if a filter hides it. */
-  show(block: number): void;
+  /** Scrolls to a block, or to the next visible one if a filter hides it. A rendered block can stay where it is. */
+  show(block: number, options?: { staysIfRendered: boolean }): void;
   /**
    * Keeps the current block in place during a filter change, unless the list is following the end. Call this before
    * changing the filter.
    */
   keepPosition(): void;
+  /** Scrolls to a match that is already rendered. */
+  scrollBy(distance: number): void;
   /** Returns the block at the top of the viewport. */
   top(): number | undefined;
 }
@@ -51,11 +53,20 @@ export function BlockList({ log, filter, selection, handle, scroller, opened, st
   const [seen, setSeen] = useState(0);
   const total = selection.length + (streamingText === "" ? 0 : 1);
   const keyOf = useCallback((index: number) => selection[index] ?? STREAMING, [selection]);
+  // The virtualizer does not store a height that equals the estimate. The estimate of a running command changes, so
+  // without these heights, the gap below it would change too.
+  const heights = useRef(new Map<number, number>());
   const list = useVirtualizer({
     count: total,
     getScrollElement: () => scroller.current,
     estimateSize: (index) =>
-      index < selection.length ? estimateHeight(blocks, selection[index] as number) : 80,
+      heights.current.get(keyOf(index)) ??
+      (index < selection.length ? estimateHeight(blocks, selection[index] as number) : 80),
+    measureElement(element: HTMLElement, entry, instance) {
+      const height = measureElement(element, entry, instance);
+      heights.current.set(keyOf(Number(element.dataset.index)), height);
+      return height;
+    },
     getItemKey: keyOf,
     overscan: 3,
     gap: 8,
@@ -73,6 +84,15 @@ export function BlockList({ log, filter, selection, handle, scroller, opened, st
   useLayoutEffect(() => {
     if (isFollowing && total > 0) list.scrollToEnd();
   }, [isFollowing, total, list]);
+
+  // A queued message or a longer draft makes the list shorter, which must not hide its last lines.
+  useEffect(() => {
+    const element = scroller.current;
+    if (!isFollowing || !element) return;
+    const observer = new ResizeObserver(() => list.scrollToEnd());
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [isFollowing, scroller, list]);
 
   const previousTop = useRef(0);
   const onScroll = () => {
@@ -116,9 +136,12 @@ export function BlockList({ log, filter, selection, handle, scroller, opened, st
   }, [filter]);
   const items = renderedFilter === filter ? list.getVirtualItems() : [];
   useImperativeHandle(handle, () => ({
-    show(block) {
+    show(block, { staysIfRendered } = { staysIfRendered: false }) {
       setFollowing(false);
-      scrollTo(block);
+      if (!staysIfRendered || !items.some(({ key }) => key === block)) scrollTo(block);
+    },
+    scrollBy(distance) {
+      list.scrollToOffset((scroller.current?.scrollTop ?? 0) + distance);
     },
     keepPosition() {
       heldBlock.current = isFollowing ? undefined : topBlock();

@@ -31,7 +31,7 @@ export function useSearchMarks(root: RefObject<HTMLElement | null>, query: strin
   }, [root, query]);
 }
 
-function rangesOf(root: HTMLElement, needle: string): Range[] {
+export function rangesOf(root: HTMLElement, needle: string): Range[] {
   const ranges: Range[] = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node && ranges.length < MAX_MARKS; node = walker.nextNode()) {

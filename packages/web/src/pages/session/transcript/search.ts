@@ -9,9 +9,15 @@ const DELAY_MS = 250;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: color sequences can split a word
 const COLOR_SEQUENCES = /\x1b\[[\d;:]*m/g;
 
+export interface Match {
+  seq: number;
+  /** The number of earlier matches in the same event. */
+  nth: number;
+}
+
 export interface Search {
-  /** The sequence numbers of matching events, in order. */
-  matches: readonly number[];
+  /** Every occurrence, in order. */
+  matches: readonly Match[];
   /** The last event that was searched. */
   searched: number;
   isDone: boolean;
@@ -34,13 +40,15 @@ export function useSearch(log: LogView, query: string): Search {
     const stopped = new AbortController();
     const { signal } = stopped;
     const run = async () => {
-      let matches: number[] = [];
+      let matches: Match[] = [];
       let after = 0;
       let isDone = false;
       while (!isDone && !signal.aborted) {
         const events = await source.page(after, limits.eventPageSize.max, signal);
         if (signal.aborted) return;
-        const found = events.filter((event) => includesQuery(textOf(event), needle)).map(({ seq }) => seq);
+        const found = events.flatMap((event) =>
+          Array.from({ length: countMatches(textOf(event), needle) }, (_, nth) => ({ seq: event.seq, nth })),
+        );
         matches = [...matches, ...found].slice(0, MAX_MATCHES);
         after = events.at(-1)?.seq ?? after;
         isDone = events.length < limits.eventPageSize.max || matches.length === MAX_MATCHES;
@@ -66,7 +74,11 @@ export function useSearch(log: LogView, query: string): Search {
   return { ...search, searched: Math.min(search.searched, lastSeq) };
 }
 
-function includesQuery(text: string, needle: string): boolean {
-  const plain = text.includes("\x1b") ? text.replace(COLOR_SEQUENCES, "") : text;
-  return plain.toLowerCase().includes(needle);
+/** Returns how often the text contains the needle, which must be in lower case. */
+export function countMatches(text: string, needle: string): number {
+  const plain = (text.includes("\x1b") ? text.replace(COLOR_SEQUENCES, "") : text).toLowerCase();
+  let count = 0;
+  for (let at = plain.indexOf(needle); at >= 0 && count < MAX_MATCHES; count += 1)
+    at = plain.indexOf(needle, at + needle.length);
+  return count;
 }

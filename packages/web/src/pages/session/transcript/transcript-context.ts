@@ -11,6 +11,8 @@ export interface Target {
   first: number;
   /** Whether a link points to the target. Links highlight their target; jumps only scroll to it. */
   isLinked: boolean;
+  /** The match that a search points to, within the event. */
+  match?: { needle: string; nth: number };
 }
 
 /** The state shared by all blocks in a transcript. */
@@ -18,9 +20,6 @@ export interface TranscriptState {
   run: Pick<RunItem, "run_id" | "state">;
   source: LogSource;
   isReadOnly: boolean;
-  onAnswer: ((text: string) => Promise<void>) | undefined;
-  /** The answer that the user has not sent yet. */
-  draft: { current: string };
   /** Whether long lines wrap. */
   wraps: boolean;
   setWraps: (wraps: boolean) => void;
@@ -58,6 +57,12 @@ export function useOpen({ first }: BlockInfo, byItself: boolean): [boolean, () =
   const { opened, setOpen, target } = useTranscript();
   const isOpen = opened.get(first) ?? (byItself || target?.first === first);
   return [isOpen, () => setOpen(first, !isOpen)];
+}
+
+/** Returns the match to show in this event, if the search points to one. */
+export function useMatch(seq: number | undefined) {
+  const { target } = useTranscript();
+  return target && target.seq === seq ? target.match : undefined;
 }
 
 export function find<Type extends RunEvent["type"]>(events: readonly RunEvent[], type: Type) {

@@ -8,7 +8,8 @@ import { BlockList, type BlockListHandle } from "./block-list.tsx";
 import { type Filter, positionOf, select } from "./filter.ts";
 import { useLinkedEvent } from "./linked-event.ts";
 import { PlanAside, PlanBar } from "./plan-panel.tsx";
-import { useSearch } from "./search.ts";
+import { useScrollToMatch } from "./scroll-to-match.ts";
+import { type Match, useSearch } from "./search.ts";
 import { useSearchMarks } from "./search-marks.ts";
 import { Toolbar } from "./toolbar.tsx";
 import { type Target, TranscriptContext, type TranscriptState } from "./transcript-context.ts";
@@ -17,8 +18,6 @@ export interface TranscriptProps {
   log: LogView;
   /** Only these fields are required, because a shared run exposes fewer of them. */
   run: Pick<RunItem, "run_id" | "state">;
-  /** Sends the answer to the agent's question. If the call fails, the form keeps the text. */
-  onAnswer?: (text: string) => Promise<void>;
   readOnly?: boolean;
 }
 
@@ -26,7 +25,7 @@ const wrapping = storedSetting("wrap-lines");
 const all: Filter = { name: "all", turn: 0 };
 
 /** Shows the run's transcript. It fills its parent, which must have a height, and has its own scrollbar. */
-export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptProps) {
+export function Transcript({ log, run, readOnly = false }: TranscriptProps) {
   const { blocks, errors } = log;
   const [filter, setFilter] = useState(all);
   const [query, setQuery] = useState("");
@@ -36,18 +35,17 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
   const [wraps, setWraps] = useState(wrapping.read() !== "off");
   const list = useRef<BlockListHandle>(null);
   const scroller = useRef<HTMLDivElement>(null);
-  const draft = useRef("");
   // biome-ignore lint/correctness/useExhaustiveDependencies: the blocks are a mutable object, so a new log view means that they changed.
   const selection = useMemo(() => select(blocks, log.count, filter), [log, filter]);
   const search = useSearch(log, query);
   useSearchMarks(scroller, query);
 
   const goTo = useCallback(
-    (seq: number, isLinked: boolean) => {
+    (seq: number, isLinked: boolean, match?: Target["match"]) => {
       const block = blocks.at(seq);
       if (block === undefined) return;
       const first = blocks.first(block);
-      setTarget({ seq, first, isLinked });
+      setTarget({ seq, first, isLinked, ...(match && { match }) });
       setOpened((before) => (before.get(first) === false ? new Map(before).set(first, true) : before));
       // The filter is reset if it hides the target.
       setFilter((filter) => {
@@ -55,10 +53,11 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
         return shown[positionOf(shown, block)] === block ? filter : all;
       });
       // The list must receive the new filter before it can scroll.
-      requestAnimationFrame(() => list.current?.show(block));
+      requestAnimationFrame(() => list.current?.show(block, { staysIfRendered: match !== undefined }));
     },
     [blocks],
   );
+  useScrollToMatch(scroller, list, target);
   const linked = useLinkedEvent(log.status !== "loading", goTo);
 
   const changeFilter = (next: Filter) => {
@@ -71,7 +70,8 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
     if (length === 0) return;
     const next = match < 0 && step < 0 ? length - 1 : (match + step + length) % length;
     setMatch(next);
-    goTo(search.matches[next] as number, false);
+    const { seq, nth } = search.matches[next] as Match;
+    goTo(seq, false, { needle: query.trim().toLowerCase(), nth });
   };
   const goToFailure = (step: -1 | 1) => {
     const block = target ? blocks.at(target.seq) : list.current?.top();
@@ -86,8 +86,6 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
       run,
       source: log.source,
       isReadOnly: readOnly,
-      onAnswer,
-      draft,
       wraps,
       setWraps(next) {
         wrapping.write(next ? undefined : "off");
@@ -98,7 +96,7 @@ export function Transcript({ log, run, onAnswer, readOnly = false }: TranscriptP
       target,
       lastQuestion: questions,
     }),
-    [run, log.source, readOnly, onAnswer, wraps, opened, target, questions],
+    [run, log.source, readOnly, wraps, opened, target, questions],
   );
 
   if (log.status === "failed" && log.count === 0)

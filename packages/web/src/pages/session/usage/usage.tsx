@@ -80,7 +80,7 @@ function Growth({ log }: { log: LogView }) {
     <Section
       title="Over time"
       actions={
-        <>
+        <div className="flex flex-wrap gap-2 max-sm:w-full">
           <Select
             aria-label="Metric"
             value={name}
@@ -94,7 +94,7 @@ function Growth({ log }: { log: LogView }) {
           <Button aria-pressed={isTable} onClick={() => setIsTable(!isTable)}>
             {isTable ? "Show as chart" : "Show as table"}
           </Button>
-        </>
+        </div>
       }
     >
       {isTable ? (

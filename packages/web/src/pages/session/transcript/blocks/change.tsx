@@ -6,7 +6,7 @@ import { DiffLines } from "../../../../ui/diff/diff-lines.tsx";
 import { linesOf, type PatchFile, readPatch } from "../../../../ui/diff/patch.ts";
 import { CopyButton } from "../../../../ui/text/copy.tsx";
 import { sanitizeLine } from "../../../../ui/text/sanitize.ts";
-import { type BlockInfo, type EventOf, useOpen } from "../transcript-context.ts";
+import { type BlockInfo, type EventOf, useMatch, useOpen } from "../transcript-context.ts";
 import { Card } from "./card.tsx";
 
 const SHORT = 40;
@@ -19,7 +19,8 @@ const icons = { created: FilePlus, modified: FileDiff, deleted: FileMinus };
 export function Change({ event, info }: { event: EventOf<"file.changed">; info: BlockInfo }) {
   const { path, kind, patch } = event.data;
   const [isOpen, toggle] = useOpen(info, kind !== "deleted");
-  const [isWhole, setWhole] = useState(false);
+  const [isExpanded, setWhole] = useState(false);
+  const isWhole = useMatch(event.seq) !== undefined || isExpanded;
   const file = useMemo((): PatchFile => {
     const [read] = readPatch(patch.slice(0, MAX_PATCH));
     return { hunks: [], additions: 0, deletions: 0, ...read, path: sanitizeLine(path), kind };

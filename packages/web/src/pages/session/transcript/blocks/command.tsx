@@ -8,7 +8,15 @@ import { Duration, formatDuration } from "../../../../ui/format/time.tsx";
 import { CopyButton } from "../../../../ui/text/copy.tsx";
 import { sanitize, sanitizeLine } from "../../../../ui/text/sanitize.ts";
 import { stripColors, terminalLines } from "../../../../ui/text/terminal.ts";
-import { type BlockInfo, type EventOf, find, useOpen, useTranscript } from "../transcript-context.ts";
+import { countMatches } from "../search.ts";
+import {
+  type BlockInfo,
+  type EventOf,
+  find,
+  type Target,
+  useOpen,
+  useTranscript,
+} from "../transcript-context.ts";
 import { Badge, Card } from "./card.tsx";
 import { Output } from "./output.tsx";
 
@@ -74,7 +82,7 @@ export function Command({ events, info }: { events: readonly RunEvent[]; info: B
             label="Output"
             lines={lines}
             wraps={wraps}
-            mark={isOpen ? markOf(events, target?.seq) : undefined}
+            mark={isOpen ? markOf(events, target) : undefined}
             {...(isOpen ? {} : { last: info.isOpen ? LIVE : PREVIEW })}
           />
         </div>
@@ -121,9 +129,18 @@ function outputOf(events: readonly RunEvent[]): string {
   return events.map((event) => (event.type === "command.output" ? event.data.text : "")).join("");
 }
 
-/** Returns the line at which an event's output starts. */
-function markOf(events: readonly RunEvent[], seq: number | undefined): number | undefined {
-  const index = events.findIndex((event) => event.seq === seq && event.type === "command.output");
+/** Returns the line that the target points to: a match, or the start of an event's output. */
+function markOf(events: readonly RunEvent[], target: Target | undefined): number | undefined {
+  const index = events.findIndex((event) => event.seq === target?.seq && event.type === "command.output");
   if (index < 0) return undefined;
-  return outputOf(events.slice(0, index)).split("\n").length - 1;
+  const start = outputOf(events.slice(0, index)).split("\n").length - 1;
+  if (!target?.match) return start;
+  const { needle, nth } = target.match;
+  const lines = outputOf(events.slice(index, index + 1)).split("\n");
+  let left = nth;
+  const line = lines.findIndex((text) => {
+    left -= countMatches(text, needle);
+    return left < 0;
+  });
+  return start + Math.max(0, line);
 }

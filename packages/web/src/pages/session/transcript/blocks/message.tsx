@@ -23,7 +23,7 @@ export function Prompt({ event }: { event: EventOf<"run.created"> | EventOf<"mes
       meta={<CopyButton text={text} what="message" />}
     >
       <div className="px-4 pb-3">
-        <LongText text={text}>
+        <LongText text={text} seq={event.seq}>
           {(shown) => (
             <p className="break-words whitespace-pre-wrap [overflow-wrap:anywhere] [unicode-bidi:plaintext]">
               {shown}
@@ -66,7 +66,9 @@ export function Message({ event }: { event: EventOf<"message.agent"> }) {
       meta={<CopyButton text={text} what="message" />}
     >
       <div className="px-4 pb-3">
-        <LongText text={text}>{(shown) => <Markdown text={shown} />}</LongText>
+        <LongText text={text} seq={event.seq}>
+          {(shown) => <Markdown text={shown} />}
+        </LongText>
       </div>
     </Card>
   );

@@ -58,6 +58,7 @@ export function Output({ label, lines, wraps, last, mark }: OutputProps) {
             // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity and never move.
             key={index}
             ref={begin + index === mark ? marked : undefined}
+            data-marked={begin + index === mark || undefined}
             className={clsx(
               "block min-h-5 [unicode-bidi:plaintext]",
               wraps ? "whitespace-pre-wrap [overflow-wrap:anywhere]" : "whitespace-pre",

@@ -34,7 +34,9 @@ function Aside({ event, info, label, icon, text }: AsideProps) {
     >
       {isOpen && (
         <div className="border-t border-line px-4 py-3 text-muted">
-          <LongText text={text}>{(shown) => <Markdown text={shown} />}</LongText>
+          <LongText text={text} seq={event.seq}>
+            {(shown) => <Markdown text={shown} />}
+          </LongText>
         </div>
       )}
     </Card>

@@ -38,7 +38,9 @@ export function StateChange({ event, info }: { event: RunEvent; info: BlockInfo 
           <span className="font-medium">Succeeded</span>
           {!info.repeatsLastMessage && event.data.text && (
             <div className="mt-1 text-ink">
-              <LongText text={event.data.text}>{(shown) => <Markdown text={shown} />}</LongText>
+              <LongText text={event.data.text} seq={event.seq}>
+                {(shown) => <Markdown text={shown} />}
+              </LongText>
             </div>
           )}
           {event.data.output !== undefined && <Result value={event.data.output} />}

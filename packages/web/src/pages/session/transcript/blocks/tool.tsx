@@ -45,8 +45,8 @@ export function Tool({ events, info }: { events: readonly RunEvent[]; info: Bloc
     >
       {isOpen && (
         <div className="border-t border-line">
-          {called && <Part label="Input" text={input} />}
-          {returned && <Part label="Output" text={returned.data.output} />}
+          {called && <Part label="Input" text={input} seq={called.seq} />}
+          {returned && <Part label="Output" text={returned.data.output} seq={returned.seq} />}
           <Images of={returned?.data.images} />
         </div>
       )}
@@ -54,11 +54,11 @@ export function Tool({ events, info }: { events: readonly RunEvent[]; info: Bloc
   );
 }
 
-function Part({ label, text }: { label: string; text: string }) {
+function Part({ label, text, seq }: { label: string; text: string; seq: number }) {
   return (
     <div className="border-b border-line px-3 py-2 last:border-b-0">
       <p className="pb-1 text-xs text-muted">{label}</p>
-      <LongText text={text}>
+      <LongText text={text} seq={seq}>
         {(shown) => (
           <pre className="font-mono text-xs leading-5 whitespace-pre-wrap [overflow-wrap:anywhere] [unicode-bidi:plaintext]">
             {shown || "(empty)"}
