@@ -11,6 +11,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
+  // The worker that highlights code loads each grammar when it needs it.
+  worker: { format: "es" },
   // The development server serves the sources and proxies everything else to a running Outrider server.
   server: {
     proxy: Object.fromEntries(

@@ -37,6 +37,11 @@ const pageHeaders = {
   "cache-control": "no-cache",
 };
 
+/** A script that runs as a worker has its own policy. It may import the app's other scripts. */
+const scriptHeaders = {
+  "content-security-policy": "default-src 'none'; script-src 'self'; frame-ancestors 'none'",
+};
+
 const route = { config: { operation: "web" } };
 
 /** The web app's files. `index` is the HTML document for every page. */
@@ -57,7 +62,8 @@ export function loadWeb(): Web {
 export function registerWeb(app: FastifyInstance, { files, index }: Web) {
   for (const file of files) {
     // The build puts files with a hash in their name into /assets/. Other files can change without being renamed.
-    const headers = file.address.startsWith("/assets/") ? immutableHeaders : { "cache-control": "no-cache" };
+    const caching = file.address.startsWith("/assets/") ? immutableHeaders : { "cache-control": "no-cache" };
+    const headers = file.address.endsWith(".js") ? { ...caching, ...scriptHeaders } : caching;
     if (file === index) continue;
     app.get(file.address, route, (request, reply) => sendAsset(request, reply, { asset: file, headers }));
   }

@@ -61,7 +61,7 @@ function ChangesOf({ run, isAllowed, onChanged }: ChangesOfProps) {
         patch={patch}
         error={error}
         onRetry={() => void refetch()}
-        name={run.run_id}
+        runId={run.run_id}
         state={run.state}
         {...(isAllowed && { comments })}
       />

@@ -1,9 +1,10 @@
 import type { RunItem } from "@outrider/sdk";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { useOfferedRun } from "../../frame/current-run.ts";
-import { queryClient } from "../../queries.ts";
+import { queries, queryClient } from "../../queries.ts";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import type { RunAction } from "./actions/actions.tsx";
+import { useChangedCount } from "./changes/changed-count.ts";
 import { Composer } from "./composer/composer.tsx";
 import { Header } from "./header.tsx";
 import { apiSource } from "./log/api-source.ts";
@@ -23,6 +24,7 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
   const source = useMemo(() => apiSource(runId), [runId]);
   const log = useRunLog(source);
   const steering = useSteering(run);
+  const changed = useChangedCount({ run, logged: log.files, diff: queries.diff(runId) });
   const [action, setAction] = useState<RunAction>();
   useOfferedRun({ run, isAllowed: steering?.isAllowed ?? false, open: setAction });
 
@@ -57,11 +59,7 @@ export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
         {!(isBlocked && (isPending || isApproval)) && (
           <Outcome run={run} onRerun={() => setAction("rerun")} isBesideQuestion={tab === "transcript"} />
         )}
-        <TabBar
-          shown={tabs}
-          current={tab}
-          counts={{ changes: log.files.length, artifacts: run.artifacts?.length }}
-        />
+        <TabBar shown={tabs} current={tab} counts={{ changes: changed, artifacts: run.artifacts?.length }} />
       </div>
       <div className="min-h-0 flex-1">
         {tab === "transcript" ? (

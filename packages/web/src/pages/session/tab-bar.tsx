@@ -1,13 +1,14 @@
 import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
 import { useEffect, useRef } from "react";
+import { formatCount } from "../../ui/format/numbers.ts";
 import { type Tab, tabLabels } from "./tab.ts";
 
 interface TabBarProps {
   shown: readonly Tab[];
   current: Tab;
   /** Item counts shown next to the labels. */
-  counts?: Partial<Record<Tab, number | undefined>>;
+  counts?: Partial<Record<Tab, number | string | undefined>>;
 }
 
 /** Shows the run's tabs. They are links, so each has a URL and can be opened in a new browser tab. */
@@ -43,7 +44,7 @@ export function TabBar({ shown, current, counts = {} }: TabBarProps) {
           {tabLabels[tab]}
           {counts[tab] ? (
             <span className="rounded-full bg-raised px-1.5 text-xs text-muted tabular-nums">
-              {counts[tab]}
+              {typeof counts[tab] === "number" ? formatCount(counts[tab]) : counts[tab]}
             </span>
           ) : null}
         </Link>

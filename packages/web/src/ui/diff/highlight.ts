@@ -1,38 +1,48 @@
-import { createCssVariablesTheme, createHighlighterCore, type HighlighterCore } from "shiki/core";
-import { createJavaScriptRegexEngine } from "shiki/engine/javascript";
-import { languageOf } from "./languages.ts";
-
 export interface Token {
   text: string;
   /** A CSS variable from theme.css, so that the same tokens work in both themes. */
   color?: string;
 }
 
-const theme = createCssVariablesTheme({ name: "outrider", variablePrefix: "--syntax-" });
+export interface HighlightRequest {
+  id: number;
+  text: string;
+  path: string;
+}
 
-let highlighter: Promise<HighlighterCore> | undefined;
+export interface HighlightResponse {
+  id: number;
+  tokens: Token[][] | undefined;
+}
 
-/** Returns each line's tokens, or undefined for an unknown language. Import this module lazily, because it is large. */
-export async function highlight(text: string, path: string): Promise<Token[][] | undefined> {
-  const language = languageOf(path);
-  if (!language) return undefined;
-  highlighter ??= createHighlighterCore({
-    themes: [theme],
-    langs: [],
-    engine: createJavaScriptRegexEngine({ forgiving: true }),
+type Resolve = (tokens: Token[][] | undefined) => void;
+
+let worker: Worker | undefined;
+let lastId = 0;
+const pending = new Map<number, Resolve>();
+
+/** Returns each line's tokens, or undefined if the code cannot be highlighted. A worker thread computes them. */
+export function highlight(text: string, path: string): Promise<Token[][] | undefined> {
+  worker ??= start();
+  const id = ++lastId;
+  worker.postMessage({ id, text, path } satisfies HighlightRequest);
+  return new Promise((resolve) => {
+    pending.set(id, resolve);
   });
-  const shiki = await highlighter;
-  if (!shiki.getLoadedLanguages().includes(language.name))
-    await shiki.loadLanguage((await language.load()).default);
-  const lines = shiki.codeToTokensBase(text, {
-    lang: language.name,
-    theme: "outrider",
-    tokenizeMaxLineLength: 1_000,
-    // The limit applies per line. It is generous because the first use of a grammar is slow and a partly highlighted
-    // line looks wrong.
-    tokenizeTimeLimit: 500,
+}
+
+function start(): Worker {
+  const started = new Worker(new URL("./highlight-worker.ts", import.meta.url), { type: "module" });
+  started.addEventListener("message", ({ data }: MessageEvent<HighlightResponse>) => {
+    pending.get(data.id)?.(data.tokens);
+    pending.delete(data.id);
   });
-  return lines.map((tokens) =>
-    tokens.map(({ content, color }) => ({ text: content, ...(color && { color: color }) })),
-  );
+  started.addEventListener("error", () => {
+    for (const resolve of pending.values()) resolve(undefined);
+    pending.clear();
+    // The next request tries again, for example after the server was unreachable.
+    started.terminate();
+    worker = undefined;
+  });
+  return started;
 }

@@ -1,0 +1,94 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { longestTask } from "./support/main-thread.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
+
+const MAX_NODES = 6_000;
+const MAX_TASK_MS = 100;
+
+let app: WebApp;
+let run: string;
+
+beforeAll(async () => {
+  app = await startWebApp();
+  await app.worker();
+  // Each file has 70 lines of code, so that 200 files have 14,000.
+  run = await app.create([
+    `RUN: mkdir -p src/parts lib && for n in $(seq 200); do f=src/parts/part-$n.ts; [ $n -gt 150 ] && f=lib/lib-$n.ts; for l in $(seq 70); do echo "export const value_$l = compute('part $n', { line: $l, retries: 3 }); // line $l"; done > $f; done`,
+    "SAY: done",
+  ]);
+  await app.until(run, "SUCCEEDED");
+});
+afterAll(() => app?.stop());
+
+const badge = (page: Page) =>
+  page.getByRole("navigation", { name: "Run sections" }).getByRole("link", { name: /^Changes ?200$/ });
+const cards = (page: Page) => page.getByRole("article");
+const region = (page: Page, path: string) => page.getByRole("region", { name: `Changes in ${path}` });
+
+describe("a run that changes 200 files", () => {
+  test("counts all of them in the badge, also on its shared page", async () => {
+    const { page, consoleErrors } = await app.visit(`/runs/${run}`);
+    await badge(page).waitFor();
+    const { body } = await app.call("POST", `/agent/runs/${run}/share`, { body: {} });
+    const stranger = await app.visit(body.link, { signedIn: false });
+    await badge(stranger.page).waitFor();
+    expect([...consoleErrors, ...stranger.consoleErrors]).toEqual([]);
+  });
+
+  test("shows them collapsed beyond 20, in few DOM nodes", async () => {
+    const { page, consoleErrors } = await app.visit(`/runs/${run}?tab=changes`);
+    await page.getByRole("heading", { name: "200 files changed" }).waitFor();
+    await region(page, "lib/lib-151.ts").getByText("value_1").first().waitFor();
+    expect(await page.evaluate("document.querySelectorAll('*').length")).toBeLessThan(MAX_NODES);
+    await page.getByRole("button", { name: "Expand all" }).click();
+    await page.getByRole("button", { name: "Collapse all" }).waitFor();
+    const tree = page.getByRole("navigation", { name: "Changed files" });
+    await tree.getByRole("searchbox", { name: "Filter files" }).fill("part-99");
+    await tree.getByRole("button", { name: /^part-99\.ts/ }).click();
+    await region(page, "src/parts/part-99.ts").getByText("line 1").first().waitFor();
+    await vi.waitFor(async () => expect(await cards(page).count()).toBeLessThan(40), waitOptions);
+    expect(await page.evaluate("document.querySelectorAll('*').length")).toBeLessThan(MAX_NODES);
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("scrolls through all of them without a task over 100 ms", async () => {
+    const { page } = await app.visit(`/runs/${run}?tab=changes`);
+    await region(page, "lib/lib-151.ts").getByText("value_1").first().waitFor();
+    const scroller = page.getByRole("region", { name: "changes", exact: true });
+    const longest = await longestTask(page, async () => {
+      await page.getByRole("button", { name: "Expand all" }).click();
+      await page.getByRole("article").first().hover();
+      for (let step = 0; step < 25; step++) {
+        await page.mouse.wheel(0, 900);
+        await page.evaluate("new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))");
+      }
+      await vi.waitFor(async () => {
+        await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+        expect(await region(page, "src/parts/part-99.ts").isVisible()).toBe(true);
+      }, waitOptions);
+    });
+    console.info(`longest task: ${longest.toFixed(1)} ms`);
+    expect(longest).toBeLessThan(MAX_TASK_MS);
+  });
+
+  test("remembers viewed files and the layout after a reload", async () => {
+    const { page, consoleErrors } = await app.visit(`/runs/${run}?tab=changes`);
+    const first = cards(page).first();
+    await first.getByRole("checkbox", { name: "Viewed" }).check();
+    await page.getByText("1 of 200 viewed").waitFor();
+    expect(await first.getByRole("region").count()).toBe(0);
+    await page.getByRole("button", { name: "Split", exact: true }).click();
+    await page.reload();
+    await page.getByText("1 of 200 viewed").waitFor();
+    expect(await first.getByRole("checkbox", { name: "Viewed" }).isChecked()).toBe(true);
+    expect(await page.getByRole("button", { name: "Split", exact: true }).getAttribute("aria-pressed")).toBe(
+      "true",
+    );
+    await expectAccessible(page);
+    await first.getByRole("checkbox", { name: "Viewed" }).uncheck();
+    await first.getByRole("region").waitFor();
+    expect(consoleErrors).toEqual([]);
+  });
+});
