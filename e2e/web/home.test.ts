@@ -233,6 +233,22 @@ describe("run overview", () => {
       .getByRole("link", { name: "Answer Choose a colour" })
       .getAttribute("href");
     expect(address).toBe(`/runs/${asking}`);
+    // The group empties: a run is dismissed, restored, snoozed, and all others are dismissed at once.
+    await page.getByRole("button", { name: "Dismiss Choose a colour" }).click();
+    await attention.getByText("Choose a colour").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Undo" }).click();
+    await attention.getByText("Choose a colour").waitFor();
+    await page.getByRole("button", { name: "Snooze Choose a colour" }).click();
+    await page.getByRole("menuitem", { name: "For 1 hour" }).click();
+    await attention.getByText("Choose a colour").waitFor({ state: "detached" });
+    await attention.getByRole("button", { name: "Dismiss all" }).click();
+    await attention.waitFor({ state: "detached" });
+    await page.reload();
+    await group("Finished").waitFor();
+    expect(await attention.count()).toBe(0);
+    // A dismissed run that changes its state needs attention again.
+    await app.followUp(asking, ["ASK: Are you sure?"]);
+    await attention.getByText("Are you sure?").waitFor(waitOptions);
 
     const working = await app.create(["RUN: sleep 600"], { title: "Long walk" });
     await group("Running").getByRole("listitem").filter({ hasText: "Working" }).waitFor(waitOptions);

@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { seedRuns } from "./support/seed-runs.ts";
+import { invite, signInByLink } from "./support/users.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -83,17 +84,14 @@ describe("a list of 2,000 runs", () => {
     expect(consoleErrors).toEqual([]);
   });
 
-  test("has predefined and saved views, sorting and columns", async () => {
+  test("has predefined views, sorting and columns", async () => {
     const { page, consoleErrors } = await app.visit("/runs");
     const views = page.getByRole("navigation", { name: "Views" });
-    await views.getByRole("link", { name: "Needs attention" }).click();
-    await page.waitForURL(/state=BLOCKED/);
+    await views.getByRole("link", { name: "Failed" }).click();
+    await page.waitForURL(/state=FAILED/);
     await page.getByRole("columnheader", { name: "Title" }).getByRole("link").click();
     await page.waitForURL(/sort=title/);
     await row(page, "Seeded 10").first().waitFor();
-    await views.getByRole("button", { name: "Save view" }).click();
-    await page.keyboard.type("By title");
-    await page.keyboard.press("Enter");
     await views.getByRole("link", { name: "All" }).click();
     await page.getByRole("button", { name: "Columns" }).click();
     await page.getByRole("checkbox", { name: "Model" }).check();
@@ -101,10 +99,51 @@ describe("a list of 2,000 runs", () => {
     await page.reload();
     await page.getByRole("columnheader", { name: "Model" }).waitFor();
     expect(await page.getByRole("columnheader", { name: "Source" }).count()).toBe(0);
-    await views.getByRole("link", { name: "By title" }).click();
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("saves views on the server and shares them with others", async () => {
+    const { page, consoleErrors } = await app.visit(
+      "/runs?state=FAILED&metadata=team%3Dblue&from=2020-01-01",
+    );
+    const views = page.getByRole("navigation", { name: "Views" });
+    await page.getByRole("columnheader", { name: "Title" }).getByRole("link").click();
     await page.waitForURL(/sort=title/);
-    await views.getByRole("button", { name: "Delete view By title" }).click();
-    expect(await views.getByRole("link", { name: "By title" }).count()).toBe(0);
+    await views.getByRole("button", { name: "Save view" }).click();
+    await page.keyboard.type("Blue failures");
+    await page.getByLabel("Share with everyone").check();
+    await expectAccessible(page);
+    await page.keyboard.press("Enter");
+    await views
+      .getByRole("link", { name: "Blue failures", exact: true })
+      .and(page.locator("[aria-current]"))
+      .waitFor();
+    const [view] = (await app.call("GET", "/agent/views")).body.views;
+    expect(view).toMatchObject({ query: { state: ["FAILED"], metadata: { team: "blue" } }, is_shared: true });
+
+    await page.getByRole("button", { name: "State: Failed" }).click();
+    await page.getByRole("checkbox", { name: "Cancelled" }).check();
+    await page.keyboard.press("Escape");
+    await views.getByRole("button", { name: "Save changes" }).click();
+    await views.getByRole("button", { name: "Save changes" }).waitFor({ state: "detached" });
+
+    // Another member opens it in another browser, and cannot change it.
+    const link = await invite(app, "viewer@example.com", "Viewer");
+    const other = await app.visit(link, { signedIn: false });
+    await signInByLink(other.page);
+    await other.page.goto("/runs");
+    await other.page.getByRole("link", { name: "Blue failures" }).click();
+    await other.page.waitForURL(/state=FAILED%2CCANCELLED.*sort=title/);
+    await other.page.getByText("Showing all 100 runs").waitFor();
+    await other.page.getByRole("button", { name: "Actions for view Blue failures" }).click();
+    await other.page.getByRole("menuitem", { name: "Copy link" }).waitFor();
+    expect(await other.page.getByRole("menuitem", { name: "Delete view" }).count()).toBe(0);
+
+    await views.getByRole("button", { name: "Actions for view Blue failures" }).click();
+    await expectAccessible(page);
+    await page.getByRole("menuitem", { name: "Delete view" }).click();
+    await views.getByRole("link", { name: "Blue failures" }).waitFor({ state: "detached" });
+    expect((await app.call("GET", "/agent/views")).body.views).toEqual([]);
     expect(consoleErrors).toEqual([]);
   });
 

@@ -59,6 +59,7 @@ export const shownPages: ShownPage[] = [
     path: ({ environment }) => `/environments/${environment}`,
     ready: heading("web-shop"),
   },
+  { name: "templates", path: () => "/templates", ready: heading("Templates") },
   { name: "skills", path: () => "/skills", ready: heading("Skills") },
   { name: "agents", path: () => "/agents", ready: text("dependency-bot") },
   { name: "secrets", path: () => "/secrets", ready: text("STAGING_TOKEN") },

@@ -4,6 +4,7 @@ import {
   APIStatusError,
   APITimeoutError,
   AuthenticationError,
+  type ListAttentionQuery,
   type ListRunsParams,
 } from "@outrider/sdk";
 import { MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
@@ -55,6 +56,16 @@ export const queries = {
     queryOptions({
       queryKey: ["runs", "short", filter],
       queryFn: async () => (await outrider.runs.list(filter)).items,
+    }),
+  /** Shared by the pages, the badge in the navigation and notifications. */
+  attention: (query: ListAttentionQuery) =>
+    queryOptions({ queryKey: ["attention", query], queryFn: () => outrider.attention.list(query) }),
+  views: () =>
+    queryOptions({ queryKey: ["views"], queryFn: async () => (await outrider.views.list()).views }),
+  templates: () =>
+    queryOptions({
+      queryKey: ["templates"],
+      queryFn: async () => (await outrider.templates.list()).templates,
     }),
   run: (runId: string) => queryOptions({ queryKey: ["run", runId], queryFn: () => outrider.runs.get(runId) }),
   followups: (runId: string) =>

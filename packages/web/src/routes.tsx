@@ -117,6 +117,12 @@ const skills = createRoute({
   component: page(() => import("./pages/skills/skills.tsx"), "Skills"),
 });
 
+const templates = createRoute({
+  getParentRoute: () => frame,
+  path: "/templates",
+  component: lazyRouteComponent(() => import("./pages/templates/templates.tsx"), "Templates"),
+});
+
 const agents = createRoute({
   getParentRoute: () => frame,
   path: "/agents",
@@ -184,6 +190,7 @@ const pages = [
   environment,
   secrets,
   skills,
+  templates,
   agents,
   keys,
   workers,

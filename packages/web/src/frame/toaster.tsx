@@ -1,7 +1,7 @@
 import clsx from "clsx";
 import { CircleAlert, CircleCheck, X } from "lucide-react";
 import { useEffect, useState } from "react";
-import { IconButton } from "../ui/button.tsx";
+import { Button, IconButton } from "../ui/button.tsx";
 import { dismiss, useToasts } from "./toasts.ts";
 
 const GAP = 12;
@@ -17,7 +17,7 @@ export function Toaster() {
       style={bottom === undefined ? undefined : { bottom }}
       className="pointer-events-none fixed inset-x-4 bottom-20 z-60 flex flex-col items-center gap-2 sm:bottom-6 sm:left-auto sm:items-end"
     >
-      {toasts.map(({ id, text, tone }) => {
+      {toasts.map(({ id, text, tone, action }) => {
         const Icon = tone === "good" ? CircleCheck : CircleAlert;
         return (
           <div
@@ -29,6 +29,17 @@ export function Toaster() {
               aria-hidden
             />
             <span className="min-w-0 flex-1 break-words">{text}</span>
+            {action && (
+              <Button
+                small
+                onClick={() => {
+                  dismiss(id);
+                  action.run();
+                }}
+              >
+                {action.label}
+              </Button>
+            )}
             <IconButton
               label="Dismiss"
               small

@@ -7,7 +7,17 @@ const folder = fileURLToPath(new URL("../../../../web/dist/", import.meta.url));
 
 /** Paths that serve only the web app, which has its own router. /runs/{id} and /shared/{token} also serve programs. */
 const pages = [
-  ...["/", "/login", "/welcome", "/runs", "/environments", "/environments/:id", "/skills", "/agents"],
+  ...[
+    "/",
+    "/login",
+    "/welcome",
+    "/runs",
+    "/environments",
+    "/environments/:id",
+    "/skills",
+    "/templates",
+    "/agents",
+  ],
   ...["/secrets", "/keys", "/workers", "/settings", "/settings/forges", "/settings/forges/github-app"],
 ];
 

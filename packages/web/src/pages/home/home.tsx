@@ -9,6 +9,7 @@ import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { Page } from "../../ui/page.tsx";
 import { PROMPT_ID, RunForm } from "../composer/run-form.tsx";
+import { AttentionGroup } from "./attention-group.tsx";
 import { FirstRun } from "./first-run.tsx";
 import { RunGroup } from "./run-group.tsx";
 import { overridesFrom } from "./search.ts";
@@ -27,9 +28,12 @@ export function Home() {
   const { hash, state } = useLocation();
   const search = useSearch({ from: "/frame/" });
   const newest = useQuery(queries.runs({ limit: 1 }));
-  const { attention, active, finished, error, isLoading } = useOverview();
+  const { active, finished, error, isLoading } = useOverview();
   useShortcut({ keys: "c", what: "New run", run: focusPrompt });
-  useRunChanges(() => void client.invalidateQueries({ queryKey: ["runs", "short"] }));
+  useRunChanges(() => {
+    void client.invalidateQueries({ queryKey: ["runs", "short"] });
+    void client.invalidateQueries({ queryKey: ["attention"] });
+  });
   // biome-ignore lint/correctness/useExhaustiveDependencies: the same link used again focuses the prompt again.
   useEffect(() => {
     if (hash === "new-run" || hasPointer()) focusPrompt();
@@ -47,6 +51,7 @@ export function Home() {
     <Page title="Home">
       <RunForm
         overrides={overridesFrom(search)}
+        templateId={search.template}
         onCreated={({ run_id }) => void navigate({ to: "/runs/$runId", params: { runId: run_id } })}
       />
       <div className="mt-6 flex flex-col gap-6">
@@ -55,13 +60,7 @@ export function Home() {
         )}
         {!isReady && !error && <SkeletonRows rows={12} label="Loading runs" />}
         {isReady && isFirst && <FirstRun />}
-        {isReady && attention && attention.length > 0 && (
-          <RunGroup
-            title="Needs attention"
-            runs={attention}
-            more={{ view: "Needs attention", search: { state: "BLOCKED,FAILED" } }}
-          />
-        )}
+        {isReady && <AttentionGroup />}
         {isReady && active && !isFirst && (
           <RunGroup
             title="Running"

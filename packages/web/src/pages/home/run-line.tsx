@@ -1,6 +1,7 @@
 import type { RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { useHarnessTitles } from "../../harnesses/harnesses.ts";
 import { queries } from "../../queries.ts";
 import { buttonClass } from "../../ui/button.tsx";
@@ -13,7 +14,7 @@ import { sanitize, sanitizeLine } from "../../ui/text/sanitize.ts";
 import { RunDuration } from "../runs/run-duration.tsx";
 
 /** Summarizes a run in a few lines: its state, its title, and why it needs attention. */
-export function RunLine({ run }: { run: RunItem }) {
+export function RunLine({ run, actions }: { run: RunItem; actions?: ReactNode }) {
   const { data: environments } = useQuery(queries.environments());
   const { run_id, title, state, phase, status_message: message, agent_config: config } = run;
   const environment = environments?.find(({ environment_id }) => environment_id === config.environment_id);
@@ -24,8 +25,8 @@ export function RunLine({ run }: { run: RunItem }) {
   const isApproval =
     isBlocked && (published?.publications.some((each) => each.state === "AWAITING_APPROVAL") ?? false);
   return (
-    <li className="relative flex items-start gap-3 px-4 py-3 hover:bg-raised/60">
-      <div className="min-w-0 flex-1">
+    <li className="relative flex items-start gap-x-3 px-4 py-3 hover:bg-raised/60 max-sm:flex-col">
+      <div className="min-w-0 flex-1 max-sm:w-full">
         <div className="flex items-center gap-x-3 gap-y-1 max-sm:flex-wrap">
           <RunState state={state} phase={phase} />
           <Link
@@ -56,16 +57,21 @@ export function RunLine({ run }: { run: RunItem }) {
           <Time at={run.updated_at} />
         </p>
       </div>
-      {isBlocked && (
-        <Link
-          to="/runs/$runId"
-          params={{ runId: run_id }}
-          search={isApproval ? { tab: "changes" } : {}}
-          className={`${buttonClass()} relative`}
-          aria-label={`${isApproval ? "Review" : "Answer"} ${sanitizeLine(title)}`}
-        >
-          {isApproval ? "Review" : "Answer"}
-        </Link>
+      {(isBlocked || actions) && (
+        <div className="flex shrink-0 items-center gap-1 max-sm:self-end">
+          {isBlocked && (
+            <Link
+              to="/runs/$runId"
+              params={{ runId: run_id }}
+              search={isApproval ? { tab: "changes" } : {}}
+              className={`${buttonClass()} relative`}
+              aria-label={`${isApproval ? "Review" : "Answer"} ${sanitizeLine(title)}`}
+            >
+              {isApproval ? "Review" : "Answer"}
+            </Link>
+          )}
+          {actions}
+        </div>
       )}
     </li>
   );

@@ -7,6 +7,8 @@ export interface HomeSearch {
   harness?: string;
   model?: string;
   prompt?: string;
+  /** A template that the form offers to fill. */
+  template?: string;
 }
 
 const members = {
@@ -15,8 +17,8 @@ const members = {
   harness: "harness",
   model: "model_id",
   prompt: "prompt",
-} as const satisfies Record<keyof HomeSearch, keyof Draft>;
-const names = Object.keys(members) as (keyof HomeSearch)[];
+} as const satisfies Record<Exclude<keyof HomeSearch, "template">, keyof Draft>;
+const names = Object.keys(members) as (keyof typeof members)[];
 
 /**
  * Reads the search parameters. The router parses values that look like JSON, so a prompt such as "42" arrives as a
@@ -24,7 +26,7 @@ const names = Object.keys(members) as (keyof HomeSearch)[];
  */
 export function readHomeSearch(raw: Record<string, unknown>): HomeSearch {
   return Object.fromEntries(
-    names.flatMap((name) =>
+    ([...names, "template"] as const).flatMap((name) =>
       typeof raw[name] === "string" || typeof raw[name] === "number" ? [[name, String(raw[name])]] : [],
     ),
   );

@@ -131,7 +131,9 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
         <Button
           small
           variant="quiet"
-          onClick={() => onChange(Object.fromEntries(["q", ...filterNames].map((name) => [name, undefined])))}
+          onClick={() =>
+            onChange(Object.fromEntries(["q", "view", ...filterNames].map((name) => [name, undefined])))
+          }
         >
           Clear filters
         </Button>

@@ -5,7 +5,7 @@ import { EmptyState } from "../../ui/feedback/empty-state.tsx";
 import type { RunsSearch } from "./search.ts";
 
 /** Shows that no runs match the filters, or that there are no runs yet. */
-export function NoRuns({ search: { sort: _, order: __, ...asked } }: { search: RunsSearch }) {
+export function NoRuns({ search: { sort: _, order: __, view: ___, ...asked } }: { search: RunsSearch }) {
   if (Object.keys(asked).length > 0) {
     return (
       <EmptyState

@@ -29,7 +29,7 @@ export function Runs() {
   const navigate = useNavigate();
   const runs = useRuns(search);
   const { rows, hasNextPage, isFetchingNextPage, fetchNextPage } = runs;
-  const columns = useColumns();
+  const columns = useColumns(search.view);
   const selection = useSelection();
   const [cursor, setCursor] = useState(-1);
   const { data: environments } = useQuery(queries.environments());
@@ -67,7 +67,7 @@ export function Runs() {
         </Link>
       }
     >
-      <ViewTabs search={search} />
+      <ViewTabs search={search} columns={columns.shown.map(({ id }) => id)} />
       <div className="mt-1 flex flex-wrap items-center gap-2 sm:flex-nowrap">
         <SearchBox value={search.q} onChange={(q) => change({ q })} />
         <ColumnChooser shown={columns.shown} onToggle={columns.toggle} />

@@ -37,6 +37,8 @@ export interface RunsSearch {
   metadata?: string[];
   sort?: Sort;
   order?: "asc" | "desc";
+  /** The saved view that the search started with. */
+  view?: string;
 }
 
 /** The filters, without the sort order and the search text. */
@@ -80,6 +82,7 @@ export function readSearch(raw: Record<string, unknown>): RunsSearch {
     metadata: pairs.length > 0 ? (pairs as string[]).slice(0, limits.metadata.filters) : undefined,
     sort,
     order,
+    view: text(raw.view)?.slice(0, 36),
   });
 }
 

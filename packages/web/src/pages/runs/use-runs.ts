@@ -25,7 +25,8 @@ type RunsPages = InfiniteData<RunsPage>;
  */
 export function useRuns(search: RunsSearch) {
   const client = useQueryClient();
-  const searchKey = JSON.stringify(search);
+  const { view: _, ...asked } = search;
+  const searchKey = JSON.stringify(asked);
   // Navigating back shows the same rows at the same position, while a new visit loads the current runs.
   const visit = useLocation({ select: ({ state }) => state.__TSR_key });
   const key = useMemo(() => ["runs", "table", searchKey, visit], [searchKey, visit]);

@@ -1,67 +1,132 @@
-import { Link } from "@tanstack/react-router";
+import type { View } from "@outrider/sdk";
+import { Link, useNavigate } from "@tanstack/react-router";
 import clsx from "clsx";
-import { Bookmark, X } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { Bookmark, Users } from "lucide-react";
+import { useState } from "react";
 import { showToast } from "../../frame/toasts.ts";
-import { Button, IconButton } from "../../ui/button.tsx";
-import { Field, TextInput } from "../../ui/form/field.tsx";
-import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { describeError } from "../../request-error.ts";
+import { Button } from "../../ui/button.tsx";
+import { sanitizeLine } from "../../ui/text/sanitize.ts";
 import type { RunsSearch } from "./search.ts";
-import { isSameView, quickViews, useSavedViews } from "./views.ts";
+import { useSavedViews } from "./use-saved-views.ts";
+import { ViewDialog } from "./view-dialog.tsx";
+import { ViewMenu } from "./view-menu.tsx";
+import { contentOf, isSameSearch, quickViews, searchOf } from "./views.ts";
 
-/** Shows the predefined and saved views. */
-export function ViewTabs({ search }: { search: RunsSearch }) {
-  const { views, save, remove } = useSavedViews();
-  const [isNaming, setNaming] = useState(false);
+interface ViewTabsProps {
+  search: RunsSearch;
+  /** The shown columns, which a view saves. */
+  columns: readonly string[];
+}
+
+/** Shows the predefined and saved views. A saved view stays selected while its filters are changed. */
+export function ViewTabs({ search, columns }: ViewTabsProps) {
+  const navigate = useNavigate();
+  const saved = useSavedViews();
+  const [dialog, setDialog] = useState<"create" | View>();
   const { sort: _, order: __, ...asked } = search;
-  const isKnown = [...quickViews, ...views].some((view) => isSameView(view.search, search));
+  const current = saved.views.find(({ view_id }) => view_id === search.view);
+  const isChanged =
+    current !== undefined &&
+    (!isSameSearch(searchOf(current), search) || String(current.columns ?? columns) !== String(columns));
+  const isKnown = quickViews.some((view) => isSameSearch(view.search, search));
+  const open = (view: View) => void navigate({ to: "/runs", search: searchOf(view) });
+  const fail = (error: unknown) => showToast(describeError(error).detail, "bad");
+  const saveChanges = ({ view_id }: View) =>
+    saved.update.mutate(
+      { view_id, ...contentOf(search, columns) },
+      { onSuccess: () => showToast("View saved"), onError: fail },
+    );
   return (
     <nav
       aria-label="Views"
       className="-mx-4 flex items-center gap-1 overflow-x-auto px-4 py-1 sm:mx-0 sm:flex-wrap sm:px-0"
     >
-      {quickViews.map((view) => (
-        <Link
-          key={view.name}
-          to="/runs"
-          search={view.search}
-          className={tabClass(isSameView(view.search, asked))}
-          activeProps={{}}
-          aria-current={isSameView(view.search, asked) ? "page" : undefined}
-        >
-          {view.name}
-        </Link>
-      ))}
-      {views.map(({ name, search: saved }) => (
-        <span key={name} className="inline-flex shrink-0 items-center">
+      {quickViews.map((view) => {
+        const isCurrent = !current && isSameSearch(view.search, asked);
+        return (
           <Link
+            key={view.name}
             to="/runs"
-            search={saved}
-            className={tabClass(isSameView(saved, search))}
-            aria-current={isSameView(saved, search) ? "page" : undefined}
+            search={view.search}
+            className={tabClass(isCurrent)}
+            activeProps={{}}
+            aria-current={isCurrent ? "page" : undefined}
           >
-            <Bookmark className="size-3.5" aria-hidden />
-            {name}
+            {view.name}
           </Link>
-          <IconButton
-            small
-            label={`Delete view ${name}`}
-            icon={<X className="size-3.5" aria-hidden />}
-            onClick={() => remove(name)}
-          />
-        </span>
-      ))}
-      {!isKnown && Object.keys(search).length > 0 && (
-        <Button small variant="quiet" onClick={() => setNaming(true)}>
-          Save view
+        );
+      })}
+      {saved.views.map((view) => {
+        const isCurrent = view === current;
+        const Icon = view.is_shared ? Users : Bookmark;
+        return (
+          <span
+            key={view.view_id}
+            className={clsx("inline-flex shrink-0 items-center rounded-md", isCurrent && "bg-pressed")}
+          >
+            <Link
+              to="/runs"
+              search={searchOf(view)}
+              className={tabClass(isCurrent)}
+              activeProps={{}}
+              aria-current={isCurrent ? "page" : undefined}
+              title={
+                view.is_shared
+                  ? `Shared by ${sanitizeLine(view.owner.display_name)}`
+                  : "Only you see this view"
+              }
+            >
+              <Icon className="size-3.5" aria-hidden />
+              <span className="max-w-40 truncate">{sanitizeLine(view.name)}</span>
+            </Link>
+            {isCurrent && (
+              <ViewMenu
+                view={view}
+                canChange={saved.canChange(view)}
+                onRename={() => setDialog(view)}
+                onShare={() =>
+                  saved.update.mutate(
+                    { view_id: view.view_id, is_shared: !view.is_shared },
+                    {
+                      onSuccess: ({ is_shared }) =>
+                        showToast(is_shared ? "View shared with everyone" : "Only you see this view now"),
+                      onError: fail,
+                    },
+                  )
+                }
+                onDelete={() =>
+                  saved.remove.mutate(view.view_id, {
+                    onSuccess: () => {
+                      showToast("View deleted");
+                      void navigate({ to: "/runs", search: {} });
+                    },
+                    onError: fail,
+                  })
+                }
+              />
+            )}
+          </span>
+        );
+      })}
+      {isChanged && current && saved.canChange(current) && (
+        <Button small variant="quiet" busy={saved.update.isPending} onClick={() => saveChanges(current)}>
+          Save changes
         </Button>
       )}
-      {isNaming && (
-        <NameView
-          onClose={() => setNaming(false)}
-          onSave={(name) => {
-            save({ name, search });
-            setNaming(false);
+      {((!current && !isKnown && Object.keys(search).length > 0) || isChanged) && (
+        <Button small variant="quiet" onClick={() => setDialog("create")}>
+          {isChanged ? "Save as new view" : "Save view"}
+        </Button>
+      )}
+      {dialog !== undefined && (
+        <ViewDialog
+          view={dialog === "create" ? undefined : dialog}
+          onClose={() => setDialog(undefined)}
+          onSave={async (values) => {
+            if (dialog !== "create") await saved.update.mutateAsync({ view_id: dialog.view_id, ...values });
+            else open(await saved.create.mutateAsync({ ...values, ...contentOf(search, columns) }));
+            setDialog(undefined);
             showToast("View saved");
           }}
         />
@@ -74,38 +139,5 @@ function tabClass(isCurrent: boolean): string {
   return clsx(
     "inline-flex h-9 shrink-0 items-center gap-1.5 whitespace-nowrap rounded-md px-2.5 md:h-8",
     isCurrent ? "bg-pressed font-medium text-ink" : "text-muted hover:bg-raised hover:text-ink",
-  );
-}
-
-function NameView({ onClose, onSave }: { onClose: () => void; onSave: (name: string) => void }) {
-  const [name, setName] = useState("");
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    if (name.trim()) onSave(name.trim());
-  };
-  return (
-    <Dialog
-      open
-      onClose={onClose}
-      title="Save view"
-      description="Saves the filters, search and sort order in this browser."
-    >
-      <form onSubmit={send} className="flex items-end gap-2">
-        <Field label="Name" className="flex-1">
-          {(parts) => (
-            <TextInput
-              {...parts}
-              data-autofocus
-              value={name}
-              maxLength={40}
-              onChange={({ target }) => setName(target.value)}
-            />
-          )}
-        </Field>
-        <Button variant="primary" type="submit" disabled={!name.trim()}>
-          Save
-        </Button>
-      </form>
-    </Dialog>
   );
 }

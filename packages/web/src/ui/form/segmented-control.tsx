@@ -7,6 +7,7 @@ interface SegmentedControlProps<T extends string> {
   value: T;
   options: { value: T; label: ReactNode }[];
   onChange: (value: T) => void;
+  small?: boolean;
 }
 
 /** Shows a row of options, one of which is selected. */
@@ -15,6 +16,7 @@ export function SegmentedControl<T extends string>({
   value,
   options,
   onChange,
+  small = false,
 }: SegmentedControlProps<T>) {
   return (
     <fieldset className="flex w-fit flex-wrap rounded-md border border-line bg-raised p-0.5">
@@ -26,7 +28,8 @@ export function SegmentedControl<T extends string>({
           aria-pressed={option.value === value}
           onClick={() => onChange(option.value)}
           className={clsx(
-            "h-8 rounded px-3 font-medium max-md:h-9",
+            "rounded font-medium",
+            small ? "h-6 px-2 text-xs" : "h-8 px-3 max-md:h-9",
             option.value === value ? "bg-surface text-ink shadow-sm" : "text-muted hover:text-ink",
           )}
         >

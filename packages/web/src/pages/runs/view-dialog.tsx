@@ -1,0 +1,68 @@
+import { limits } from "@outrider/contract/limits";
+import type { View } from "@outrider/sdk";
+import { type FormEvent, useState } from "react";
+import { Button } from "../../ui/button.tsx";
+import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
+import { Checkbox, Field, TextInput } from "../../ui/form/field.tsx";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
+
+interface ViewDialogProps {
+  /** The view to rename. Undefined for a new view. */
+  view: View | undefined;
+  onClose: () => void;
+  onSave: (values: { name: string; is_shared: boolean }) => Promise<void>;
+}
+
+export function ViewDialog({ view, onClose, onSave }: ViewDialogProps) {
+  const [name, setName] = useState(view?.name ?? "");
+  const [isShared, setShared] = useState(view?.is_shared ?? false);
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  async function save(event: FormEvent) {
+    event.preventDefault();
+    if (!name.trim() || isBusy) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      await onSave({ name: name.trim(), is_shared: isShared });
+    } catch (caught) {
+      setError(caught);
+      setBusy(false);
+    }
+  }
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={view ? "Rename view" : "Save view"}
+      {...(!view && { description: "Saves the filters, search, sort order and columns." })}
+    >
+      <form noValidate onSubmit={(event) => void save(event)} className="flex flex-col gap-4">
+        <Field label="Name">
+          {(parts) => (
+            <TextInput
+              {...parts}
+              data-autofocus
+              value={name}
+              maxLength={limits.nameCharacters}
+              onChange={({ target }) => setName(target.value)}
+            />
+          )}
+        </Field>
+        <Checkbox
+          label="Share with everyone"
+          hint="All users see the view. Only you and admins can change it."
+          checked={isShared}
+          onChange={({ target }) => setShared(target.checked)}
+        />
+        {error !== undefined && <ErrorAlert error={error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button variant="primary" type="submit" busy={isBusy} disabled={!name.trim()}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
