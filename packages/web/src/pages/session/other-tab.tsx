@@ -1,11 +1,13 @@
 import type { RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
+import clsx from "clsx";
 import { outrider } from "../../api.ts";
 import { queries } from "../../queries.ts";
 import { Artifacts } from "./artifacts/artifacts.tsx";
 import { Changes } from "./changes/changes.tsx";
 import { CommentBar } from "./changes/comment-bar.tsx";
 import { useLineComments } from "./changes/use-line-comments.ts";
+import { Files } from "./files/files.tsx";
 import type { LogView } from "./log/log-view.ts";
 import { PublishPanel } from "./publishing/publish-panel.tsx";
 import { Raw } from "./raw/raw.tsx";
@@ -27,8 +29,14 @@ export function OtherTab({ tab, run, log, isAllowed }: OtherTabProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard.
     <section aria-label={tab} tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
-      <div className="mx-auto w-full max-w-screen-2xl px-4 py-4 sm:px-6">
+      <div
+        className={clsx(
+          "mx-auto w-full max-w-screen-2xl px-4 py-4 sm:px-6",
+          tab === "files" && "h-full min-h-96",
+        )}
+      >
         {tab === "changes" && <ChangesOf run={run} isAllowed={isAllowed} onChanged={log.wake} />}
+        {tab === "files" && <Files run={run} />}
         {tab === "timeline" && <Timeline run={run} log={log} />}
         {tab === "artifacts" && <Artifacts artifacts={run.artifacts} source={log.source} />}
         {tab === "usage" && <Usage usage={run.usage} log={log} />}

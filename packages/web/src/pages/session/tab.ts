@@ -1,9 +1,19 @@
-export const tabs = ["transcript", "changes", "timeline", "artifacts", "usage", "receipt", "raw"] as const;
+export const tabs = [
+  "transcript",
+  "changes",
+  "files",
+  "timeline",
+  "artifacts",
+  "usage",
+  "receipt",
+  "raw",
+] as const;
 export type Tab = (typeof tabs)[number];
 
 export const tabLabels: Record<Tab, string> = {
   transcript: "Transcript",
   changes: "Changes",
+  files: "Files",
   timeline: "Timeline",
   artifacts: "Artifacts",
   usage: "Usage",
