@@ -18,6 +18,7 @@ import { benchEventLatency } from "./streams/event-latency.ts";
 import { interruption } from "./support/child-process.ts";
 import { type BenchResult, passes, printResults } from "./support/compare.ts";
 import { benchStore } from "./turns/store.ts";
+import { benchUsage } from "./usage/usage.ts";
 
 /** The benchmarks by name. `make bench ARGS=…` selects some: `calls` is a benchmark, `calls:create` a part of it. */
 const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
@@ -39,6 +40,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   redaction: benchRedaction,
   builds: benchBuilds,
   search: benchSearch,
+  usage: benchUsage,
 };
 
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);

@@ -6,7 +6,10 @@
 -- 2. Each part counts in the installation and in its environment, by hour and by day, in total and by dimension. Hours are
 --    kept for 14 days, so older parts only count by day.
 -- 3. Failures have a dimension of their own, by error code and environment.
-create or replace function outrider_fold_usage(p_limit integer) returns integer language plpgsql as $$
+create or replace function outrider_fold_usage(p_limit integer) returns integer language plpgsql
+-- Only one server folds at a time, so memory for its sorts is well spent.
+set work_mem = '64MB'
+as $$
 declare
   installation uuid := '00000000-0000-0000-0000-000000000000';
   folded integer;
