@@ -167,6 +167,11 @@ describe("run form", () => {
     const next = await context.newPage();
     await next.goto("/");
     expect(await prompt(next).inputValue()).toBe("SAY: later");
+    // The next user of this browser does not see it.
+    await next.getByRole("button", { name: /Admin/ }).click();
+    await next.getByRole("menuitem", { name: "Sign out" }).click();
+    await next.waitForURL("**/login");
+    expect(await next.evaluate("JSON.stringify({ ...localStorage })")).not.toContain("SAY: later");
   });
 
   test("shows how a re-run differs from the original run", async () => {

@@ -77,7 +77,9 @@ test("saves the typed prompt as a template, edits and deletes it", async () => {
   await page.getByLabel("Prompt").fill("SAY: {{sentence}}");
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByText("Template saved").waitFor();
-  await page.getByRole("link", { name: "Use Say a word" }).click();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("say a word");
+  await page.getByRole("option", { name: "New run: Say a word" }).click();
   await page.getByRole("textbox", { name: "sentence" }).fill("It works.");
   await page.getByText("This replaces the prompt that you typed.").waitFor();
   await page.getByRole("button", { name: "Use template" }).click();

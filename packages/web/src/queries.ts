@@ -9,6 +9,7 @@ import {
 } from "@outrider/sdk";
 import { MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import { outrider } from "./api.ts";
+import { deleteDrafts } from "./frame/stored-setting.ts";
 
 export const queryClient: QueryClient = new QueryClient({
   mutationCache: new MutationCache({
@@ -123,5 +124,6 @@ export const queries = {
 export async function signOut() {
   await outrider.post("/auth/sign-out");
   queryClient.clear();
+  deleteDrafts();
   location.assign("/login");
 }

@@ -1,10 +1,22 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command, defaultFilter } from "cmdk";
-import { Bot, Box, Keyboard, LogOut, Monitor, Moon, OctagonPause, Plus, Sun } from "lucide-react";
+import {
+  Bot,
+  Box,
+  Keyboard,
+  LayoutTemplate,
+  LogOut,
+  Monitor,
+  Moon,
+  OctagonPause,
+  Plus,
+  Sun,
+} from "lucide-react";
 import { useState } from "react";
 import { queries, signOut } from "../queries.ts";
 import { Dialog } from "../ui/overlay/dialog.tsx";
+import { sanitizeLine } from "../ui/text/sanitize.ts";
 import { navItems } from "./nav.ts";
 import { PaletteCurrentRun } from "./palette-current-run.tsx";
 import { type Entry, PaletteGroup, SERVER_RESULT } from "./palette-group.tsx";
@@ -25,6 +37,7 @@ export function Palette({ onClose, onHelp }: { onClose: () => void; onHelp: () =
   const { data: me } = useQuery(queries.me());
   const { data: environments = [] } = useQuery(queries.environments());
   const { data: identities = [] } = useQuery(queries.identities());
+  const { data: templates = [] } = useQuery(queries.templates());
   const closeAnd = (action: () => unknown) => () => {
     onClose();
     action();
@@ -61,6 +74,12 @@ export function Palette({ onClose, onHelp }: { onClose: () => void; onHelp: () =
     Icon: Box,
     run: closeAnd(() => navigate({ to: "/environments/$environmentId", params: { environmentId } })),
   }));
+  const templateEntries: Entry[] = templates.map(({ template_id, name }) => ({
+    id: template_id,
+    label: `New run: ${sanitizeLine(name)}`,
+    Icon: LayoutTemplate,
+    run: closeAnd(() => navigate({ to: "/", search: { template: template_id }, hash: "new-run" })),
+  }));
   // A cloud agent has no page of its own, so its entry opens its runs.
   const agents: Entry[] = identities.map(({ uid, name }) => ({
     id: uid,
@@ -84,6 +103,7 @@ export function Palette({ onClose, onHelp }: { onClose: () => void; onHelp: () =
           <PaletteGroup heading="Actions" entries={actions} />
           <PaletteRuns typed={typed.trim()} onChosen={onClose} />
           <PaletteGroup heading="Pages" entries={pageEntries} />
+          <PaletteGroup heading="Templates" entries={templateEntries} />
           <PaletteGroup heading="Environments" entries={environmentEntries} />
           <PaletteGroup heading="Cloud agents" entries={agents} />
           <PaletteGroup heading="Account" entries={accountEntries} />

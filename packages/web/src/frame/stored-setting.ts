@@ -23,3 +23,13 @@ export function storedSetting(name: string) {
     },
   };
 }
+
+/** Deletes unsent texts, so that the next user of this browser does not see them. */
+export function deleteDrafts() {
+  try {
+    const drafts = Object.keys(localStorage).filter((key) => /^outrider\.(composer\.)?draft(\.|$)/.test(key));
+    for (const key of drafts) localStorage.removeItem(key);
+  } catch {
+    // If storage is unavailable, there is nothing to delete.
+  }
+}

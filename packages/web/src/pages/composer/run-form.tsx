@@ -51,9 +51,11 @@ export function RunForm({ initial, overrides, templateId, compareWith, onCreated
   const modelProblem = useModelProblem(harness, draft.model_id);
   const set = countOptions(draft);
   const [isDragging, setDragging] = useState(false);
-  const [choosing, setChoosing] = useState<{ templateId: string | undefined } | undefined>(
-    templateId === undefined ? undefined : { templateId },
-  );
+  const [choosing, setChoosing] = useState<{ templateId: string | undefined }>();
+  // The link that offers a template can also be opened while the form is shown.
+  useEffect(() => {
+    if (templateId !== undefined) setChoosing({ templateId });
+  }, [templateId]);
   const send = (event?: FormEvent) => {
     event?.preventDefault();
     if (!composer.isBusy) composer.send();

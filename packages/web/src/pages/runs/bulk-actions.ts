@@ -19,7 +19,7 @@ export interface BulkAction {
   done: string;
   /** Describes the consequences for the selected runs. */
   consequence: string;
-  /** Why the action skips runs, as in "2 runs already finished." */
+  /** Which runs the action skips, as in "Skips 2 runs that already finished." */
   skipped: string;
   keep: string;
   applies: (run: RunItem) => boolean;
@@ -34,7 +34,7 @@ export const bulkActions = {
     done: "Started",
     consequence:
       "Starts a new run with the same prompt and settings for each. The selected runs are not affected.",
-    skipped: "have attachments, which only their own page can add again",
+    skipped: "with attachments, which only its own page can add again",
     keep: "Do not start",
     applies: ({ attachments = [] }) => attachments.length === 0,
     async perform(run) {
@@ -50,7 +50,7 @@ export const bulkActions = {
     progress: "Cancelling",
     done: "Cancelled",
     consequence: "Completed work is kept, and a follow-up can resume each run.",
-    skipped: "already finished",
+    skipped: "that already finished",
     keep: "Keep runs",
     applies: ({ state }) => !isFinal(state),
     async perform(run) {
@@ -65,7 +65,7 @@ export const bulkActions = {
     done: "Deleted",
     consequence:
       "This permanently deletes their transcripts, changes, artifacts and share links. This cannot be undone.",
-    skipped: "not finished yet, so cancel them first",
+    skipped: "that did not finish yet",
     keep: "Keep runs",
     applies: ({ state }) => isFinal(state),
     async perform(run) {

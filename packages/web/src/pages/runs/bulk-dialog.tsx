@@ -49,7 +49,7 @@ export function BulkDialog({ action, runs, onClose, onChanged }: BulkDialogProps
       description={
         outcomes
           ? undefined
-          : `${action.consequence}${skipped > 0 ? ` Skips ${runCount(skipped)} in the selection: ${action.skipped}.` : ""}`
+          : `${action.consequence}${skipped > 0 ? ` Skips ${runCount(skipped)} ${action.skipped}.` : ""}`
       }
       footer={
         outcomes ? (
