@@ -244,7 +244,9 @@ class Method:
             line
             for n, _, _ in self.members(skip)
             if "description" in inner[n]
-            for line in textwrap.wrap(f":param {n}: {inner[n]['description']}", 96, subsequent_indent="    ")
+            for line in textwrap.wrap(
+                f":param {identifier(n)}: {inner[n]['description']}", 96, subsequent_indent="    "
+            )
         ]
         if params:
             lines += ["", *params]

@@ -82,3 +82,15 @@ def test_each_type_of_build_event_has_its_class() -> None:
     for kind, (data, form) in forms.items():
         event = adapter(types.BuildEvent).validate_python({**base, "type": kind, "data": data})
         assert isinstance(event, form)
+
+
+def test_a_field_that_is_a_keyword_of_python_has_an_underscore() -> None:
+    raw = {
+        "from": "2026-01-01T00:00:00Z",
+        "to": "2026-01-02T00:00:00Z",
+        "interval_seconds": 300,
+        "points": [],
+    }
+    load = types.UsageLoadResponse.model_validate(raw)
+    assert load.from_.year == 2026
+    assert load.to_dict() == raw

@@ -69,7 +69,7 @@ def members(body: Mapping[str, object]) -> dict[str, object]:
 def jsonable(value: Any) -> object:
     match value:
         case pydantic.BaseModel():
-            return value.model_dump(mode="json", exclude_unset=True)
+            return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
         case date():
             return moment(value)
         case bytes():

@@ -18,10 +18,10 @@ class BaseModel(pydantic.BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the JSON form: without absent fields, and with times as text."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        return self.model_dump_json(exclude_unset=True, indent=indent)
+        return self.model_dump_json(by_alias=True, exclude_unset=True, indent=indent)
 
 
 class AnyText:

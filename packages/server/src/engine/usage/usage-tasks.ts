@@ -29,18 +29,35 @@ export async function foldUsage(db: Db): Promise<void> {
   while ((await foldChanges(db, FOLD_BATCH)) === FOLD_BATCH);
 }
 
-/** Counts runs from before an upgrade until `maxMs` have passed. */
-export async function countOldRuns(db: Db, maxMs = Number.POSITIVE_INFINITY): Promise<void> {
+const FIRST_ID = "00000000-0000-0000-0000-000000000000";
+
+/**
+ * Counts runs after `after` that are from before an upgrade, until `maxMs` have passed. Returns where to continue, which is
+ * the beginning if there were no more: runs that were locked are still to be counted.
+ */
+export async function countOldRuns(
+  db: Db,
+  { after = FIRST_ID, maxMs = Number.POSITIVE_INFINITY }: { after?: string; maxMs?: number } = {},
+): Promise<string> {
   const end = performance.now() + maxMs;
-  while ((await countUncountedRuns(db, COUNT_BATCH)) > 0 && performance.now() < end);
+  let last = after;
+  while (performance.now() < end) {
+    const next = await countUncountedRuns(db, { after: last, limit: COUNT_BATCH });
+    if (next === undefined) return FIRST_ID;
+    last = next;
+  }
+  return last;
 }
 
-export async function runUsageTasks(db: Db): Promise<void> {
+/** Does what is due. Returns where to continue counting old runs. */
+export async function runUsageTasks(db: Db, after = FIRST_ID): Promise<string> {
+  let next = after;
   const due = await findDueTasks(db);
   if (due.is_sample_due) await sampleLoad(db, ALIVE_MS);
-  if (due.has_uncounted) await countOldRuns(db, COUNT_MS);
+  if (due.has_uncounted) next = await countOldRuns(db, { after, maxMs: COUNT_MS });
   if (due.has_changes || due.has_uncounted) await foldUsage(db);
   if (due.is_cleanup_due) await deleteOldUsage(db);
+  return next;
 }
 
 interface UsageTaskOptions {
@@ -52,10 +69,11 @@ interface UsageTaskOptions {
 }
 
 export function startUsageTasks({ db, isEnabled, counters, log }: UsageTaskOptions): Ticker {
+  let after = FIRST_ID;
   return startTicker({
     everyMs: EVERY_MS,
     async task() {
-      if (isEnabled()) await runUsageTasks(db);
+      if (isEnabled()) after = await runUsageTasks(db, after);
     },
     onError(error) {
       counters.failed("usage");

@@ -26,16 +26,23 @@ export async function foldChanges(sql: Sql, limit: number): Promise<number> {
 }
 
 /**
- * Counts runs that a version without usage created, by letting the trigger look at them. Runs that are locked are skipped,
- * so this never waits for a run; the next call counts them.
+ * Counts runs after `after` that a version without usage created, by letting the trigger look at them. Returns the last of
+ * them, or undefined if there are none. Runs that are locked are skipped, so this never waits for a run.
  */
-export async function countUncountedRuns(sql: Sql, limit: number): Promise<number> {
-  const { count } = await sql`
+export async function countUncountedRuns(
+  sql: Sql,
+  { after, limit }: { after: string; limit: number },
+): Promise<string | undefined> {
+  const [row] = await sql<{ last: string | null }[]>`
     with uncounted as materialized (
-      select run_id from runs where counted_state is null order by run_id limit ${limit} for no key update skip locked
+      select run_id from runs where counted_state is null and run_id > ${after} order by run_id limit ${limit}
+      for no key update skip locked
+    ),
+    counted as (
+      update runs r set counted_state = null from uncounted u where r.run_id = u.run_id returning r.run_id
     )
-    update runs r set counted_state = null from uncounted u where r.run_id = u.run_id`;
-  return count;
+    select max(run_id::text) as last from counted`;
+  return row?.last ?? undefined;
 }
 
 /** More than any installation needs. The limit exists because a worker key can register any number of workers. */

@@ -32,7 +32,7 @@ class Usage(Resource):
         `group_by`. The usage of deleted runs stays included. A key that is limited to environments gets
         the usage of these environments, and an agent key is refused.
 
-        :param from: Start of the period, rounded down to the start of an interval. Default: 30
+        :param from_: Start of the period, rounded down to the start of an interval. Default: 30
             intervals ago.
         :param to: End of the period, rounded up to the end of an interval. Default: now.
         :param interval: Default `day`. A period has at most 366 intervals. Hours are kept for 14 days.
@@ -72,7 +72,7 @@ class Usage(Resource):
         The load is measured every minute. With `Accept: text/csv`, the call returns one line per
         interval.
 
-        :param from: Default: one day before `to`.
+        :param from_: Default: one day before `to`.
         :param to: Default: now.
         :param worker_id: The load of one worker, which is kept for 2 days.
         """
