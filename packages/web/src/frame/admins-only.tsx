@@ -2,11 +2,11 @@ import { Link } from "@tanstack/react-router";
 import { ShieldAlert } from "lucide-react";
 import { buttonClass } from "../ui/button.tsx";
 import { EmptyState } from "../ui/feedback/empty-state.tsx";
-import { useTitle } from "../ui/page.tsx";
+import { useTabTitle } from "../ui/tab-title.ts";
 
 /** Takes the place of a page that only admins can use. */
 export function AdminsOnly() {
-  useTitle("Admins only");
+  useTabTitle("Admins only");
   return (
     <main id="main">
       <EmptyState

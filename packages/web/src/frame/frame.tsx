@@ -7,9 +7,12 @@ import { queries } from "../queries.ts";
 import { Kbd } from "../ui/kbd.tsx";
 import { Dialog } from "../ui/overlay/dialog.tsx";
 import { AdminsOnly } from "./admins-only.tsx";
+import { usePolledAttention } from "./attention.ts";
+import { AttentionBadge } from "./attention-badge.tsx";
 import { Banner } from "./banner.tsx";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { navItems, tabBarItems } from "./nav.ts";
+import { useNotifications } from "./notifications.ts";
 import { useShortcut } from "./shortcuts.ts";
 import { Toaster } from "./toaster.tsx";
 import { UserMenu } from "./user-menu.tsx";
@@ -24,6 +27,8 @@ export function Frame() {
   const [open, setOpen] = useState<"palette" | "help" | "more">();
   const close = () => setOpen(undefined);
   const { data: me } = useQuery(queries.me());
+  usePolledAttention();
+  useNotifications();
   const isAdminPage = useMatches().some(({ staticData }) => staticData.isAdminOnly);
   const isRefused = isAdminPage && me !== undefined && me.role !== "admin";
   useShortcut({ keys: "mod+k", what: "Open command menu", run: () => setOpen("palette") });
@@ -74,7 +79,10 @@ export function Frame() {
             activeOptions={{ exact: to === "/" }}
             activeProps={{ className: "text-accent-ink" }}
           >
-            <Icon className="size-5" aria-hidden />
+            <span className="relative">
+              <Icon className="size-5" aria-hidden />
+              {to === "/" && <AttentionBadge className="absolute -top-1.5 left-3" />}
+            </span>
             {label}
           </Link>
         ))}
@@ -119,6 +127,7 @@ function NavLinks() {
         >
           <Icon className="size-4" aria-hidden />
           {label}
+          {to === "/" && <AttentionBadge className="ml-auto" />}
         </Link>
       ))}
     </nav>

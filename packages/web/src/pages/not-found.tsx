@@ -2,10 +2,10 @@ import { Link } from "@tanstack/react-router";
 import { Compass } from "lucide-react";
 import { buttonClass } from "../ui/button.tsx";
 import { EmptyState } from "../ui/feedback/empty-state.tsx";
-import { useTitle } from "../ui/page.tsx";
+import { useTabTitle } from "../ui/tab-title.ts";
 
 export function NotFound() {
-  useTitle("Page not found");
+  useTabTitle("Page not found");
   return (
     <main id="main" className="grid min-h-dvh place-items-center px-4">
       <h1 className="sr-only">Page not found</h1>

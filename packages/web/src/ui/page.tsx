@@ -1,5 +1,6 @@
 import clsx from "clsx";
-import { type ReactNode, useEffect } from "react";
+import type { ReactNode } from "react";
+import { useTabTitle } from "./tab-title.ts";
 
 interface PageProps {
   title: string;
@@ -13,7 +14,7 @@ interface PageProps {
 
 /** Defines the layout of every page except the run page. */
 export function Page({ title, lead, actions, wide = false, children }: PageProps) {
-  useTitle(title);
+  useTabTitle(title);
   return (
     <main
       id="main"
@@ -34,12 +35,6 @@ export function Page({ title, lead, actions, wide = false, children }: PageProps
       {children}
     </main>
   );
-}
-
-export function useTitle(title: string) {
-  useEffect(() => {
-    document.title = `${title} · Outrider`;
-  }, [title]);
 }
 
 /** Shows a bordered section of a page with its own heading. */

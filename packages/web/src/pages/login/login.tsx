@@ -6,7 +6,7 @@ import { ConnectionBanner } from "../../frame/connection-banner.tsx";
 import { Toaster } from "../../frame/toaster.tsx";
 import { queries } from "../../queries.ts";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
-import { useTitle } from "../../ui/page.tsx";
+import { useTabTitle } from "../../ui/tab-title.ts";
 import { FirstPassword } from "./first-password.tsx";
 import { LinkForm } from "./link-form.tsx";
 import { PasswordForm } from "./password-form.tsx";
@@ -20,7 +20,7 @@ const route = getRouteApi("/login");
  * to preview them.
  */
 export function Login() {
-  useTitle("Sign in");
+  useTabTitle("Sign in");
   const { next } = route.useSearch();
   const { history } = useRouter();
   const [token, setToken] = useState(tokenInAddress);

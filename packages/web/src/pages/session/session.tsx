@@ -1,10 +1,10 @@
 import { isFinal } from "@outrider/contract/run-state";
-import { NotFoundError, PermissionDeniedError } from "@outrider/sdk";
+import { NotFoundError, PermissionDeniedError, type RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { queries } from "../../queries.ts";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
-import { useTitle } from "../../ui/page.tsx";
+import { type TabSignal, useTabTitle } from "../../ui/tab-title.ts";
 import { RunNotFound } from "./run-not-found.tsx";
 import { SessionSkeleton } from "./session-skeleton.tsx";
 import { SessionView } from "./session-view.tsx";
@@ -15,6 +15,13 @@ const route = getRouteApi("/frame/runs/$runId");
 const QUEUED_POLL_MS = 3_000;
 const LIVE_POLL_MS = 15_000;
 const QUIET_POLL_MS = 60_000;
+
+/** The states that the browser's tab shows. */
+const signals: Partial<Record<RunItem["state"], TabSignal>> = {
+  BLOCKED: "waiting",
+  FAILED: "failed",
+  SUCCEEDED: "succeeded",
+};
 
 /** Shows the page for one run. */
 export function Session() {
@@ -31,7 +38,7 @@ export function Session() {
       return data.state === "QUEUED" ? QUEUED_POLL_MS : isFinal(data.state) ? QUIET_POLL_MS : LIVE_POLL_MS;
     },
   });
-  useTitle(run?.title ?? "Run");
+  useTabTitle(run?.title ?? "Run", run && signals[run.state]);
   if (error instanceof NotFoundError) return <RunNotFound wasDeleted={run !== undefined} />;
   if (run) return <SessionView key={runId} run={run} tab={tab} />;
   if (!error) return <SessionSkeleton />;

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { NotificationSetting } from "../../frame/notification-setting.tsx";
 import { SingleKeySetting } from "../../frame/single-key-setting.tsx";
 import { chooseTheme, useTheme } from "../../frame/theme.ts";
 import { queries, signOut } from "../../queries.ts";
@@ -33,6 +34,9 @@ export function AccountSettings() {
           <Password session={me.session} email={me.email} />
         </Section>
       )}
+      <Section title="Notifications" lead="Saved in this browser.">
+        <NotificationSetting />
+      </Section>
       <Section title="Appearance and keyboard" lead="Saved in this browser.">
         <div className="flex flex-col gap-4">
           <SegmentedControl

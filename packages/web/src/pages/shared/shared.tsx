@@ -6,7 +6,7 @@ import { useEffect } from "react";
 import { Toaster } from "../../frame/toaster.tsx";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
-import { useTitle } from "../../ui/page.tsx";
+import { useTabTitle } from "../../ui/tab-title.ts";
 import { SessionSkeleton } from "../session/session-skeleton.tsx";
 import { readShared } from "./shared-run.ts";
 import { SharedView } from "./shared-view.tsx";
@@ -26,7 +26,7 @@ export function Shared() {
     queryFn: async ({ signal }) => (await readShared(token, { after: 0, limit: 1, signal })).run,
     staleTime: 0,
   });
-  useTitle(first ? `${first.title} (shared)` : "Shared run");
+  useTabTitle(first ? `${first.title} (shared)` : "Shared run");
   useNoIndex();
   if (error instanceof NotFoundError) {
     return (
