@@ -1,7 +1,7 @@
-import { config } from "zod/v4/core";
-
 /**
  * Import this module before any schema in a browser whose content security policy forbids `eval`. Otherwise, zod tests
- * whether it can compile schemas, and the browser reports the attempt as a violation.
+ * whether it can compile schemas, and the browser reports the attempt as a violation. zod keeps its settings in this
+ * global object. Calling its `config` function would do the same, and would load a part of zod with every page.
  */
-config({ jitless: true });
+const settings = globalThis as { __zod_globalConfig?: { jitless?: boolean } };
+settings.__zod_globalConfig = { ...settings.__zod_globalConfig, jitless: true };

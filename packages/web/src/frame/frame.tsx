@@ -12,12 +12,15 @@ import { AttentionBadge } from "./attention-badge.tsx";
 import { Banner } from "./banner.tsx";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { navItems, tabBarItems } from "./nav.ts";
-import { useNotifications } from "./notifications.ts";
+import { useNotificationChoice } from "./notification-choice.ts";
 import { useShortcut } from "./shortcuts.ts";
 import { Toaster } from "./toaster.tsx";
 import { UserMenu } from "./user-menu.tsx";
 
 const Palette = lazy(() => import("./palette.tsx").then(({ Palette }) => ({ default: Palette })));
+const Notifications = lazy(() =>
+  import("./notifications.ts").then(({ Notifications }) => ({ default: Notifications })),
+);
 const ShortcutHelp = lazy(() =>
   import("./shortcut-help.tsx").then(({ ShortcutHelp }) => ({ default: ShortcutHelp })),
 );
@@ -28,7 +31,7 @@ export function Frame() {
   const close = () => setOpen(undefined);
   const { data: me } = useQuery(queries.me());
   usePolledAttention();
-  useNotifications();
+  const isNotified = useNotificationChoice() === "on";
   const isAdminPage = useMatches().some(({ staticData }) => staticData.isAdminOnly);
   const isRefused = isAdminPage && me !== undefined && me.role !== "admin";
   useShortcut({ keys: "mod+k", what: "Open command menu", run: () => setOpen("palette") });
@@ -102,6 +105,7 @@ export function Frame() {
         </div>
       </Dialog>
       <Suspense>
+        {isNotified && <Notifications />}
         {open === "palette" && <Palette onClose={close} onHelp={() => setOpen("help")} />}
         {open === "help" && <ShortcutHelp onClose={close} />}
       </Suspense>

@@ -1,5 +1,9 @@
 import { Checkbox } from "../ui/form/field.tsx";
-import { chooseNotifications, type NotificationChoice, useNotificationChoice } from "./notifications.ts";
+import {
+  chooseNotifications,
+  type NotificationChoice,
+  useNotificationChoice,
+} from "./notification-choice.ts";
 import { showToast } from "./toasts.ts";
 
 const hints: Record<NotificationChoice, string> = {

@@ -2,49 +2,23 @@ import { isFinal } from "@outrider/contract/run-state";
 import type { RunItem } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useRef, useSyncExternalStore } from "react";
+import { useEffect, useRef } from "react";
 import { queries } from "../queries.ts";
 import { stateLabels } from "../ui/run-state.tsx";
 import { sanitizeLine } from "../ui/text/sanitize.ts";
-import { storedSetting } from "./stored-setting.ts";
-
-/** Browser notifications about the user's own runs. They are off until the user turns them on in this browser. */
 
 const POLL_MS = 10_000;
-const setting = storedSetting("notifications");
-const listeners = new Set<() => void>();
 
-export type NotificationChoice = "on" | "off" | "blocked" | "unsupported";
-
-function choice(): NotificationChoice {
-  if (!("Notification" in window)) return "unsupported";
-  if (setting.read() !== "on") return "off";
-  return Notification.permission === "granted" ? "on" : "blocked";
-}
-
-/** Asks the browser for permission if needed. Returns the resulting choice. */
-export async function chooseNotifications(on: boolean): Promise<NotificationChoice> {
-  if (on && "Notification" in window) await Notification.requestPermission();
-  setting.write(on ? "on" : undefined);
-  for (const notify of listeners) notify();
-  return choice();
-}
-
-export function useNotificationChoice(): NotificationChoice {
-  return useSyncExternalStore((listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, choice);
-}
-
-/** Notifies the user when one of their runs needs an answer or ends while this page is not in view. */
-export function useNotifications() {
-  const isOn = useNotificationChoice() === "on";
+/**
+ * Notifies the user when one of their runs needs an answer or ends while this page is not in view. It is rendered, and
+ * its code loaded, only for users who chose this.
+ */
+export function Notifications() {
   const navigate = useNavigate();
   const { data: me } = useQuery(queries.me());
   const { data: runs } = useQuery({
     ...queries.runs({ creator: me?.uid ?? "", sort_by: "updated_at", sort_order: "desc", limit: 20 }),
-    enabled: isOn && me !== undefined,
+    enabled: me !== undefined,
     refetchInterval: POLL_MS,
     refetchIntervalInBackground: true,
   });
@@ -61,6 +35,7 @@ export function useNotifications() {
       show(run, () => void navigate({ to: "/runs/$runId", params: { runId: run.run_id } }));
     }
   }, [runs, navigate]);
+  return null;
 }
 
 function show({ run_id, title, state, status_message }: RunItem, open: () => void) {
