@@ -58,9 +58,7 @@ describe("a member's view", () => {
     ["/settings?section=models"],
     ["/settings?section=harnesses"],
     ["/settings?section=limits"],
-    ["/settings?section=users"],
-    ["/settings?section=operations"],
-    ["/settings?section=forges"],
+    ["/secrets"],
     ["/insights"],
   ])("of %s sends no request and offers no button that is refused", async (address) => {
     const { page } = member;
@@ -76,15 +74,18 @@ describe("a member's view", () => {
     expect(refused).toEqual([]);
   });
 
-  test.each(["/environments/new", "/secrets", "/workers", "/settings/forges/github-app/new"])(
-    "of %s explains that only admins can use it",
-    async (address) => {
-      const { page } = member;
-      refused.length = 0;
-      await page.goto(address);
-      await page.getByRole("heading", { name: "Only admins can open this page" }).waitFor();
-      await expectAccessible(page);
-      expect(refused).toEqual([]);
-    },
-  );
+  test.each([
+    "/environments/new",
+    "/settings?section=users",
+    "/settings?section=operations",
+    "/workers",
+    "/settings/forges/github-app/new",
+  ])("of %s explains that only admins can use it", async (address) => {
+    const { page } = member;
+    refused.length = 0;
+    await page.goto(address);
+    await page.getByRole("heading", { name: /^Only admins can open this/ }).waitFor();
+    await expectAccessible(page);
+    expect(refused).toEqual([]);
+  });
 });

@@ -107,7 +107,6 @@ const environment = createRoute({
 const secrets = createRoute({
   getParentRoute: () => frame,
   path: "/secrets",
-  staticData: { isAdminOnly: true },
   component: page(() => import("./pages/secrets/secrets.tsx"), "Secrets"),
 });
 

@@ -9,17 +9,24 @@ export function AdminsOnly() {
   useTabTitle("Admins only");
   return (
     <main id="main">
-      <EmptyState
-        icon={<ShieldAlert className="size-5" aria-hidden />}
-        title="Only admins can open this page"
-        action={
-          <Link to="/" className={buttonClass("primary")}>
-            Go home
-          </Link>
-        }
-      >
-        Ask an admin to make the change, or to give you the role Admin under Settings → Users.
-      </EmptyState>
+      <h1 className="sr-only">Admins only</h1>
+      <AdminsOnlyNotice what="page" />
     </main>
+  );
+}
+
+export function AdminsOnlyNotice({ what }: { what: "page" | "section" }) {
+  return (
+    <EmptyState
+      icon={<ShieldAlert className="size-5" aria-hidden />}
+      title={`Only admins can open this ${what}`}
+      action={
+        <Link to="/" className={buttonClass()}>
+          Go home
+        </Link>
+      }
+    >
+      Ask an admin to make the change for you, or to give you the role Admin.
+    </EmptyState>
   );
 }

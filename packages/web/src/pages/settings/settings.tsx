@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ComponentType } from "react";
+import { AdminsOnlyNotice } from "../../frame/admins-only.tsx";
 import { queries } from "../../queries.ts";
 import { Page } from "../../ui/page.tsx";
 import { AccountSettings } from "./account.tsx";
@@ -27,7 +28,8 @@ const sections: { name: SectionName; label: string; Content: ComponentType; admi
 export function Settings() {
   const { section = "you" } = route.useSearch();
   const { data: me } = useQuery(queries.me());
-  const Content = sections.find(({ name }) => name === section)?.Content ?? AccountSettings;
+  const { Content = AccountSettings, admin } = sections.find(({ name }) => name === section) ?? {};
+  const isRefused = admin && me !== undefined && me.role !== "admin";
   return (
     <Page title="Settings">
       <div className="grid gap-6 lg:grid-cols-[10rem_minmax(0,1fr)]">
@@ -46,9 +48,7 @@ export function Settings() {
               </Link>
             ))}
         </nav>
-        <div className="min-w-0">
-          <Content />
-        </div>
+        <div className="min-w-0">{isRefused ? <AdminsOnlyNotice what="section" /> : <Content />}</div>
       </div>
     </Page>
   );

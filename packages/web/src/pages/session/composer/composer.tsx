@@ -13,7 +13,7 @@ import { Select } from "../../../ui/form/field.tsx";
 import { formatKeys } from "../../../ui/kbd.tsx";
 import { deleteDraft, readDraft, storeDraft } from "./draft.ts";
 import { FileChips } from "./file-chips.tsx";
-import { LimitFields, limitsOf, noLimits } from "./limit-fields.tsx";
+import { hasLimitErrors, LimitFields, limitsOf, noLimits } from "./limit-fields.tsx";
 import { describeDelivery, modeLabels } from "./mode.ts";
 import { Queue } from "./queue.tsx";
 import { sendMessage } from "./send-message.ts";
@@ -30,7 +30,6 @@ const limitCodes: (string | undefined)[] = ["budget_exceeded", "step_limit_excee
 /** Shows the form for messages to the agent. It is memoized so that events do not re-render it. */
 export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
   const id = useId();
-  const form = useRef<HTMLFormElement>(null);
   const [message, setMessage] = useState(() => readDraft(run.run_id));
   const [mode, setMode] = useState<FollowupMode>("auto");
   const [files, setFiles] = useState<readonly File[]>([]);
@@ -62,15 +61,15 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
   useEffect(() => {
     if (isRejected) reset();
   }, [isRejected, reset]);
-  const canSend = message.trim() !== "" && !fileError && !rejection;
+  const canSend = message.trim() !== "" && !fileError && !rejection && !hasLimitErrors(limits);
   const submit = (event?: FormEvent) => {
     event?.preventDefault();
-    if (canSend && !send.isPending && form.current?.reportValidity()) send.mutate();
+    if (canSend && !send.isPending) send.mutate();
   };
   const attach = (more: Iterable<File>) => setFiles((before) => [...before, ...more]);
   return (
     <form
-      ref={form}
+      noValidate
       onSubmit={submit}
       aria-label={isAnswer ? "Answer question" : "Follow-up"}
       onDragOver={(event) => {

@@ -5,11 +5,23 @@ export type LimitTexts = Record<keyof RunLimits, string>;
 
 export const noLimits: LimitTexts = { max_steps: "", max_cost_usd: "", timeout_minutes: "" };
 
-const fields: { member: keyof RunLimits; label: string; step: string }[] = [
-  { member: "max_steps", label: "Steps", step: "1" },
-  { member: "max_cost_usd", label: "Dollars", step: "any" },
-  { member: "timeout_minutes", label: "Minutes", step: "1" },
+const fields: { member: keyof RunLimits; label: string; isWhole: boolean }[] = [
+  { member: "max_steps", label: "Steps", isWhole: true },
+  { member: "max_cost_usd", label: "Dollars", isWhole: false },
+  { member: "timeout_minutes", label: "Minutes", isWhole: true },
 ];
+
+/** Returns what is wrong with a limit, phrased to follow its label. */
+function limitError(text: string, isWhole: boolean): string | undefined {
+  if (text.trim() === "") return undefined;
+  const number = Number(text);
+  if (!(number > 0)) return "must be a number above 0";
+  return isWhole && !Number.isInteger(number) ? "must be a whole number" : undefined;
+}
+
+export function hasLimitErrors(texts: LimitTexts): boolean {
+  return fields.some(({ member, isWhole }) => limitError(texts[member], isWhole) !== undefined);
+}
 
 /** Returns the limits that the user entered. All other limits remain unchanged. */
 export function limitsOf(texts: LimitTexts): RunLimits | undefined {
@@ -30,14 +42,11 @@ export function LimitFields({ texts, current, onChange }: LimitFieldsProps) {
   return (
     <fieldset className="grid grid-cols-3 gap-2 border-b border-line px-3 py-2">
       <legend className="sr-only">New limits</legend>
-      {fields.map(({ member, label, step }) => (
-        <Field key={member} label={label}>
+      {fields.map(({ member, label, isWhole }) => (
+        <Field key={member} label={label} error={limitError(texts[member], isWhole)}>
           {(parts) => (
             <TextInput
               {...parts}
-              type="number"
-              min="0"
-              step={step}
               inputMode="decimal"
               placeholder={current?.[member] === undefined ? "unchanged" : String(current[member])}
               value={texts[member]}

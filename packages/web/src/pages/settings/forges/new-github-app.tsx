@@ -2,6 +2,7 @@ import { AppManifestRequest } from "@outrider/contract/forge";
 import type { AppManifest, AppManifestRequest as Request } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
 import { outrider } from "../../../api.ts";
 import { queries } from "../../../queries.ts";
 import { Button, buttonClass } from "../../../ui/button.tsx";
@@ -67,15 +68,27 @@ export function NewGitHubApp() {
 
 /** Loads the page again for another host, because the page may only send its form to the host in its URL. */
 function OtherHost() {
+  const [error, setError] = useState<string>();
+  const check = (event: FormEvent<HTMLFormElement>) => {
+    if (String(new FormData(event.currentTarget).get("host")).trim() !== "") return;
+    event.preventDefault();
+    setError("is required");
+  };
   return (
     <Disclosure summary="GitHub Enterprise">
-      <form method="get" action="/settings/forges/github-app/new" className="flex max-w-md items-end gap-2">
-        <Field label="Address" className="flex-1">
+      <form
+        method="get"
+        action="/settings/forges/github-app/new"
+        noValidate
+        onSubmit={check}
+        className="flex max-w-md items-end gap-2"
+      >
+        <Field label="Address" error={error} className="flex-1">
           {(parts) => (
             <TextInput
               {...parts}
               name="host"
-              required
+              aria-required
               inputMode="url"
               placeholder="github.example.com"
               spellCheck={false}
