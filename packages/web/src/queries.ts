@@ -61,8 +61,6 @@ export const queries = {
   /** Shared by the pages, the badge in the navigation and notifications. */
   attention: (query: ListAttentionQuery) =>
     queryOptions({ queryKey: ["attention", query], queryFn: () => outrider.attention.list(query) }),
-  /** Counts the user's own runs that need attention. */
-  attentionCount: () => queries.attention({ creator: "me", limit: 0 }),
   views: () =>
     queryOptions({ queryKey: ["views"], queryFn: async () => (await outrider.views.list()).views }),
   templates: () =>

@@ -1,23 +1,28 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { useAttentionScope } from "../attention.ts";
 import { queries } from "../queries.ts";
 import { useTabCount } from "../ui/tab-title.ts";
 
 /** Hidden tabs have no stream of changes, and their title and icon must still be right. */
 const POLL_MS = 10_000;
 
-/** Counts the user's own runs that wait for an answer or have failed, without those that they dismissed. */
+/** Counts the runs that Home lists as needing attention, without those that the user dismissed. */
 export function useAttentionCount(): { count: number; label: string } {
-  const { data } = useQuery(queries.attentionCount());
+  const { data } = useQuery(useCountQuery());
   const count = data?.count ?? 0;
   return { count, label: data?.has_more ? `${count}+` : String(count) };
+}
+
+function useCountQuery() {
+  return queries.attention({ limit: 0, ...(useAttentionScope() === "mine" && { creator: "me" }) });
 }
 
 /** Keeps the count current, and shows it in the tab's title and icon. Only the frame uses this hook. */
 export function usePolledAttention() {
   const client = useQueryClient();
   const { data } = useQuery({
-    ...queries.attentionCount(),
+    ...useCountQuery(),
     refetchInterval: POLL_MS,
     refetchIntervalInBackground: true,
   });
@@ -32,7 +37,7 @@ export function usePolledAttention() {
         if (!key || lastSeen === key) return;
         const isFirst = !lastSeen?.startsWith(run.run_id);
         lastSeen = key;
-        if (!isFirst) void client.invalidateQueries(queries.attentionCount());
+        if (!isFirst) void client.invalidateQueries({ queryKey: ["attention"] });
       }),
     [client],
   );
