@@ -227,7 +227,10 @@ describe("with a worker", () => {
     const run = await app.create(["RUN: true", "RUN: true", "SAY: all done"], { limits: { max_steps: 1 } });
     const { page, consoleErrors } = await app.visit(`/runs/${run}`);
     await page.getByRole("region", { name: "Run failed" }).getByText("higher limit").waitFor();
-    await page.getByRole("spinbutton", { name: "Steps" }).fill("20");
+    const steps = page.getByRole("textbox", { name: "Steps" });
+    await steps.fill("2.5");
+    await page.getByText("Steps must be a whole number.").waitFor();
+    await steps.fill("20");
     await send(page, "SAY: go on");
     await state(page, "Succeeded").waitFor();
     expect((await app.get(run)).limits).toEqual({ max_steps: 20 });
