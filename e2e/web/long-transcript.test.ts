@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { writeLongLog } from "./support/long-log.ts";
@@ -7,6 +7,8 @@ import { finish } from "./support/write-events.ts";
 
 const MAX_MEMORY_GROWTH = 1.2;
 const MAX_CALLS_GROWTH = 2;
+/** Processor time, which other work on the machine does not lengthen. */
+const MAX_TASK_MS = 100;
 
 let app: WebApp;
 let short: string;
@@ -36,6 +38,42 @@ describe("transcript of 20,000 events", () => {
       expect(small[action]).toBeGreaterThan(0);
       expect(large[action] / small[action]).toBeLessThan(MAX_CALLS_GROWTH);
     }
+  });
+
+  test("needs at most 100 ms of main-thread work for each task while it is scrolled", async () => {
+    const { page, context, consoleErrors } = await open(long);
+    const tools = await context.newCDPSession(page);
+    await page.getByRole("region", { name: "Transcript" }).hover();
+    const longest = await longestTask(tools, async () => {
+      for (let turn = 0; turn < 20; turn++) {
+        await page.mouse.wheel(0, -2_000);
+        await settle(page);
+      }
+      await page
+        .getByRole("region", { name: "Transcript" })
+        .evaluate((element) => element.scrollTo(0, element.scrollHeight / 2));
+      await settle(page);
+    });
+    console.info(`longest task: ${longest.toFixed(1)} ms of main-thread work`);
+    expect(longest).toBeGreaterThan(0);
+    expect(longest).toBeLessThan(MAX_TASK_MS);
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("shows every command on the timeline and renders only those on screen", async () => {
+    const { page, consoleErrors } = await app.visit(`/runs/${long}?tab=timeline`);
+    const commands = page.getByRole("list", { name: "Commands" });
+    const last = commands.getByText("make part-19992", { exact: true });
+    await vi.waitFor(async () => {
+      await page
+        .getByRole("region", { name: "timeline" })
+        .evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      expect(await last.count()).toBe(1);
+    }, waitOptions);
+    expect(await commands.getByRole("listitem").count()).toBeLessThan(120);
+    expect(await commands.getByRole("listitem").last().getAttribute("aria-setsize")).toBe("2000");
+    expect(await page.getByText("more commands are in the transcript").count()).toBe(0);
+    expect(consoleErrors).toEqual([]);
   });
 
   test("keeps visible blocks in place while blocks above them load", async () => {
@@ -146,6 +184,38 @@ async function measureCalls(page: Page, actions: (() => Promise<unknown>)[]): Pr
   }
   await tools.detach();
   return counts.sort((a, b) => a - b)[Math.floor(counts.length / 2)] as number;
+}
+
+interface TraceEvent {
+  name: string;
+  ph: string;
+  pid: number;
+  tid: number;
+  args: { name?: string };
+  /** The processor time of the thread, in microseconds. Unlike `dur`, it excludes the time in which it waits for a core. */
+  tdur?: number;
+}
+
+/** Returns the processor time of the longest task on the page's main thread, in milliseconds. */
+async function longestTask(tools: CDPSession, action: () => Promise<void>): Promise<number> {
+  const events: TraceEvent[] = [];
+  tools.on("Tracing.dataCollected", ({ value }) => events.push(...(value as unknown as TraceEvent[])));
+  await tools.send("Tracing.start", {
+    transferMode: "ReportEvents",
+    traceConfig: { includedCategories: ["toplevel", "disabled-by-default-devtools.timeline"] },
+  });
+  await action();
+  const isComplete = new Promise((resolve) => tools.once("Tracing.tracingComplete", resolve));
+  await tools.send("Tracing.end");
+  await isComplete;
+  const threads = events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain");
+  const isMain = ({ pid, tid }: TraceEvent) => threads.some((one) => one.pid === pid && one.tid === tid);
+  return Math.max(
+    0,
+    ...events
+      .filter((event) => event.name.endsWith("RunTask") && isMain(event))
+      .map(({ tdur = 0 }) => tdur / 1_000),
+  );
 }
 
 /** Waits until all visible blocks are loaded and the page is idle. */

@@ -8,7 +8,7 @@ import { addUser } from "../../packages/server/src/engine/operations/bootstrap.t
 import { longSleep, waitForSleep } from "../../packages/worker/test/installation.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { chooseOption } from "./support/choose-option.ts";
-import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
+import { expectAccessible, sizes, startWebApp, type WebApp } from "./support/web-app.ts";
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -220,6 +220,39 @@ describe("with a worker", () => {
     await page.getByText("It is in again.", { exact: true }).waitFor();
     await page.getByRole("heading", { level: 1, name: "Plug it in" }).waitFor();
     await state(page, "Succeeded").waitFor();
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("leaves room for the transcript of a failed run and for its usage on a phone", async () => {
+    const reason = "The cable is out, and nobody noticed it for the whole of the weekend. ".repeat(4);
+    const run = await app.create(["RUN: true", `FAIL: ${reason}`], { title: "Plug it in and look again" });
+    await app.until(run, "FAILED");
+    const { page, consoleErrors } = await app.visit(`/runs/${run}`, { size: "phone" });
+    await page.getByRole("article", { name: "Failed" }).waitFor();
+    const frame = await page.getByRole("region", { name: "Transcript" }).boundingBox();
+    expect(frame?.height).toBeGreaterThan(0.4 * sizes.phone.height);
+    await page.getByRole("button", { name: "Show more" }).click();
+    await page.getByRole("button", { name: "Details" }).click();
+    await page.getByText("Model", { exact: true }).waitFor();
+    await expectAccessible(page);
+    await page.goto(`/runs/${run}?tab=usage`);
+    const chart = page.getByRole("img", { name: /grew to/ });
+    await chart.waitFor();
+    await chooseOption(page.getByRole("combobox", { name: "Metric" }), "Working time");
+    // The labels of the axis are outside of each other and inside of the page.
+    const boxes = await page.locator("figure span").evaluateAll((labels) =>
+      labels.map((label) => {
+        const { left, right, top, bottom } = label.getBoundingClientRect();
+        return { left, right, top, bottom };
+      }),
+    );
+    for (const [index, one] of boxes.entries()) {
+      expect(one.left).toBeGreaterThanOrEqual(0);
+      expect(one.right).toBeLessThanOrEqual(sizes.phone.width);
+      expect(one.bottom - one.top).toBeLessThan(24);
+      for (const other of boxes.slice(index + 1))
+        expect(one.bottom <= other.top || one.right <= other.left).toBe(true);
+    }
     expect(consoleErrors).toEqual([]);
   });
 

@@ -109,7 +109,7 @@ describe("navigation", () => {
     await page.getByRole("button", { name: /^Failed/ }).click();
     await vi.waitFor(async () => expect(await page.getByRole("article").count()).toBe(2), waitOptions);
     // The visible block stays in place when the filter is removed.
-    await page.getByRole("button", { name: "All" }).click();
+    await page.getByRole("button", { name: "All", exact: true }).click();
     await vi.waitFor(async () => expect(await topOf(page, /pnpm vitest/)).toBeLessThan(60), waitOptions);
     await page.keyboard.press("]");
     await vi.waitFor(
@@ -143,6 +143,74 @@ describe("navigation", () => {
     expect(await page.evaluate(`CSS.highlights.get("transcript-search")?.size`)).toBe(1);
     await page.keyboard.press("Escape");
     expect(await page.evaluate(`CSS.highlights.has("transcript-search")`)).toBe(false);
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("expands and collapses all blocks and moves between them by keyboard", async () => {
+    const { page, consoleErrors } = await app.visit(`/runs/${run}`);
+    await open(page);
+    const closed = page.locator("article button[aria-expanded=false]");
+    const opened = page.locator("article button[aria-expanded=true]");
+    await closed.first().waitFor();
+    await page.keyboard.press("e");
+    await vi.waitFor(async () => expect(await closed.count()).toBe(0), waitOptions);
+    await page.getByRole("button", { name: "Collapse all" }).click();
+    await vi.waitFor(async () => expect(await opened.count()).toBe(0), waitOptions);
+    await toTop(page);
+    await transcript(page).focus();
+    const focused = () =>
+      page.evaluate(`document.activeElement.closest("article")?.getAttribute("aria-label")`);
+    await page.keyboard.press("j");
+    await vi.waitFor(async () => expect(await focused()).toBe("Prompt"), waitOptions);
+    const command = block(page, "Command: pnpm vitest run").getByRole("button", { expanded: false });
+    await vi.waitFor(async () => {
+      await page.keyboard.press("j");
+      await vi.waitFor(async () => expect(await focused()).toBe("Command: pnpm vitest run"), {
+        timeout: 500,
+      });
+    }, waitOptions);
+    await page.keyboard.press("Enter");
+    await command.waitFor({ state: "detached" });
+    await page.keyboard.press("k");
+    await vi.waitFor(async () => expect(await focused()).not.toBe("Command: pnpm vitest run"), waitOptions);
+    await page.keyboard.press("m");
+    await page.keyboard.type("typed");
+    expect(await page.getByRole("textbox", { name: "Message to the agent" }).inputValue()).toBe("typed");
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("shows times since the start, line numbers and links in output", async () => {
+    const timed = await app.create(["Look at the time."]);
+    const url = "https://example.com/report?id=1";
+    await write(app, timed, [
+      { type: "run.claimed", data: { worker: "w" } },
+      { type: "command.started", data: { command_id: "c1", command: "make" } },
+      {
+        type: "command.output",
+        data: { command_id: "c1", stream: "stdout", text: `one\nSee (${url}).\njavascript:alert(1)\n` },
+      },
+      { type: "command.finished", data: { command_id: "c1", exit_code: 1, duration_ms: 50 } },
+    ]);
+    await finish(app, timed);
+    await app.db`
+      update events set created_at = created_at - interval '65 seconds'
+      where run_id = ${timed} and type in ('run.created', 'run.claimed')`;
+    const { page, consoleErrors } = await app.visit(`/runs/${timed}`);
+    const command = block(page, "Command: make");
+    await command.getByText(/^\+1:0\d$/).waitFor();
+    const link = command.getByRole("link", { name: url });
+    expect(await link.getAttribute("href")).toBe(url);
+    expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
+    const output = command.getByRole("region", { name: "Output" });
+    expect(await output.getByRole("link").count()).toBe(1);
+    const numbers = await page.evaluate(
+      `[...document.querySelectorAll("[data-line]")].map((line) => getComputedStyle(line, "::before").content)`,
+    );
+    expect(numbers).toEqual(['"1"', '"2"', '"3"']);
+    // The numbers are not part of the text that is copied.
+    await command.getByRole("button", { name: "Copy output" }).click();
+    expect(await copied(page)).toBe(`one\nSee (${url}).\njavascript:alert(1)`);
+    await expectAccessible(page);
     expect(consoleErrors).toEqual([]);
   });
 

@@ -28,7 +28,7 @@ interface OtherTabProps {
 export function OtherTab({ tab, run, log, isAllowed }: OtherTabProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard.
-    <section aria-label={tab} tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
+    <section data-scroller aria-label={tab} tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
       <div
         className={clsx(
           "mx-auto w-full max-w-screen-2xl px-4 py-4 sm:px-6",

@@ -4,6 +4,7 @@ import clsx from "clsx";
 import { ArrowUp, Gauge, Paperclip } from "lucide-react";
 import { type FormEvent, memo, useEffect, useId, useRef, useState } from "react";
 import { attachmentError } from "../../../attachment.ts";
+import { useShortcut } from "../../../frame/shortcuts.ts";
 import { showToast } from "../../../frame/toasts.ts";
 import { useServiceStatus } from "../../../service-status.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
@@ -30,6 +31,8 @@ const limitCodes: (string | undefined)[] = ["budget_exceeded", "step_limit_excee
 /** Shows the form for messages to the agent. It is memoized so that events do not re-render it. */
 export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
   const id = useId();
+  const box = useRef<HTMLTextAreaElement>(null);
+  useShortcut({ keys: "m", what: "Write a message", run: () => box.current?.focus() });
   const [message, setMessage] = useState(() => readDraft(run.run_id));
   const [mode, setMode] = useState<FollowupMode>("auto");
   const [files, setFiles] = useState<readonly File[]>([]);
@@ -105,6 +108,7 @@ export const Composer = memo(function Composer({ run, onSent }: ComposerProps) {
           {isAnswer ? "Your answer" : "Message to the agent"}
         </label>
         <textarea
+          ref={box}
           id={id}
           value={message}
           rows={1}

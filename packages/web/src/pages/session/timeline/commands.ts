@@ -14,8 +14,10 @@ export interface TimedCommand {
   seq: number;
 }
 
-/** The maximum number of bars. */
-export const MAX_COMMANDS = 500;
+/** Protects the browser's memory. A run with this many commands has far more than 100,000 events. */
+const MAX_COMMANDS = 50_000;
+/** A bar shows only the beginning of its command. */
+const MAX_CHARACTERS = 200;
 
 interface Scan {
   after: number;
@@ -67,7 +69,7 @@ function withEvents({ commands, total }: Scan, events: RunEvent[]): Scan {
       const { command_id: id, command } = event.data;
       sum += 1;
       if (list.length < MAX_COMMANDS)
-        list.push({ id, command: command.slice(0, 500), from: at, failed: false, seq: event.seq });
+        list.push({ id, command: command.slice(0, MAX_CHARACTERS), from: at, failed: false, seq: event.seq });
     }
     if (event.type !== "command.finished") continue;
     const { command_id: id, exit_code, timed_out, duration_ms } = event.data;

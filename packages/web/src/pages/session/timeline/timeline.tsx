@@ -5,6 +5,7 @@ import { useMemo, useState } from "react";
 import { Button } from "../../../ui/button.tsx";
 import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
 import { useNow } from "../../../ui/format/clock.ts";
+import { formatCount } from "../../../ui/format/numbers.ts";
 import { formatDuration } from "../../../ui/format/time.tsx";
 import { Section } from "../../../ui/page.tsx";
 import { sanitize } from "../../../ui/text/sanitize.ts";
@@ -66,7 +67,9 @@ export function Timeline({ run, log }: { run: RunItem; log: LogView }) {
         </>
       )}
       {!scan && <SkeletonRows rows={2} label="Loading commands" />}
-      {left > 0 && <p className="px-2 text-xs text-muted">{left} more commands are in the transcript.</p>}
+      {left > 0 && (
+        <p className="px-2 text-xs text-muted">{formatCount(left)} more commands are in the transcript.</p>
+      )}
     </Section>
   );
 }

@@ -26,9 +26,11 @@ export interface BlockListHandle {
   show(block: number, options?: { staysIfRendered: boolean }): void;
   /**
    * Keeps the current block in place during a filter change, unless the list is following the end. Call this before
-   * changing the filter.
+   * changing the filter, or before expanding or collapsing all blocks.
    */
   keepPosition(): void;
+  /** Moves the keyboard focus to the next or previous block. */
+  focus(step: -1 | 1): void;
   /** Scrolls to a match that is already rendered. */
   scrollBy(distance: number): void;
   /** Returns the block at the top of the viewport. */
@@ -43,11 +45,13 @@ interface BlockListProps {
   scroller: RefObject<HTMLDivElement | null>;
   /** The blocks that the user opened or closed. Opening a block stops the list from following the end. */
   opened: ReadonlyMap<number, boolean>;
+  areAllOpen: boolean | undefined;
   startsAtEnd: boolean;
 }
 
 /** Shows the virtualized list of blocks. It follows new events until the user scrolls up. */
-export function BlockList({ log, filter, selection, handle, scroller, opened, startsAtEnd }: BlockListProps) {
+export function BlockList(props: BlockListProps) {
+  const { log, filter, selection, handle, scroller, opened, areAllOpen, startsAtEnd } = props;
   const { blocks, cache, streamingText } = log;
   const [isFollowing, setFollowing] = useState(startsAtEnd);
   const [seen, setSeen] = useState(0);
@@ -134,11 +138,26 @@ export function BlockList({ log, filter, selection, handle, scroller, opened, st
     const frame = requestAnimationFrame(() => setRenderedFilter(filter));
     return () => cancelAnimationFrame(frame);
   }, [filter]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only expanding or collapsing all blocks moves the list.
+  useLayoutEffect(() => {
+    if (heldBlock.current !== undefined) scrollTo(heldBlock.current);
+    heldBlock.current = undefined;
+  }, [areAllOpen]);
   const items = renderedFilter === filter ? list.getVirtualItems() : [];
   useImperativeHandle(handle, () => ({
     show(block, { staysIfRendered } = { staysIfRendered: false }) {
       setFollowing(false);
       if (!staysIfRendered || !items.some(({ key }) => key === block)) scrollTo(block);
+    },
+    focus(step) {
+      const focused = document.activeElement?.closest("[data-index]")?.getAttribute("data-index");
+      const top = topBlock();
+      const here = focused ? Number(focused) : top === undefined ? -1 : positionOf(selection, top) - step;
+      const next = here + step;
+      if (next < 0 || next >= selection.length) return;
+      setFollowing(false);
+      list.scrollToIndex(next, { align: "auto" });
+      focusSoon(scroller, next);
     },
     scrollBy(distance) {
       list.scrollToOffset((scroller.current?.scrollTop ?? 0) + distance);
@@ -186,6 +205,14 @@ export function BlockList({ log, filter, selection, handle, scroller, opened, st
       )}
     </div>
   );
+}
+
+/** Focuses a block's first control, which exists once the list has scrolled to it and its events are loaded. */
+function focusSoon(scroller: RefObject<HTMLElement | null>, index: number, frames = 60) {
+  const block = scroller.current?.querySelector(`[data-index="${index}"] article`);
+  const control = block?.querySelector<HTMLElement>("button[aria-expanded], a[href^='#e-']");
+  if (control) control.focus({ preventScroll: true });
+  else if (frames > 0) requestAnimationFrame(() => focusSoon(scroller, index, frames - 1));
 }
 
 // The browser's scroll anchoring is disabled because it would conflict with ours.

@@ -1,5 +1,12 @@
 import clsx from "clsx";
-import { ChevronDown, ChevronUp, Search as SearchIcon, X } from "lucide-react";
+import {
+  ChevronDown,
+  ChevronsDownUp,
+  ChevronsUpDown,
+  ChevronUp,
+  Search as SearchIcon,
+  X,
+} from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { useShortcut } from "../../../frame/shortcuts.ts";
 import { IconButton } from "../../../ui/button.tsx";
@@ -14,6 +21,10 @@ interface ToolbarProps {
   turns: number;
   failures: number;
   onFailure: (step: -1 | 1) => void;
+  areAllOpen: boolean | undefined;
+  onToggleAll: () => void;
+  /** Moves the focus to the next or previous block. */
+  onBlock: (step: -1 | 1) => void;
   query: string;
   onQuery: (query: string) => void;
   search: Search;
@@ -25,7 +36,12 @@ interface ToolbarProps {
 
 /** Shows the transcript's filters and search. */
 export function Toolbar(props: ToolbarProps) {
-  const { filter, onFilter, turns, failures, onFailure } = props;
+  const { filter, onFilter, turns, failures, onFailure, areAllOpen, onToggleAll, onBlock } = props;
+  const toggleLabel = areAllOpen ? "Collapse all" : "Expand all";
+  const ToggleIcon = areAllOpen ? ChevronsDownUp : ChevronsUpDown;
+  useShortcut({ keys: "j", what: "Next block", run: () => onBlock(1) });
+  useShortcut({ keys: "k", what: "Previous block", run: () => onBlock(-1) });
+  useShortcut({ keys: "e", what: toggleLabel, run: onToggleAll });
   useShortcut({ keys: "[", what: "Previous error", run: () => onFailure(-1) });
   useShortcut({ keys: "]", what: "Next error", run: () => onFailure(1) });
   return (
@@ -66,6 +82,13 @@ export function Toolbar(props: ToolbarProps) {
           />
         </div>
       )}
+      <IconButton
+        small
+        className="max-sm:size-9!"
+        label={toggleLabel}
+        icon={<ToggleIcon className="size-4" aria-hidden />}
+        onClick={onToggleAll}
+      />
       {turns > 1 && (
         <Select
           aria-label="Turn"

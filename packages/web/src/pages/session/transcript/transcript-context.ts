@@ -26,6 +26,10 @@ export interface TranscriptState {
   /** Blocks that the user opened or closed, by first event. All other blocks use their default. */
   opened: ReadonlyMap<number, boolean>;
   setOpen: (seq: number, open: boolean) => void;
+  /** Whether the user expanded or collapsed all blocks. */
+  areAllOpen: boolean | undefined;
+  /** The times at which the turns started, in order. */
+  turnStarts: readonly number[];
   target: Target | undefined;
   /** The last question, which is the only one that can be answered. */
   lastQuestion: number | undefined;
@@ -50,12 +54,12 @@ export interface BlockInfo {
 }
 
 /**
- * Returns whether a block is open, and a function that toggles it. The user's choice takes precedence. Otherwise, a
- * block is open by default or if a link points to it.
+ * Returns whether a block is open, and a function that toggles it. The user's choice takes precedence, for this block or
+ * for all blocks. Otherwise, a block is open by default or if a link points to it.
  */
 export function useOpen({ first }: BlockInfo, byItself: boolean): [boolean, () => void] {
-  const { opened, setOpen, target } = useTranscript();
-  const isOpen = opened.get(first) ?? (byItself || target?.first === first);
+  const { opened, areAllOpen, setOpen, target } = useTranscript();
+  const isOpen = opened.get(first) ?? (target?.first === first || (areAllOpen ?? byItself));
   return [isOpen, () => setOpen(first, !isOpen)];
 }
 

@@ -1,4 +1,4 @@
-import type { RunItem } from "@outrider/sdk";
+import type { RunEvent, RunItem } from "@outrider/sdk";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { storedSetting } from "../../../frame/stored-setting.ts";
 import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
@@ -31,6 +31,7 @@ export function Transcript({ log, run, readOnly = false }: TranscriptProps) {
   const [query, setQuery] = useState("");
   const [match, setMatch] = useState(-1);
   const [target, setTarget] = useState<Target>();
+  const [areAllOpen, setAllOpen] = useState<boolean>();
   const [opened, setOpened] = useState<ReadonlyMap<number, boolean>>(new Map());
   const [wraps, setWraps] = useState(wrapping.read() !== "off");
   const list = useRef<BlockListHandle>(null);
@@ -80,6 +81,7 @@ export function Transcript({ log, run, readOnly = false }: TranscriptProps) {
     if (next !== undefined) goTo(next, false);
   };
 
+  const turnStarts = useMemo(() => turnStartsOf(log.milestones), [log.milestones]);
   const questions = log.milestones.findLast(({ type }) => type === "run.blocked")?.seq;
   const state = useMemo<TranscriptState>(
     () => ({
@@ -93,10 +95,12 @@ export function Transcript({ log, run, readOnly = false }: TranscriptProps) {
       },
       opened,
       setOpen: (seq, open) => setOpened((before) => new Map(before).set(seq, open)),
+      areAllOpen,
+      turnStarts,
       target,
       lastQuestion: questions,
     }),
-    [run, log.source, readOnly, wraps, opened, target, questions],
+    [run, log.source, readOnly, wraps, opened, areAllOpen, turnStarts, target, questions],
   );
 
   if (log.status === "failed" && log.count === 0)
@@ -114,6 +118,14 @@ export function Transcript({ log, run, readOnly = false }: TranscriptProps) {
           turns={log.turns}
           failures={errors.length}
           onFailure={goToFailure}
+          areAllOpen={areAllOpen}
+          onToggleAll={() => {
+            list.current?.keepPosition();
+            setOpened(new Map());
+            setTarget(undefined);
+            setAllOpen(!areAllOpen);
+          }}
+          onBlock={(step) => list.current?.focus(step)}
           query={query}
           onQuery={(next) => {
             setQuery(next);
@@ -144,6 +156,7 @@ export function Transcript({ log, run, readOnly = false }: TranscriptProps) {
               handle={list}
               scroller={scroller}
               opened={opened}
+              areAllOpen={areAllOpen}
               startsAtEnd={!linked}
             />
           )}
@@ -152,6 +165,13 @@ export function Transcript({ log, run, readOnly = false }: TranscriptProps) {
       </div>
     </TranscriptContext>
   );
+}
+
+/** Returns the times of the first claim of each turn. */
+function turnStartsOf(milestones: readonly RunEvent[]): number[] {
+  return milestones
+    .filter(({ type, attempt }) => type === "run.claimed" && attempt === 1)
+    .map(({ created_at }) => Date.parse(created_at));
 }
 
 function Connection({ log: { status, error, wake } }: { log: LogView }) {

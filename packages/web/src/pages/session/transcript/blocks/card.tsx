@@ -1,9 +1,9 @@
 import clsx from "clsx";
 import { ChevronRight, Link2 } from "lucide-react";
 import type { ReactNode } from "react";
-import { Time } from "../../../../ui/format/time.tsx";
 import { copy } from "../../../../ui/text/copy.tsx";
 import { useTranscript } from "../transcript-context.ts";
+import { Stamp } from "./stamp.tsx";
 
 interface CardProps {
   seq: number;
@@ -77,7 +77,7 @@ export function Card({
           <div className="flex min-w-0 flex-1 items-center gap-2">{head}</div>
         )}
         {meta && <div className="flex shrink-0 items-center gap-1.5 whitespace-nowrap text-xs">{meta}</div>}
-        <Time at={at} className="shrink-0 whitespace-nowrap text-xs text-muted max-sm:hidden" />
+        <Stamp at={at} />
         <EventLink seq={seq} />
       </header>
       {children}

@@ -74,7 +74,7 @@ export function Command({ events, info }: { events: readonly RunEvent[]; info: B
       {lines.length > 0 && (
         <div className="relative border-t border-line">
           {isOpen && (
-            <div className="absolute top-1 right-1.5 rounded-md bg-code">
+            <div className="absolute top-1 right-1.5 z-1 rounded-md bg-code">
               <CopyButton text={lines.map(stripColors).join("\n")} what="output" />
             </div>
           )}

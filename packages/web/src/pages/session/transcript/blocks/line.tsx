@@ -1,9 +1,9 @@
 import type { RunEvent } from "@outrider/sdk";
 import clsx from "clsx";
 import type { ReactNode } from "react";
-import { Time } from "../../../../ui/format/time.tsx";
 import { useTranscript } from "../transcript-context.ts";
 import { EventLink } from "./card.tsx";
+import { Stamp } from "./stamp.tsx";
 
 interface LineProps {
   event: RunEvent;
@@ -29,10 +29,9 @@ export function Line({ event, label, icon, tone = "muted", children }: LineProps
     >
       <span className="mt-[0.45rem] shrink-0">{icon}</span>
       <div className="min-w-0 flex-1 py-1 [overflow-wrap:anywhere]">{children}</div>
-      <Time
-        at={event.created_at}
-        className="mt-1.5 shrink-0 whitespace-nowrap text-xs text-muted max-sm:hidden"
-      />
+      <span className="mt-1.5">
+        <Stamp at={event.created_at} />
+      </span>
       <EventLink seq={event.seq} />
     </article>
   );

@@ -1,12 +1,17 @@
 import clsx from "clsx";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { type CSSProperties, useEffect, useMemo, useRef, useState } from "react";
 import { Button } from "../../../../ui/button.tsx";
 import { styleLines } from "../../../../ui/text/terminal.ts";
+import { LinkedText } from "../text/linked-text.tsx";
 
 const SHORT = 200;
 const LONG = 5_000;
 const SHORT_LINE = 2_000;
 const LONG_LINE = 100_000;
+
+/** The number is not part of the text, so that it is not copied and not found. Phones have no room for it. */
+const lineNumber =
+  "relative sm:pl-[calc(var(--gutter)+1.25rem)] sm:before:absolute sm:before:left-0 sm:before:w-(--gutter) sm:before:text-right sm:before:text-muted sm:before:content-[attr(data-line)]";
 
 interface OutputProps {
   label: string;
@@ -52,26 +57,32 @@ export function Output({ label, lines, wraps, last, mark }: OutputProps) {
           )}
         </div>
       )}
-      <pre className="font-mono text-xs leading-5">
+      <pre
+        className="font-mono text-xs leading-5"
+        style={{ "--gutter": `${String(end).length}ch` } as CSSProperties}
+      >
         {styled.map((spans, index) => (
           <span
             // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity and never move.
             key={index}
             ref={begin + index === mark ? marked : undefined}
+            data-line={begin + index + 1}
             data-marked={begin + index === mark || undefined}
             className={clsx(
               "block min-h-5 [unicode-bidi:plaintext]",
+              lineNumber,
               wraps ? "whitespace-pre-wrap [overflow-wrap:anywhere]" : "whitespace-pre",
               begin + index === mark && "bg-accent-soft",
             )}
           >
             {spans.map(({ text, className }, place) =>
               className === "" ? (
-                text
+                // biome-ignore lint/suspicious/noArrayIndexKey: as above.
+                <LinkedText key={place} text={text} />
               ) : (
                 // biome-ignore lint/suspicious/noArrayIndexKey: as above.
                 <span key={place} className={className}>
-                  {text}
+                  <LinkedText text={text} />
                 </span>
               ),
             )}
