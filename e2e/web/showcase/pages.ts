@@ -28,6 +28,7 @@ const text = (words: string | RegExp) => (page: Page) =>
 export const shownPages: ShownPage[] = [
   { name: "home", path: () => "/", ready: text("Rename total to sumOf, everywhere"), main: true },
   { name: "runs", path: () => "/runs", ready: text("Cut release 4.12"), main: true },
+  { name: "insights", path: () => "/insights", ready: text("Runs by outcome"), main: true },
   { name: "session", path: ({ finished }) => `/runs/${finished}`, ready: text(/rounded once/), main: true },
   {
     name: "session-changes",

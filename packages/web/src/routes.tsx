@@ -10,6 +10,7 @@ import { loadPart } from "./frame/connection.ts";
 import { Frame } from "./frame/frame.tsx";
 import { requireSignIn } from "./frame/require-sign-in.ts";
 import { readHomeSearch } from "./pages/home/search.ts";
+import { readInsightsSearch } from "./pages/insights/search.ts";
 import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageError } from "./pages/page-error.tsx";
@@ -70,6 +71,13 @@ const runs = createRoute({
   path: "/runs",
   validateSearch: readSearch,
   component: page(() => import("./pages/runs/runs.tsx"), "Runs"),
+});
+
+const insights = createRoute({
+  getParentRoute: () => frame,
+  path: "/insights",
+  validateSearch: readInsightsSearch,
+  component: lazyRouteComponent(() => import("./pages/insights/insights.tsx"), "Insights"),
 });
 
 const session = createRoute({
@@ -183,6 +191,7 @@ const pages = [
   home,
   welcome,
   runs,
+  insights,
   session,
   environments,
   newEnvironment,

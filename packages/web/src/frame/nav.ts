@@ -1,6 +1,7 @@
 import {
   Bot,
   Box,
+  ChartColumn,
   House,
   KeyRound,
   LayoutTemplate,
@@ -15,6 +16,7 @@ import {
 export const navItems = [
   { to: "/", label: "Home", Icon: House, admin: false },
   { to: "/runs", label: "Runs", Icon: SquareTerminal, admin: false },
+  { to: "/insights", label: "Insights", Icon: ChartColumn, admin: false },
   { to: "/environments", label: "Environments", Icon: Box, admin: false },
   { to: "/skills", label: "Skills", Icon: WandSparkles, admin: false },
   { to: "/templates", label: "Templates", Icon: LayoutTemplate, admin: false },
@@ -26,4 +28,6 @@ export const navItems = [
 ] as const;
 
 /** The items in the bottom bar on phones. All others are in the menu. */
-export const tabBarItems = navItems.slice(0, 3);
+export const tabBarItems = navItems.filter(
+  ({ to }) => to === "/" || to === "/runs" || to === "/environments",
+);

@@ -12,6 +12,7 @@ const pages = [
     "/login",
     "/welcome",
     "/runs",
+    "/insights",
     "/environments",
     "/environments/:id",
     "/skills",

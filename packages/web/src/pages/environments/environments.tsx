@@ -1,15 +1,18 @@
-import type { CloudEnvironment } from "@outrider/sdk";
+import type { CloudEnvironment, UsageGroup } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Box, Plus } from "lucide-react";
 import { queries } from "../../queries.ts";
 import { buttonClass } from "../../ui/button.tsx";
+import { Sparkline } from "../../ui/charts/sparkline.tsx";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
+import { formatCount } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
+import { environmentUsageQuery } from "../insights/usage-queries.ts";
 import { BuildState, isUnfinished } from "./builds/build-state.tsx";
 import { networkLabel } from "./network.ts";
 import { repositoryName } from "./repository.ts";
@@ -21,6 +24,7 @@ export function Environments() {
     refetchInterval: ({ state }) =>
       state.data?.some(({ build }) => build && isUnfinished(build)) ? 2_000 : false,
   });
+  const { data: usage } = useQuery(environmentUsageQuery());
   const isAdmin = me?.role === "admin";
   const create = isAdmin && (
     <Link to="/environments/new" className={buttonClass("primary")}>
@@ -57,12 +61,17 @@ export function Environments() {
               <Th className="hidden md:table-cell">Repositories</Th>
               <Th className="hidden lg:table-cell">Network</Th>
               <Th>Build</Th>
+              <Th className="hidden lg:table-cell">Last 30 days</Th>
               <Th className="hidden sm:table-cell">Updated</Th>
             </>
           }
         >
           {data.map((environment) => (
-            <EnvironmentRow key={environment.environment_id} environment={environment} />
+            <EnvironmentRow
+              key={environment.environment_id}
+              environment={environment}
+              usage={usage?.groups?.find(({ key }) => key === environment.environment_id)}
+            />
           ))}
         </Table>
       )}
@@ -70,7 +79,13 @@ export function Environments() {
   );
 }
 
-function EnvironmentRow({ environment }: { environment: CloudEnvironment }) {
+interface EnvironmentRowProps {
+  environment: CloudEnvironment;
+  /** Undefined until it is known, or if the environment was not used. */
+  usage: UsageGroup | undefined;
+}
+
+function EnvironmentRow({ environment, usage }: EnvironmentRowProps) {
   const {
     environment_id,
     name,
@@ -104,6 +119,16 @@ function EnvironmentRow({ environment }: { environment: CloudEnvironment }) {
           <BuildState state={build.state} />
         ) : (
           <span className="text-muted">{needsBuild ? "Not built yet" : "Not needed"}</span>
+        )}
+      </Td>
+      <Td className="hidden h-13 whitespace-nowrap lg:table-cell">
+        {usage && (
+          <span className="flex items-center gap-3">
+            <Sparkline values={usage.points.map(({ runs }) => runs)} color="var(--chart-1)" />
+            <span className="text-xs text-muted tabular-nums">
+              {formatCount(usage.runs)} {usage.runs === 1 ? "run" : "runs"}
+            </span>
+          </span>
         )}
       </Td>
       <Td className="hidden whitespace-nowrap text-muted sm:table-cell">

@@ -21,9 +21,27 @@ function dayOf(date: Date): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-/** Filters by whole days in the user's time zone. */
+/** Returns the day that is shown for a day or an exact time. */
+function shownDay(value: string | undefined): string {
+  return value?.includes("T") ? dayOf(new Date(value)) : (value ?? "");
+}
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+function describe(value: string): string {
+  return value.includes("T") ? exact.format(new Date(value)) : value;
+}
+
+/** Filters by whole days in the user's time zone. Links from charts select exact times. */
 export function CreatedFacet({ from, to, onChange }: CreatedFacetProps) {
-  const summary = from && to ? `${from} to ${to}` : from ? `since ${from}` : to ? `until ${to}` : undefined;
+  const summary =
+    from && to
+      ? `${describe(from)} to ${describe(to)}`
+      : from
+        ? `since ${describe(from)}`
+        : to
+          ? `until ${describe(to)}`
+          : undefined;
   return (
     <Facet label="Created" value={summary}>
       <div className="flex flex-col gap-3 p-1">
@@ -43,8 +61,8 @@ export function CreatedFacet({ from, to, onChange }: CreatedFacetProps) {
             <TextInput
               {...parts}
               type="date"
-              value={from ?? ""}
-              max={to}
+              value={shownDay(from)}
+              max={shownDay(to) || undefined}
               onChange={({ target }) => onChange({ from: target.value || undefined, to })}
             />
           )}
@@ -54,8 +72,8 @@ export function CreatedFacet({ from, to, onChange }: CreatedFacetProps) {
             <TextInput
               {...parts}
               type="date"
-              value={to ?? ""}
-              min={from}
+              value={shownDay(to)}
+              min={shownDay(from) || undefined}
               onChange={({ target }) => onChange({ from, to: target.value || undefined })}
             />
           )}

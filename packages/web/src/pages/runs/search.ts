@@ -30,7 +30,10 @@ export interface RunsSearch {
   artifact_type?: string;
   name?: string;
   skill?: string;
-  /** The first day of the range. Both days are in the user's time zone. */
+  /**
+   * The first and the last day of the range, in the user's time zone. A time in UTC selects an exact range, whose end
+   * is not part of it.
+   */
   from?: string;
   to?: string;
   /** `key=value` pairs, all of which must match. */
@@ -51,7 +54,7 @@ export const filterNames = [
 export const pullRequestStates = ["draft", "open", "merged", "closed"] satisfies PullRequest["state"][];
 const artifactTypes = ["FILE", "PATCH", "PULL_REQUEST"] satisfies Artifact["artifact_type"][];
 
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const DAY = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?Z)?$/;
 
 /** Parses search parameters and ignores invalid values. */
 export function readSearch(raw: Record<string, unknown>): RunsSearch {
@@ -131,6 +134,7 @@ export function pairOf(text: string): [string, string] {
 }
 
 function startOfDay(day: string, later = 0): string {
+  if (day.includes("T")) return day;
   const [year = 0, month = 1, date = 1] = day.split("-").map(Number);
   return new Date(year, month - 1, date + later).toISOString();
 }

@@ -12,6 +12,7 @@ import { Time } from "../../ui/format/time.tsx";
 import { Confirm } from "../../ui/overlay/confirm.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
 import { Slots } from "./slots.tsx";
+import { WorkerLoad } from "./worker-load.tsx";
 
 export function WorkerTable({ label, workers }: { label: string; workers: Worker[] }) {
   const [selected, setSelected] = useState<Worker>();
@@ -53,6 +54,7 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
             </Td>
             <Td className="align-top max-sm:hidden">
               <Slots worker={worker} />
+              {worker.is_alive && <WorkerLoad worker={worker} />}
             </Td>
             <Td className="w-2/5 align-top max-md:hidden">
               <Runs worker={worker} />
