@@ -1,5 +1,5 @@
 import type { Db } from "../../src/store/connection/db.ts";
-import { foldChanges } from "../../src/store/usage/tasks.ts";
+import { foldChanges, vacuumChanges } from "../../src/store/usage/tasks.ts";
 
 const FOLD_BATCH = 100_000;
 
@@ -18,5 +18,6 @@ export async function recordChanges(db: Db, traceId: string): Promise<void> {
     from runs where trace_id = ${traceId} order by created_at`;
   // Large batches write each rollup once, or a few times.
   while ((await foldChanges(db, FOLD_BATCH)) > 0);
+  await vacuumChanges(db);
   await db`analyze usage_rollups`;
 }

@@ -6,6 +6,7 @@ import {
   findDueTasks,
   foldChanges,
   sampleLoad,
+  vacuumChanges,
 } from "../../store/usage/tasks.ts";
 import { startTicker, type Ticker } from "../../ticker.ts";
 import type { Counters } from "../operations/counters.ts";
@@ -26,7 +27,9 @@ const COUNT_MS = 2_000;
 
 /** Folds all changes into rollups. */
 export async function foldUsage(db: Db): Promise<void> {
-  while ((await foldChanges(db, FOLD_BATCH)) === FOLD_BATCH);
+  let batches = 1;
+  while ((await foldChanges(db, FOLD_BATCH)) === FOLD_BATCH) batches++;
+  if (batches > 1) await vacuumChanges(db);
 }
 
 const FIRST_ID = "00000000-0000-0000-0000-000000000000";

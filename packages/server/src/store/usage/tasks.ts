@@ -1,4 +1,4 @@
-import type { Sql } from "../connection/db.ts";
+import type { Db, Sql } from "../connection/db.ts";
 import { INSTALLATION } from "./rollups.ts";
 
 export interface DueTasks {
@@ -23,6 +23,11 @@ export async function findDueTasks(sql: Sql): Promise<DueTasks> {
 export async function foldChanges(sql: Sql, limit: number): Promise<number> {
   const [row] = await sql<{ folded: number }[]>`select outrider_fold_usage(${limit}) as folded`;
   return row?.folded ?? 0;
+}
+
+/** Frees the space of folded changes. After many of them, looking for new ones would read all of their pages. */
+export async function vacuumChanges(db: Db): Promise<void> {
+  await db`vacuum usage_changes`;
 }
 
 /**
