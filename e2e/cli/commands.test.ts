@@ -121,6 +121,59 @@ describe("runs", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("A run needs a prompt or a skill.")]);
   });
 
+  test("starts a template with values for its variables", async () => {
+    const prompt = "SAY: {{greeting}} {{who}}";
+    const put = ["template", "put", "Greet", prompt, "--default", "greeting=hello", "--model", "scripted"];
+    const { json: template } = await runCommand([...put, "--options", "greeting=hello,bye", "--json"]);
+    expect(template).toMatchObject({
+      variables: [{ name: "greeting", default: "hello", options: ["hello", "bye"] }, { name: "who" }],
+      config: { model_id: "scripted" },
+    });
+    const start = ["run", "--template", "Greet", "--wait"];
+    expect((await runCommand([...start, "--var", "who=Ada"])).stdout).toBe("hello Ada\n");
+    const mistakes = {
+      "The template needs who. Pass --var who=….": start,
+      "greeting must be one of: hello, bye.": [...start, "--var", "who=Ada", "--var", "greeting=hi"],
+      "The template has no variable whom.": [...start, "--var", "whom=Ada"],
+      "--var requires --template.": ["run", "SAY: hi", "--var", "who=Ada"],
+      "Pass a prompt or --template, not both.": [...start, "SAY: hi"],
+    };
+    for (const [message, line] of Object.entries(mistakes)) {
+      const { code, stderr } = await cli(line);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    }
+    await runCommand(["template", "put", "greet", "--description", "Greets somebody"]);
+    const listed = (await runCommand(["template", "list"])).stdout;
+    expect(listed).toContain("Greet\tgreeting, who\tAdmin\tGreets somebody");
+    expect((await runCommand(["template", "get", template.template_id])).stdout).toContain(prompt);
+    await runCommand(["template", "delete", "Greet", "--yes"]);
+    expect((await runCommand(["template", "list", "-q"])).stdout).toBe("");
+  });
+
+  test("lists and dismisses runs that need attention, and lists a saved view", async () => {
+    const ask = ["run", "ASK: Which one?", "--name", "asks", "--wait", "--json"];
+    const { stdout } = await cli(ask);
+    const { run_id } = JSON.parse(stdout);
+    const ids = async (...flags: string[]) =>
+      (await runCommand(["runs", "attention", "-q", ...flags])).stdout.split("\n");
+    expect(await ids("--mine")).toContain(run_id);
+    await runCommand(["runs", "dismiss", run_id, "--until", "2h"]);
+    expect(await ids()).not.toContain(run_id);
+    await runCommand(["runs", "dismiss", run_id, "--undo"]);
+    expect(await ids()).toContain(run_id);
+    expect((await runCommand(["runs", "dismiss", "--all"])).stdout).toMatch(/^Dismissed \d+ runs?\.$/m);
+    expect(await ids()).toEqual([""]);
+    expect((await cli(["runs", "dismiss"])).code).toBe(2);
+
+    const view = { name: "Asking", query: { config_name: ["asks"] }, sort: { by: "cost", order: "asc" } };
+    await runCommand(["api", "post", "/agent/views", "--input", "-"], { input: JSON.stringify(view) });
+    const list = await runCommand(["runs", "list", "--view", "Asking", "--total", "-q"]);
+    expect([list.stdout, list.stderr]).toEqual([`${run_id}\n`, expect.stringContaining("Total: 1\n")]);
+    const none = ["runs", "list", "--view", "Asking", "--error-code", "timeout", "--repository", "acme/api"];
+    expect((await runCommand([...none, "--sort", "duration", "-q"])).stdout).toBe("");
+    await runCommand(["runs", "cancel", run_id]);
+  });
+
   test("prints the structured output with --wait and --schema", async () => {
     const schema = join(folder, "answer.json");
     writeFileSync(schema, '{"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}');

@@ -13,6 +13,7 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   connect: async () => (await import("./commands/connect.ts")).connectCommand,
   forges: async () => (await import("./commands/forges.ts")).forgesCommand,
   secret: async () => (await import("./commands/secret.ts")).secretCommand,
+  template: async () => (await import("./commands/template.ts")).templateCommand,
   skill: async () => (await import("./commands/skill.ts")).skillCommand,
   harness: async () => (await import("./commands/harness.ts")).harnessCommand,
   model: async () => (await import("./commands/model.ts")).modelCommand,

@@ -42,6 +42,10 @@ export const entries = {
     group: resources,
     description: "Manage secrets.",
   },
+  template: {
+    group: resources,
+    description: "Manage prompt templates.",
+  },
   skill: {
     group: resources,
     description: "List skills.",

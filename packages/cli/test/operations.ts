@@ -15,6 +15,16 @@ export const operations: Record<string, string> = {
   rejectPublication: "runs reject",
   createShare: "runs share",
   deleteShare: "runs share",
+  listAttention: "runs attention",
+  dismissAttention: "runs dismiss",
+  putAttention: "runs dismiss",
+  deleteAttention: "runs dismiss",
+  listViews: "runs list",
+  listTemplates: "template list",
+  createTemplate: "template put",
+  getTemplate: "template get",
+  replaceTemplate: "template put",
+  deleteTemplate: "template delete",
   createFollowup: "runs followup",
   listFollowups: "runs followups list",
   updateFollowup: "runs followups edit",
@@ -81,9 +91,16 @@ export const operations: Record<string, string> = {
 
 /**
  * Operations that no command needs. The events of a shell say the same as the shell itself. A GitHub App is created in the
- * browser.
+ * browser, and views are saved there.
  */
-export const withoutCommand: readonly string[] = ["getShell", "createAppManifest", "completeAppManifest"];
+export const withoutCommand: readonly string[] = [
+  "getShell",
+  "createAppManifest",
+  "completeAppManifest",
+  "createView",
+  "updateView",
+  "deleteView",
+];
 
 /** Operations that are aliases of others. */
 export const aliases: readonly string[] = ["createRunAlias", "listAgents"];

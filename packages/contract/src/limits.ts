@@ -25,6 +25,8 @@ export const limits = {
   metadata: { pairs: 20, value: 256, filters: 5 },
   mcpServers: 20,
   mcpTimeoutSeconds: { startup: 600, call: 3_600 },
+  /** Up to how many runs a list counts. */
+  countedRuns: 10_000,
   pageSize: { default: 20, max: 500 },
   eventPageSize: { default: 100, max: 1_000 },
   idempotency: { keyCharacters: 255, hours: 24, waitSeconds: 5 },

@@ -57,6 +57,7 @@ const Filter = ListRunsQuery.omit({
   cursor: true,
   sort_by: true,
   sort_order: true,
+  include_total: true,
   name: true,
   state: true,
   metadata: true,

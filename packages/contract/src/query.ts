@@ -40,6 +40,11 @@ export const QueryTime = z
       .meta({ anyOf: [{ format: "date-time" }, { format: "date" }], examples: ["2026-01-31T09:30:00Z"] }),
   );
 
+const flag = z
+  .enum(["true", "false"])
+  .transform((value) => value === "true")
+  .pipe(z.boolean());
+
 const anyOf = <T extends z.ZodType>(item: T) => z.array(item).min(1).max(100).optional();
 
 export const ListRunsQuery = z.strictObject({
@@ -49,8 +54,14 @@ export const ListRunsQuery = z.strictObject({
   cursor: text({ max: 2_048 })
     .optional()
     .meta({ description: "`next_cursor` of the previous page. The filters must be the same." }),
-  sort_by: z.enum(runSorts).optional().meta({ description: "Default `created_at`." }),
+  sort_by: z.enum(runSorts).optional().meta({
+    description:
+      "Default `created_at`. `cost` and `duration` are those at the last change of the run's state; the time that a run waits for users does not count.",
+  }),
   sort_order: z.enum(["desc", "asc"]).optional().meta({ description: "Default `desc`." }),
+  include_total: flag
+    .optional()
+    .meta({ description: "Also returns `total`, the number of matching runs on all pages." }),
   state: anyOf(RunState),
   config_name: anyOf(text({ max: limits.nameCharacters })),
   name: anyOf(text({ max: limits.nameCharacters })).meta({ description: "Alias of `config_name`." }),
@@ -66,6 +77,11 @@ export const ListRunsQuery = z.strictObject({
   pull_request_state: anyOf(PullRequestState).meta({
     description:
       "The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one.",
+  }),
+  error_code: anyOf(text({ max: 64 })).meta({ description: "The error code of failed runs." }),
+  repository: anyOf(text({ max: 2_048 })).meta({
+    description:
+      "Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so.",
   }),
   created_after: QueryTime.optional().meta({ description: "Inclusive." }),
   created_before: QueryTime.optional().meta({ description: "Exclusive." }),

@@ -16,6 +16,6 @@ export function isFinal(state: (typeof runStates)[number]): state is FinalState 
 export const runSources = ["WEB_APP", "CLI", "GITHUB_ACTION", "API"] as const;
 
 /** The fields by which lists of runs can be sorted. */
-export const runSorts = ["created_at", "updated_at", "title"] as const;
+export const runSorts = ["created_at", "updated_at", "title", "cost", "duration"] as const;
 
 export const metadataKeyPattern = /^[A-Za-z0-9._-]{1,64}$/;

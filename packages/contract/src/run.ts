@@ -415,8 +415,21 @@ export const RunItem = z
   .meta({ id: "RunItem", description: "One execution of a cloud agent." });
 export type RunItem = z.infer<typeof RunItem>;
 
+const RunTotal = z
+  .object({
+    count: z.int().meta({ description: `Counts up to ${limits.countedRuns}.` }),
+    is_exact: z.boolean().meta({ description: "False if there are more runs than `count`." }),
+  })
+  .meta({ id: "RunTotal" });
+
 export const ListRunsResponse = z
-  .object({ runs: z.array(RunItem), page_info: PageInfo })
+  .object({
+    runs: z.array(RunItem),
+    page_info: PageInfo,
+    total: RunTotal.optional().meta({
+      description: "Present with `include_total`, unless counting takes too long.",
+    }),
+  })
   .meta({ id: "ListRunsResponse" });
 export type ListRunsResponse = z.infer<typeof ListRunsResponse>;
 

@@ -12,6 +12,7 @@ const filters = ListRunsQuery.omit({
   cursor: true,
   sort_by: true,
   sort_order: true,
+  include_total: true,
   name: true,
   metadata: true,
 }).extend({ metadata: ListRunsQuery.shape.metadata.meta({ description: "All pairs must match." }) });

@@ -1,4 +1,4 @@
-import type { Outrider, PublishKind, ReasoningEffort, RunAgentRequest } from "@outrider/sdk";
+import type { Outrider, PublishKind, ReasoningEffort, RunAgentRequest, Template } from "@outrider/sdk";
 import { type Command, Option } from "commander";
 import { type Context, clientCommand, withClient } from "../client-command.ts";
 import { UsageError } from "../exit-codes.ts";
@@ -8,6 +8,7 @@ import { parseMcpServers } from "../input/mcp.ts";
 import { collect, numberParser, omitUndefined, parsePairs } from "../input/pairs.ts";
 import { reasoningEffortOption } from "../input/reasoning-effort.ts";
 import { findEnvironmentId } from "../input/resolve-names.ts";
+import { readTemplate } from "../input/template.ts";
 import { readObject, readText } from "../input/text.ts";
 import { sanitizeLine } from "../terminal/sanitize.ts";
 import { follow } from "../transcript/follow.ts";
@@ -36,6 +37,8 @@ interface RunFlags extends WatchFlags {
   priority?: number;
   publish?: PublishKind;
   idle?: number;
+  template?: string;
+  var?: string[];
 }
 
 export function addWatchOptions(command: Command): Command {
@@ -79,13 +82,19 @@ export const runCommand = addWatchOptions(
       ]),
     )
     .option("--priority <number>", "-10 to 10; higher starts first", numberParser("--priority"))
-    .option("--idle <minutes>", "how long to keep the sandbox after the run ends", numberParser("--idle")),
+    .option("--idle <minutes>", "how long to keep the sandbox after the run ends", numberParser("--idle"))
+    .option("--template <template>", "name or ID of a prompt template, instead of a prompt")
+    .option("--var <name=value>", "value of a variable of the template; repeatable", collect),
 ).action(
   withClient<RunFlags>(async (context, prompt) => {
     const { client, out, flags } = context;
     validateWatchFlags(flags);
+    if (prompt !== undefined && flags.template !== undefined)
+      throw new UsageError("Pass a prompt or --template, not both.");
+    const filled = await readTemplate(client, flags);
+    const written = prompt === undefined ? filled?.prompt : await readText(prompt);
     const { run_id, state, at_capacity } = await client.runs.create(
-      await buildRequest(client, flags, prompt === undefined ? undefined : await readText(prompt)),
+      await buildRequest(client, flags, { prompt: written, config: filled?.template.config }),
     );
     if (flags.follow || flags.wait) return watch(context, run_id);
     const done = {
@@ -125,9 +134,9 @@ export function validateWatchFlags({ follow, wait, timeout, full }: WatchFlags):
 async function buildRequest(
   client: Outrider,
   flags: RunFlags,
-  prompt: string | undefined,
+  { prompt, config: defaults }: { prompt: string | undefined; config: Template["config"] },
 ): Promise<RunAgentRequest> {
-  const config = omitUndefined({
+  const given = omitUndefined({
     name: flags.name,
     environment_id: flags.env === undefined ? undefined : await findEnvironmentId(client, flags.env),
     model_id: flags.model,
@@ -139,6 +148,7 @@ async function buildRequest(
     publish: flags.publish,
     idle_timeout_minutes: flags.idle,
   });
+  const config = { ...defaults, ...given };
   const fields = omitUndefined({
     title: flags.title,
     limits: parseLimits(flags.limit, runLimits),

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { applyCommand } from "./runs/apply.ts";
+import { attentionCommand, dismissCommand } from "./runs/attention.ts";
 import { cancelCommand } from "./runs/cancel.ts";
 import { checkoutCommand } from "./runs/checkout.ts";
 import { approveCommand, rejectCommand } from "./runs/decide.ts";
@@ -16,6 +17,8 @@ import { shareCommand } from "./runs/share.ts";
 export const runsCommand = new Command("runs")
   .description("List, follow, steer, publish and cancel runs.")
   .addCommand(listCommand)
+  .addCommand(attentionCommand)
+  .addCommand(dismissCommand)
   .addCommand(getCommand)
   .addCommand(logsCommand)
   .addCommand(transcriptCommand)

@@ -1,4 +1,4 @@
-import type { CloudEnvironment, Identity, Outrider, User } from "@outrider/sdk";
+import type { CloudEnvironment, Identity, Outrider, Template, User, View } from "@outrider/sdk";
 import { exits, UsageError } from "../exit-codes.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -20,6 +20,19 @@ export async function findIdentity(client: Outrider, given: string): Promise<Ide
   const { agents } = await client.identities.list();
   return findUnique("cloud agent", given, agents, ({ uid }) => uid);
 }
+
+export async function findTemplate(client: Outrider, given: string): Promise<Template> {
+  if (UUID.test(given)) return client.templates.get(given);
+  const { templates } = await client.templates.list();
+  return findUnique("template", given, templates, ({ template_id }) => template_id);
+}
+
+export async function findView(client: Outrider, given: string): Promise<View> {
+  const { views } = await client.views.list();
+  return views.find(({ view_id }) => view_id === given) ?? findUnique("view", given, views, viewId);
+}
+
+const viewId = ({ view_id }: View) => view_id;
 
 /** Finds a user by uid or email address. Email addresses are case-insensitive. */
 export async function findUser(client: Outrider, given: string): Promise<User> {

@@ -23,12 +23,14 @@ export interface RunFilterFlags {
   search?: string;
   artifactType?: string[];
   pullRequestState?: string[];
+  errorCode?: string[];
+  repository?: string[];
 }
 
 export const runFilterNames: readonly (keyof RunFilterFlags)[] = [
   ...(["state", "name", "model", "harness", "creator", "source", "env", "skill"] as const),
   ...(["createdAfter", "createdBefore", "updatedAfter", "metadata", "search"] as const),
-  ...(["artifactType", "pullRequestState"] as const),
+  ...(["artifactType", "pullRequestState", "errorCode", "repository"] as const),
 ];
 
 export function addRunFilter(command: Command, states: string): Command {
@@ -51,7 +53,9 @@ export function addRunFilter(command: Command, states: string): Command {
       "--pull-request-state <state>",
       "runs with a pull request that is draft, open, merged or closed; repeatable",
       collect,
-    );
+    )
+    .option("--error-code <code>", "error code of failed runs, such as timeout; repeatable", collect)
+    .option("--repository <repository>", "URL, or owner/name, of a repository; repeatable", collect);
 }
 
 export async function buildRunFilter(client: Outrider, flags: RunFilterFlags) {
@@ -71,6 +75,8 @@ export async function buildRunFilter(client: Outrider, flags: RunFilterFlags) {
     metadata: flags.metadata && parsePairs("--metadata", flags.metadata),
     q: flags.search,
     artifact_type: flags.artifactType?.map((type) => type.toUpperCase()),
+    error_code: flags.errorCode,
+    repository: flags.repository,
     pull_request_state: flags.pullRequestState?.map((state) => state.toLowerCase()),
   });
 }

@@ -7,6 +7,19 @@ export function timeParser(flag: string): (text: string) => string {
   return (text) => parseTime(flag, text);
 }
 
+/** Returns a parser for an option whose value is a date, a timestamp, or a time from now such as `2h`. */
+export function futureTimeParser(flag: string): (text: string) => string {
+  return (text) => {
+    const time = /^(\d+[smhdw])+$/.test(text) ? new Date(Date.now() + milliseconds(text)) : new Date(text);
+    const year = time.getUTCFullYear();
+    if (!(year >= 1 && year <= 9999))
+      throw new UsageError(
+        `${flag} must be a date, a timestamp, or a time from now such as 2h or 3d, not ${JSON.stringify(text)}.`,
+      );
+    return time.toISOString();
+  };
+}
+
 export function parseTime(flag: string, text: string, now = Date.now()): string {
   if (/^\d{4}-\d{2}-\d{2}/.test(text)) return text;
   const time = /^(\d+[smhdw])+$/.test(text) ? new Date(now - milliseconds(text)) : undefined;

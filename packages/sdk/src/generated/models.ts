@@ -237,6 +237,10 @@ export interface CancelRunsFilter {
   artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
   /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
   pull_request_state?: PullRequestState[];
+  /** The error code of failed runs. */
+  error_code?: string[];
+  /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
+  repository?: string[];
   /** Inclusive. */
   created_after?: string;
   /** Exclusive. */
@@ -473,7 +477,7 @@ export interface CreateViewRequest {
   query?: ViewQueryInput;
   /** Default: newest first. */
   sort?: {
-    by: "created_at" | "updated_at" | "title";
+    by: "created_at" | "updated_at" | "title" | "cost" | "duration";
     order: "desc" | "asc";
   };
   /** The columns that a client shows. The server does not interpret them. */
@@ -983,6 +987,8 @@ export interface ListPublicationsResponse {
 export interface ListRunsResponse {
   runs: RunItem[];
   page_info: PageInfo;
+  /** Present with `include_total`, unless counting takes too long. */
+  total?: RunTotal;
 }
 
 export interface ListSecretsResponse {
@@ -2012,6 +2018,13 @@ export interface RunTimings {
   working?: number;
 }
 
+export interface RunTotal {
+  /** Counts up to 10000. */
+  count: number;
+  /** False if there are more runs than `count`. */
+  is_exact: boolean;
+}
+
 /** Resources used so far. Increases while the run is in progress. */
 export interface RunUsage {
   input_tokens: number;
@@ -2302,6 +2315,10 @@ export interface UpdateViewRequest {
     artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
     /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
     pull_request_state?: PullRequestState[];
+    /** The error code of failed runs. */
+    error_code?: string[];
+    /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
+    repository?: string[];
     /** Inclusive. */
     created_after?: string;
     /** Exclusive. */
@@ -2317,7 +2334,7 @@ export interface UpdateViewRequest {
   };
   /** Default: newest first. */
   sort?: {
-    by: "created_at" | "updated_at" | "title";
+    by: "created_at" | "updated_at" | "title" | "cost" | "duration";
     order: "desc" | "asc";
   };
   /** The columns that a client shows. The server does not interpret them. */
@@ -2522,7 +2539,7 @@ export interface View {
   query: ViewQuery;
   /** Default: newest first. */
   sort?: {
-    by: "created_at" | "updated_at" | "title";
+    by: "created_at" | "updated_at" | "title" | "cost" | "duration";
     order: "desc" | "asc";
   };
   /** The columns that a client shows. The server does not interpret them. */
@@ -2549,6 +2566,10 @@ export interface ViewQuery {
   artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
   /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
   pull_request_state?: PullRequestState[];
+  /** The error code of failed runs. */
+  error_code?: string[];
+  /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
+  repository?: string[];
   /** Inclusive. */
   created_after?: string;
   /** Exclusive. */
@@ -2578,6 +2599,10 @@ export interface ViewQueryInput {
   artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
   /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
   pull_request_state?: PullRequestState[];
+  /** The error code of failed runs. */
+  error_code?: string[];
+  /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
+  repository?: string[];
   /** Inclusive. */
   created_after?: string;
   /** Exclusive. */
@@ -2631,10 +2656,12 @@ export interface ListRunsQuery {
   limit?: number;
   /** `next_cursor` of the previous page. The filters must be the same. */
   cursor?: string;
-  /** Default `created_at`. */
-  sort_by?: "created_at" | "updated_at" | "title";
+  /** Default `created_at`. `cost` and `duration` are those at the last change of the run's state; the time that a run waits for users does not count. */
+  sort_by?: "created_at" | "updated_at" | "title" | "cost" | "duration";
   /** Default `desc`. */
   sort_order?: "desc" | "asc";
+  /** Also returns `total`, the number of matching runs on all pages. */
+  include_total?: boolean;
   state?: RunState[];
   config_name?: string[];
   /** Alias of `config_name`. */
@@ -2650,6 +2677,10 @@ export interface ListRunsQuery {
   artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
   /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
   pull_request_state?: PullRequestState[];
+  /** The error code of failed runs. */
+  error_code?: string[];
+  /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
+  repository?: string[];
   /** Inclusive. */
   created_after?: string;
   /** Exclusive. */

@@ -104,3 +104,21 @@ export async function environmentsUsingSecret(sql: Sql, name: string): Promise<s
       or config @> ${json(sql, { repos: [{ publish: { signing_secret: name } }] })}) order by name`;
   return rows.map((row) => row.name);
 }
+
+/**
+ * Returns the environments, including deleted ones, that have one of these repositories. A repository without a URL
+ * matches its URL at the default Git host, or `owner/name`.
+ */
+export async function environmentsWithRepository(
+  sql: Sql,
+  repositories: string[],
+  gitHost: string,
+): Promise<string[]> {
+  const rows = await sql<{ environment_id: string }[]>`
+    select e.environment_id from environments e
+    where exists (
+      select 1 from jsonb_to_recordset(coalesce(e.config -> 'repos', '[]')) r(url text, owner text, repo text)
+      where coalesce(r.url, ${gitHost} || '/' || r.owner || '/' || r.repo || '.git') = any(${repositories}::text[])
+        or r.owner || '/' || r.repo = any(${repositories}::text[]))`;
+  return rows.map(({ environment_id }) => environment_id);
+}

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { countRunsUpTo } from "../../src/store/runs/run-list.ts";
 import { type TestServer, testServer } from "../server.ts";
-import { idsOf, type Lists, listsOf, parametersOf } from "./list/lists.ts";
+import { idsOf, type Lists, listsOf, parametersOf, queryOf } from "./list/lists.ts";
 import type { Parameters } from "./list/oracle.ts";
 import { createRandom } from "./list/random.ts";
 import {
   configNames,
   DAY,
+  errorCodes,
   FIRST_DAY,
   metadataValues,
   models,
@@ -27,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const sorts = ["created_at", "updated_at", "title"].flatMap((by) =>
+const sorts = ["created_at", "updated_at", "title", "cost", "duration"].flatMap((by) =>
   ["desc", "asc"].map((order) => parametersOf(`sort_by=${by}&sort_order=${order}`)),
 );
 
@@ -45,6 +47,7 @@ function filters(): Record<string, string[]> {
     skill_spec: [...skills, "acme/skills:release"],
     artifact_type: ["PULL_REQUEST", "FILE", "PATCH"],
     pull_request_state: ["merged", "open", "draft", "closed"],
+    error_code: [...errorCodes, "unknown"],
     creator: [
       admin.uid,
       bot.uid,
@@ -76,7 +79,7 @@ describe("a filter", () => {
   });
 
   test("that is repeated selects any of its values", async () => {
-    const repeatable = Object.entries(filters()).slice(0, 10);
+    const repeatable = Object.entries(filters()).slice(0, 11);
     expect(repeatable.map(([name]) => name)).toContain("creator");
     for (const [name, values] of repeatable) {
       await lists.expectSame(values.map((value) => [name, value]));
@@ -278,6 +281,72 @@ describe("a listed run", () => {
       expect(run).toEqual(whole);
     }
   });
+});
+
+describe("the total", () => {
+  const totalOf = async (query: string) => {
+    const { body } = await server.call("GET", `/agent/runs?limit=1&${query}`);
+    return body.total;
+  };
+
+  test("counts the matching runs of all pages, if asked for", async () => {
+    expect(await totalOf("")).toBeUndefined();
+    expect(await totalOf("include_total=false")).toBeUndefined();
+    for (const query of [
+      "",
+      "state=FAILED",
+      "q=parser",
+      "creator=me&error_code=timeout",
+      "metadata[long]=none",
+    ])
+      expect([query, await totalOf(`include_total=true&${query}`)]).toEqual([
+        query,
+        { count: lists.expectedIds(parametersOf(query)).length, is_exact: true },
+      ]);
+  });
+
+  test("is not exact if there are more runs than it counts", async () => {
+    const count = await countRunsUpTo(server.db, { state: ["FAILED"] }, 3);
+    expect(count).toBe(4);
+  });
+
+  test("is absent if counting takes too long", async () => {
+    const release = Promise.withResolvers<void>();
+    const isLocked = Promise.withResolvers<void>();
+    const locking = server.db.begin(async (tx) => {
+      await tx`lock table runs in access exclusive mode`;
+      isLocked.resolve();
+      await release.promise;
+    });
+    await isLocked.promise;
+    expect(await countRunsUpTo(server.db, {}, 3)).toBeUndefined();
+    release.resolve();
+    await locking;
+  });
+});
+
+test("repositories select the runs of environments that have them", async () => {
+  const environment = async (repos: object[]) => {
+    const { body } = await server.call("POST", "/agent/environments", { body: { name: "repos", repos } });
+    const config = { environment_id: body.environment_id };
+    const run = await server.call("POST", "/agent/run", { body: { prompt: "repository", config } });
+    return run.body.run_id as string;
+  };
+  const named = await environment([{ owner: "acme", repo: "api" }]);
+  const both = await environment([
+    { owner: "acme", repo: "web" },
+    { url: "https://git.test/acme/api.git", path: "other" },
+  ]);
+  const found = async (...repositories: string[]) =>
+    idsOf((await lists.page(queryOf(repositories.map((each) => ["repository", each])))).runs);
+  expect(await found("acme/api")).toEqual([named]);
+  expect(await found("https://git.test/acme/api.git")).toEqual([both]);
+  expect(await found("https://github.com/acme/api.git", "acme/web")).toEqual([both, named]);
+  expect(await found("acme/none")).toEqual([]);
+  for (const run of [named, both]) {
+    await server.call("POST", `/agent/runs/${run}/cancel`);
+    await server.call("DELETE", `/agent/runs/${run}`);
+  }
 });
 
 describe("while runs are created", () => {

@@ -15,8 +15,15 @@ import { deleteUnusedBlobs, listBlobs } from "../../src/store/blobs.ts";
 import { type Db, openDb } from "../../src/store/connection/db.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { takeDuePullRequests } from "../../src/store/pull-requests.ts";
+import { listAttention } from "../../src/store/runs/attention.ts";
 import { listEvents } from "../../src/store/runs/events.ts";
-import { countRuns, listRuns, type RunFilter, type RunSort } from "../../src/store/runs/run-list.ts";
+import {
+  countRuns,
+  countRunsUpTo,
+  listRuns,
+  type RunFilter,
+  type RunSort,
+} from "../../src/store/runs/run-list.ts";
 import { findRunStates } from "../../src/store/runs/run-state.ts";
 import { countEndedRuns, countOpenRuns, deleteRun, findRun } from "../../src/store/runs/runs.ts";
 import { listTurnCommands } from "../../src/store/runs/turn-commands.ts";
@@ -103,10 +110,12 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     expect(scanning).toEqual([]);
   }
 
-  const sorts: RunSort[] = (["created_at", "updated_at", "title"] as const).flatMap((by) => [
-    { by, order: "desc" },
-    { by, order: "asc" },
-  ]);
+  const sorts: RunSort[] = (["created_at", "updated_at", "title", "cost", "duration"] as const).flatMap(
+    (by) => [
+      { by, order: "desc" },
+      { by, order: "asc" },
+    ],
+  );
   const filters: Record<string, () => RunFilter> = {
     "no filter": () => ({}),
     "a common state": () => ({ state: ["SUCCEEDED"] }),
@@ -130,6 +139,7 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     "pull requests": () => ({ artifact_type: ["PULL_REQUEST"] }),
     "pull requests and files": () => ({ artifact_type: ["PULL_REQUEST", "FILE"] }),
     "patches of a creator": () => ({ artifact_type: ["PATCH"], creator_uid: [users[2] as string] }),
+    "an error code": () => ({ error_code: ["timeout"] }),
     "a source": () => ({ source: ["WEB_APP"] }),
     "a model": () => ({ model_id: ["larger"] }),
     "a span of time": () => ({
@@ -151,7 +161,10 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     const filter = (filters[name] as () => RunFilter)();
     const after = { run_id: "80000000-0000-7000-8000-000000000000" };
     for (const sort of sorts) {
-      const value = sort.by === "title" ? "Port the" : new Date(Date.now() - 250 * 86_400_000).toISOString();
+      const ago = new Date(Date.now() - 250 * 86_400_000).toISOString();
+      const value = { title: "Port the", cost: "0.5", duration: "60", created_at: ago, updated_at: ago }[
+        sort.by
+      ];
       await expectNoScan(() => listRuns(db, { filter, sort, limit: 20 }));
       await expectNoScan(() => listRuns(db, { filter, sort, limit: 20, after: { ...after, value } }));
     }
@@ -172,6 +185,11 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     await expectNoScan(() => countEndedRuns(db));
     await expectNoScan(() => findStats(db, 15_000));
     await expectNoScan(() => countRuns(db, { state: ["QUEUED", "INPROGRESS", "BLOCKED"], q: "report" }));
+    await expectNoScan(() => countRunsUpTo(db, { state: ["FAILED"] }, 10_000));
+    await expectNoScan(() => listAttention(db, { uid: users[2] as string }, 20));
+    await expectNoScan(() =>
+      listAttention(db, { uid: users[2] as string, creator_uid: [users[2] as string] }, 20),
+    );
     await expectNoScan(() => findRun(db, runIds[0] as string));
     await expectNoScan(() => listEvents(db, { runId: runIds[0] as string, after: 0, limit: 1_000 }));
     await expectNoScan(() => findRunStates(db, runIds));

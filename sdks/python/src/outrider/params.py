@@ -146,6 +146,12 @@ class CancelRunsFilterParam(TypedDict):
     """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
     draft, otherwise a merged one.
     """
+    error_code: NotRequired[Sequence[str]]
+    """The error code of failed runs."""
+    repository: NotRequired[Sequence[str]]
+    """Runs in environments that have the repository now, as a URL or as `owner/name` if the
+    environment names it so.
+    """
     created_after: NotRequired[str]
     """Inclusive."""
     created_before: NotRequired[str]
@@ -239,7 +245,7 @@ class CreateKeyRequestParam(TypedDict):
 class CreateViewRequestSortParam(TypedDict):
     """Default: newest first."""
 
-    by: Literal["created_at", "updated_at", "title"]
+    by: Literal["created_at", "updated_at", "title", "cost", "duration"]
     order: Literal["desc", "asc"]
 
 
@@ -743,6 +749,12 @@ class UpdateViewRequestQueryParam(TypedDict):
     """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
     draft, otherwise a merged one.
     """
+    error_code: NotRequired[Sequence[str]]
+    """The error code of failed runs."""
+    repository: NotRequired[Sequence[str]]
+    """Runs in environments that have the repository now, as a URL or as `owner/name` if the
+    environment names it so.
+    """
     created_after: NotRequired[str]
     """Inclusive."""
     created_before: NotRequired[str]
@@ -758,7 +770,7 @@ class UpdateViewRequestQueryParam(TypedDict):
 class UpdateViewRequestSortParam(TypedDict):
     """Default: newest first."""
 
-    by: Literal["created_at", "updated_at", "title"]
+    by: Literal["created_at", "updated_at", "title", "cost", "duration"]
     order: Literal["desc", "asc"]
 
 
@@ -792,6 +804,12 @@ class ViewQueryParam(TypedDict):
     pull_request_state: NotRequired[Sequence[types.PullRequestState]]
     """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
     draft, otherwise a merged one.
+    """
+    error_code: NotRequired[Sequence[str]]
+    """The error code of failed runs."""
+    repository: NotRequired[Sequence[str]]
+    """Runs in environments that have the repository now, as a URL or as `owner/name` if the
+    environment names it so.
     """
     created_after: NotRequired[str]
     """Inclusive."""

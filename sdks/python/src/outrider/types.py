@@ -222,6 +222,7 @@ __all__ = [
     "RunSucceededEvent",
     "RunSucceededEventData",
     "RunTimings",
+    "RunTotal",
     "RunUsage",
     "RunsQuota",
     "Scope",
@@ -561,6 +562,12 @@ class CancelRunsFilter(BaseModel):
     """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
     draft, otherwise a merged one.
     """
+    error_code: list[str] | None = None
+    """The error code of failed runs."""
+    repository: list[str] | None = None
+    """Runs in environments that have the repository now, as a URL or as `owner/name` if the
+    environment names it so.
+    """
     created_after: str | None = None
     """Inclusive."""
     created_before: str | None = None
@@ -842,7 +849,7 @@ class CreateKeyResponse(BaseModel):
 class CreateViewRequestSort(BaseModel):
     """Default: newest first."""
 
-    by: OpenEnum[Literal["created_at", "updated_at", "title"]]
+    by: OpenEnum[Literal["created_at", "updated_at", "title", "cost", "duration"]]
     order: OpenEnum[Literal["desc", "asc"]]
 
 
@@ -1441,6 +1448,8 @@ class ListPublicationsResponse(BaseModel):
 class ListRunsResponse(BaseModel):
     runs: list[RunItem]
     page_info: PageInfo
+    total: RunTotal | None = None
+    """Present with `include_total`, unless counting takes too long."""
 
 
 class ListSecretsResponse(BaseModel):
@@ -2601,6 +2610,13 @@ class RunTimings(BaseModel):
     working: int | None = None
 
 
+class RunTotal(BaseModel):
+    count: int
+    """Counts up to 10000."""
+    is_exact: bool
+    """False if there are more runs than `count`."""
+
+
 class RunUsage(BaseModel):
     """Resources used so far. Increases while the run is in progress."""
 
@@ -2929,6 +2945,12 @@ class UpdateViewRequestQuery(BaseModel):
     """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
     draft, otherwise a merged one.
     """
+    error_code: list[str] | None = None
+    """The error code of failed runs."""
+    repository: list[str] | None = None
+    """Runs in environments that have the repository now, as a URL or as `owner/name` if the
+    environment names it so.
+    """
     created_after: str | None = None
     """Inclusive."""
     created_before: str | None = None
@@ -2944,7 +2966,7 @@ class UpdateViewRequestQuery(BaseModel):
 class UpdateViewRequestSort(BaseModel):
     """Default: newest first."""
 
-    by: OpenEnum[Literal["created_at", "updated_at", "title"]]
+    by: OpenEnum[Literal["created_at", "updated_at", "title", "cost", "duration"]]
     order: OpenEnum[Literal["desc", "asc"]]
 
 
@@ -3168,7 +3190,7 @@ class User(BaseModel):
 class ViewSort(BaseModel):
     """Default: newest first."""
 
-    by: OpenEnum[Literal["created_at", "updated_at", "title"]]
+    by: OpenEnum[Literal["created_at", "updated_at", "title", "cost", "duration"]]
     order: OpenEnum[Literal["desc", "asc"]]
 
 
@@ -3207,6 +3229,12 @@ class ViewQuery(BaseModel):
     """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
     draft, otherwise a merged one.
     """
+    error_code: list[str] | None = None
+    """The error code of failed runs."""
+    repository: list[str] | None = None
+    """Runs in environments that have the repository now, as a URL or as `owner/name` if the
+    environment names it so.
+    """
     created_after: str | None = None
     """Inclusive."""
     created_before: str | None = None
@@ -3236,6 +3264,12 @@ class ViewQueryInput(BaseModel):
     pull_request_state: list[OpenEnum[PullRequestState]] | None = None
     """The state of the run's pull request. Of several pull requests, an open one counts, otherwise a
     draft, otherwise a merged one.
+    """
+    error_code: list[str] | None = None
+    """The error code of failed runs."""
+    repository: list[str] | None = None
+    """Runs in environments that have the repository now, as a URL or as `owner/name` if the
+    environment names it so.
     """
     created_after: str | None = None
     """Inclusive."""

@@ -3,6 +3,7 @@ import { Option } from "commander";
 import { clientCommand, withClient } from "../../client-command.ts";
 import { collectPages } from "../../input/collect-pages.ts";
 import { numberParser, omitUndefined } from "../../input/pairs.ts";
+import { findView } from "../../input/resolve-names.ts";
 import { addRunFilter, buildRunFilter, type RunFilterFlags } from "../../input/run-filter.ts";
 import { ago, dollars } from "../../terminal/format.ts";
 import { sanitizeLine } from "../../terminal/sanitize.ts";
@@ -12,8 +13,10 @@ interface ListFlags extends RunFilterFlags {
   limit: number;
   all?: true;
   cursor?: string;
-  sort?: "created_at" | "updated_at" | "title";
+  sort?: NonNullable<ListRunsParams["sort_by"]>;
   ascending?: true;
+  view?: string;
+  total?: true;
 }
 
 const command = clientCommand("list", "List runs, newest first.")
@@ -26,9 +29,13 @@ const command = clientCommand("list", "List runs, newest first.")
       "created_at",
       "updated_at",
       "title",
+      "cost",
+      "duration",
     ]),
   )
-  .option("--ascending", "sort in ascending order");
+  .option("--ascending", "sort in ascending order")
+  .option("--view <view>", "name or ID of a saved view; other filters replace its filters")
+  .option("--total", "also print the number of all matching runs");
 
 /** Returns the newest pull request, such as "#12 merged". */
 function pullRequestText({ pull_requests: [newest] = [] }: RunItem): string | undefined {
@@ -40,11 +47,14 @@ export const listCommand = addRunFilter(
   "QUEUED, INPROGRESS, BLOCKED, SUCCEEDED, FAILED or CANCELLED",
 ).action(
   withClient<ListFlags>(async ({ client, out, flags }) => {
+    const view = flags.view === undefined ? undefined : await findView(client, flags.view);
     const query = omitUndefined({
+      ...view?.query,
       limit: flags.all ? 500 : flags.limit,
       cursor: flags.cursor,
-      sort_by: flags.sort,
-      sort_order: flags.ascending && "asc",
+      sort_by: flags.sort ?? view?.sort?.by,
+      sort_order: flags.ascending ? "asc" : flags.sort ? undefined : view?.sort?.order,
+      include_total: flags.total,
       ...(await buildRunFilter(client, flags)),
       // The cast is safe, because the API validates states and sources.
     }) as ListRunsParams;
@@ -68,6 +78,8 @@ export const listCommand = addRunFilter(
         { title: "PULL REQUEST", text: pullRequestText },
       ],
     });
+    const { total } = page.body;
+    if (total && !out.isJson) out.note(`Total: ${total.is_exact ? "" : "more than "}${total.count}`);
     const { next_cursor } = page.body.page_info;
     if (!flags.all && next_cursor && !out.isJson)
       out.note(`More runs: use --cursor ${sanitizeLine(next_cursor)}, or --all.`);

@@ -24,8 +24,8 @@ export const maintenanceHandlers: Pick<Handlers, "getMaintenance" | "setMaintena
     return ok({ ...maintenance, runs: await countUnfinished(sql) });
   },
 
-  async cancelRuns({ sql, principal, body, publish }) {
-    const filter = await filterOf(sql, principal, body.filter ?? {});
+  async cancelRuns({ sql, services, principal, body, publish }) {
+    const filter = await filterOf(sql, { principal, gitHost: services.gitHost }, body.filter ?? {});
     const cancelled = body.dry_run ? [] : await cancelMatching(sql, principal, filter);
     for (const { run_id, worker_id } of cancelled) {
       publish(topics.run(run_id));

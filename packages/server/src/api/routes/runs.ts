@@ -12,7 +12,14 @@ import { cancelRun, createRun, getRun, removeRun, withLink } from "../../engine/
 import { listUidsByEmail } from "../../store/auth/users.ts";
 import type { Sql } from "../../store/connection/db.ts";
 import type { Work } from "../../store/dispatch/claims.ts";
-import { listRuns, type RunFilter, type RunSort } from "../../store/runs/run-list.ts";
+import { environmentsWithRepository } from "../../store/environments.ts";
+import {
+  countRunsUpTo,
+  listRuns,
+  type RunFilter,
+  type RunPage,
+  type RunSort,
+} from "../../store/runs/run-list.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
 import { type Handler, type Handlers, noContent, ok, STREAMED } from "../pipeline/call.ts";
 import { subjectOf } from "../pipeline/rate-limits.ts";
@@ -67,13 +74,21 @@ async function creatorUids(sql: Sql, principal: Principal, creators: string[]): 
   return emails.length > 0 ? [...uids, ...(await listUidsByEmail(sql, emails))] : uids;
 }
 
-export async function filterOf(sql: Sql, principal: Principal, query: ListRunsQuery): Promise<RunFilter> {
-  const { limit, cursor, sort_by, sort_order, config_name, name, creator, ...rest } = query;
+export async function filterOf(
+  sql: Sql,
+  { principal, gitHost }: { principal: Principal; gitHost: string },
+  query: ListRunsQuery,
+): Promise<RunFilter> {
+  const { limit, cursor, sort_by, sort_order, include_total, ...filters } = query;
+  const { config_name, name, creator, repository, ...rest } = filters;
   const names = config_name || name ? [...(config_name ?? []), ...(name ?? [])] : undefined;
   return {
     ...rest,
     ...(names ? { config_name: names } : {}),
     ...(creator ? { creator_uid: await creatorUids(sql, principal, creator) } : {}),
+    ...(repository
+      ? { repository_environments: await environmentsWithRepository(sql, repository, gitHost) }
+      : {}),
     ...visibleRuns(principal),
   } as RunFilter;
 }
@@ -86,9 +101,9 @@ export const runHandlers: Pick<
   createRunAlias: create,
 
   async listRuns({ sql, services, principal, query, request, reply }) {
-    const filter = await filterOf(sql, principal, query);
+    const filter = await filterOf(sql, { principal, gitHost: services.gitHost }, query);
     if (asksForStream(request)) {
-      const paging = (["limit", "cursor", "sort_by", "sort_order"] as const).find(
+      const paging = (["limit", "cursor", "sort_by", "sort_order", "include_total"] as const).find(
         (name) => query[name] !== undefined,
       );
       if (paging) throw invalidField(paging, "cannot be used with a stream");
@@ -99,20 +114,30 @@ export const runHandlers: Pick<
     const listQuery = { filter, sort };
     const limit = query.limit ?? limits.pageSize.default;
     const after = query.cursor ? readCursor(services.vault, listQuery, query.cursor) : undefined;
-    const found = await services.listLimiter.run(subjectOf(principal), async () => {
-      if (request.raw.socket.destroyed) return { runs: [], hasMore: false };
-      return listRuns(sql, { ...listQuery, limit, ...(after ? { after } : {}) });
-    });
+    const found = await services.listLimiter.run(
+      subjectOf(principal),
+      async (): Promise<RunPage & { count?: number | undefined }> => {
+        if (request.raw.socket.destroyed) return { runs: [], hasMore: false };
+        const page = await listRuns(sql, { ...listQuery, limit, ...(after ? { after } : {}) });
+        return query.include_total
+          ? { ...page, count: await countRunsUpTo(sql, filter, limits.countedRuns) }
+          : page;
+      },
+    );
     const runs = found.runs.map((run) => withLink(run, services.origin()));
-    const last = runs.at(-1);
-    const has_next_page = found.hasMore;
-    const next_cursor =
-      has_next_page && last
-        ? writeCursor(services.vault, listQuery, { value: last[sort.by], run_id: last.run_id })
-        : undefined;
+    const { last, count, hasMore: has_next_page } = found;
+    const next_cursor = has_next_page && last ? writeCursor(services.vault, listQuery, last) : undefined;
     const page: ListRunsResponse = {
       runs,
       page_info: { has_next_page, ...(next_cursor ? { next_cursor } : {}) },
+      ...(count === undefined
+        ? {}
+        : {
+            total: {
+              count: Math.min(count, limits.countedRuns),
+              is_exact: count <= limits.countedRuns,
+            },
+          }),
     };
     return ok(page);
   },

@@ -45,3 +45,7 @@ create index dismissed_runs_created on dismissed_runs (created_at);
 create index runs_attention on runs (coalesce(finished_at, updated_at), run_id) where state in ('BLOCKED', 'FAILED');
 create index runs_attention_creator on runs (creator_uid, coalesce(finished_at, updated_at), run_id)
   where state in ('BLOCKED', 'FAILED');
+
+-- For lists that are filtered by error code. Few runs fail.
+create index runs_error_code on runs ((status_message ->> 'error_code'), created_at, run_id)
+  where status_message ->> 'error_code' is not null;

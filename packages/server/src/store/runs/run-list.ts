@@ -3,7 +3,9 @@ import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import { limits } from "@outrider/contract/limits";
 import { type PullRequestState, pullRequestStates } from "@outrider/contract/pull-request";
 import type { RunItem, RunSourceType, RunState } from "@outrider/contract/run";
+import type { runSorts } from "@outrider/contract/run-state";
 import { forceCustomPlan, type Sql } from "../connection/db.ts";
+import { inTransaction } from "../connection/transaction.ts";
 import { columns, creators, toRunItem } from "./runs.ts";
 import { all, type Condition, type WordConditions, wordConditions } from "./search.ts";
 
@@ -18,6 +20,9 @@ export interface RunFilter {
   skill_spec?: string[];
   artifact_type?: ArtifactType[];
   pull_request_state?: PullRequestState[];
+  error_code?: string[];
+  /** The environments with the repositories that a caller asks for. */
+  repository_environments?: string[];
   created_after?: string;
   created_before?: string;
   updated_after?: string;
@@ -30,9 +35,18 @@ export interface RunFilter {
 }
 
 export interface RunSort {
-  by: "created_at" | "updated_at" | "title";
+  by: (typeof runSorts)[number];
   order: "asc" | "desc";
 }
+
+/** The column of each sort order and its type. Each has an index together with the run's ID. */
+const sortColumns: Record<RunSort["by"], { name: string; type: "text" | "timestamptz" | "float8" }> = {
+  created_at: { name: "created_at", type: "timestamptz" },
+  updated_at: { name: "updated_at", type: "timestamptz" },
+  title: { name: "title", type: "text" },
+  cost: { name: "cost_usd", type: "float8" },
+  duration: { name: "run_seconds", type: "float8" },
+};
 
 export interface RunPosition {
   value: string;
@@ -44,6 +58,9 @@ export interface RunPosition {
  * full.
  */
 const MAX_SORTED = 1_000;
+const COUNT_TIMEOUT_MS = 500;
+/** PostgreSQL's error code for a statement that exceeded its timeout. */
+const QUERY_CANCELED = "57014";
 /** A filter with up to this many values is split into one query per value. */
 const MAX_SPLIT_VALUES = 8;
 /**
@@ -55,6 +72,8 @@ const MAX_CONFIGURATION_BYTES = 4 * 1024 * 1024;
 export interface RunPage {
   runs: RunItem[];
   hasMore: boolean;
+  /** Where the page ends. Absent for an empty page. */
+  last?: RunPosition;
 }
 
 /**
@@ -68,13 +87,14 @@ export async function listRuns(
   sql: Sql,
   { filter, sort, after, limit }: { filter: RunFilter; sort: RunSort; after?: RunPosition; limit: number },
 ): Promise<RunPage> {
-  const column = sql(`r.${sort.by}`);
+  const { name: sortName, type: sortType } = sortColumns[sort.by];
+  const column = sql(`r.${sortName}`);
   const direction = sort.order === "asc" ? sql`asc` : sql`desc`;
   const order = sql`order by ${column} ${direction}, r.run_id ${direction}`;
   const lists = listsOf(filter);
   const bounds = boundsOf(sql, filter);
   if (after) {
-    const type = sort.by === "title" ? sql`text` : sql`timestamptz`;
+    const type = sql.unsafe(sortType);
     const beyond = sort.order === "asc" ? sql`>` : sql`<`;
     bounds.push(sql`(${column}, r.run_id) ${beyond} (${after.value}::${type}, ${after.run_id}::uuid)`);
   }
@@ -104,7 +124,7 @@ export async function listRuns(
     ${words ? matches(sql, words) : sql``}
     select * from (
       select ${columns(sql)}, left(r.prompt, ${maxPrompt}) as prompt, nullif(char_length(r.prompt) > ${maxPrompt}, false) as prompt_truncated,
-        count(*) over () - row_number() over in_order as behind,
+        ${column} as position, count(*) over () - row_number() over in_order as behind,
         sum(octet_length(r.agent_config::text)) over in_order - octet_length(r.agent_config::text) as before
       from (
         select r.run_id from (${
@@ -124,8 +144,36 @@ export async function listRuns(
       ${isDefaultPage ? sql`` : sql`where ${forceCustomPlan(sql)}`}
       window in_order as (${order})
     ) listed where before < ${MAX_CONFIGURATION_BYTES} order by behind desc`;
-  const runs = rows.slice(0, limit).map(({ behind: _, before: __, ...row }) => toRunItem(row));
-  return { runs, hasMore: rows.length > limit || Number(rows.at(-1)?.behind ?? 0) > 0 };
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    runs: shown.map(({ behind: _, before: __, position: ___, ...row }) => toRunItem(row)),
+    hasMore: rows.length > limit || Number(rows.at(-1)?.behind ?? 0) > 0,
+    ...(last ? { last: { value: String(last.position), run_id: last.run_id } } : {}),
+  };
+}
+
+/**
+ * Counts matching runs up to a limit. Filters that only a scan can answer might take long, so the statement has a
+ * timeout. Returns undefined if it is exceeded.
+ */
+export async function countRunsUpTo(sql: Sql, filter: RunFilter, max: number): Promise<number | undefined> {
+  const words = wordConditions(sql, filter);
+  const conditions = [...listsOf(filter).map((list) => anyOf(sql, list)), ...boundsOf(sql, filter)];
+  try {
+    return await inTransaction(sql, async (tx) => {
+      await tx`select set_config('statement_timeout', ${String(COUNT_TIMEOUT_MS)}, true)`;
+      const [row] = await tx<{ count: number }[]>`
+        select count(*)::int as count from (
+          select 1 from runs r ${words ? sql`join run_search w using (run_id)` : sql``}
+          where ${all(sql, [...conditions, ...(words ? [words.fuzzy ?? words.exact] : [])])} and ${forceCustomPlan(sql)}
+          limit ${max + 1}) found`;
+      return row?.count ?? 0;
+    });
+  } catch (error) {
+    if ((error as { code?: string }).code === QUERY_CANCELED) return undefined;
+    throw error;
+  }
 }
 
 /** Counts matching runs. Use it only with filters on states that few runs are in, because it reads all matches. */
@@ -164,7 +212,11 @@ function matches(sql: Sql, { exact, fuzzy }: WordConditions) {
     )`;
 }
 
+/** Has an index, together with the time of creation. */
+const ERROR_CODE = "(r.status_message ->> 'error_code')";
+
 interface AnyOf {
+  /** The name of a column, or an expression that is indexed. */
   column: string;
   values: string[];
   type: "text" | "uuid";
@@ -184,9 +236,11 @@ function listsOf(filter: RunFilter): AnyOf[] {
     ...list("environment_id", filter.environment_id, "uuid"),
     ...list("skill_spec", filter.skill_spec),
     ...list("pull_request_state", filter.pull_request_state),
+    ...list(ERROR_CODE, filter.error_code),
     // Every run with a pull request has one of these states, so that the index on them finds it.
     ...list("pull_request_state", isPullRequest(filter) ? [...pullRequestStates] : undefined),
     ...list("creator_uid", filter.visible_to ? [filter.visible_to] : undefined, "uuid"),
+    ...list("environment_id", filter.repository_environments, "uuid"),
     ...list("environment_id", filter.visible_environments, "uuid"),
   ];
 }
@@ -196,7 +250,7 @@ function isPullRequest({ artifact_type: types }: RunFilter): boolean {
 }
 
 function anyOf(sql: Sql, { column, values, type }: AnyOf): Condition {
-  const name = sql(`r.${column}`);
+  const name = column === ERROR_CODE ? sql.unsafe(ERROR_CODE) : sql(`r.${column}`);
   return values.length === 1
     ? sql`${name} = ${values[0] as string}`
     : sql`${name} = any(${values}::${sql.unsafe(type)}[])`;

@@ -4,7 +4,7 @@ import type { SeededRun, Team } from "./seed.ts";
 /** Parameters in the order in which they stand in the query. */
 export type Parameters = [name: string, value: string][];
 
-export type SortBy = "created_at" | "updated_at" | "title";
+export type SortBy = "created_at" | "updated_at" | "title" | "cost" | "duration";
 export type SortOrder = "asc" | "desc";
 
 interface Question {
@@ -21,7 +21,11 @@ export function expectedRuns(runs: SeededRun[], question: Question): SeededRun[]
   const direction = valuesOf(parameters, "sort_order")[0] === "asc" ? 1 : -1;
   return runs
     .filter((run) => matches(run, question))
-    .sort((a, b) => direction * (compareBytes(a[by], b[by]) || compareBytes(a.run_id, b.run_id)));
+    .sort((a, b) => direction * (compare(a[by], b[by]) || compareBytes(a.run_id, b.run_id)));
+}
+
+function compare(a: string | number, b: string | number): number {
+  return typeof a === "number" ? a - Number(b) : compareBytes(a, String(b));
 }
 
 /** Code points in their order, as UTF-8 sorts them; JavaScript's own order would put 🦊 before ａ. */
@@ -52,6 +56,7 @@ function matches(run: SeededRun, { parameters, team, asker }: Question): boolean
     anyOf(["environment_id"], run.environment_id) &&
     anyOf(["skill_spec"], run.skill_spec) &&
     anyOf(["pull_request_state"], run.pull_request_state) &&
+    anyOf(["error_code"], run.error_code) &&
     (types.length === 0 || types.some((type) => run.artifact_types.includes(type))) &&
     (creators.length === 0 || creators.includes(run.creator_uid)) &&
     (after === undefined || Date.parse(run.created_at) >= Date.parse(after)) &&

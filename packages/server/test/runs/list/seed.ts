@@ -23,6 +23,9 @@ export interface SeededRun {
   artifact_types: string[];
   /** The state that counts; the run may also have a closed pull request. */
   pull_request_state?: PullRequestState;
+  error_code?: string;
+  cost: number;
+  duration: number;
   created_at: string;
   updated_at: string;
 }
@@ -46,6 +49,7 @@ export const skills = [
   "acme/skills:docs/review/SKILL.md",
   "other/repo:release-notes",
 ];
+export const errorCodes = ["timeout", "internal_error"];
 export const configNames = ["nightly", "Nightly", 'a"b\\c{d},NULL', "NULL", "naïve name", "x=1&y=2+z%20"];
 export const metadataValues: Record<string, string[]> = {
   team: ["api", "web", ""],
@@ -112,6 +116,7 @@ function randomRun(random: Random, team: Team, environments: string[]): SeededRu
     .map((key) => [key, random.pick(metadataValues[key] as string[])]);
   const pull_request_state = random.pick([undefined, ...pullRequestStates]);
   const artifact_types = random.some(["FILE", "PATCH"], 0.3);
+  const error_code = random.pick([undefined, ...errorCodes]);
   return {
     run_id: random.uuid(),
     title: randomTitle(random),
@@ -126,6 +131,10 @@ function randomRun(random: Random, team: Team, environments: string[]): SeededRu
     ...(labels.length > 0 ? { metadata: Object.fromEntries(labels) } : {}),
     artifact_types: [...artifact_types, ...(pull_request_state ? ["PULL_REQUEST"] : [])],
     ...(pull_request_state ? { pull_request_state } : {}),
+    ...(error_code ? { error_code } : {}),
+    // Few values, so that many runs share one, and some that have no exact decimal form.
+    cost: random.below(6) / 3,
+    duration: random.below(40) * 1.1,
     created_at: new Date(created).toISOString(),
     updated_at: new Date(created + random.below(20) * DAY).toISOString(),
   };
@@ -162,7 +171,8 @@ async function writeRuns(server: TestServer, team: Team, runs: SeededRun[]) {
   });
 }
 
-async function writeArtifacts(tx: Tx, { run_id, artifact_types, pull_request_state, updated_at }: SeededRun) {
+async function writeArtifacts(tx: Tx, run: SeededRun) {
+  const { run_id, artifact_types, pull_request_state, updated_at, cost, duration, error_code } = run;
   for (const type of artifact_types.filter((each) => each !== "PULL_REQUEST")) {
     await tx`
       insert into artifacts (artifact_id, run_id, type, name, mime_type, size_bytes, sha256)
@@ -183,7 +193,10 @@ async function writeArtifacts(tx: Tx, { run_id, artifact_types, pull_request_sta
     };
     await putPullRequest(tx, pullRequest);
   }
-  await tx`update runs set updated_at = ${updated_at} where run_id = ${run_id}`;
+  await tx`
+    update runs set updated_at = ${updated_at}, cost_usd = ${cost}, run_seconds = ${duration},
+      status_message = ${error_code ? tx.json({ message: "failed", error_code }) : null}
+    where run_id = ${run_id}`;
 }
 
 const clients: Partial<Record<RunSourceType, string>> = { CLI: "cli/1.0", GITHUB_ACTION: "github-action" };
@@ -211,9 +224,11 @@ async function createRun(server: TestServer, team: Team, draft: SeededRun): Prom
   const { created_at, updated_at } = body;
   const skillName = skill_spec?.endsWith("SKILL.md") ? "review" : skill_spec?.split(":")[1];
   const label = config_name ?? skillName;
-  const { config_name: _, pull_request_state: __, ...rest } = draft;
+  const { config_name: _, pull_request_state: __, error_code: ___, ...rest } = draft;
   return {
     ...rest,
+    cost: 0,
+    duration: 0,
     artifact_types: [],
     run_id: made.run_id,
     state: isCancelled ? "CANCELLED" : "QUEUED",

@@ -4,7 +4,7 @@ import { useLocation } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { outrider } from "../../api.ts";
 import { type RunChanges, useRunChanges } from "../../run-changes.ts";
-import { filterOf, orderOf, type RunsSearch } from "./search.ts";
+import { filterOf, orderOf, type RunsSearch, type Sort } from "./search.ts";
 
 /** The first page is small so that it loads quickly. */
 const FIRST_PAGE = 100;
@@ -68,7 +68,8 @@ export function useRuns(search: RunsSearch) {
     const last = query.hasNextPage ? rows.at(-1) : undefined;
     const isAbove = (run: RunItem) => {
       if (!last || order.by === "updated_at") return true;
-      return order.order === "asc" ? run[order.by] < last[order.by] : run[order.by] > last[order.by];
+      const [value, limit] = [sortValue(run, order.by), sortValue(last, order.by)];
+      return order.order === "asc" ? value < limit : value > limit;
     };
     const others = (await ask(filter)).filter((run) => !known.has(run.run_id) && isAbove(run));
     if (others.length > 0)
@@ -162,4 +163,9 @@ function useInterval(on: boolean, tick: () => Promise<void>) {
     }, POLL_MS);
     return () => clearInterval(timer);
   }, [on, latest]);
+}
+
+function sortValue(run: RunItem, by: Sort): string | number {
+  if (by === "cost") return run.usage.cost_usd;
+  return by === "duration" ? run.usage.run_seconds : run[by];
 }

@@ -108,8 +108,9 @@ class AsyncRuns(AsyncFollowing):
         *,
         limit: int | None = None,
         cursor: str | None = None,
-        sort_by: Literal["created_at", "updated_at", "title"] | None = None,
+        sort_by: Literal["created_at", "updated_at", "title", "cost", "duration"] | None = None,
         sort_order: Literal["desc", "asc"] | None = None,
+        include_total: bool | None = None,
         state: types.RunState | Sequence[types.RunState] | None = None,
         config_name: str | Sequence[str] | None = None,
         name: str | Sequence[str] | None = None,
@@ -123,6 +124,8 @@ class AsyncRuns(AsyncFollowing):
         | Sequence[Literal["FILE", "PATCH", "PULL_REQUEST"]]
         | None = None,
         pull_request_state: types.PullRequestState | Sequence[types.PullRequestState] | None = None,
+        error_code: str | Sequence[str] | None = None,
+        repository: str | Sequence[str] | None = None,
         created_after: str | datetime | date | None = None,
         created_before: str | datetime | date | None = None,
         updated_after: str | datetime | date | None = None,
@@ -137,13 +140,18 @@ class AsyncRuns(AsyncFollowing):
 
         :param limit: Maximum number of runs per page. Default 20.
         :param cursor: `next_cursor` of the previous page. The filters must be the same.
-        :param sort_by: Default `created_at`.
+        :param sort_by: Default `created_at`. `cost` and `duration` are those at the last change of the
+            run's state; the time that a run waits for users does not count.
         :param sort_order: Default `desc`.
+        :param include_total: Also returns `total`, the number of matching runs on all pages.
         :param name: Alias of `config_name`.
         :param creator: A `uid`, an email address, or `me`.
         :param artifact_type: Runs that produced an artifact of one of these types.
         :param pull_request_state: The state of the run's pull request. Of several pull requests, an
             open one counts, otherwise a draft, otherwise a merged one.
+        :param error_code: The error code of failed runs.
+        :param repository: Runs in environments that have the repository now, as a URL or as
+            `owner/name` if the environment names it so.
         :param created_after: Inclusive.
         :param created_before: Exclusive.
         :param updated_after: Inclusive.
@@ -161,6 +169,7 @@ class AsyncRuns(AsyncFollowing):
                     "cursor": cursor,
                     "sort_by": sort_by,
                     "sort_order": sort_order,
+                    "include_total": include_total,
                     "state": state,
                     "config_name": config_name,
                     "name": name,
@@ -172,6 +181,8 @@ class AsyncRuns(AsyncFollowing):
                     "skill_spec": skill_spec,
                     "artifact_type": artifact_type,
                     "pull_request_state": pull_request_state,
+                    "error_code": error_code,
+                    "repository": repository,
                     "created_after": created_after,
                     "created_before": created_before,
                     "updated_after": updated_after,
