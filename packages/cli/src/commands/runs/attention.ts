@@ -3,6 +3,7 @@ import { Option } from "commander";
 import { clientCommand, withClient } from "../../client-command.ts";
 import { UsageError } from "../../exit-codes.ts";
 import { numberParser } from "../../input/pairs.ts";
+import { findRunId, RUN_ARGUMENT } from "../../input/run-id.ts";
 import { futureTimeParser } from "../../input/time.ts";
 import { ago } from "../../terminal/format.ts";
 import { sanitizeLine } from "../../terminal/sanitize.ts";
@@ -58,7 +59,7 @@ export const dismissCommand = clientCommand(
   "dismiss",
   "Remove a run from your list of runs that need attention, until its state changes.",
 )
-  .argument("[run]", "ID of the run")
+  .argument("[run]", RUN_ARGUMENT)
   .addOption(new Option("--all", "dismiss all runs that need attention").conflicts(["until", "undo"]))
   .option("--mine", "with --all: only your own runs")
   .addOption(
@@ -68,11 +69,10 @@ export const dismissCommand = clientCommand(
   )
   .option("--undo", "restore a dismissed or snoozed run")
   .action(
-    withClient<DismissFlags>(async ({ client, out, flags }, run) => {
-      if ((run === undefined) === (flags.all === undefined))
-        throw new UsageError("Pass the ID of a run, or --all.");
+    withClient<DismissFlags>(async ({ client, out, flags }, given?: string) => {
+      if ((given === undefined) === (flags.all === undefined)) throw new UsageError("Pass a run, or --all.");
       if (flags.mine && !flags.all) throw new UsageError("--mine requires --all.");
-      if (run === undefined) {
+      if (given === undefined) {
         const document = await client.attention.dismissAll(flags.mine ? { creator: "me" } : {});
         const runs = document.dismissed === 1 ? "run" : "runs";
         out.done({
@@ -82,6 +82,7 @@ export const dismissCommand = clientCommand(
         });
         return;
       }
+      const run = await findRunId(client, given);
       if (flags.undo) {
         await client.attention.restore(run);
         out.done({
