@@ -167,8 +167,9 @@ describe("runs", () => {
 
     const view = { name: "Asking", query: { config_name: ["asks"] }, sort: { by: "cost", order: "asc" } };
     await runCommand(["api", "post", "/agent/views", "--input", "-"], { input: JSON.stringify(view) });
-    const list = await runCommand(["runs", "list", "--view", "Asking", "--total", "-q"]);
-    expect([list.stdout, list.stderr]).toEqual([`${run_id}\n`, expect.stringContaining("Total: 1\n")]);
+    const list = await runCommand(["runs", "list", "--view", "Asking", "--total"]);
+    expect(list.stdout.split("\t")[0]).toBe(run_id);
+    expect(list.stderr).toContain("Total: 1\n");
     const none = ["runs", "list", "--view", "Asking", "--error-code", "timeout", "--repository", "acme/api"];
     expect((await runCommand([...none, "--sort", "duration", "-q"])).stdout).toBe("");
     await runCommand(["runs", "cancel", run_id]);
