@@ -202,6 +202,16 @@ describe("runs", () => {
     expect((await runCommand(["runs", "logs", run_id, "--json"])).json.events).toEqual(
       await installation.events(run_id),
     );
+    const listed = await runCommand(["runs", "files", run_id, "--json"]);
+    const { name, size_bytes } = listed.json.entries[0];
+    expect((await runCommand(["runs", "files", run_id])).stdout).toContain(name);
+    const content = await runCommand(["runs", "files", "get", run_id, name]);
+    expect(Buffer.byteLength(content.stdout)).toBe(size_bytes);
+    const target = join(folder, "downloaded");
+    await runCommand(["runs", "files", "get", run_id, name, "-o", target]);
+    expect(readFileSync(target, "utf8")).toBe(content.stdout);
+    expect((await cli(["runs", "files", "get", run_id, name, "-o", target])).stderr).toMatch(/--force/);
+    expect((await cli(["runs", "files", run_id, "missing"])).code).toBe(4);
     const patch = (await runCommand(["runs", "diff", run_id])).stdout;
     execFileSync("git", ["apply", "--check", "-"], { cwd: folder, input: patch });
     const shared = (await runCommand(["runs", "share", run_id, "--hours", "2"])).stdout.trim();

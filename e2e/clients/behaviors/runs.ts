@@ -211,6 +211,17 @@ export const runs: Behavior[] = [
   ),
   succeeds(
     {
+      resource: "files",
+      method: "list",
+      args: ["$run.run_id"],
+      query: { path: "" },
+      show: ["path", "entries.length", "is_truncated"],
+    },
+    { path: "", "entries.length": 1, is_truncated: false },
+    { before: [finished] },
+  ),
+  succeeds(
+    {
       resource: "client",
       method: "patch",
       args: ["/agent/runs/$run.run_id/followups/$followup.followup_id"],

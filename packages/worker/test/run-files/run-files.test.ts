@@ -1,4 +1,6 @@
-import { randomUUID } from "node:crypto";
+import { execFileSync } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { join } from "node:path";
 import { runFileLimits } from "@outrider/contract/run-file";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
@@ -159,6 +161,47 @@ describe("a request for files", () => {
     const reply = await list(run);
     expect(reply.status).toBe(404);
     expect(reply.body.detail).toBe("The files were deleted by the retention policy on 2026-01-02.");
+  });
+});
+
+describe("a hostile snapshot", () => {
+  const upload = async (archive: Buffer) => {
+    const sha256 = createHash("sha256").update(archive).digest("hex");
+    const reply = await fetch(`${installation.origin}/api/v1/worker/blobs/${sha256}`, {
+      method: "PUT",
+      headers: {
+        authorization: `Bearer ${installation.workerKey}`,
+        "content-type": "application/octet-stream",
+      },
+      body: new Uint8Array(archive),
+    });
+    expect(reply.status).toBe(204);
+    return sha256;
+  };
+
+  test("that contains far more than it seems stops at the limit of the disk", async () => {
+    const environment_id = await environment({ resources: { disk_mb: 64 } });
+    const { id } = await installation.runIn(environment_id, ["RUN: echo x > file"]);
+    // 1 GiB of zeros, compressed to 1 MiB.
+    const folder = makeFolder();
+    onTestFinished(folder.remove);
+    execFileSync("truncate", ["-s", "1G", join(folder.folder, "zeros")]);
+    const tar = `tar -C ${folder.folder} -cf - ./zeros | gzip -1`;
+    const sha256 = await upload(execFileSync("bash", ["-c", tar], { maxBuffer: 2 ** 26 }));
+    await installation.db`update runs set snapshot_sha256 = ${sha256} where run_id = ${id}`;
+    const reply = await list(id);
+    expect(reply).toMatchObject({ status: 503, body: { error_code: "resource_unavailable" } });
+  });
+
+  test("that is damaged is an error, and a later one is read", async () => {
+    const { id } = await installation.runIn(await environment(), ["RUN: echo x > file"]);
+    const [run] = await installation.db`select snapshot_sha256 from runs where run_id = ${id}`;
+    const sha256 = await upload(Buffer.from("not an archive"));
+    await installation.db`update runs set snapshot_sha256 = ${sha256} where run_id = ${id}`;
+    expect((await list(id)).status).toBe(503);
+    await installation.db`
+      update runs set snapshot_sha256 = ${run?.snapshot_sha256 ?? null} where run_id = ${id}`;
+    expect(namesOf(await list(id))).toEqual(["file"]);
   });
 });
 
