@@ -1,0 +1,139 @@
+import { readFile } from "node:fs/promises";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { seedUsage } from "./support/seed-usage.ts";
+import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
+
+const RUNS = 200_000;
+const MAX_LAYOUT_SHIFT = 0.05;
+
+let app: WebApp;
+
+beforeAll(async () => {
+  app = await startWebApp();
+});
+afterAll(() => app?.stop());
+
+const card = (page: Page, name: string) => page.getByRole("region", { name, exact: true });
+
+/** Waits until no placeholder is visible. */
+const loaded = (page: Page) =>
+  page.locator(".animate-pulse").locator("visible=true").first().waitFor({ state: "detached" });
+
+test("says that there are no runs yet", async () => {
+  const { page, consoleErrors } = await app.visit("/insights");
+  await page.getByRole("heading", { name: "No runs in this period" }).waitFor();
+  await expectAccessible(page);
+  expect(consoleErrors).toEqual([]);
+});
+
+describe("insights over 200,000 runs", () => {
+  beforeAll(() => seedUsage(app, { runs: RUNS }));
+
+  test.each([
+    { size: "desktop", theme: "light" },
+    { size: "phone", theme: "dark" },
+  ] as const)("is complete, accessible and does not move while it loads: $size, $theme", async (look) => {
+    const { page, consoleErrors } = await app.visit("/insights", look);
+    await card(page, "Runs by outcome").getByRole("link").waitFor();
+    await page.getByRole("row", { name: /large-model/ }).waitFor();
+    await loaded(page);
+    const { body } = await app.call("GET", "/usage");
+    expect(body.totals.runs).toBeGreaterThan(RUNS / 10);
+    const shown = await page.locator("dl > div", { hasText: "Runs" }).first().textContent();
+    expect(shown).toContain(body.totals.runs.toLocaleString("en-GB"));
+    for (const name of ["Success rate", "Cost", "Duration", "Time in queue", "Worker load"])
+      await card(page, name).getByRole("img").waitFor();
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await expectAccessible(page);
+    const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    expect(await page.evaluate(overflow)).toBe(0);
+    expect(await layoutShift(page)).toBeLessThan(MAX_LAYOUT_SHIFT);
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("opens the runs behind a point by pointer and by keyboard", async () => {
+    const { page } = await app.visit("/insights");
+    const link = card(page, "Runs by outcome").getByRole("link");
+    await link.focus();
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("ArrowLeft");
+    const target = new URL((await link.getAttribute("href")) ?? "", app.origin);
+    const [from, to] = [target.searchParams.get("from") ?? "", target.searchParams.get("to") ?? ""];
+    expect(Date.parse(to) - Date.parse(from)).toBe(86_400_000);
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/runs?**");
+    expect(new URL(page.url()).searchParams.get("from")).toBe(from);
+    await page
+      .getByRole("link", { name: /^Seeded \d+/ })
+      .first()
+      .waitFor();
+    const { body } = await app.call(
+      "GET",
+      `/agent/runs?limit=1&created_after=${from}&created_before=${to}&sort_by=created_at`,
+    );
+    await page.getByRole("link", { name: body.runs[0].title }).waitFor();
+
+    await page.goBack();
+    const chart = card(page, "Success rate").getByRole("img");
+    await chart.scrollIntoViewIfNeeded();
+    const box = (await chart.boundingBox()) as { x: number; y: number; width: number; height: number };
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+    await page.waitForURL("**/runs?**state=FAILED**");
+  });
+
+  test("keeps the range, the comparison and the grouping in the URL", async () => {
+    const { page, consoleErrors } = await app.visit("/insights");
+    await page.getByText("compared with the period before").first().waitFor();
+    await page.getByRole("button", { name: "7d" }).click();
+    await page.waitForURL("**range=7d**");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.waitForURL("**compare=off**");
+    await page.getByRole("button", { name: "Environment", exact: true }).click();
+    await page.waitForURL("**by=environment**");
+    await page.reload();
+    const row = page.getByRole("row", { name: /billing/ });
+    await row.first().waitFor();
+    await loaded(page);
+    expect(await page.getByText("Period before").count()).toBe(0);
+    expect(await page.getByRole("button", { name: "7d" }).getAttribute("aria-pressed")).toBe("true");
+    await page
+      .getByRole("region", { name: "Usage by environment" })
+      .getByRole("link", { name: "billing" })
+      .click();
+    await page.waitForURL(/\/runs\?.*environment=/);
+    await page
+      .getByRole("link", { name: /^Seeded \d+/ })
+      .first()
+      .waitFor();
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("shows each chart as a table and downloads it", async () => {
+    const { page } = await app.visit("/insights");
+    const outcomes = card(page, "Runs by outcome");
+    await outcomes.getByRole("link").waitFor();
+    await outcomes.getByRole("button", { name: "Show Runs by outcome as table" }).click();
+    expect(await outcomes.getByRole("row").count()).toBe(31);
+    await expectAccessible(page);
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      outcomes.getByRole("button", { name: "Download Runs by outcome as CSV" }).click(),
+    ]);
+    const lines = (await readFile(await file.path(), "utf8")).trim().split("\r\n");
+    expect(lines[0]).toBe("Time,Succeeded,Failed,Cancelled,Not ended,Period before");
+    expect(lines).toHaveLength(31);
+  });
+});
+
+/** Returns how much the page's content has moved by itself, as browsers measure it. */
+async function layoutShift(page: Page): Promise<number> {
+  return (await page.evaluate(`new Promise((resolve) => {
+    let sum = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
+  })`)) as number;
+}
