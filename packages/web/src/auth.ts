@@ -1,4 +1,4 @@
-import type { SetPasswordRequest, SignInRequest } from "@outrider/contract/auth/sign-in";
+import type { SetEmailRequest, SetPasswordRequest, SignInRequest } from "@outrider/contract/auth/sign-in";
 import type { Me } from "@outrider/sdk";
 import { outrider } from "./api.ts";
 import { queries, queryClient } from "./queries.ts";
@@ -16,6 +16,11 @@ export async function signInByLink(token: string): Promise<Me> {
 
 export async function setPassword(body: SetPasswordRequest): Promise<void> {
   await outrider.put("/auth/password", { ...once, body });
+  await queryClient.invalidateQueries(queries.me());
+}
+
+export async function setEmail(body: SetEmailRequest): Promise<void> {
+  await outrider.put("/auth/email", { ...once, body });
   await queryClient.invalidateQueries(queries.me());
 }
 

@@ -96,6 +96,13 @@ export const queries = {
       queryFn: async () => (await outrider.builds.list(id)).builds,
     }),
   models: () => queryOptions({ queryKey: ["models"], queryFn: () => outrider.models.list() }),
+  modelProviders: () =>
+    queryOptions({
+      queryKey: ["model-providers"],
+      queryFn: async () => (await outrider.modelProviders.list()).providers,
+    }),
+  modelSettings: () =>
+    queryOptions({ queryKey: ["model-settings"], queryFn: () => outrider.modelSettings.get() }),
   harnesses: () =>
     queryOptions({
       queryKey: ["harnesses"],

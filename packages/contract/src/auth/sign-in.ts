@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { limits } from "../limits.ts";
 import { text } from "../text.ts";
+import { Email } from "./user.ts";
 
 /** Sign-in requests. Only the web app uses them: they are not part of the public API and may change at any time. */
 
@@ -21,6 +22,17 @@ export const SetPasswordRequest = z.strictObject({
   current_password: Password.optional(),
 });
 export type SetPasswordRequest = z.infer<typeof SetPasswordRequest>;
+
+export const SetEmailRequest = z.strictObject({ email: Email, current_password: Password.optional() });
+export type SetEmailRequest = z.infer<typeof SetEmailRequest>;
+
+/** What the form of a user's account contains. It is sent in several requests. */
+export const AccountValues = z.strictObject({
+  display_name: text({ max: limits.nameCharacters }),
+  email: Email,
+  password: SetPasswordRequest.shape.password.optional(),
+});
+export type AccountValues = z.infer<typeof AccountValues>;
 
 /** Returns the URL of a one-time link. Browsers do not send the part after `#`, so no server log contains the token. */
 export function signInLinkUrl(origin: string, token: string): string {

@@ -41,11 +41,12 @@ export const Me = z
   });
 export type Me = z.infer<typeof Me>;
 
-const Email = pattern(/^[!-?A-~]{1,126}@[!-?A-~]{1,126}$/, "must have a form such as `ada@example.com`").meta(
-  {
-    examples: ["ada@example.com"],
-  },
-);
+export const Email = pattern(
+  /^[!-?A-~]{1,126}@[!-?A-~]{1,126}$/,
+  "must have a form such as `ada@example.com`",
+).meta({
+  examples: ["ada@example.com"],
+});
 const DisplayName = text({ max: limits.nameCharacters }).meta({
   description: "Name shown in the web app and on runs.",
 });

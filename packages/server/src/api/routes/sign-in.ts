@@ -1,10 +1,16 @@
-import { SetPasswordRequest, SignInRequest, UseLinkRequest } from "@outrider/contract/auth/sign-in";
+import {
+  SetEmailRequest,
+  SetPasswordRequest,
+  SignInRequest,
+  UseLinkRequest,
+} from "@outrider/contract/auth/sign-in";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { ApiError } from "../../engine/api-error.ts";
 import {
   hashSession,
   type SignedIn,
+  setEmail,
   setPassword,
   signInByLink,
   signInByPassword,
@@ -67,6 +73,12 @@ export function registerSignIn(app: FastifyInstance, { services, authenticator, 
     scope.put(`${BASE}/auth/password`, options("auth.setPassword"), async (request, reply) => {
       const principal = await authenticator.authenticate(request, reply);
       await setPassword(db, principal, readBodyAs(SetPasswordRequest, request), request.ip);
+      return reply.code(204).send();
+    });
+
+    scope.put(`${BASE}/auth/email`, options("auth.setEmail"), async (request, reply) => {
+      const principal = await authenticator.authenticate(request, reply);
+      await setEmail(db, principal, readBodyAs(SetEmailRequest, request), request.ip);
       return reply.code(204).send();
     });
   });

@@ -1,9 +1,20 @@
-import { type SetPasswordRequest, type SignInRequest, sessionPrefix } from "@outrider/contract/auth/sign-in";
+import {
+  type SetEmailRequest,
+  type SetPasswordRequest,
+  type SignInRequest,
+  sessionPrefix,
+} from "@outrider/contract/auth/sign-in";
 import { limits } from "@outrider/contract/limits";
 import { v7 as uuidv7 } from "uuid";
 import { endSessions, insertSession, type SignedInBy } from "../../store/auth/sessions.ts";
 import { deleteSignInLink, findSignInLink, takeSignInLink } from "../../store/auth/sign-in-links.ts";
-import { type Account, findAccount, lockAccount, storePasswordHash } from "../../store/auth/users.ts";
+import {
+  type Account,
+  findAccount,
+  lockAccount,
+  storePasswordHash,
+  updateEmail,
+} from "../../store/auth/users.ts";
 import { type Db, readClock, type Tx } from "../../store/connection/db.ts";
 import { ApiError, invalidField } from "../api-error.ts";
 import { hashPassword, requireStrongPassword, verifyPassword } from "./passwords.ts";
@@ -90,6 +101,52 @@ export async function setPassword(
   if (!session) throw new ApiError("not_authorized", "Sign in with a browser to set a password.");
   await requireStrongPassword(password, { email, display_name: principal.creator.display_name });
   const known = await findAccount(db, email);
+  await requireOwner(db, { session, email, known, current_password, address });
+  const hash = await hashPassword(password);
+  await db.begin(async (tx) => {
+    const account = await lockAccount(tx, userUid);
+    if (account?.password_hash !== known?.password_hash) {
+      throw new ApiError("conflict", "The password was changed concurrently. Sign in again.");
+    }
+    await storePasswordHash(tx, userUid, hash);
+    await deleteSignInLink(tx, userUid);
+    await endSessions(tx, userUid, session.session_id);
+  });
+}
+
+/** Changes the address that a user signs in with. */
+export async function setEmail(
+  db: Db,
+  principal: Principal,
+  { email: next, current_password }: SetEmailRequest,
+  address: string,
+): Promise<void> {
+  const { session, userUid } = principal;
+  if (!session) throw new ApiError("not_authorized", "Sign in with a browser to change your email address.");
+  const email = principal.creator.email as string;
+  const known = await findAccount(db, email);
+  await requireOwner(db, { session, email, known, current_password, address });
+  if (!(await updateEmail(db, userUid, next)))
+    throw invalidField("/email", "is already in use by another user", "conflict");
+}
+
+/** Requires the password, unless the user has none or has just signed in with a one-time link. */
+async function requireOwner(
+  db: Db,
+  {
+    session,
+    email,
+    known,
+    current_password,
+    address,
+  }: {
+    session: NonNullable<Principal["session"]>;
+    email: string;
+    known: Account | undefined;
+    current_password: string | undefined;
+    address: string;
+  },
+): Promise<void> {
   if (current_password !== undefined) {
     const attempt = await countSignInAttempt(db, email, address);
     if (!(await verifyPassword(current_password, known?.password_hash))) {
@@ -104,16 +161,6 @@ export async function setPassword(
       "not_authorized",
     );
   }
-  const hash = await hashPassword(password);
-  await db.begin(async (tx) => {
-    const account = await lockAccount(tx, userUid);
-    if (account?.password_hash !== known?.password_hash) {
-      throw new ApiError("conflict", "The password was changed concurrently. Sign in again.");
-    }
-    await storePasswordHash(tx, userUid, hash);
-    await deleteSignInLink(tx, userUid);
-    await endSessions(tx, userUid, session.session_id);
-  });
 }
 
 async function isFresh(db: Db, { signed_in_by, created_at }: NonNullable<Principal["session"]>) {

@@ -2,6 +2,8 @@ import type { Role, User as UserView } from "@outrider/contract/auth/user";
 import type { Sql, Tx } from "../connection/db.ts";
 import { omitNulls } from "../runs/runs.ts";
 
+const UNIQUE_VIOLATION = "23505";
+
 export interface User {
   uid: string;
   email: string;
@@ -61,6 +63,17 @@ export async function updateUser(
     where uid = ${uid} and deleted_at is null
     returning ${columns(sql)}`;
   return row && omitNulls(row);
+}
+
+/** Changes the address that a user signs in with. Returns false if another user has it. */
+export async function updateEmail(sql: Sql, uid: string, email: string): Promise<boolean> {
+  try {
+    const { count } = await sql`update users set email = ${email} where uid = ${uid} and deleted_at is null`;
+    return count > 0;
+  } catch (error) {
+    if ((error as { code?: string }).code === UNIQUE_VIOLATION) return false;
+    throw error;
+  }
 }
 
 /** Marks a user as deleted and removes the password. The row is kept because runs refer to it. */

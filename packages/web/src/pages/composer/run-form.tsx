@@ -17,6 +17,7 @@ import { EnvironmentNote, EnvironmentSelect } from "./environment-select.tsx";
 import { HarnessSelect } from "./harness-select.tsx";
 import { ModelNote, ModelSelect } from "./model-select.tsx";
 import { Options } from "./options.tsx";
+import { ScriptedHelp } from "./scripted-help.tsx";
 import { useComposer } from "./use-composer.ts";
 
 const TemplateDialog = lazy(() =>
@@ -127,6 +128,7 @@ export function RunForm({ initial, overrides, templateId, compareWith, onCreated
             <InlineCode text={errorSentence("The prompt", promptError)} />
           </p>
         )}
+        <ScriptedHelp modelId={draft.model_id} onChoose={(prompt) => change({ prompt })} />
         <AttachedFiles
           files={files}
           error={

@@ -8,6 +8,7 @@ import { Skeleton } from "../../ui/feedback/skeleton.tsx";
 import { SegmentedControl } from "../../ui/form/segmented-control.tsx";
 import { Time } from "../../ui/format/time.tsx";
 import { Section } from "../../ui/page.tsx";
+import { EmailForm } from "./email-form.tsx";
 import { Password } from "./password.tsx";
 import { ProfileForm } from "./profile-form.tsx";
 
@@ -17,7 +18,14 @@ export function AccountSettings() {
   return (
     <>
       <Section title="Profile">
-        {me ? <ProfileForm key={me.uid} me={me} /> : <Skeleton className="h-9 w-2/3" />}
+        {me ? (
+          <div className="flex flex-col gap-4">
+            <EmailForm key={me.email} me={me} />
+            <ProfileForm key={me.uid} me={me} />
+          </div>
+        ) : (
+          <Skeleton className="h-9 w-2/3" />
+        )}
       </Section>
       {me?.session && (
         <Section

@@ -30,10 +30,6 @@ export function ProfileForm({ me }: { me: Me }) {
     <form {...form.attributes} className="flex flex-col gap-4">
       <dl className="flex flex-wrap gap-x-8 gap-y-2">
         <div>
-          <dt className="text-xs text-muted">Email address</dt>
-          <dd className="break-all">{me.email ?? "None"}</dd>
-        </div>
-        <div>
           <dt className="text-xs text-muted">Role</dt>
           <dd>{roleLabels[me.role ?? "member"]}</dd>
         </div>

@@ -10,17 +10,21 @@ import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { PausedNotice } from "../../ui/feedback/paused-notice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Snippet } from "../../ui/text/snippet.tsx";
+import { AccountStep } from "./account-step.tsx";
 import { firstRun, SCRIPTED } from "./first-run.ts";
 import { ModelStep } from "./model-step.tsx";
 import { NextSteps } from "./next-steps.tsx";
+import { RepositoryStep } from "./repository-step.tsx";
 import { RunProgress } from "./run-watch.tsx";
 import { Step } from "./step.tsx";
 import { useWatchedRun } from "./watched-run.ts";
 import { rememberWelcome } from "./welcome-seen.ts";
-import { WorkerStep } from "./worker-step.tsx";
+import { WorkerStatus } from "./worker-status.tsx";
 
 export function Welcome() {
   const { data: models } = useQuery(queries.models());
+  const { data: me } = useQuery(queries.me());
+  const isAdmin = me?.role === "admin";
   const { acceptsRuns, message } = useServiceStatus();
   const model = models?.models.find(({ model_id }) => model_id === models.default_model_id);
   const create = useMutation({ mutationFn: () => outrider.runs.create(firstRun(model?.model_id)) });
@@ -31,7 +35,7 @@ export function Welcome() {
   return (
     <Page
       title="Welcome to Outrider"
-      lead="Finish your first run in three steps. It takes about a minute."
+      lead="From here to your first run takes about a minute."
       actions={
         <Link to="/" className={buttonClass("quiet")}>
           {isDone ? "Go home" : "Skip"}
@@ -39,11 +43,12 @@ export function Welcome() {
       }
     >
       <ol className="flex flex-col gap-3">
-        <ModelStep model={model} />
-        <WorkerStep />
+        <AccountStep number={1} />
+        <ModelStep number={2} model={model} />
+        {isAdmin && <RepositoryStep number={3} />}
         <Step
-          number={3}
-          title={isDone ? "First run finished" : "Start a run"}
+          number={isAdmin ? 4 : 3}
+          title={isDone ? "First run finished" : "First run"}
           state={isDone ? "done" : "open"}
         >
           {create.data ? (
@@ -55,6 +60,7 @@ export function Welcome() {
                   ? "A script that writes a file and runs it, in a sandbox without network access."
                   : "The agent writes a file and runs it, in a sandbox without network access."}
               </p>
+              <WorkerStatus />
               <Snippet what="prompt" code={firstRun(model?.model_id).prompt} />
               {acceptsRuns ? (
                 create.error && <ErrorAlert error={create.error} />
