@@ -25,7 +25,8 @@ export function percentile(bins: readonly number[], share: number): number | und
   return undefined;
 }
 
+/** Adds two histograms. */
 export function addBins(one: readonly number[], other: readonly number[]): number[] {
-  const [longer, shorter] = one.length >= other.length ? [one, other] : [other, one];
-  return longer.map((count, bin) => count + (shorter[bin] ?? 0));
+  const length = Math.max(one.length, other.length);
+  return Array.from({ length }, (_, bin) => (one[bin] ?? 0) + (other[bin] ?? 0));
 }

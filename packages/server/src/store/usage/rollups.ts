@@ -38,9 +38,13 @@ export interface RollupSum {
   cached_input_tokens: number;
   output_tokens: number;
   run_seconds: number;
+  /** Null without histograms. */
   durations: number[] | null;
   waits: number[] | null;
 }
+
+/** The subscripts of a histogram. One sum for each is several times faster than a row for each. */
+const bins = Array.from({ length: 48 }, (_, index) => index + 1);
 
 /** Sums rollups by interval and key. The primary key of the table covers the selection. */
 export async function sumRollups(
@@ -55,33 +59,21 @@ export async function sumRollups(
       : keys === "all"
         ? sql`r.key`
         : sql`case when r.key = any(${keys}::text[]) then r.key end`;
+  const histogram = (column: string) =>
+    withHistograms
+      ? sql.unsafe(`array[${bins.map((bin) => `coalesce(sum(r.${column}[${bin}]), 0)::float8`).join(", ")}]`)
+      : sql`null`;
   return sql<RollupSum[]>`
-    with rollup as materialized (
-      select ${startsAt} as at, ${key} as k, r.*
-      from usage_rollups r
-      where r.environment_id = any(${environmentIds}::uuid[]) and r.dimension = ${dimension}
-        and r.granularity = ${granularity} and r.starts_at >= ${from} and r.starts_at < ${to}
-        ${onlyKeys ? sql`and r.key = any(${onlyKeys}::text[])` : sql``}
-    ),
-    bin as (
-      select r.at, r.k, b.i, coalesce(sum(b.duration), 0)::float8 as durations, coalesce(sum(b.wait), 0)::float8 as waits
-      from rollup r cross join lateral unnest(r.durations, r.waits) with ordinality b(duration, wait, i)
-      where ${withHistograms} group by 1, 2, 3
-    ),
-    histogram as (
-      select at, k, array_agg(durations order by i) as durations, array_agg(waits order by i) as waits from bin group by 1, 2
-    ),
-    total as (
-      select at, k, sum(succeeded)::float8 as succeeded, sum(failed)::float8 as failed, sum(cancelled)::float8 as cancelled,
-        sum(unfinished)::float8 as unfinished, sum(cost_usd) as cost_usd, sum(input_tokens)::float8 as input_tokens,
-        sum(cached_input_tokens)::float8 as cached_input_tokens, sum(output_tokens)::float8 as output_tokens,
-        sum(run_seconds) as run_seconds
-      from rollup group by 1, 2
-    )
-    select t.at as starts_at, t.k as key, t.succeeded, t.failed, t.cancelled, t.unfinished, t.cost_usd, t.input_tokens,
-      t.cached_input_tokens, t.output_tokens, t.run_seconds, h.durations, h.waits
-    from total t left join histogram h on h.at is not distinct from t.at and h.k is not distinct from t.k
-    order by t.at, t.k`;
+    select ${startsAt} as starts_at, ${key} as key,
+      sum(r.succeeded)::float8 as succeeded, sum(r.failed)::float8 as failed, sum(r.cancelled)::float8 as cancelled,
+      sum(r.unfinished)::float8 as unfinished, sum(r.cost_usd) as cost_usd, sum(r.input_tokens)::float8 as input_tokens,
+      sum(r.cached_input_tokens)::float8 as cached_input_tokens, sum(r.output_tokens)::float8 as output_tokens,
+      sum(r.run_seconds) as run_seconds, ${histogram("durations")} as durations, ${histogram("waits")} as waits
+    from usage_rollups r
+    where r.environment_id = any(${environmentIds}::uuid[]) and r.dimension = ${dimension}
+      and r.granularity = ${granularity} and r.starts_at >= ${from} and r.starts_at < ${to}
+      ${onlyKeys ? sql`and r.key = any(${onlyKeys}::text[])` : sql``}
+    group by 1, 2 order by 1, 2`;
 }
 
 export interface UsageStatus {
