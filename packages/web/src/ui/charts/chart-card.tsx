@@ -71,12 +71,12 @@ export function ChartCard(props: ChartCardProps) {
         </span>
       </header>
       <div className="flex min-h-6 flex-wrap items-center gap-x-3 px-4 text-xs text-muted sm:h-6 sm:flex-nowrap sm:overflow-hidden">
-        {hint && <span className="truncate max-sm:hidden">{hint}</span>}
+        {hint && <span className="min-w-0 truncate max-sm:hidden">{hint}</span>}
         <span className="flex-1 max-sm:hidden" />
         {series.map(({ label, color, isDashed }) => (
-          <span key={label} className="flex min-w-0 items-center gap-1.5 whitespace-nowrap">
+          <span key={label} className="flex shrink-0 items-center gap-1.5 whitespace-nowrap">
             <Swatch color={color} isDashed={isDashed} />
-            <span className="truncate">{label}</span>
+            {label}
           </span>
         ))}
       </div>
