@@ -112,18 +112,14 @@ describe("settings", () => {
     await context.close();
   });
 
-  test("shows available models and how to configure more, and limits with their environment variables", async () => {
+  test("shows available models and offers to connect one, and limits with their environment variables", async () => {
     const { page, context, consoleErrors } = await app.visit("/settings?section=models");
     await page
       .getByRole("row", { name: /scripted/ })
       .getByText("Default")
       .waitFor();
-    await page.getByText("ANTHROPIC_API_KEY=… make run").waitFor();
-    await page.getByText(/^\d+ not configured$/).click();
-    await page
-      .getByRole("row", { name: /ANTHROPIC_API_KEY/ })
-      .first()
-      .waitFor();
+    await page.getByRole("heading", { name: "No model connected" }).waitFor();
+    await page.getByRole("button", { name: "Add provider" }).waitFor();
     await expectAccessible(page);
     await page.getByRole("link", { name: "Limits" }).click();
     for (const [name, value] of [
