@@ -346,3 +346,15 @@ describe("a session", () => {
     expect((await server.call("PUT", "/auth/password", { key: null, body })).status).toBe(401);
   });
 });
+
+test("a user changes the address to sign in with, unless another user has it", async () => {
+  const { page } = await signedIn("before@example.com");
+  await signedIn("taken@example.com");
+  const taken = await page.call("PUT", "/auth/email", { body: { email: "Taken@example.com" } });
+  expect(taken.status).toBe(409);
+  expect(taken.body.errors[0]).toMatchObject({ pointer: "/email", message: /already in use/ });
+  expect((await page.call("PUT", "/auth/email", { body: { email: "after@example.com" } })).status).toBe(204);
+  expect((await page.call("GET", "/me")).body.email).toBe("after@example.com");
+  const key = await server.call("PUT", "/auth/email", { body: { email: "key@example.com" } });
+  expect(key.status).toBe(400);
+});
