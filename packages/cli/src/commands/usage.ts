@@ -137,6 +137,8 @@ export const usageCommand = clientCommand(
   .option("--env <environment>", "only runs in this environment: name or ID")
   .option("--compare", "compare with the period before")
   .option("--csv", "print CSV")
+  // Both commands have options with the same names. Those after `load` belong to it.
+  .enablePositionalOptions()
   .addCommand(load)
   .action(
     withClient<UsageFlags>(async ({ client, out, flags }) => {
