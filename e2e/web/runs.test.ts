@@ -29,7 +29,7 @@ describe("a list of 2,000 runs", () => {
 
   test("loads by scrolling and renders only visible rows", async () => {
     const { page, consoleErrors } = await app.visit("/runs");
-    await page.getByText("Showing the first 100 runs").waitFor();
+    await page.getByText("Showing the first 100 of 2,001 runs").waitFor();
     await row(page, "Seeded 2000").waitFor();
     await expectAccessible(page);
     const boxes = await Promise.all(
@@ -70,7 +70,7 @@ describe("a list of 2,000 runs", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "No matching runs" }).waitFor();
     await page.getByRole("link", { name: "Show all runs" }).click();
-    await page.getByText("Showing the first 100 runs").waitFor();
+    await page.getByText("Showing the first 100 of 2,001 runs").waitFor();
     expect(new URL(page.url()).search).toBe("");
 
     await page.getByRole("button", { name: "Created" }).click();
@@ -92,6 +92,14 @@ describe("a list of 2,000 runs", () => {
     await page.getByRole("columnheader", { name: "Title" }).getByRole("link").click();
     await page.waitForURL(/sort=title/);
     await row(page, "Seeded 10").first().waitFor();
+    await app.db`update runs set cost_usd = 12.5 where title = 'Seeded 7'`;
+    await views.getByRole("link", { name: "All" }).click();
+    await page.getByRole("columnheader", { name: "Cost" }).getByRole("link").click();
+    await page
+      .getByRole("row")
+      .nth(1)
+      .filter({ hasText: /Seeded 7\b/ })
+      .waitFor();
     await views.getByRole("link", { name: "All" }).click();
     await page.getByRole("button", { name: "Columns" }).click();
     await page.getByRole("checkbox", { name: "Model" }).check();

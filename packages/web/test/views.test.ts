@@ -13,6 +13,8 @@ test("a saved view has the same search as before it was saved", () => {
     model: "scripted",
     name: "nightly",
     skill: "owner/repo:skill",
+    error_code: "timeout",
+    repository: "https://git.example.com/a/b.git",
     from: "2026-10-25",
     to: "2026-10-31",
     metadata: ["team=blue", "note=a=b"],

@@ -44,7 +44,8 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
       | "model"
       | "harness"
       | "pull_request"
-      | "artifact_type";
+      | "artifact_type"
+      | "error_code";
     label: string;
     options: Option[];
   }[] = [
@@ -86,6 +87,9 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
     ...(search.artifact_type
       ? [{ name: "artifact_type" as const, label: "Artifact", options: artifactOptions }]
       : []),
+    ...(search.error_code
+      ? [{ name: "error_code" as const, label: "Error", options: errorOptions(search.error_code) }]
+      : []),
   ];
   const isFiltered = search.q !== undefined || filterNames.some((name) => search[name] !== undefined);
   return (
@@ -125,6 +129,17 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
         suggestions={skills.map(({ skill_spec }) => skill_spec)}
         onChange={(skill) => onChange({ skill })}
       />
+      {search.repository && (
+        <TextFacet
+          label="Repository"
+          value={search.repository}
+          placeholder="https://git.example.com/team/project.git"
+          suggestions={[
+            ...new Set(environments.flatMap(({ repos }) => repos.flatMap(({ url }) => url ?? []))),
+          ]}
+          onChange={(repository) => onChange({ repository })}
+        />
+      )}
       <CreatedFacet from={search.from} to={search.to} onChange={onChange} />
       <MetadataFacet pairs={search.metadata ?? []} onChange={(metadata) => onChange({ metadata })} />
       {isFiltered && (
@@ -147,6 +162,14 @@ const artifactOptions: Option[] = [
   { value: "PATCH", label: "Patch" },
   { value: "FILE", label: "File" },
 ];
+
+/** Shows error codes as words, such as "Step limit exceeded". */
+function errorOptions(codes: string): Option[] {
+  return split(codes).map((value) => {
+    const words = value.replaceAll("_", " ");
+    return { value, label: words.charAt(0).toUpperCase() + words.slice(1) };
+  });
+}
 
 function distinct(options: Option[]): Option[] {
   return [...new Map(options.map((option) => [option.value, option])).values()];

@@ -76,11 +76,7 @@ export function Runs() {
         <FilterBar search={search} rows={rows} onChange={change} />
       </div>
       <p role="status" className="py-2 text-xs text-muted">
-        {runs.isPending || runs.isStale
-          ? "Loading…"
-          : hasNextPage
-            ? `Showing the first ${formatCount(rows.length)} runs`
-            : `Showing all ${formatCount(rows.length)} runs`}
+        {runs.isPending || runs.isStale ? "Loading…" : describeCount(rows.length, hasNextPage, runs.total)}
       </p>
       <NewRunsBar count={runs.newRunCount} onShow={reload} />
       {runs.error && <ErrorAlert error={runs.error} onRetry={reload} />}
@@ -104,4 +100,11 @@ export function Runs() {
       <SelectionBar rows={rows} selection={selection} onChanged={runs.change} />
     </Page>
   );
+}
+
+function describeCount(loaded: number, hasMore: boolean, total: ReturnType<typeof useRuns>["total"]): string {
+  if (loaded < 2) return loaded === 0 ? "0 runs" : "Showing 1 run";
+  if (!hasMore) return `Showing all ${formatCount(loaded)} runs`;
+  const all = total ? ` of ${total.is_exact ? "" : "more than "}${formatCount(total.count)}` : "";
+  return `Showing the first ${formatCount(loaded)}${all} runs`;
 }

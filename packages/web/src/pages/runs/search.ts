@@ -30,6 +30,10 @@ export interface RunsSearch {
   artifact_type?: string;
   name?: string;
   skill?: string;
+  /** Error codes of failed runs. */
+  error_code?: string;
+  /** A repository of the runs' environments. */
+  repository?: string;
   /**
    * The first and the last day of the range, in the user's time zone. A time in UTC selects an exact range, whose end
    * is not part of it.
@@ -47,7 +51,7 @@ export interface RunsSearch {
 /** The filters, without the sort order and the search text. */
 export const filterNames = [
   ...(["state", "environment", "creator", "source", "model", "harness", "name", "skill", "from"] as const),
-  ...(["to", "metadata", "pull_request", "artifact_type"] as const),
+  ...(["to", "metadata", "pull_request", "artifact_type", "error_code", "repository"] as const),
 ];
 
 /** Not imported from the contract, which would load its schemas with the first page. */
@@ -80,6 +84,8 @@ export function readSearch(raw: Record<string, unknown>): RunsSearch {
     artifact_type: known(raw.artifact_type, artifactTypes),
     name: text(raw.name),
     skill: text(raw.skill),
+    error_code: text(raw.error_code),
+    repository: text(raw.repository),
     from: day(raw.from),
     to: day(raw.to),
     metadata: pairs.length > 0 ? (pairs as string[]).slice(0, limits.metadata.filters) : undefined,
@@ -114,6 +120,8 @@ export function filterOf(search: RunsSearch): ListRunsParams {
     artifact_type: several(search.artifact_type),
     name: search.name,
     skill_spec: search.skill,
+    error_code: several(search.error_code),
+    repository: search.repository && [search.repository],
     created_after: search.from && startOfDay(search.from),
     created_before: search.to && startOfDay(search.to, 1),
     metadata: search.metadata && Object.fromEntries(search.metadata.map(pairOf)),

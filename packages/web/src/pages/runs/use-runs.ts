@@ -1,4 +1,4 @@
-import { type ListRunsParams, NotFoundError, type RunItem } from "@outrider/sdk";
+import { type ListRunsParams, type ListRunsResponse, NotFoundError, type RunItem } from "@outrider/sdk";
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useLocation } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useState } from "react";
@@ -16,6 +16,8 @@ const POLL_MS = 5_000;
 interface RunsPage {
   runs: RunItem[];
   next: string | undefined;
+  /** The number of all matching runs. Only the first page has it. */
+  total?: ListRunsResponse["total"];
 }
 type RunsPages = InfiniteData<RunsPage>;
 
@@ -39,9 +41,9 @@ export function useRuns(search: RunsSearch) {
     queryFn: async ({ pageParam, signal }): Promise<RunsPage> => {
       const limit = pageParam === undefined ? FIRST_PAGE : NEXT_PAGE;
       const sorted = { sort_by: order.by, sort_order: order.order, limit };
-      const cursor = pageParam === undefined ? {} : { cursor: pageParam };
+      const cursor = pageParam === undefined ? { include_total: true } : { cursor: pageParam };
       const { body } = await outrider.runs.list({ ...filter, ...sorted, ...cursor }, { signal });
-      return { runs: body.runs, next: body.page_info.next_cursor };
+      return { runs: body.runs, next: body.page_info.next_cursor, ...(body.total && { total: body.total }) };
     },
     getNextPageParam: ({ next }) => next,
     // Change notifications keep the data current, and refetching all pages would move the rows.
@@ -117,6 +119,7 @@ export function useRuns(search: RunsSearch) {
   const { isPending, error, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   return {
     ...{ rows, isPending, error, hasNextPage, isFetchingNextPage, fetchNextPage },
+    total: query.data?.pages[0]?.total,
     /** Whether the rows still belong to the previous search. */
     isStale: query.isPlaceholderData,
     /** The number of new runs that are not shown yet. */

@@ -46,6 +46,8 @@ export function searchOf({ view_id, query, sort }: View): RunsSearch {
       artifact_type: joined(query.artifact_type),
       name: query.config_name?.[0],
       skill: query.skill_spec?.[0],
+      error_code: joined(query.error_code),
+      repository: query.repository?.[0],
       from: query.created_after && dayOf(query.created_after),
       // The end of the range is the start of the next day.
       to: query.created_before && dayOf(query.created_before, -1),
