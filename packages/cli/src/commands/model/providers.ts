@@ -53,7 +53,6 @@ interface AddFlags {
   resourceName?: string;
   model?: string[];
   keyFile?: string;
-  noKey?: true;
   key?: boolean;
   test?: boolean;
 }
