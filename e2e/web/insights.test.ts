@@ -83,6 +83,24 @@ describe("insights over 200,000 runs", () => {
     await page.waitForURL("**/runs?**state=FAILED**");
   });
 
+  test("opens the failed runs behind a cause", async () => {
+    const { page } = await app.visit("/insights");
+    const { body: usage } = await app.call("GET", "/usage?group_by=failure");
+    const [{ error_code, environment_id }] = usage.groups;
+    await card(page, "Failures by cause and environment").getByRole("link").first().click();
+    await page.waitForURL("**/runs?**");
+    const { searchParams } = new URL(page.url());
+    expect(searchParams.get("state")).toBe("FAILED");
+    expect(searchParams.get("error_code")).toBe(error_code);
+    expect(searchParams.get("environment")).toBe(environment_id);
+    const [from, to] = [searchParams.get("from") ?? "", searchParams.get("to") ?? ""];
+    const { body } = await app.call(
+      "GET",
+      `/agent/runs?limit=1&state=FAILED&error_code=${error_code}&environment_id=${environment_id}&created_after=${from}&created_before=${to}&sort_by=created_at`,
+    );
+    await page.getByRole("link", { name: body.runs[0].title }).first().waitFor();
+  });
+
   test("keeps the range, the comparison and the grouping in the URL", async () => {
     const { page, consoleErrors } = await app.visit("/insights");
     await page.getByText("compared with the period before").first().waitFor();

@@ -7,6 +7,7 @@ import { sanitizeLine } from "../../ui/text/sanitize.ts";
 import { Change } from "./change.tsx";
 import { GroupLink } from "./group-link.tsx";
 import { formatPercent } from "./measures.ts";
+import { failureFilter } from "./runs-link.ts";
 
 const SEPARATOR = " · ";
 
@@ -42,9 +43,7 @@ export function Failures({ usage }: { usage: UsageResponse | undefined }) {
                 <tr key={group.is_other ? "other" : group.key} className="relative hover:bg-raised">
                   <td className="w-full max-w-0 px-4 py-2">
                     <GroupLink
-                      filter={
-                        group.is_other ? undefined : { state: "FAILED", environment: group.environment_id }
-                      }
+                      filter={failureFilter(group)}
                       usage={usage}
                       environment={undefined}
                       name={splitLabel(group)[0]}

@@ -6,6 +6,7 @@ export interface RunsFilter {
   /** The end of the time range, which is not part of it. */
   to?: string | undefined;
   state?: string | undefined;
+  error_code?: string | undefined;
   environment?: string | undefined;
   model?: string | undefined;
   creator?: string | undefined;
@@ -34,4 +35,13 @@ export function groupFilter(dimension: Dimension, group: UsageGroup): RunsFilter
     case "repository":
       return group.environment_ids?.length ? { environment: group.environment_ids.join(",") } : undefined;
   }
+}
+
+/**
+ * Returns the filter for a group of failures. No filter selects runs without an error code or without an environment,
+ * so such a group leads to more runs than it counts.
+ */
+export function failureFilter(group: UsageGroup): RunsFilter | undefined {
+  if (group.is_other) return undefined;
+  return { state: "FAILED", error_code: group.error_code, environment: group.environment_id };
 }

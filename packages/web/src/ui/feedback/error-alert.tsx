@@ -1,6 +1,7 @@
 import { CircleAlert } from "lucide-react";
 import { describeError } from "../../request-error.ts";
 import { Button } from "../button.tsx";
+import { InlineCode } from "../text/inline-code.tsx";
 
 /** Shows what went wrong and how to fix it. */
 export function ErrorAlert({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
@@ -13,7 +14,9 @@ export function ErrorAlert({ error, onRetry }: { error: unknown; onRetry?: () =>
       <CircleAlert className="mt-0.5 size-4 shrink-0 text-bad" aria-hidden />
       <div className="min-w-0 flex-1">
         <p className="font-medium">{title}</p>
-        <p className="mt-0.5 break-words">{detail}</p>
+        <p className="mt-0.5 break-words">
+          <InlineCode text={detail} />
+        </p>
         {traceId && <p className="mt-1 font-mono text-xs text-muted">Trace ID: {traceId}</p>}
       </div>
       {onRetry && (
