@@ -50,6 +50,11 @@ export const shownPages: ShownPage[] = [
     path: ({ finished }) => `/runs/${finished}?tab=receipt`,
     ready: heading(/Fix the rounding/),
   },
+  {
+    name: "session-files",
+    path: ({ finished }) => `/runs/${finished}?tab=files`,
+    ready: text("cart.sh"),
+  },
   { name: "session-working", path: ({ working }) => `/runs/${working}`, ready: text(/200 requests/) },
   { name: "session-blocked", path: ({ blocked }) => `/runs/${blocked}`, ready: text(/deprecated alias/) },
   { name: "session-failed", path: ({ failed }) => `/runs/${failed}`, ready: text(/412 old orders/) },

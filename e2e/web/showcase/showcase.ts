@@ -131,6 +131,7 @@ export async function fillShowcase(app: WebApp): Promise<Showcase> {
   });
   const { body: share } = await app.call("POST", `/agent/runs/${finished}/share`, { body: {} });
   await backdateUsers(app);
+  await addUsage(app, shop.environment_id);
   await spreadOverTime(app, [finished, failed, ...ended, cancelled]);
   return {
     ...{ finished, blocked, working, failed, environment: shop.environment_id },
@@ -155,6 +156,28 @@ async function backdateUsers({ db }: WebApp) {
         when 'release@example.com' then outrider_now() - interval '2 hours'
         when 'review@example.com' then outrider_now() - interval '1 day'
         else last_seen_at end`;
+}
+
+/** Counts runs of the past two months, which lists do not show, so that Insights has something to show. */
+async function addUsage({ db }: WebApp, environmentId: string) {
+  await db`
+    insert into usage_changes (created_at, changed_at, environment_id, model_id, creator_type, creator_uid, source, to_state,
+      to_error, to_seconds, wait_seconds, cost_usd, input_tokens, output_tokens, run_seconds)
+    select at, at, case when n % 5 > 0 then ${environmentId}::uuid end, (array['large-model', 'small-model'])[1 + (n % 3 > 0)::int],
+      'user', (select uid from users order by email offset n % 4 limit 1), 'API', state,
+      case when state = 'FAILED' then (array['timeout', 'harness_failed'])[1 + n % 2] end, seconds, wait, seconds / 900,
+      seconds * 800, seconds * 50, seconds
+    from (
+      select n, outrider_now() - (60 - 60 * sqrt(n / 900.0)) * interval '1 day' - (n * 37 % 10) * interval '1 hour' as at,
+        case when n % 11 = 3 then 'FAILED' when n % 23 = 5 then 'CANCELLED' else 'SUCCEEDED' end as state,
+        20 + n * 131 % 700 as seconds, 0.5 + n * 17 % 9 as wait
+      from generate_series(1, 900) n
+    ) seeded`;
+  // The server counts them within a few seconds.
+  await vi.waitUntil(async () => {
+    const [row] = await db`select count(*)::int as waiting from usage_changes`;
+    return row?.waiting === 0;
+  }, waitOptions);
 }
 
 const SLOWER = 45;

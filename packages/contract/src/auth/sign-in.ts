@@ -30,7 +30,7 @@ export type SetEmailRequest = z.infer<typeof SetEmailRequest>;
 export const AccountValues = z.strictObject({
   display_name: text({ max: limits.nameCharacters }),
   email: Email,
-  password: SetPasswordRequest.shape.password.optional(),
+  password: SetPasswordRequest.shape.password,
 });
 export type AccountValues = z.infer<typeof AccountValues>;
 

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { offeredModels, useHarness } from "../../harnesses/harnesses.ts";
 import { queries } from "../../queries.ts";
 import { formatDollars } from "../../ui/format/numbers.ts";
+import { SCRIPTED } from "../welcome/first-run.ts";
 import { InlineSelect } from "./inline-select.tsx";
 
 interface ModelSelectProps {
@@ -35,7 +36,8 @@ export function ModelSelect({ value, harness: name, error, onChange }: ModelSele
 export function ModelNote({ value }: { value: string }) {
   const { data } = useQuery(queries.models());
   const model = data?.models.find(({ model_id }) => model_id === (value || data.default_model_id));
-  return model && noteOf(model);
+  // The form explains the scripted model where the prompt is written.
+  return model && model.model_id !== SCRIPTED && noteOf(model);
 }
 
 function noteOf(model: Model) {

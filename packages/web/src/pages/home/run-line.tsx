@@ -43,7 +43,7 @@ export function RunLine({ run, actions }: { run: RunItem; actions?: ReactNode })
           <p
             className={isFailed ? "mt-1 line-clamp-2 break-words text-bad" : "mt-1 line-clamp-3 break-words"}
           >
-            {isApproval ? <InlineCode text={sanitize(message.message)} /> : sanitize(message.message)}
+            <InlineCode text={sanitize(message.message)} />
           </p>
         )}
         <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-muted">

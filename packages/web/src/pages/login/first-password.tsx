@@ -10,7 +10,7 @@ export function FirstPassword({ me, onDone }: { me: Me; onDone: () => void }) {
       <p className="text-muted">
         You are signed in. Check your address and set a password to sign in without a link next time.
       </p>
-      <AccountForm me={me} asksPassword action="Set password" onDone={onDone} />
+      <AccountForm me={me} action="Set password" onDone={onDone} />
       <Button variant="quiet" onClick={onDone}>
         Skip for now
       </Button>

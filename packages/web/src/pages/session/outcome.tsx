@@ -74,7 +74,7 @@ function FailureMessage({ text }: { text: string }) {
           isWhole ? "block" : "max-sm:line-clamp-2",
         )}
       >
-        {text}
+        <InlineCode text={text} />
       </span>
       {text.length > 90 && (
         <button

@@ -11,22 +11,20 @@ import { NewPassword } from "../login/new-password.tsx";
 
 interface AccountFormProps {
   me: Me;
-  /** Whether the user must set a password. Otherwise the form has none. */
-  asksPassword: boolean;
   action: string;
   onDone: () => void;
 }
 
 /** Sets what a user signs in with, and the name on their runs. Only admins can change names. */
-export function AccountForm({ me, asksPassword, action, onDone }: AccountFormProps) {
+export function AccountForm({ me, action, onDone }: AccountFormProps) {
   const isAdmin = me.role === "admin";
   const form = useRequestForm({
-    schema: asksPassword ? AccountValues.required({ password: true }) : AccountValues,
+    schema: AccountValues,
     values: { display_name: me.display_name, email: me.email, password: undefined as string | undefined },
     async send({ display_name, email, password }: AccountValues) {
       if (isAdmin && display_name !== me.display_name) await outrider.users.update(me.uid, { display_name });
       // The password comes before the address, which identifies the account in this session.
-      if (password) await setPassword({ password });
+      await setPassword({ password });
       if (email !== me.email) await setEmail({ email });
       await queryClient.invalidateQueries(queries.me());
     },
@@ -49,7 +47,7 @@ export function AccountForm({ me, asksPassword, action, onDone }: AccountFormPro
         autoComplete="username"
         spellCheck={false}
       />
-      {asksPassword && <NewPassword email={form.watch("email")} {...form.field("password", parseVerbatim)} />}
+      <NewPassword email={form.watch("email")} {...form.field("password", parseVerbatim)} />
       <FormErrors form={form} visuallyHidden />
       <Button variant="primary" type="submit" busy={form.isBusy}>
         {action}

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { showToast } from "../../frame/toasts.ts";
 import { queries } from "../../queries.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, buttonClass } from "../../ui/button.tsx";
 import { Skeleton } from "../../ui/feedback/skeleton.tsx";
 import { AccountForm } from "./account-form.tsx";
 import { Step } from "./step.tsx";
@@ -26,15 +27,17 @@ export function AccountStep({ number }: { number: number }) {
           You sign in as <strong className="font-medium text-ink">{me.email}</strong>{" "}
           {hasPassword ? "with your password." : "with one-time links, because you have no password yet."}
         </p>
-        {!isOpen && (
-          <Button onClick={() => setOpen(true)}>{hasPassword ? "Change" : "Set up your account"}</Button>
+        {hasPassword && (
+          <Link to="/settings" className={buttonClass()}>
+            Change in Settings
+          </Link>
         )}
+        {!hasPassword && !isOpen && <Button onClick={() => setOpen(true)}>Set up your account</Button>}
       </div>
       {isOpen && (
         <div className="max-w-md pt-3">
           <AccountForm
             me={me}
-            asksPassword={!hasPassword}
             action="Save"
             onDone={() => {
               showToast("Account saved");
