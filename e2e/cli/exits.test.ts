@@ -97,7 +97,7 @@ describe("invalid commands", () => {
     [
       "a value that is not a choice",
       ["runs", "list", "--sort", "size"],
-      '--sort must be created_at, updated_at or title, not "size".',
+      '--sort must be created_at, updated_at, title, cost or duration, not "size".',
     ],
     ["an invalid time", ["runs", "list", "--created-after", "soon"], "a time ago such as 30m, 12h or 7d"],
     ["no command", ["runs"], "Usage: outrider runs"],
