@@ -78,7 +78,8 @@ describe.each(tested)("%s", (shell) => {
     expect(complete("outrider runs fol")).toEqual(["followup", "followups"]);
     expect(complete("outrider runs followups w")).toEqual(["withdraw"]);
     expect(complete("outrider runs list --sor")).toEqual(["--sort"]);
-    expect(complete("outrider runs list --sort ")).toEqual(["created_at", "title", "updated_at"]);
+    const sorts = ["cost", "created_at", "duration", "title", "updated_at"];
+    expect(complete("outrider runs list --sort ")).toEqual(sorts);
     expect(complete("outrider runs logs some-run --fo")).toEqual(["--follow"]);
     expect(complete("outrider completion ")).toEqual(expect.arrayContaining(["bash", "fish", "zsh"]));
     expect(complete("outrider --profile work env b")).toEqual(["build", "builds"]);
