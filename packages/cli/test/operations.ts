@@ -13,6 +13,8 @@ export const operations: Record<string, string> = {
   getPublication: "runs publish",
   approvePublication: "runs approve",
   rejectPublication: "runs reject",
+  listRunFiles: "runs files",
+  readRunFile: "runs files get",
   createShare: "runs share",
   deleteShare: "runs share",
   listAttention: "runs attention",
@@ -91,12 +93,13 @@ export const operations: Record<string, string> = {
 
 /**
  * Operations that no command needs. The events of a shell say the same as the shell itself. A GitHub App is created in the
- * browser, and views are saved there.
+ * browser, and views are saved there. The list of model providers contains all that one of them has.
  */
 export const withoutCommand: readonly string[] = [
   "getShell",
   "createAppManifest",
   "completeAppManifest",
+  "getModelProvider",
   "createView",
   "updateView",
   "deleteView",

@@ -33,8 +33,11 @@ describe("commands", () => {
   });
 
   test("exist for every listed operation", () => {
+    // These commands have subcommands and also do something themselves.
+    const withSubcommands = ["runs files", "usage"];
     const missing = Object.values(operations).filter(
-      (path) => !commands.has(path) || commands.get(path)?.commands.length !== 0,
+      (path) =>
+        !commands.has(path) || (commands.get(path)?.commands.length !== 0 && !withSubcommands.includes(path)),
     );
     expect(missing).toEqual([]);
   });

@@ -85,7 +85,7 @@ def test_each_type_of_build_event_has_its_class() -> None:
 
 
 def test_a_field_that_is_a_keyword_of_python_has_an_underscore() -> None:
-    raw = {
+    raw: dict[str, object] = {
         "from": "2026-01-01T00:00:00Z",
         "to": "2026-01-02T00:00:00Z",
         "interval_seconds": 300,

@@ -16,7 +16,7 @@ from outrider import APIStatusError, AsyncOutrider, Outrider
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
 from names import read_names
-from spec import Operation, read_spec
+from spec import Operation, identifier, read_spec
 
 SPEC = read_spec()
 NAMES, STREAMS = read_names(SPEC)
@@ -85,7 +85,7 @@ def test_every_field_of_a_request_can_be_set() -> None:
     client = Outrider(api_key="k")
     for operation in OPERATIONS:
         taken = set(inspect.signature(method_of(client, NAMES[operation.id])).parameters)
-        wanted = {param["name"] for param in operation.query}
+        wanted = {identifier(param["name"]) for param in operation.query}
         if operation.body:
             wanted |= set(SPEC.schemas[operation.body]["properties"])
         assert wanted <= taken, operation.id

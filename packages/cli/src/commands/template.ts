@@ -150,7 +150,7 @@ const remove = clientCommand("delete", "Delete a prompt template.")
   );
 
 export const templateCommand = new Command("template")
-  .description("Manage prompt templates, which all users share.")
+  .description("Manage prompt templates. All users share them.")
   .addCommand(list)
   .addCommand(get)
   .addCommand(put)
