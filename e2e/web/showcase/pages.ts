@@ -53,7 +53,7 @@ export const shownPages: ShownPage[] = [
   {
     name: "session-files",
     path: ({ finished }) => `/runs/${finished}?tab=files`,
-    ready: text("cart.sh"),
+    ready: (page) => page.getByRole("treeitem").first().waitFor(),
   },
   { name: "session-working", path: ({ working }) => `/runs/${working}`, ready: text(/200 requests/) },
   { name: "session-blocked", path: ({ blocked }) => `/runs/${blocked}`, ready: text(/deprecated alias/) },

@@ -165,7 +165,7 @@ async function addUsage({ db }: WebApp, environmentId: string) {
       to_error, to_seconds, wait_seconds, cost_usd, input_tokens, output_tokens, run_seconds)
     select at, at, case when n % 5 > 0 then ${environmentId}::uuid end, (array['large-model', 'small-model'])[1 + (n % 3 > 0)::int],
       'user', (select uid from users order by email offset n % 4 limit 1), 'API', state,
-      case when state = 'FAILED' then (array['timeout', 'harness_failed'])[1 + n % 2] end, seconds, wait, seconds / 900,
+      case when state = 'FAILED' then (array['timeout', 'harness_failed'])[1 + n % 2] end, seconds, wait, seconds / 900.0,
       seconds * 800, seconds * 50, seconds
     from (
       select n, outrider_now() - (60 - 60 * sqrt(n / 900.0)) * interval '1 day' - (n * 37 % 10) * interval '1 hour' as at,
