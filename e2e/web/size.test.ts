@@ -28,7 +28,7 @@ test("the first load of a run page fetches at most 260 kB", async () => {
     if (!address || address.startsWith("/api/")) return;
     sizes.set(address, (sizes.get(address) ?? 0) + encodedDataLength);
   });
-  // What is fetched later, when the browser is idle, does not count.
+  // Files that are fetched later, when the browser is idle, do not count.
   await context.addInitScript(
     "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })",
   );

@@ -1,7 +1,7 @@
 import { queries, queryClient } from "./queries.ts";
 import { router } from "./routes.tsx";
 
-/** The page loads first. What is fetched later must not compete with it. */
+/** The page loads first. Prefetching must not compete with it. */
 const DELAY_MS = 5_000;
 
 /** The parts that pages load when they are first used. */

@@ -176,7 +176,7 @@ export class Execution {
     return this.#redactor.redact(text.slice(0, MAX_QUOTED_CHARACTERS)).slice(0, MAX_ERROR_CHARACTERS);
   }
 
-  /** What is needed to read files of the workspace. The sandbox is undefined while it is not open. */
+  /** Used to read files of the workspace. The sandbox is undefined while it is not open. */
   get files(): { sandbox: Sandbox | undefined; redactor: Redactor } {
     return { sandbox: this.#workspace.readySandbox, redactor: this.#redactor };
   }

@@ -1,6 +1,6 @@
 import type { RunFileEntry, RunFiles } from "@outrider/sdk";
 
-/** What is known about a folder that is shown. */
+/** A folder that is shown: its entries, or why they are missing. */
 export interface FolderState {
   data?: RunFiles | undefined;
   error?: Error | null;
