@@ -37,7 +37,19 @@ const started =
     event.type === "command.started" && event.attempt === attempt && event.data.command.includes(command);
 const sandboxesIn = (folder: string) =>
   readdirSync(join(folder, "sandboxes")).filter((name) => /^[0-9a-f-]{36}$/.test(name));
-const waitUntilGone = (mark: string) => vi.waitUntil(() => processesWith(mark).length === 0, waitOptions);
+const waitUntilGone = (mark: string) => waitUntilNone(() => processesWith(mark));
+
+/** Waits until no process is found. Returns the time at which one was last known to be alive, for comparisons with events. */
+async function waitUntilNone(find: () => unknown[]): Promise<number> {
+  let lastAlive = 0;
+  await vi.waitUntil(() => {
+    const now = Date.now();
+    if (find().length === 0) return true;
+    lastAlive = now;
+    return false;
+  }, waitOptions);
+  return lastAlive;
+}
 
 describe("worker faults", () => {
   test("a killed worker leaves no processes, and another worker continues the run", async () => {
@@ -121,9 +133,10 @@ describe("worker faults", () => {
     await waitForSleep(mark);
     const pids = workerPidsOf(first.pid);
     for (const pid of pids) process.kill(pid, "SIGSTOP");
-    await waitUntilGone(mark);
+    const lastAlive = await waitUntilGone(mark);
     // The commands are dead before another worker can claim the run.
-    expect((await installation.events(run)).map(({ type }) => type)).not.toContain("run.recovering");
+    const { created_at } = await installation.event(run, ({ type }) => type === "run.recovering");
+    expect(Date.parse(created_at)).toBeGreaterThan(lastAlive);
 
     await installation.worker();
     await installation.event(run, started(command, 2));
@@ -366,13 +379,7 @@ describe.runIf(process.getuid?.() === 0)("a worker with an image and a service",
     expect(leftoversOf(root).folders).toHaveLength(1);
 
     proxy.isCutOff = true;
-    let lastAlive = 0;
-    await vi.waitUntil(() => {
-      const now = Date.now();
-      if (processesIn(range).length === 0) return true;
-      lastAlive = now;
-      return false;
-    }, waitOptions);
+    const lastAlive = await waitUntilNone(() => processesIn(range));
     expect([...processesWith(service.mark), ...processesWith(command.mark)]).toEqual([]);
     // The worker still runs and removes everything itself.
     await vi.waitUntil(() => JSON.stringify(leftoversOf(root)) === JSON.stringify(noLeftovers), waitOptions);
