@@ -74,12 +74,18 @@ export async function prepareRun(
   };
 
   let waiting_for: string | undefined;
+  const emitWait = async (state: "started" | "finished" | "failed") => {
+    if (!waiting_for) return;
+    const data = { name: "wait for the build", state, build_id: waiting_for };
+    await emit({ type: "environment.step", data });
+  };
   for (;;) {
     const response = await context.server.prepare(
       execution_id,
       { ...body, ...(waiting_for ? { waiting_for } : {}) },
       signal,
     );
+    if (response.state !== "building") await emitWait(response.state === "failed" ? "failed" : "finished");
     if (response.state === "ready") {
       const files = await ensureFiles(context, { build: response.build, environment, signal });
       const moved = await fetchRepositoryContents(context.repositories, environment, {
@@ -89,13 +95,14 @@ export async function prepareRun(
     }
     if (response.state === "failed") throw buildFailure(response);
     if (response.state === "yours") {
+      waiting_for = undefined;
       await makeBuild(context, { response, assignment, contents, emit, signal });
       continue;
     }
     if (waiting_for !== response.build_id) {
+      await emitWait("finished");
       waiting_for = response.build_id;
-      const data = { name: "wait for the build", state: "started" as const, build_id: waiting_for };
-      await emit({ type: "environment.step", data });
+      await emitWait("started");
     }
     await pause(POLL_MS, undefined, { signal });
   }

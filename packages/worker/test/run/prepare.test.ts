@@ -57,3 +57,42 @@ test("a notice about a repository that cannot be reported does not end the proce
   expect(notices).toEqual([expect.stringContaining("The submodule lost is not checked out")]);
   expect(unhandled).toEqual([]);
 });
+
+test.each([
+  {
+    last: { state: "ready", build: { build_id: randomUUID(), sha256: "0".repeat(64), repositories: [] } },
+    end: "finished",
+  },
+  {
+    last: {
+      state: "failed",
+      build_id: randomUUID(),
+      status_message: { message: "No.", error_code: "environment_setup_failed", retryable: false },
+    },
+    end: "failed",
+  },
+])("the step that waits for another worker's build ends as $end", async ({ last, end }) => {
+  const answers = [{ state: "building", build_id: randomUUID() }, last];
+  const proxy = await startRejectingProxy("http://127.0.0.1:1", () => ({
+    status: 200,
+    body: JSON.stringify(answers.shift()),
+  }));
+  const server = connectToServer({ url: proxy.url, key: "key" });
+  onTestFinished(() => {
+    server.stop();
+    proxy.stop();
+  });
+  const environment = { repos: [], setup_commands: ["true"], credentials: {} };
+  const assignment = { execution_id: "execution", run_id: "run", environment } as unknown as Assignment;
+  const bases = { ensure: async () => "base" } as unknown as BuildContext["bases"];
+  const steps: string[] = [];
+  await prepareRun({ server, bases } as BuildContext, {
+    assignment,
+    workerId: "worker",
+    signal: new AbortController().signal,
+    async emit(event) {
+      if (event.type === "environment.step") steps.push(`${event.data.name}: ${event.data.state}`);
+    },
+  }).catch(() => {});
+  expect(steps).toEqual(["wait for the build: started", `wait for the build: ${end}`]);
+});
