@@ -1,5 +1,5 @@
-import clsx from "clsx";
 import { useId } from "react";
+import { ticksTo } from "../../../ui/charts/scale.ts";
 import { formatDuration } from "../../../ui/format/time.tsx";
 
 export interface ChartPoint {
@@ -23,7 +23,9 @@ export function Chart({ points, title, show }: ChartProps) {
   const to = Math.max(...points.map(({ at }) => at));
   const max = Math.max(...points.map(({ value }) => value), 0);
   const x = (at: number) => (to === from ? WIDTH : (WIDTH * (at - from)) / (to - from));
-  const y = (value: number) => HEIGHT - (HEIGHT * value) / max;
+  const ticks = ticksTo(max, 2);
+  const top = ticks.at(-1) as number;
+  const y = (value: number) => HEIGHT - (HEIGHT * value) / top;
   const line = points
     .toSorted((a, b) => a.at - b.at)
     .map(({ at, value }) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`)
@@ -34,13 +36,11 @@ export function Chart({ points, title, show }: ChartProps) {
     <figure>
       {/* The labels are above their lines, so that long ones need no column of their own. */}
       <div className="relative pt-5">
-        {[
-          { value: max, top: "top-0" },
-          { value: max / 2, top: "top-24" },
-        ].map(({ value, top }) => (
+        {ticks.slice(1).map((value) => (
           <span
-            key={top}
-            className={clsx("absolute left-1 text-xs text-muted tabular-nums", top)}
+            key={value}
+            className="absolute left-1 text-xs text-muted tabular-nums"
+            style={{ top: `${12 * (y(value) / HEIGHT)}rem` }}
             aria-hidden
           >
             {show(value)}
@@ -54,13 +54,13 @@ export function Chart({ points, title, show }: ChartProps) {
           className="h-48 w-full overflow-visible border-b border-line"
         >
           <title id={id}>{`${title}: grew to ${show(last)} in ${formatDuration(to - from)}`}</title>
-          {[0, HEIGHT / 2].map((height) => (
+          {ticks.slice(1).map((value) => (
             <line
-              key={height}
+              key={value}
               x1={0}
               x2={WIDTH}
-              y1={height}
-              y2={height}
+              y1={y(value)}
+              y2={y(value)}
               vectorEffect="non-scaling-stroke"
               className="stroke-line"
             />
