@@ -25,7 +25,7 @@ import { startDatabaseHealth } from "../../packages/server/src/engine/operations
 import { openMaintenance } from "../../packages/server/src/engine/operations/maintenance.ts";
 import { keepAll } from "../../packages/server/src/engine/operations/retention.ts";
 import { defaultRunPolicy } from "../../packages/server/src/engine/runs/run-policy.ts";
-import { ForgeNetwork } from "../../packages/server/src/forges/http.ts";
+import { OutboundNetwork } from "../../packages/server/src/outbound/outbound-network.ts";
 import { type Db, openDb, type PostgresConnection } from "../../packages/server/src/store/connection/db.ts";
 
 /** A statement as it was passed to the driver, with its values and the types that the code named. */
@@ -92,7 +92,7 @@ export async function recordRequests(
   const models = await openLiveModels({
     ...{ db: unrecorded, vault, configured, addressPolicy: "public", log },
   });
-  const networks = { checked: new ForgeNetwork(), unchecked: new ForgeNetwork() };
+  const networks = { checked: new OutboundNetwork(), unchecked: new OutboundNetwork() };
   const services: Services = {
     db,
     claims: db,
@@ -102,7 +102,7 @@ export async function recordRequests(
     models,
     modelProviders: new ModelProviders({ configured, models, vault, networks, references: [] }),
     harnesses: openHarnesses({}, models),
-    forges: new Forges({ db, vault, network: new ForgeNetwork() }),
+    forges: new Forges({ db, vault, network: new OutboundNetwork() }),
     policy: defaultRunPolicy,
     runWatcher,
     pubsub,

@@ -28,7 +28,7 @@ export interface Config extends Exposure {
   /** A PEM file with certificates that the server and its own workers trust in addition to the public authorities. */
   extraCa?: string;
   /** How the server reaches forges. Workers read the same settings for git and sandboxes. */
-  forgeNetwork: { allowedAddresses?: string; upstreamProxy?: string; noProxy?: string };
+  outboundNetwork: { allowedAddresses?: string; upstreamProxy?: string; noProxy?: string };
   /** The number of worker processes that the server starts. */
   workers: number;
   /** Reads the model settings on demand, so that commands that need no models work with a broken models file. */
@@ -215,7 +215,7 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     policy,
     retention: readRetention(read),
     quotas: readQuotas(read),
-    forgeNetwork: readForgeNetwork(environment),
+    outboundNetwork: readOutboundNetwork(environment),
     minFreeBytes: read("OUTRIDER_MIN_FREE_MB", minFree) * 1024 ** 2,
   } as Omit<Config, "models" | "harnesses">;
   requireSafe(config);
@@ -231,7 +231,7 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
   };
 }
 
-function readForgeNetwork(environment: NodeJS.ProcessEnv): Config["forgeNetwork"] {
+function readOutboundNetwork(environment: NodeJS.ProcessEnv): Config["outboundNetwork"] {
   const first = (...names: string[]) => names.map((name) => environment[name]).find(Boolean);
   const allowedAddresses = first("OUTRIDER_ALLOW_ADDRESSES");
   const upstreamProxy = first("OUTRIDER_UPSTREAM_PROXY", "HTTPS_PROXY", "https_proxy");

@@ -35,8 +35,8 @@ import { startPullRequestTasks } from "./engine/publishing/pull-request-tasks.ts
 import { defaultRunPolicy } from "./engine/runs/run-policy.ts";
 import { startShellReaper } from "./engine/shells/shell-reaper.ts";
 import { startUsageTasks } from "./engine/usage/usage-tasks.ts";
-import { ForgeNetwork } from "./forges/http.ts";
 import { createLogger } from "./logging/logger.ts";
+import { OutboundNetwork } from "./outbound/outbound-network.ts";
 import { startEmbedded } from "./postgres/embedded-postgres.ts";
 import { startConnectionWatchdog } from "./store/connection/connection-watchdog.ts";
 import { type Db, isRemote, openDb, requireSupportedVersion } from "./store/connection/db.ts";
@@ -109,8 +109,8 @@ export async function startServer(config: Config): Promise<Server> {
     const addressPolicy = allowsLoopback ? "public_or_loopback" : "public";
     const models = await openLiveModels({ db, vault, configured: settings, addressPolicy, log });
     const networks = {
-      checked: new ForgeNetwork({ ...config.forgeNetwork, allowsLoopback }),
-      unchecked: new ForgeNetwork({ ...config.forgeNetwork, allowsAll: true }),
+      checked: new OutboundNetwork({ ...config.outboundNetwork, allowsLoopback }),
+      unchecked: new OutboundNetwork({ ...config.outboundNetwork, allowsAll: true }),
     };
     stops.push(() => Promise.all(Object.values(networks).map((network) => network.close())));
     const references = Object.entries(harnessSettings).flatMap(([name, { small_model_id: modelId }]) =>
@@ -118,7 +118,7 @@ export async function startServer(config: Config): Promise<Server> {
     );
     const modelProviders = new ModelProviders({ configured: settings, models, vault, networks, references });
     const harnesses = openHarnesses(harnessSettings, models);
-    const forgeNetwork = new ForgeNetwork(config.forgeNetwork);
+    const forgeNetwork = new OutboundNetwork(config.outboundNetwork);
     stops.push(() => forgeNetwork.close());
     const forges = new Forges({ db, vault, network: forgeNetwork });
     const { default_model_id } = models.list;

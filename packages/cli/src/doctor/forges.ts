@@ -1,6 +1,6 @@
 import type { Config } from "@outrider/server/config";
 import { Forges } from "@outrider/server/engine/forges/forges";
-import { ForgeNetwork } from "@outrider/server/forges/http";
+import { OutboundNetwork } from "@outrider/server/outbound/outbound-network";
 import type { openDb } from "@outrider/server/store/connection/db";
 import { listForges } from "@outrider/server/store/forges";
 import { type Finding, fail, ok, warn } from "./finding.ts";
@@ -12,7 +12,7 @@ export async function forgeFindings(db: ReturnType<typeof openDb>, config: Confi
   const vault = rows.length > 0 ? await openMasterVault(config) : undefined;
   // Without the master key, another check fails.
   if (!vault) return [];
-  const network = new ForgeNetwork(config.forgeNetwork);
+  const network = new OutboundNetwork(config.outboundNetwork);
   try {
     const forges = new Forges({ db, vault, network });
     return await Promise.all(rows.map(({ forge_id, host }) => checkForge(forges, { id: forge_id, host })));

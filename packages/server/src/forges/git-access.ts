@@ -1,5 +1,5 @@
 import { ForgeError } from "./forge-client.ts";
-import type { ForgeFetch } from "./http.ts";
+import type { ForgeFetch } from "./forge-fetch.ts";
 
 export interface GitAccessOptions {
   fetch: ForgeFetch;

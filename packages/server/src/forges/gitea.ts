@@ -1,5 +1,6 @@
 import type { ForgeRepository, ForgeTestStep } from "@outrider/contract/forge";
 import { type Api, giteaApi, type PullRequest, type User } from "gitea-js";
+import type { OutboundNetwork } from "../outbound/outbound-network.ts";
 import { compareContent } from "./content-tag.ts";
 import type {
   Conditional,
@@ -12,14 +13,14 @@ import type {
   RepositoryName,
 } from "./forge-client.ts";
 import { forgeErrorOf, shorten } from "./forge-errors.ts";
-import type { ForgeFetch, ForgeNetwork } from "./http.ts";
+import { type ForgeFetch, openForgeFetch } from "./forge-fetch.ts";
 import { testAccess } from "./test-access.ts";
 
 export interface GiteaOptions {
   /** The address of Gitea or Forgejo, without a slash at the end. */
   url: string;
   token: string;
-  network: ForgeNetwork;
+  network: OutboundNetwork;
   timeoutMs?: number;
 }
 
@@ -46,9 +47,11 @@ export class GiteaClient implements ForgeClient {
   constructor(options: GiteaOptions) {
     this.#options = options;
     const limits = options.timeoutMs ? { timeoutMs: options.timeoutMs } : {};
-    this.#fetch = options.network.fetch(limits);
+    this.#fetch = openForgeFetch(options.network, limits);
     this.#api = this.#connect(this.#fetch);
-    this.#commentsApi = this.#connect(options.network.fetch({ ...limits, maxBytes: COMMENTS_BYTES }));
+    this.#commentsApi = this.#connect(
+      openForgeFetch(options.network, { ...limits, maxBytes: COMMENTS_BYTES }),
+    );
   }
 
   #connect(fetch: ForgeFetch): Client {

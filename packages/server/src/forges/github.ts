@@ -1,6 +1,7 @@
 import { request as octokit } from "@octokit/request";
 import type { Endpoints } from "@octokit/types";
 import type { ForgeRepository, ForgeTestStep } from "@outrider/contract/forge";
+import type { OutboundNetwork } from "../outbound/outbound-network.ts";
 import type {
   Conditional,
   FailedCheck,
@@ -12,8 +13,8 @@ import type {
 } from "./forge-client.ts";
 import { ForgeError } from "./forge-client.ts";
 import { forgeErrorOf, shorten } from "./forge-errors.ts";
+import { type ForgeFetch, openForgeFetch } from "./forge-fetch.ts";
 import { type GitHubAuth, GitHubTokens, type Permissions } from "./github-tokens.ts";
-import type { ForgeFetch, ForgeNetwork } from "./http.ts";
 import { readLogTail } from "./log-tail.ts";
 import { testAccess } from "./test-access.ts";
 
@@ -22,7 +23,7 @@ export interface GitHubOptions {
   url: string;
   apiUrl: string;
   auth: GitHubAuth;
-  network: ForgeNetwork;
+  network: OutboundNetwork;
   timeoutMs?: number;
 }
 
@@ -67,7 +68,9 @@ export class GitHubClient implements ForgeClient {
 
   constructor(options: GitHubOptions) {
     this.#options = options;
-    this.#fetch = options.network.fetch({ ...(options.timeoutMs ? { timeoutMs: options.timeoutMs } : {}) });
+    this.#fetch = openForgeFetch(options.network, {
+      ...(options.timeoutMs ? { timeoutMs: options.timeoutMs } : {}),
+    });
     this.#tokens = new GitHubTokens({
       auth: options.auth,
       send: (route, parameters, action) => this.#send(route as keyof Endpoints, parameters, { action }),
@@ -288,7 +291,7 @@ export class GitHubClient implements ForgeClient {
       needs: pullsNeeded,
       repo,
       permissions: readPulls,
-      fetch: this.#options.network.fetch(limits),
+      fetch: openForgeFetch(this.#options.network, limits),
     };
     const [issueTag, reviewTag, lineTag] = splitTags(etag, 3);
     const filter = { per_page: COMMENTS_PAGE, ...(since ? { since } : {}) };

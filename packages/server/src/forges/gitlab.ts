@@ -10,6 +10,7 @@ import {
 } from "@gitbeaker/core";
 import { createRequesterFn, type FormattedResponse } from "@gitbeaker/requester-utils";
 import type { ForgeRepository, ForgeTestStep } from "@outrider/contract/forge";
+import type { OutboundNetwork } from "../outbound/outbound-network.ts";
 import { compareContent } from "./content-tag.ts";
 import type {
   Conditional,
@@ -22,7 +23,7 @@ import type {
   RepositoryName,
 } from "./forge-client.ts";
 import { forgeErrorOf, shorten } from "./forge-errors.ts";
-import type { ForgeFetch, ForgeNetwork } from "./http.ts";
+import { type ForgeFetch, openForgeFetch } from "./forge-fetch.ts";
 import { readLogTail } from "./log-tail.ts";
 import { testAccess } from "./test-access.ts";
 
@@ -30,7 +31,7 @@ export interface GitLabOptions {
   /** `https://gitlab.com`, or the address of a self-hosted GitLab, without a slash at the end. */
   url: string;
   token: string;
-  network: ForgeNetwork;
+  network: OutboundNetwork;
   timeoutMs?: number;
 }
 
@@ -107,7 +108,7 @@ export class GitLabClient implements ForgeClient {
   constructor(options: GitLabOptions) {
     this.#options = options;
     const limits = options.timeoutMs ? { timeoutMs: options.timeoutMs } : {};
-    this.#fetch = options.network.fetch(limits);
+    this.#fetch = openForgeFetch(options.network, limits);
     const settings = this.#settings(this.#fetch);
     this.#resources = {
       users: new Users(settings),
@@ -119,7 +120,7 @@ export class GitLabClient implements ForgeClient {
       branches: new Branches(settings),
     };
     this.#notes = new MergeRequestNotes(
-      this.#settings(options.network.fetch({ ...limits, maxBytes: COMMENTS_BYTES })),
+      this.#settings(openForgeFetch(options.network, { ...limits, maxBytes: COMMENTS_BYTES })),
     );
   }
 

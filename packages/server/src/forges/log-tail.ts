@@ -1,4 +1,4 @@
-import type { ForgeNetwork } from "./http.ts";
+import type { OutboundNetwork } from "../outbound/outbound-network.ts";
 
 const MAX_LOG_BYTES = 16 * 1024 ** 2;
 const TAIL_CHARACTERS = 8_000;
@@ -11,7 +11,7 @@ const noise = /\u001b\[[0-9;]*[A-Za-z]|^\d{4}-\d\d-\d\dT[\d:.]+Z /gm;
  * which is called without the credential.
  */
 export async function readLogTail(
-  network: ForgeNetwork,
+  network: OutboundNetwork,
   { url, headers }: { url: string; headers: Record<string, string> },
 ): Promise<string | undefined> {
   const fetch = network.fetch({ maxBytes: MAX_LOG_BYTES });

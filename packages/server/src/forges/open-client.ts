@@ -1,7 +1,7 @@
 import type { ForgeType } from "@outrider/contract/forge";
+import type { OutboundNetwork } from "../outbound/outbound-network.ts";
 import type { ForgeClient } from "./forge-client.ts";
 import type { GitHubAuth } from "./github-tokens.ts";
-import type { ForgeNetwork } from "./http.ts";
 
 export type ForgeAuth = GitHubAuth;
 
@@ -15,7 +15,7 @@ export interface ForgeAddress {
 /** Returns the client for a forge. The libraries load when they are first needed. */
 export async function openForgeClient(
   { type, url, apiUrl }: ForgeAddress,
-  { auth, network, timeoutMs }: { auth: ForgeAuth; network: ForgeNetwork; timeoutMs?: number },
+  { auth, network, timeoutMs }: { auth: ForgeAuth; network: OutboundNetwork; timeoutMs?: number },
 ): Promise<ForgeClient> {
   const shared = { url, network, ...(timeoutMs ? { timeoutMs } : {}) };
   if (type === "github") {

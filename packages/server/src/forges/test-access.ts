@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { ForgeTestStep } from "@outrider/contract/forge";
 import { type ForgeClient, ForgeError, type RepositoryName } from "./forge-client.ts";
+import type { ForgeFetch } from "./forge-fetch.ts";
 import { checkGitAccess } from "./git-access.ts";
-import type { ForgeFetch } from "./http.ts";
 
 export interface TestAccessOptions {
   client: Pick<

@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { GiteaClient } from "../../src/forges/gitea.ts";
-import { ForgeNetwork } from "../../src/forges/http.ts";
+import { OutboundNetwork } from "../../src/outbound/outbound-network.ts";
 import { git } from "./git-backend.ts";
 import { type Gitea, startGitea } from "./gitea.ts";
 
 /** The client of Gitea against a real Gitea. */
 
 let gitea: Gitea;
-let network: ForgeNetwork;
+let network: OutboundNetwork;
 let client: GiteaClient;
 let repo: { owner: string; name: string };
 let repositories = 0;
@@ -24,7 +24,7 @@ const errorOf = (work: Promise<unknown>) =>
 
 beforeAll(async () => {
   gitea = await startGitea();
-  network = new ForgeNetwork({ allowedAddresses: "127.0.0.1" });
+  network = new OutboundNetwork({ allowedAddresses: "127.0.0.1" });
   client = open(gitea.token);
 }, 25 * 60_000);
 afterAll(async () => {

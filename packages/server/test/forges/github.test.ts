@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { GitHubClient } from "../../src/forges/github.ts";
-import { ForgeNetwork } from "../../src/forges/http.ts";
+import { OutboundNetwork } from "../../src/outbound/outbound-network.ts";
 import { commitFile, git } from "./git-backend.ts";
 import { type GitHubStub, type StubRepository, startGitHubStub } from "./github-stub.ts";
 
@@ -9,12 +9,12 @@ import { type GitHubStub, type StubRepository, startGitHubStub } from "./github-
 const repo = { owner: "acme", name: "api" };
 let stub: GitHubStub;
 let repository: StubRepository;
-let network: ForgeNetwork;
+let network: OutboundNetwork;
 
 beforeEach(async () => {
   stub = await startGitHubStub();
   repository = await stub.addRepository("acme/api");
-  network = new ForgeNetwork({ allowedAddresses: "127.0.0.1" });
+  network = new OutboundNetwork({ allowedAddresses: "127.0.0.1" });
 });
 afterEach(async () => {
   await network.close();

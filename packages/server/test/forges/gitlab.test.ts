@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { GitLabClient } from "../../src/forges/gitlab.ts";
-import { ForgeNetwork } from "../../src/forges/http.ts";
+import { OutboundNetwork } from "../../src/outbound/outbound-network.ts";
 
 /**
  * The requests of the client for GitLab, against fixed responses in the form that GitLab documents. No real GitLab has
@@ -14,7 +14,7 @@ import { ForgeNetwork } from "../../src/forges/http.ts";
 type Json = any;
 
 let server: Server;
-let network: ForgeNetwork;
+let network: OutboundNetwork;
 let client: GitLabClient;
 let replies: Record<string, Json>;
 let requests: { route: string; query: string; body: Json }[];
@@ -58,7 +58,7 @@ beforeEach(async () => {
     response.end(isText ? reply : JSON.stringify(reply));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
-  network = new ForgeNetwork({ allowedAddresses: "127.0.0.1" });
+  network = new OutboundNetwork({ allowedAddresses: "127.0.0.1" });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   client = new GitLabClient({ url, token: "glpat-token", network });
 });

@@ -15,7 +15,7 @@ import { publishStaged } from "../../src/engine/publishing/staging.ts";
 import { finish } from "../../src/engine/runs/executions.ts";
 import { sendFollowup } from "../../src/engine/runs/followups.ts";
 import { cancelRun, getRun } from "../../src/engine/runs/runs.ts";
-import { ForgeNetwork } from "../../src/forges/http.ts";
+import { OutboundNetwork } from "../../src/outbound/outbound-network.ts";
 import { upsertBlob } from "../../src/store/blobs.ts";
 import { insertEnvironment } from "../../src/store/environments.ts";
 import { findPublication, listPublications, takePushedPublication } from "../../src/store/publications.ts";
@@ -23,7 +23,7 @@ import { attempt, inOrder, logOf, setClock, someUsage, type TestEngine, testEngi
 
 let engine: TestEngine;
 let forges: Forges;
-const network = new ForgeNetwork();
+const network = new OutboundNetwork();
 const sha256 = "e".repeat(64);
 const noPubSub = { publish() {}, on: () => () => {}, next: async () => {}, close: async () => {} };
 // biome-ignore lint/suspicious/noExplicitAny: only its error method is called

@@ -8,6 +8,7 @@ import { v7 as uuidv7 } from "uuid";
 import { z } from "zod";
 import { ForgeError } from "../../forges/forge-client.ts";
 import { forgeErrorOf } from "../../forges/forge-errors.ts";
+import { openForgeFetch } from "../../forges/forge-fetch.ts";
 import { apiUrlOf } from "../../forges/open-client.ts";
 import type { Sql } from "../../store/connection/db.ts";
 import { insertAppManifest, useAppManifest } from "../../store/forges.ts";
@@ -96,7 +97,7 @@ export async function completeAppManifest(
 }
 
 async function convert(forges: Forges, apiUrl: string, code: string): Promise<z.infer<typeof Conversion>> {
-  const response = await forges.network.fetch()(
+  const response = await openForgeFetch(forges.network)(
     `${apiUrl}/app-manifests/${encodeURIComponent(code)}/conversions`,
     { method: "POST", headers: { accept: "application/vnd.github+json", "user-agent": "outrider" } },
   );

@@ -1,8 +1,8 @@
 import type { Forge, ForgeRequest, ForgeTest } from "@outrider/contract/forge";
 import { v7 as uuidv7 } from "uuid";
 import { type ForgeClient, ForgeError, type RepositoryName } from "../../forges/forge-client.ts";
-import type { ForgeNetwork } from "../../forges/http.ts";
 import { apiUrlOf, type ForgeAuth, openForgeClient } from "../../forges/open-client.ts";
+import type { OutboundNetwork } from "../../outbound/outbound-network.ts";
 import type { Db, Sql } from "../../store/connection/db.ts";
 import {
   type ForgeRow,
@@ -23,17 +23,17 @@ const defaultUrls = { github: "https://github.com", gitlab: "https://gitlab.com"
 export class Forges {
   #db: Db;
   #vault: Vault;
-  #network: ForgeNetwork;
+  #network: OutboundNetwork;
   /** A client keeps its connections and short-lived tokens, so it is opened again only if the forge has changed. */
   #clients = new Map<string, { version: string; client: Promise<ForgeClient> }>();
 
-  constructor({ db, vault, network }: { db: Db; vault: Vault; network: ForgeNetwork }) {
+  constructor({ db, vault, network }: { db: Db; vault: Vault; network: OutboundNetwork }) {
     this.#db = db;
     this.#vault = vault;
     this.#network = network;
   }
 
-  get network(): ForgeNetwork {
+  get network(): OutboundNetwork {
     return this.#network;
   }
 

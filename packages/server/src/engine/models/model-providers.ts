@@ -8,8 +8,8 @@ import {
   providerTypes,
 } from "@outrider/contract/model-provider";
 import type { ModelSettings } from "../../config/models.ts";
-import { ForgeError } from "../../forges/forge-client.ts";
-import type { ForgeNetwork } from "../../forges/http.ts";
+import { OutboundError } from "../../outbound/outbound-error.ts";
+import type { OutboundNetwork } from "../../outbound/outbound-network.ts";
 import type { Sql, Tx } from "../../store/connection/db.ts";
 import { deleteModelKey, putModelKey } from "../../store/model-keys.ts";
 import {
@@ -45,7 +45,7 @@ export interface ModelProvidersOptions {
   models: LiveModels;
   vault: Vault;
   /** For URLs that admins choose, and for URLs that the operator chose. */
-  networks: { checked: ForgeNetwork; unchecked: ForgeNetwork };
+  networks: { checked: OutboundNetwork; unchecked: OutboundNetwork };
   references: ModelReference[];
 }
 
@@ -68,7 +68,7 @@ export class ModelProviders {
   async #requireAllowed(url: string | undefined, pointer: string): Promise<void> {
     if (!url) return;
     await this.#options.networks.checked.requireAllowed(url).catch((error) => {
-      if (!(error instanceof ForgeError)) throw error;
+      if (!(error instanceof OutboundError)) throw error;
       throw invalidField(pointer, `cannot be used: ${error.message.replace(/\.$/, "")}`);
     });
   }

@@ -5,8 +5,8 @@
 import type { TestCallResult } from "@outrider/agent/models/test-call";
 import type { ModelTest } from "@outrider/contract/model-provider";
 import type { AssignedModel } from "@outrider/contract/worker";
-import { ForgeError } from "../../forges/forge-client.ts";
-import type { ForgeNetwork } from "../../forges/http.ts";
+import { OutboundError } from "../../outbound/outbound-error.ts";
+import type { OutboundNetwork } from "../../outbound/outbound-network.ts";
 
 const TIMEOUT_MS = 20_000;
 const MAX_RESPONSE_BYTES = 2 ** 20;
@@ -16,7 +16,7 @@ const MAX_CAUSES = 8;
 
 interface TestOptions {
   work: AssignedModel;
-  network: ForgeNetwork;
+  network: OutboundNetwork;
   /** The address for error messages. */
   host: string;
 }
@@ -119,7 +119,7 @@ function describe(error: Extract<TestCallResult, { type: "error" }>, context: Co
   };
 }
 
-function describeNetwork({ message }: ForgeError, host: string): Described {
+function describeNetwork({ message }: OutboundError, host: string): Described {
   if (/certificate/.test(message)) {
     const [problem = message] = message.split(" Set OUTRIDER_EXTRA_CA");
     return {
@@ -141,9 +141,9 @@ function describeNetwork({ message }: ForgeError, host: string): Described {
 }
 
 /** Finds the error of the network below those of the client. */
-function causeOf(error: unknown): ForgeError | undefined {
+function causeOf(error: unknown): OutboundError | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < MAX_CAUSES; depth++) {
-    if (cause instanceof ForgeError) return cause;
+    if (cause instanceof OutboundError) return cause;
     cause = cause.cause;
   }
   return undefined;

@@ -1,15 +1,15 @@
 /**
- * The only way by which the server calls forges. The clients of all forges use this `fetch`, which limits time, size and
- * nesting of responses, checks addresses, and follows redirects only within the same origin, because each request
- * carries a credential.
+ * The only way by which the server calls other services: forges and model providers. Their clients use this `fetch`, which
+ * limits time, size and nesting of responses, checks addresses, and follows redirects only within the same origin, because
+ * each request carries a credential.
  */
 import { type LookupAddress, lookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import { type AllowedAddresses, parseAllowedAddresses, parseDirectHosts } from "./allowed-addresses.ts";
-import { ForgeError } from "./forge-client.ts";
+import { OutboundError } from "./outbound-error.ts";
 
-export interface ForgeNetworkSettings {
+export interface OutboundNetworkSettings {
   /** OUTRIDER_ALLOW_ADDRESSES */
   allowedAddresses?: string;
   /** OUTRIDER_UPSTREAM_PROXY, or HTTPS_PROXY */
@@ -22,12 +22,12 @@ export interface ForgeNetworkSettings {
   allowsAll?: boolean;
 }
 
-export interface ForgeFetchOptions {
+export interface OutboundFetchOptions {
   timeoutMs?: number;
   maxBytes?: number;
 }
 
-export type ForgeFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+export type OutboundFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 const TIMEOUT_MS = 15_000;
 const MAX_BYTES = 1024 ** 2;
@@ -35,14 +35,14 @@ const MAX_DEPTH = 64;
 const MAX_REDIRECTS = 3;
 const MAX_DISPATCHERS = 100;
 
-export class ForgeNetwork {
+export class OutboundNetwork {
   #allowed: AllowedAddresses;
-  #settings: ForgeNetworkSettings;
+  #settings: OutboundNetworkSettings;
   /** Whether a host is reached without the proxy. */
   #isDirect: (url: URL) => boolean;
   #dispatchers = new Map<string, Dispatcher>();
 
-  constructor(settings: ForgeNetworkSettings = {}) {
+  constructor(settings: OutboundNetworkSettings = {}) {
     this.#settings = settings;
     const { allowedAddresses, allowsLoopback, allowsAll } = settings;
     const loopback = allowsLoopback ? `localhost, 127.0.0.0/8, [::1]` : "";
@@ -52,8 +52,8 @@ export class ForgeNetwork {
     this.#isDirect = (url) => isDirect({ host: url.hostname, port: portOf(url) });
   }
 
-  /** Returns a `fetch` for one forge. It throws a ForgeError if there is no complete response. */
-  fetch({ timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES }: ForgeFetchOptions = {}): ForgeFetch {
+  /** Returns a `fetch` for one service. It throws a OutboundError if there is no complete response. */
+  fetch({ timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES }: OutboundFetchOptions = {}): OutboundFetch {
     return async (input, init = {}) => {
       const timeout = AbortSignal.timeout(timeoutMs);
       const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
@@ -67,9 +67,9 @@ export class ForgeNetwork {
         if (init.redirect === "manual") return response;
         const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
         if (next?.origin !== url.origin || redirects >= MAX_REDIRECTS) {
-          throw new ForgeError(
+          throw new OutboundError(
             "invalid",
-            `${url.host} redirects to ${next?.host ?? "an invalid address"}. Connect the forge by the address that it redirects to.`,
+            `${url.host} redirects to ${next?.host ?? "an invalid address"}. Use the address that it redirects to.`,
           );
         }
         url = next;
@@ -77,7 +77,7 @@ export class ForgeNetwork {
     };
   }
 
-  /** Throws a ForgeError if the URL must not be called. A name that cannot be resolved is not rejected. */
+  /** Throws a OutboundError if the URL must not be called. A name that cannot be resolved is not rejected. */
   async requireAllowed(input: string): Promise<void> {
     const url = new URL(input);
     this.#check(url);
@@ -87,7 +87,7 @@ export class ForgeNetwork {
     const { promise, resolve } = Promise.withResolvers<Error | null>();
     this.#lookup(portOf(url))(host, {}, (error) => resolve(error));
     const error = await promise;
-    if (error instanceof ForgeError) throw error;
+    if (error instanceof OutboundError) throw error;
   }
 
   async close(): Promise<void> {
@@ -99,7 +99,7 @@ export class ForgeNetwork {
   async #send(
     url: URL,
     init: RequestInit & { signal: AbortSignal },
-    { maxBytes, timeoutMs }: Required<ForgeFetchOptions>,
+    { maxBytes, timeoutMs }: Required<OutboundFetchOptions>,
   ): Promise<Response> {
     this.#check(url);
     try {
@@ -118,7 +118,9 @@ export class ForgeNetwork {
       const isEmpty = [204, 205, 304].includes(statusCode);
       return new Response(isEmpty ? null : new Uint8Array(bytes), { status: statusCode, headers: fields });
     } catch (error) {
-      throw error instanceof ForgeError ? error : unreachable(url, error as NodeJS.ErrnoException, timeoutMs);
+      throw error instanceof OutboundError
+        ? error
+        : unreachable(url, error as NodeJS.ErrnoException, timeoutMs);
     }
   }
 
@@ -127,7 +129,7 @@ export class ForgeNetwork {
     const address = url.hostname.replace(/^\[|\]$/g, "");
     if (isIP(address) !== 0 && !this.#allowed.allows(target)) throw notAllowed(url.host);
     if (url.protocol === "http:" && !this.#allowed.names(target)) {
-      throw new ForgeError(
+      throw new OutboundError(
         "forbidden",
         `${url.host} must be called with https. The operator can allow http by adding the host to OUTRIDER_ALLOW_ADDRESSES.`,
       );
@@ -182,7 +184,7 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes: number, { host 
   for await (const chunk of body) {
     size += chunk.length;
     if (size > maxBytes)
-      throw new ForgeError("invalid", `${host} sent a response of more than ${maxBytes / 1024 ** 2} MiB.`);
+      throw new OutboundError("invalid", `${host} sent a response of more than ${maxBytes / 1024 ** 2} MiB.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -200,35 +202,39 @@ function requireShallow(bytes: Buffer, { host }: URL): void {
     } else if (byte === 0x22) isString = true;
     else if (byte === 0x7b || byte === 0x5b) {
       if (++depth > MAX_DEPTH)
-        throw new ForgeError("invalid", `${host} sent JSON that is nested too deeply.`);
+        throw new OutboundError("invalid", `${host} sent JSON that is nested too deeply.`);
     } else if (byte === 0x7d || byte === 0x5d) depth--;
   }
 }
 
-function notAllowed(host: string): ForgeError {
-  return new ForgeError(
+function notAllowed(host: string): OutboundError {
+  return new OutboundError(
     "forbidden",
     `${host} has a private address. The operator of the server can allow it with OUTRIDER_ALLOW_ADDRESSES.`,
   );
 }
 
-function unreachable({ host }: URL, error: NodeJS.ErrnoException, timeoutMs: number): ForgeError {
+function unreachable({ host }: URL, error: NodeJS.ErrnoException, timeoutMs: number): OutboundError {
   const cause = (error.cause ?? error) as NodeJS.ErrnoException;
-  if (cause instanceof ForgeError) return cause;
+  if (cause instanceof OutboundError) return cause;
   const code = cause.code ?? error.code ?? "";
   const options = { cause: error };
   if (error.name === "TimeoutError" || /TIMEDOUT|TIMEOUT/.test(code))
-    return new ForgeError("unreachable", `${host} did not respond within ${timeoutMs / 1_000} s.`, options);
+    return new OutboundError(
+      "unreachable",
+      `${host} did not respond within ${timeoutMs / 1_000} s.`,
+      options,
+    );
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/.test(code)) {
-    return new ForgeError(
+    return new OutboundError(
       "unreachable",
       `The certificate of ${host} is not trusted (${code}). Set OUTRIDER_EXTRA_CA to a file with its authority.`,
       options,
     );
   }
   if (code === "ENOTFOUND" || code === "EAI_AGAIN")
-    return new ForgeError("unreachable", `The host name ${host} cannot be resolved.`, options);
+    return new OutboundError("unreachable", `The host name ${host} cannot be resolved.`, options);
   if (code === "ECONNREFUSED")
-    return new ForgeError("unreachable", `${host} refused the connection.`, options);
-  return new ForgeError("unreachable", `${host} cannot be reached${code ? ` (${code})` : ""}.`, options);
+    return new OutboundError("unreachable", `${host} refused the connection.`, options);
+  return new OutboundError("unreachable", `${host} cannot be reached${code ? ` (${code})` : ""}.`, options);
 }

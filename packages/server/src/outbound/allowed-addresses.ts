@@ -1,5 +1,5 @@
 /**
- * Decides which addresses the server may connect to when it calls a forge. Public addresses are allowed. The operator
+ * Decides which addresses the server may connect to when it calls another service. Public addresses are allowed. The operator
  * allows others with OUTRIDER_ALLOW_ADDRESSES, which workers read in the same form.
  */
 import { BlockList, isIP } from "node:net";

@@ -2,11 +2,12 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseAllowedAddresses, parseDirectHosts } from "../../src/forges/allowed-addresses.ts";
-import { ForgeNetwork } from "../../src/forges/http.ts";
+import { openForgeFetch } from "../../src/forges/forge-fetch.ts";
+import { parseAllowedAddresses, parseDirectHosts } from "../../src/outbound/allowed-addresses.ts";
+import { OutboundNetwork } from "../../src/outbound/outbound-network.ts";
 
 let servers: Server[];
-let networks: ForgeNetwork[];
+let networks: OutboundNetwork[];
 
 beforeEach(() => {
   servers = [];
@@ -25,9 +26,9 @@ async function serve(listener: RequestListener): Promise<string> {
 }
 
 function fetchWith(
-  settings: ConstructorParameters<typeof ForgeNetwork>[0] = { allowedAddresses: "127.0.0.1" },
+  settings: ConstructorParameters<typeof OutboundNetwork>[0] = { allowedAddresses: "127.0.0.1" },
 ) {
-  const network = new ForgeNetwork(settings);
+  const network = new OutboundNetwork(settings);
   networks.push(network);
   return network;
 }
@@ -39,7 +40,7 @@ const errorOf = (work: Promise<unknown>) =>
   );
 const json = { "content-type": "application/json" };
 
-describe("the fetch for forges", () => {
+describe("calls to other services", () => {
   test("returns responses with status, headers and body", async () => {
     const url = await serve((request, response) => {
       let body = "";
@@ -73,9 +74,12 @@ describe("the fetch for forges", () => {
 
   test("gives up after the timeout", async () => {
     const url = await serve(() => {});
-    const error = await errorOf(fetchWith().fetch({ timeoutMs: 50 })(url));
-    expect(error).toMatchObject({ code: "unreachable", isRetryable: true });
+    const network = fetchWith();
+    const error = await errorOf(network.fetch({ timeoutMs: 50 })(url));
+    expect(error).toMatchObject({ name: "OutboundError", code: "unreachable" });
     expect(error.message).toContain("did not respond within 0.05 s");
+    const ofForge = await errorOf(openForgeFetch(network, { timeoutMs: 50 })(url));
+    expect(ofForge).toMatchObject({ name: "ForgeError", isRetryable: true, message: error.message });
   });
 
   test("follows redirects only within the same origin", async () => {
