@@ -5,7 +5,7 @@ import { limits } from "./limits.ts";
 import { PullRequestState } from "./pull-request.ts";
 import { MetadataKey, RunSourceType, RunState } from "./run.ts";
 import { runSorts } from "./run-state.ts";
-import { parseTime, text, Uuid } from "./text.ts";
+import { parseTime, text } from "./text.ts";
 
 /**
  * Schemas for query parameters. Parameters arrive as text, and these schemas parse them. The API reference shows the
@@ -47,6 +47,11 @@ const flag = z
 
 const anyOf = <T extends z.ZodType>(item: T) => z.array(item).min(1).max(100).optional();
 
+const UuidOrNone = z
+  .string()
+  .regex(/^(none|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$/, { error: "must be a UUID or `none`" })
+  .toLowerCase();
+
 export const ListRunsQuery = z.strictObject({
   limit: integer({ min: 1, max: limits.pageSize.max })
     .optional()
@@ -69,7 +74,7 @@ export const ListRunsQuery = z.strictObject({
   harness: anyOf(HarnessName),
   creator: anyOf(text({ max: 320 })).meta({ description: "A `uid`, an email address, or `me`." }),
   source: anyOf(RunSourceType),
-  environment_id: anyOf(Uuid),
+  environment_id: anyOf(UuidOrNone).meta({ description: "`none` selects runs without an environment." }),
   skill_spec: anyOf(text({ max: 2_048 })),
   artifact_type: anyOf(ArtifactType).meta({
     description: "Runs that produced an artifact of one of these types.",
@@ -78,7 +83,10 @@ export const ListRunsQuery = z.strictObject({
     description:
       "The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one.",
   }),
-  error_code: anyOf(text({ max: 64 })).meta({ description: "The error code of failed runs." }),
+  error_code: anyOf(text({ max: 64 })).meta({
+    description:
+      "The error code of failed runs. `none` selects runs without one; combine it with the state FAILED.",
+  }),
   repository: anyOf(text({ max: 2_048 })).meta({
     description:
       "Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so.",

@@ -41,7 +41,7 @@ export function addRunFilter(command: Command, states: string): Command {
     .option("--harness <name>", "harness, such as outrider; repeatable", collect)
     .option("--creator <who>", "uid, email address, or me; repeatable", collect)
     .option("--source <source>", "WEB_APP, CLI, GITHUB_ACTION or API; repeatable", collect)
-    .option("--env <environment>", "environment name or ID; repeatable", collect)
+    .option("--env <environment>", "environment name or ID, or none; repeatable", collect)
     .option("--skill <spec>", "skill, as set with `run --skill`; repeatable", collect)
     .option("--created-after <time>", `${TIME}, inclusive`, timeParser("--created-after"))
     .option("--created-before <time>", `${TIME}, exclusive`, timeParser("--created-before"))
@@ -54,12 +54,15 @@ export function addRunFilter(command: Command, states: string): Command {
       "runs with a pull request that is draft, open, merged or closed; repeatable",
       collect,
     )
-    .option("--error-code <code>", "error code of failed runs, such as timeout; repeatable", collect)
+    .option("--error-code <code>", "error code of failed runs, such as timeout, or none; repeatable", collect)
     .option("--repository <repository>", "URL, or owner/name, of a repository; repeatable", collect);
 }
 
 export async function buildRunFilter(client: Outrider, flags: RunFilterFlags) {
-  const environments = flags.env?.map((environment) => findEnvironmentId(client, environment));
+  // An environment that is called "none" can be given by its ID.
+  const environments = flags.env?.map((environment) =>
+    environment === "none" ? environment : findEnvironmentId(client, environment),
+  );
   return omitUndefined({
     state: flags.state?.map((state) => state.toUpperCase()),
     config_name: flags.name,

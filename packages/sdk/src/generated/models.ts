@@ -231,13 +231,14 @@ export interface CancelRunsFilter {
   /** A `uid`, an email address, or `me`. */
   creator?: string[];
   source?: RunSourceType[];
+  /** `none` selects runs without an environment. */
   environment_id?: string[];
   skill_spec?: string[];
   /** Runs that produced an artifact of one of these types. */
   artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
   /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
   pull_request_state?: PullRequestState[];
-  /** The error code of failed runs. */
+  /** The error code of failed runs. `none` selects runs without one; combine it with the state FAILED. */
   error_code?: string[];
   /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
   repository?: string[];
@@ -2309,13 +2310,14 @@ export interface UpdateViewRequest {
     /** A `uid`, an email address, or `me`. */
     creator?: string[];
     source?: RunSourceType[];
+    /** `none` selects runs without an environment. */
     environment_id?: string[];
     skill_spec?: string[];
     /** Runs that produced an artifact of one of these types. */
     artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
     /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
     pull_request_state?: PullRequestState[];
-    /** The error code of failed runs. */
+    /** The error code of failed runs. `none` selects runs without one; combine it with the state FAILED. */
     error_code?: string[];
     /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
     repository?: string[];
@@ -2560,13 +2562,14 @@ export interface ViewQuery {
   /** A `uid`, an email address, or `me`. */
   creator?: string[];
   source?: RunSourceType[];
+  /** `none` selects runs without an environment. */
   environment_id?: string[];
   skill_spec?: string[];
   /** Runs that produced an artifact of one of these types. */
   artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
   /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
   pull_request_state?: PullRequestState[];
-  /** The error code of failed runs. */
+  /** The error code of failed runs. `none` selects runs without one; combine it with the state FAILED. */
   error_code?: string[];
   /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
   repository?: string[];
@@ -2593,13 +2596,14 @@ export interface ViewQueryInput {
   /** A `uid`, an email address, or `me`. */
   creator?: string[];
   source?: RunSourceType[];
+  /** `none` selects runs without an environment. */
   environment_id?: string[];
   skill_spec?: string[];
   /** Runs that produced an artifact of one of these types. */
   artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
   /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
   pull_request_state?: PullRequestState[];
-  /** The error code of failed runs. */
+  /** The error code of failed runs. `none` selects runs without one; combine it with the state FAILED. */
   error_code?: string[];
   /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
   repository?: string[];
@@ -2671,13 +2675,14 @@ export interface ListRunsQuery {
   /** A `uid`, an email address, or `me`. */
   creator?: string[];
   source?: RunSourceType[];
+  /** `none` selects runs without an environment. */
   environment_id?: string[];
   skill_spec?: string[];
   /** Runs that produced an artifact of one of these types. */
   artifact_type?: ("FILE" | "PATCH" | "PULL_REQUEST")[];
   /** The state of the run's pull request. Of several pull requests, an open one counts, otherwise a draft, otherwise a merged one. */
   pull_request_state?: PullRequestState[];
-  /** The error code of failed runs. */
+  /** The error code of failed runs. `none` selects runs without one; combine it with the state FAILED. */
   error_code?: string[];
   /** Runs in environments that have the repository now, as a URL or as `owner/name` if the environment names it so. */
   repository?: string[];

@@ -43,11 +43,11 @@ function filters(): Record<string, string[]> {
     model_id: [...models, "scripted-2", "nobody"],
     config_name: [...configNames, "review", "release-notes", "NIGHTLY"],
     name: [...configNames, "null"],
-    environment_id: [...seed.environments, nobody],
+    environment_id: ["none", ...seed.environments, nobody],
     skill_spec: [...skills, "acme/skills:release"],
     artifact_type: ["PULL_REQUEST", "FILE", "PATCH"],
     pull_request_state: ["merged", "open", "draft", "closed"],
-    error_code: [...errorCodes, "unknown"],
+    error_code: ["none", ...errorCodes, "unknown"],
     creator: [
       admin.uid,
       bot.uid,

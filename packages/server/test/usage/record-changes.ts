@@ -1,7 +1,8 @@
 import type { Db } from "../../src/store/connection/db.ts";
 import { foldChanges, vacuumChanges } from "../../src/store/usage/tasks.ts";
 
-const FOLD_BATCH = 100_000;
+/** Batches of this size fit in the memory of the fold. Larger ones take several times longer for each change. */
+const FOLD_BATCH = 20_000;
 
 /**
  * Counts runs that were written with `counted_state`, which skips the trigger: one statement records them as the trigger
@@ -16,8 +17,16 @@ export async function recordChanges(db: Db, traceId: string): Promise<void> {
       case when finished_at is not null and run_seconds > 0 then run_seconds end,
       extract(epoch from started_at - created_at), cost_usd, input_tokens, cached_input_tokens, output_tokens, run_seconds
     from runs where trace_id = ${traceId} order by created_at`;
-  // Large batches write each rollup once, or a few times.
-  while ((await foldChanges(db, FOLD_BATCH)) > 0);
+  // The changes are in the order of time, so that few rollups belong to more than one batch.
+  while ((await foldChanges(db, FOLD_BATCH)) > 0 || (await isFolding(db)));
   await vacuumChanges(db);
   await db`analyze usage_rollups`;
+}
+
+/** Returns whether the service is folding changes, in which case the fold of the caller does nothing. */
+async function isFolding(db: Db): Promise<boolean> {
+  const [row] = await db<
+    { remain: boolean }[]
+  >`select exists (select 1 from usage_changes) as remain, pg_sleep(0.05)`;
+  return row?.remain ?? false;
 }

@@ -24,7 +24,8 @@ export function Page({ title, lead, actions, wide = false, children }: PageProps
       )}
     >
       <header className="flex flex-wrap items-center gap-x-4 gap-y-2 pb-4">
-        <h1 className="min-w-0 flex-1 text-xl font-semibold tracking-tight">{title}</h1>
+        {/* The title is as high as a button, so that it stays in place if the actions appear later. */}
+        <h1 className="min-w-0 flex-1 py-1 text-xl font-semibold tracking-tight">{title}</h1>
         {actions && <div className="flex items-center gap-2">{actions}</div>}
         {lead && (
           <div className="basis-full">

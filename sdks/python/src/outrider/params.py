@@ -139,6 +139,7 @@ class CancelRunsFilterParam(TypedDict):
     """A `uid`, an email address, or `me`."""
     source: NotRequired[Sequence[types.RunSourceType]]
     environment_id: NotRequired[Sequence[str]]
+    """`none` selects runs without an environment."""
     skill_spec: NotRequired[Sequence[str]]
     artifact_type: NotRequired[Sequence[Literal["FILE", "PATCH", "PULL_REQUEST"]]]
     """Runs that produced an artifact of one of these types."""
@@ -147,7 +148,9 @@ class CancelRunsFilterParam(TypedDict):
     draft, otherwise a merged one.
     """
     error_code: NotRequired[Sequence[str]]
-    """The error code of failed runs."""
+    """The error code of failed runs. `none` selects runs without one; combine it with the state
+    FAILED.
+    """
     repository: NotRequired[Sequence[str]]
     """Runs in environments that have the repository now, as a URL or as `owner/name` if the
     environment names it so.
@@ -742,6 +745,7 @@ class UpdateViewRequestQueryParam(TypedDict):
     """A `uid`, an email address, or `me`."""
     source: NotRequired[Sequence[types.RunSourceType]]
     environment_id: NotRequired[Sequence[str]]
+    """`none` selects runs without an environment."""
     skill_spec: NotRequired[Sequence[str]]
     artifact_type: NotRequired[Sequence[Literal["FILE", "PATCH", "PULL_REQUEST"]]]
     """Runs that produced an artifact of one of these types."""
@@ -750,7 +754,9 @@ class UpdateViewRequestQueryParam(TypedDict):
     draft, otherwise a merged one.
     """
     error_code: NotRequired[Sequence[str]]
-    """The error code of failed runs."""
+    """The error code of failed runs. `none` selects runs without one; combine it with the state
+    FAILED.
+    """
     repository: NotRequired[Sequence[str]]
     """Runs in environments that have the repository now, as a URL or as `owner/name` if the
     environment names it so.
@@ -798,6 +804,7 @@ class ViewQueryParam(TypedDict):
     """A `uid`, an email address, or `me`."""
     source: NotRequired[Sequence[types.RunSourceType]]
     environment_id: NotRequired[Sequence[str]]
+    """`none` selects runs without an environment."""
     skill_spec: NotRequired[Sequence[str]]
     artifact_type: NotRequired[Sequence[Literal["FILE", "PATCH", "PULL_REQUEST"]]]
     """Runs that produced an artifact of one of these types."""
@@ -806,7 +813,9 @@ class ViewQueryParam(TypedDict):
     draft, otherwise a merged one.
     """
     error_code: NotRequired[Sequence[str]]
-    """The error code of failed runs."""
+    """The error code of failed runs. `none` selects runs without one; combine it with the state
+    FAILED.
+    """
     repository: NotRequired[Sequence[str]]
     """Runs in environments that have the repository now, as a URL or as `owner/name` if the
     environment names it so.

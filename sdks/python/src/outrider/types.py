@@ -555,6 +555,7 @@ class CancelRunsFilter(BaseModel):
     """A `uid`, an email address, or `me`."""
     source: list[OpenEnum[RunSourceType]] | None = None
     environment_id: list[str] | None = None
+    """`none` selects runs without an environment."""
     skill_spec: list[str] | None = None
     artifact_type: list[OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]] | None = None
     """Runs that produced an artifact of one of these types."""
@@ -563,7 +564,9 @@ class CancelRunsFilter(BaseModel):
     draft, otherwise a merged one.
     """
     error_code: list[str] | None = None
-    """The error code of failed runs."""
+    """The error code of failed runs. `none` selects runs without one; combine it with the state
+    FAILED.
+    """
     repository: list[str] | None = None
     """Runs in environments that have the repository now, as a URL or as `owner/name` if the
     environment names it so.
@@ -2938,6 +2941,7 @@ class UpdateViewRequestQuery(BaseModel):
     """A `uid`, an email address, or `me`."""
     source: list[OpenEnum[RunSourceType]] | None = None
     environment_id: list[str] | None = None
+    """`none` selects runs without an environment."""
     skill_spec: list[str] | None = None
     artifact_type: list[OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]] | None = None
     """Runs that produced an artifact of one of these types."""
@@ -2946,7 +2950,9 @@ class UpdateViewRequestQuery(BaseModel):
     draft, otherwise a merged one.
     """
     error_code: list[str] | None = None
-    """The error code of failed runs."""
+    """The error code of failed runs. `none` selects runs without one; combine it with the state
+    FAILED.
+    """
     repository: list[str] | None = None
     """Runs in environments that have the repository now, as a URL or as `owner/name` if the
     environment names it so.
@@ -3222,6 +3228,7 @@ class ViewQuery(BaseModel):
     """A `uid`, an email address, or `me`."""
     source: list[OpenEnum[RunSourceType]] | None = None
     environment_id: list[str] | None = None
+    """`none` selects runs without an environment."""
     skill_spec: list[str] | None = None
     artifact_type: list[OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]] | None = None
     """Runs that produced an artifact of one of these types."""
@@ -3230,7 +3237,9 @@ class ViewQuery(BaseModel):
     draft, otherwise a merged one.
     """
     error_code: list[str] | None = None
-    """The error code of failed runs."""
+    """The error code of failed runs. `none` selects runs without one; combine it with the state
+    FAILED.
+    """
     repository: list[str] | None = None
     """Runs in environments that have the repository now, as a URL or as `owner/name` if the
     environment names it so.
@@ -3258,6 +3267,7 @@ class ViewQueryInput(BaseModel):
     """A `uid`, an email address, or `me`."""
     source: list[OpenEnum[RunSourceType]] | None = None
     environment_id: list[str] | None = None
+    """`none` selects runs without an environment."""
     skill_spec: list[str] | None = None
     artifact_type: list[OpenEnum[Literal["FILE", "PATCH", "PULL_REQUEST"]]] | None = None
     """Runs that produced an artifact of one of these types."""
@@ -3266,7 +3276,9 @@ class ViewQueryInput(BaseModel):
     draft, otherwise a merged one.
     """
     error_code: list[str] | None = None
-    """The error code of failed runs."""
+    """The error code of failed runs. `none` selects runs without one; combine it with the state
+    FAILED.
+    """
     repository: list[str] | None = None
     """Runs in environments that have the repository now, as a URL or as `owner/name` if the
     environment names it so.

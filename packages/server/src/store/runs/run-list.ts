@@ -212,19 +212,23 @@ function matches(sql: Sql, { exact, fuzzy }: WordConditions) {
     )`;
 }
 
+/** Selects runs without an environment or without an error code. */
+const NONE = "none";
 /** Has an index, together with the time of creation. */
 const ERROR_CODE = "(r.status_message ->> 'error_code')";
 
 interface AnyOf {
   /** The name of a column, or an expression that is indexed. */
   column: string;
-  values: string[];
+  /** Null selects runs without a value. */
+  values: (string | null)[];
   type: "text" | "uuid";
 }
 
 function listsOf(filter: RunFilter): AnyOf[] {
-  const list = (column: string, values: string[] | undefined, type: AnyOf["type"] = "text") =>
+  const list = (column: string, values: AnyOf["values"] | undefined, type: AnyOf["type"] = "text") =>
     values ? [{ column, values: [...new Set(values)], type }] : [];
+  const orNull = (values: string[] | undefined) => values?.map((value) => (value === NONE ? null : value));
   return [
     ...list("state", filter.state),
     ...list("config_name", filter.config_name),
@@ -233,10 +237,10 @@ function listsOf(filter: RunFilter): AnyOf[] {
     ...list("harness", filter.harness?.includes(DEFAULT_HARNESS) ? undefined : filter.harness),
     ...list("creator_uid", filter.creator_uid, "uuid"),
     ...list("source", filter.source),
-    ...list("environment_id", filter.environment_id, "uuid"),
+    ...list("environment_id", orNull(filter.environment_id), "uuid"),
     ...list("skill_spec", filter.skill_spec),
     ...list("pull_request_state", filter.pull_request_state),
-    ...list(ERROR_CODE, filter.error_code),
+    ...list(ERROR_CODE, orNull(filter.error_code)),
     // Every run with a pull request has one of these states, so that the index on them finds it.
     ...list("pull_request_state", isPullRequest(filter) ? [...pullRequestStates] : undefined),
     ...list("creator_uid", filter.visible_to ? [filter.visible_to] : undefined, "uuid"),
@@ -251,9 +255,13 @@ function isPullRequest({ artifact_type: types }: RunFilter): boolean {
 
 function anyOf(sql: Sql, { column, values, type }: AnyOf): Condition {
   const name = column === ERROR_CODE ? sql.unsafe(ERROR_CODE) : sql(`r.${column}`);
-  return values.length === 1
-    ? sql`${name} = ${values[0] as string}`
-    : sql`${name} = any(${values}::${sql.unsafe(type)}[])`;
+  const known = values.filter((value) => value !== null);
+  const isKnown =
+    known.length === 1
+      ? sql`${name} = ${known[0] as string}`
+      : sql`${name} = any(${known}::${sql.unsafe(type)}[])`;
+  if (known.length === values.length) return isKnown;
+  return known.length === 0 ? sql`${name} is null` : sql`(${isKnown} or ${name} is null)`;
 }
 
 function boundsOf(sql: Sql, filter: RunFilter): Condition[] {

@@ -19,7 +19,7 @@ const badValues: [query: string, pointer: string, says: string][] = [
   ["state=QUEUED&state=queued", "state[1]", "must be one of `QUEUED`"],
   ["state=", "state[0]", "must be one of `QUEUED`"],
   ["source=SCHEDULED_AGENT", "source[0]", "must be one of `WEB_APP`"],
-  ["environment_id=production", "environment_id[0]", "must be a UUID"],
+  ["environment_id=production", "environment_id[0]", "must be a UUID or `none`"],
   ["config_name=", "config_name[0]", "must not be empty"],
   ["name=", "name[0]", "must not be empty"],
   ["creator=", "creator[0]", "must not be empty"],

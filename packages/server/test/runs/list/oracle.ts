@@ -53,10 +53,10 @@ function matches(run: SeededRun, { parameters, team, asker }: Question): boolean
     anyOf(["config_name", "name"], run.config_name) &&
     anyOf(["model_id"], run.model_id) &&
     anyOf(["source"], run.source) &&
-    anyOf(["environment_id"], run.environment_id) &&
+    anyOf(["environment_id"], run.environment_id ?? "none") &&
     anyOf(["skill_spec"], run.skill_spec) &&
     anyOf(["pull_request_state"], run.pull_request_state) &&
-    anyOf(["error_code"], run.error_code) &&
+    anyOf(["error_code"], run.error_code ?? "none") &&
     (types.length === 0 || types.some((type) => run.artifact_types.includes(type))) &&
     (creators.length === 0 || creators.includes(run.creator_uid)) &&
     (after === undefined || Date.parse(run.created_at) >= Date.parse(after)) &&

@@ -25,7 +25,7 @@ export function InlineSelect({ label, value, error, onChange, children }: Inline
         aria-invalid={error ? true : undefined}
         aria-describedby={error ? id : undefined}
         onChange={({ target }) => onChange(target.value)}
-        className="min-w-0 truncate sm:w-auto sm:max-w-44"
+        className="min-w-0 truncate sm:w-44"
       >
         {children}
       </Select>

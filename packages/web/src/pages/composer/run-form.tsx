@@ -128,7 +128,6 @@ export function RunForm({ initial, overrides, templateId, compareWith, onCreated
             <InlineCode text={errorSentence("The prompt", promptError)} />
           </p>
         )}
-        <ScriptedHelp modelId={draft.model_id} onChoose={(prompt) => change({ prompt })} />
         <AttachedFiles
           files={files}
           error={
@@ -191,6 +190,8 @@ export function RunForm({ initial, overrides, templateId, compareWith, onCreated
             </span>
           </Button>
         </div>
+        {/* Below the controls, which therefore stay in place when the models are known. */}
+        <ScriptedHelp modelId={draft.model_id} onChoose={(prompt) => change({ prompt })} />
         <p className="min-h-7 px-4 pb-2.5 text-xs text-muted">
           <HarnessNote name={harness} /> <ModelNote value={draft.model_id} /> <EnvironmentNote />
         </p>

@@ -7,7 +7,7 @@ import { buttonClass } from "../../ui/button.tsx";
 import { Sparkline } from "../../ui/charts/sparkline.tsx";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
-import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
+import { Skeleton, SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { formatCount } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
 import { Page } from "../../ui/page.tsx";
@@ -71,6 +71,7 @@ export function Environments() {
               key={environment.environment_id}
               environment={environment}
               usage={usage?.groups?.find(({ key }) => key === environment.environment_id)}
+              isLoading={!usage}
             />
           ))}
         </Table>
@@ -83,9 +84,10 @@ interface EnvironmentRowProps {
   environment: CloudEnvironment;
   /** Undefined until it is known, or if the environment was not used. */
   usage: UsageGroup | undefined;
+  isLoading: boolean;
 }
 
-function EnvironmentRow({ environment, usage }: EnvironmentRowProps) {
+function EnvironmentRow({ environment, usage, isLoading }: EnvironmentRowProps) {
   const {
     environment_id,
     name,
@@ -122,14 +124,21 @@ function EnvironmentRow({ environment, usage }: EnvironmentRowProps) {
         )}
       </Td>
       <Td className="hidden h-13 whitespace-nowrap lg:table-cell">
-        {usage && (
-          <span className="flex items-center gap-3">
-            <Sparkline values={usage.points.map(({ runs }) => runs)} color="var(--chart-1)" />
-            <span className="text-xs text-muted tabular-nums">
-              {formatCount(usage.runs)} {usage.runs === 1 ? "run" : "runs"}
-            </span>
-          </span>
-        )}
+        {/* The width is fixed, so that no column moves when the usage arrives. */}
+        <div className="flex h-6 w-44 items-center gap-3">
+          {usage ? (
+            <>
+              <Sparkline values={usage.points.map(({ runs }) => runs)} color="var(--chart-1)" />
+              <span className="text-xs text-muted tabular-nums">
+                {formatCount(usage.runs)} {usage.runs === 1 ? "run" : "runs"}
+              </span>
+            </>
+          ) : isLoading ? (
+            <Skeleton className="h-5 w-24" />
+          ) : (
+            <span className="text-xs text-muted">No runs</span>
+          )}
+        </div>
       </Td>
       <Td className="hidden whitespace-nowrap text-muted sm:table-cell">
         <Time at={updated_at} />

@@ -45,7 +45,8 @@ export function Home() {
       void navigate({ to: "/", search: {}, hash: "new-run", replace: true });
   }, [search, navigate]);
 
-  const isReady = useNotesLoaded() && !isLoading;
+  const areNotesLoaded = useNotesLoaded();
+  const isReady = areNotesLoaded && !isLoading;
   const isFirst = newest.data?.length === 0;
   return (
     <Page title="Home">
@@ -58,7 +59,7 @@ export function Home() {
         {error && (
           <ErrorAlert error={error} onRetry={() => void client.invalidateQueries({ queryKey: ["runs"] })} />
         )}
-        {!isReady && !error && <SkeletonRows rows={12} label="Loading runs" />}
+        {areNotesLoaded && isLoading && !error && <SkeletonRows rows={12} label="Loading runs" />}
         {isReady && isFirst && <FirstRun />}
         {isReady && <AttentionGroup />}
         {isReady && active && !isFirst && (
@@ -81,7 +82,7 @@ export function Home() {
   );
 }
 
-/** Returns whether the form's notes are loaded. The lists wait for them, because the notes change the form's height. */
+/** Returns whether the form's notes are loaded. What is below waits for them, because they change the form's height. */
 function useNotesLoaded(): boolean {
   const pending = [
     useQuery(queries.models()).isPending,

@@ -87,7 +87,7 @@ export function Breakdown({ usage, dimension, onDimension, environment }: Breakd
         aria-label={`Usage by ${labels[dimension].toLowerCase()}`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard.
         tabIndex={0}
-        className="max-h-112 min-h-64 overflow-auto border-t border-line -outline-offset-2"
+        className="h-80 overflow-auto border-t border-line -outline-offset-2"
       >
         <table className="w-full text-left">
           <thead className="sticky top-0 z-10 bg-surface text-xs text-muted">

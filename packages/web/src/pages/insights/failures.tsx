@@ -1,6 +1,9 @@
 import type { UsageGroup, UsageResponse } from "@outrider/sdk";
-import { CircleCheck } from "lucide-react";
+import { CircleCheck, Download } from "lucide-react";
+import { IconButton } from "../../ui/button.tsx";
+import { toCsv } from "../../ui/charts/csv.ts";
 import { Sparkline } from "../../ui/charts/sparkline.tsx";
+import { download } from "../../ui/download.ts";
 import { Skeleton } from "../../ui/feedback/skeleton.tsx";
 import { formatCount } from "../../ui/format/numbers.ts";
 import { sanitizeLine } from "../../ui/text/sanitize.ts";
@@ -15,13 +18,32 @@ const SEPARATOR = " · ";
 export function Failures({ usage }: { usage: UsageResponse | undefined }) {
   const groups = usage?.groups;
   const all = groups?.reduce((sum, { failed }) => sum + failed, 0) ?? 0;
+  const save = () => {
+    const rows = (groups ?? []).map((group) => [
+      ...splitLabel(group),
+      ...[group.error_code, group.environment_id, group.failed, group.previous?.failed],
+    ]);
+    const head = ["Cause", "Environment", "Error code", "Environment ID", "Failed runs", "Period before"];
+    download(new Blob([toCsv([head, ...rows])], { type: "text/csv" }), "failures.csv");
+  };
   return (
     <section aria-labelledby="failures" className="min-w-0 rounded-xl border border-line bg-surface">
-      <header className="px-4 py-3">
-        <h2 id="failures" className="font-semibold">
-          Failures
-        </h2>
-        <p className="text-xs text-muted">By cause and environment</p>
+      <header className="flex items-center gap-3 px-4 py-3">
+        <div className="min-w-0 flex-1">
+          <h2 id="failures" className="font-semibold">
+            Failures
+          </h2>
+          <p className="text-xs text-muted">By cause and environment</p>
+        </div>
+        <span className="-mr-2 flex">
+          <IconButton
+            small
+            label="Download failures as CSV"
+            icon={<Download className="size-4" aria-hidden />}
+            disabled={!groups}
+            onClick={save}
+          />
+        </span>
       </header>
       <section
         aria-label="Failures by cause and environment"

@@ -43,7 +43,7 @@ export function Insights() {
     <Page
       wide
       title="Insights"
-      actions={<RangeBar search={search} environments={environments ?? []} onChange={change} />}
+      actions={<RangeBar search={search} environments={environments} onChange={change} />}
     >
       {error && !usage ? (
         <ErrorAlert error={error} onRetry={() => void refetch()} />
@@ -70,7 +70,7 @@ export function Insights() {
           ) : (
             <div className="flex flex-col gap-4">
               <Summary usage={usage} />
-              <TimeCharts usage={usage} environment={environment} />
+              <TimeCharts usage={usage} isCompared={search.compare !== "off"} environment={environment} />
               <Breakdown
                 usage={groups}
                 dimension={by}

@@ -9,7 +9,8 @@ import { type InsightsSearch, type Range, ranges } from "./search.ts";
 
 interface RangeBarProps {
   search: InsightsSearch;
-  environments: readonly CloudEnvironment[];
+  /** Undefined while they are loading. */
+  environments: readonly CloudEnvironment[] | undefined;
   onChange: (changes: Partial<Record<keyof InsightsSearch, string | undefined>>) => void;
 }
 
@@ -20,22 +21,21 @@ export function RangeBar({ search, environments, onChange }: RangeBarProps) {
   const isCompared = search.compare !== "off";
   return (
     <div className="flex flex-wrap items-center gap-2">
-      {environments.length > 0 && (
-        <span className="w-44">
-          <Select
-            aria-label="Environment"
-            value={search.environment ?? ""}
-            onChange={({ target }) => onChange({ environment: target.value || undefined })}
-          >
-            <option value="">All environments</option>
-            {environments.map(({ environment_id, name }) => (
-              <option key={environment_id} value={environment_id}>
-                {name}
-              </option>
-            ))}
-          </Select>
-        </span>
-      )}
+      <span className="w-44">
+        <Select
+          aria-label="Environment"
+          value={search.environment ?? ""}
+          onChange={({ target }) => onChange({ environment: target.value || undefined })}
+        >
+          <option value="">All environments</option>
+          {!environments && search.environment && <option value={search.environment}>…</option>}
+          {environments?.map(({ environment_id, name }) => (
+            <option key={environment_id} value={environment_id}>
+              {name}
+            </option>
+          ))}
+        </Select>
+      </span>
       <Button
         aria-pressed={isCompared}
         title="Compare with the period before"

@@ -19,14 +19,16 @@ export function runsHref(filter: RunsFilter): string {
   return `/runs?${new URLSearchParams(pairs)}`;
 }
 
+/** Selects runs without an environment or without an error code. */
+const NONE = "none";
+
 /** Returns the filter for a group's runs, or undefined if no filter selects exactly these. */
 export function groupFilter(dimension: Dimension, group: UsageGroup): RunsFilter | undefined {
+  if (dimension === "environment" && !group.is_other) return { environment: group.key || NONE };
   if (group.is_other || group.key === "") return undefined;
   switch (dimension) {
     case "model":
       return { model: group.key };
-    case "environment":
-      return { environment: group.key };
     case "user":
     case "agent":
       return { creator: group.key };
@@ -37,11 +39,9 @@ export function groupFilter(dimension: Dimension, group: UsageGroup): RunsFilter
   }
 }
 
-/**
- * Returns the filter for a group of failures. No filter selects runs without an error code or without an environment,
- * so such a group leads to more runs than it counts.
- */
+/** Returns the filter for the failed runs that a group counts. */
 export function failureFilter(group: UsageGroup): RunsFilter | undefined {
   if (group.is_other) return undefined;
-  return { state: "FAILED", error_code: group.error_code, environment: group.environment_id };
+  const { error_code, environment_id } = group;
+  return { state: "FAILED", error_code: error_code || NONE, environment: environment_id ?? NONE };
 }

@@ -15,13 +15,15 @@ import { type RunsFilter, runsHref } from "./runs-link.ts";
 
 interface TimeChartsProps {
   usage: UsageResponse | undefined;
+  /** Whether the period before is shown too. The legends have it from the beginning, so that nothing moves. */
+  isCompared: boolean;
   environment: string | undefined;
 }
 
 /** Shows the charts over time. They share the selected point, so that the eye can follow one day through all of them. */
-export function TimeCharts({ usage, environment }: TimeChartsProps) {
+export function TimeCharts({ usage, isCompared, environment }: TimeChartsProps) {
   const [active, setActive] = useState<number>();
-  const shared = { usage, environment, active, onActive: setActive };
+  const shared = { usage, isCompared, environment, active, onActive: setActive };
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <OutcomeChart {...shared} />
@@ -43,19 +45,18 @@ const of = (usage: UsageResponse | undefined, value: (point: UsagePoint) => numb
 
 /** The same measure in the period before, as a dashed line. */
 function before(
-  usage: UsageResponse | undefined,
+  { usage, isCompared }: Pick<TimeChartsProps, "usage" | "isCompared">,
   value: (point: UsagePoint) => number | undefined,
 ): ChartSeries[] {
-  return usage?.previous_points
-    ? [
-        {
-          label: "Period before",
-          color: "var(--line-strong)",
-          isDashed: true,
-          values: usage.previous_points.map(value),
-        },
-      ]
-    : [];
+  if (usage ? !usage.previous_points : !isCompared) return [];
+  return [
+    {
+      label: "Period before",
+      color: "var(--line-strong)",
+      isDashed: true,
+      values: usage?.previous_points?.map(value) ?? [],
+    },
+  ];
 }
 
 interface TimeChartProps extends SharedProps {
@@ -174,7 +175,7 @@ function OutcomeChart(props: SharedProps) {
           values: of(usage, ({ cancelled }) => cancelled),
         },
         { label: "Not ended", color: "var(--chart-live)", values: of(usage, ({ unfinished }) => unfinished) },
-        ...before(usage, ({ runs }) => runs),
+        ...before(props, ({ runs }) => runs),
       ]}
     />
   );
@@ -192,7 +193,7 @@ function SuccessChart(props: SharedProps) {
       state="FAILED"
       series={[
         { label: "Success rate", color: "var(--chart-good)", values: of(props.usage, successRate) },
-        ...before(props.usage, successRate),
+        ...before(props, successRate),
       ]}
     />
   );
@@ -223,7 +224,7 @@ function SpendChart(props: SharedProps) {
       empty="No cost in this period"
       series={[
         { label: "Cost", color: "var(--chart-1)", values: of(usage, ({ cost_usd }) => cost_usd) },
-        ...before(usage, ({ cost_usd }) => cost_usd),
+        ...before(props, ({ cost_usd }) => cost_usd),
       ]}
     />
   ) : (
@@ -247,7 +248,7 @@ function SpendChart(props: SharedProps) {
           values: of(usage, (point) => point.cached_input_tokens),
         },
         { label: "Output", color: "var(--chart-3)", values: of(usage, ({ output_tokens }) => output_tokens) },
-        ...before(usage, tokensOf),
+        ...before(props, tokensOf),
       ]}
     />
   );
@@ -270,7 +271,7 @@ function DurationChart(props: SharedProps) {
           values: of(usage, (point) => point.duration_p50_seconds),
         },
         { label: "p95", color: "var(--chart-4)", values: of(usage, (point) => point.duration_p95_seconds) },
-        ...before(usage, (point) => point.duration_p50_seconds).map((one) => ({
+        ...before(props, (point) => point.duration_p50_seconds).map((one) => ({
           ...one,
           label: "Median before",
         })),
@@ -293,7 +294,7 @@ function WaitChart(props: SharedProps) {
       series={[
         { label: "Median", color: "var(--chart-1)", values: of(usage, (point) => point.wait_p50_seconds) },
         { label: "p95", color: "var(--chart-4)", values: of(usage, (point) => point.wait_p95_seconds) },
-        ...before(usage, (point) => point.wait_p50_seconds).map((one) => ({
+        ...before(props, (point) => point.wait_p50_seconds).map((one) => ({
           ...one,
           label: "Median before",
         })),

@@ -57,7 +57,10 @@ export function FilterBar({ search, rows, onChange }: FilterBarProps) {
     {
       name: "environment",
       label: "Environment",
-      options: environments.map(({ environment_id, name }) => ({ value: environment_id, label: name })),
+      options: [
+        ...environments.map(({ environment_id, name }) => ({ value: environment_id, label: name })),
+        { value: "none", label: "No environment" },
+      ],
     },
     { name: "creator", label: "Creator", options: users },
     {
@@ -166,6 +169,7 @@ const artifactOptions: Option[] = [
 /** Shows error codes as words, such as "Step limit exceeded". */
 function errorOptions(codes: string): Option[] {
   return split(codes).map((value) => {
+    if (value === "none") return { value, label: "Unknown error" };
     const words = value.replaceAll("_", " ");
     return { value, label: words.charAt(0).toUpperCase() + words.slice(1) };
   });

@@ -148,10 +148,12 @@ class Runs(Following):
         :param include_total: Also returns `total`, the number of matching runs on all pages.
         :param name: Alias of `config_name`.
         :param creator: A `uid`, an email address, or `me`.
+        :param environment_id: `none` selects runs without an environment.
         :param artifact_type: Runs that produced an artifact of one of these types.
         :param pull_request_state: The state of the run's pull request. Of several pull requests, an
             open one counts, otherwise a draft, otherwise a merged one.
-        :param error_code: The error code of failed runs.
+        :param error_code: The error code of failed runs. `none` selects runs without one; combine it
+            with the state FAILED.
         :param repository: Runs in environments that have the repository now, as a URL or as
             `owner/name` if the environment names it so.
         :param created_after: Inclusive.
