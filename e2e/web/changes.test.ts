@@ -92,3 +92,56 @@ describe("a run that changes 200 files", () => {
     expect(consoleErrors).toEqual([]);
   });
 });
+
+describe("a run whose environment creates files", () => {
+  const changes = (page: Page) =>
+    page.getByRole("navigation", { name: "Run sections" }).getByRole("link", { name: /^Changes/ });
+  let changed: string;
+
+  beforeAll(async () => {
+    const { body } = await app.call("POST", "/agent/environments", {
+      body: {
+        name: "creates-files",
+        setup_commands: ["touch a.txt", "echo one > one.txt", "echo two > two.txt"],
+      },
+    });
+    const { id } = await app.runIn(body.environment_id, ["WRITE: notes.md | # Notes", "SAY: done"]);
+    changed = id;
+  });
+
+  test("has one number of changed files in the badge, the tab and the API", async () => {
+    const { artifacts } = await app.get(changed);
+    expect(artifacts).toMatchObject([{ artifact_type: "PATCH", files_changed: 4 }]);
+    const { page, consoleErrors } = await app.visit("/runs");
+    const seen = await collectBadges(page);
+    await page.goto(`/runs/${changed}`);
+    await page.getByRole("article", { name: "Succeeded" }).waitFor();
+    await changes(page).click();
+    await page.getByRole("heading", { name: "4 files changed" }).waitFor();
+    expect(await seen()).toEqual(["Changes4"]);
+    expect(consoleErrors).toEqual([]);
+  });
+
+  test("has the same number on its shared page", async () => {
+    const { body } = await app.call("POST", `/agent/runs/${changed}/share`, { body: {} });
+    const { page, consoleErrors } = await app.visit("/favicon.svg", { signedIn: false, size: "phone" });
+    const seen = await collectBadges(page);
+    await page.goto(body.link);
+    await page.getByRole("article", { name: "Succeeded" }).waitFor();
+    await changes(page).click();
+    await page.getByRole("heading", { name: "4 files changed" }).waitFor();
+    expect(await seen()).toEqual(["Changes4"]);
+    expect(consoleErrors).toEqual([]);
+  });
+});
+
+/** Records each text that the tab of the changes shows from the next page on. */
+async function collectBadges(page: Page): Promise<() => Promise<unknown>> {
+  await page.addInitScript(`
+    window.badges = [];
+    new MutationObserver(() => {
+      const text = document.querySelector("nav[aria-label='Run sections'] a[href*='tab=changes']")?.textContent;
+      if (text && badges.at(-1) !== text) badges.push(text);
+    }).observe(document, { childList: true, subtree: true, characterData: true });`);
+  return () => page.evaluate("badges");
+}

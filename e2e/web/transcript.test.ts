@@ -354,6 +354,19 @@ describe("active run", () => {
     expect(consoleErrors).toEqual([]);
   });
 
+  test("has the state of the log in the header before the run is fetched again", async () => {
+    const live = await app.create(["Go."]);
+    const { page } = await app.visit(`/runs/${live}`);
+    const state = page.getByRole("status").filter({ hasText: /^(Queued|Succeeded)$/ });
+    await state.getByText("Queued").waitFor();
+    await block(page, "Prompt").waitFor();
+    // Requests for the run are never answered.
+    await page.route(`**/api/v1/agent/runs/${live}`, () => {});
+    await finish(app, live);
+    await block(page, "Succeeded").waitFor();
+    await state.getByText("Succeeded").waitFor();
+  });
+
   test("streams the output of a running command", async () => {
     const real = await app.create(["RUN: echo first; until [ -e stop ]; do sleep 0.1; done"]);
     const { page, consoleErrors } = await app.visit(`/runs/${real}`);

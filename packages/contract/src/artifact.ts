@@ -5,6 +5,10 @@ import { Sha256, Timestamp, text, Uuid } from "./text.ts";
 export const ArtifactType = z.enum(["FILE", "PATCH", "PULL_REQUEST"]);
 export type ArtifactType = z.infer<typeof ArtifactType>;
 
+export const FilesChanged = z.int().min(0).optional().meta({
+  description: "Present for `PATCH`: how many files the patch changes.",
+});
+
 const members = {
   name: text({ max: 255 }),
   mime_type: text({ max: 128 }),
@@ -30,6 +34,7 @@ export const Artifact = z
     ...members,
     run_id: Uuid,
     created_at: Timestamp,
+    files_changed: FilesChanged,
     pull_request: PullRequest.optional().meta({ description: "Present for `PULL_REQUEST`." }),
     removed_at: Timestamp.optional().meta({
       description: "When the retention policy of the installation removed the content.",

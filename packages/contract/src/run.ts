@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AgentConfigInput, AmbientAgentConfig, ReasoningEffort } from "./agent-config.ts";
-import { ArtifactType } from "./artifact.ts";
+import { ArtifactType, FilesChanged } from "./artifact.ts";
 import { conditionPart } from "./conditions.ts";
 import { ErrorCodeName } from "./errors/error.ts";
 import { UsedHarness } from "./harness.ts";
@@ -379,6 +379,7 @@ export const RunItem = z
           name: z.string(),
           mime_type: z.string(),
           size_bytes: z.int(),
+          files_changed: FilesChanged,
           pull_request: PullRequest.optional().meta({ description: "Present for `PULL_REQUEST`." }),
           is_removed: z
             .literal(true)

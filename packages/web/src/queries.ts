@@ -7,7 +7,13 @@ import {
   type ListAttentionQuery,
   type ListRunsParams,
 } from "@outrider/sdk";
-import { MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import {
+  keepPreviousData,
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  queryOptions,
+} from "@tanstack/react-query";
 import { outrider } from "./api.ts";
 import { deleteDrafts } from "./frame/stored-setting.ts";
 
@@ -74,8 +80,13 @@ export const queries = {
       queryKey: ["run", runId, "followups"],
       queryFn: async () => (await outrider.followups.list(runId)).followups,
     }),
-  diff: (runId: string) =>
-    queryOptions({ queryKey: ["run", runId, "diff"], queryFn: () => outrider.runs.diff(runId) }),
+  /** The version changes whenever the run saves its changes. Until then, the patch need not be fetched again. */
+  diff: (runId: string, version: string) =>
+    queryOptions({
+      queryKey: ["diff", runId, version],
+      queryFn: () => outrider.runs.diff(runId),
+      placeholderData: keepPreviousData,
+    }),
   publications: (runId: string) =>
     queryOptions({
       queryKey: ["run", runId, "publications"],

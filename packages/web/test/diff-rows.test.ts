@@ -24,6 +24,7 @@ const file = readPatch(patch)[0] as PatchFile;
 test("counts a patch's files without counting lines that look like headers", () => {
   expect(countFiles(patch)).toBe(2);
   expect(countFiles("")).toBe(0);
+  expect(readPatch(patch)).toHaveLength(2);
 });
 
 test("places removed lines beside the added lines that replace them", () => {

@@ -84,6 +84,8 @@ export interface Artifact {
   size_bytes: number;
   run_id: string;
   created_at: string;
+  /** Present for `PATCH`: how many files the patch changes. */
+  files_changed?: number;
   /** Present for `PULL_REQUEST`. */
   pull_request?: PullRequest;
   /** When the retention policy of the installation removed the content. */
@@ -1834,6 +1836,8 @@ export interface RunItem {
     name: string;
     mime_type: string;
     size_bytes: number;
+    /** Present for `PATCH`: how many files the patch changes. */
+    files_changed?: number;
     /** Present for `PULL_REQUEST`. */
     pull_request?: PullRequest;
     /** True if the retention policy of the installation removed the content. */

@@ -392,6 +392,8 @@ class Artifact(BaseModel):
     size_bytes: int
     run_id: str
     created_at: datetime
+    files_changed: int | None = None
+    """Present for `PATCH`: how many files the patch changes."""
     pull_request: PullRequest | None = None
     """Present for `PULL_REQUEST`."""
     removed_at: datetime | None = None
@@ -2352,6 +2354,8 @@ class RunItemArtifact(BaseModel):
     name: str
     mime_type: str
     size_bytes: int
+    files_changed: int | None = None
+    """Present for `PATCH`: how many files the patch changes."""
     pull_request: PullRequest | None = None
     """Present for `PULL_REQUEST`."""
     is_removed: Literal[True] | None = None

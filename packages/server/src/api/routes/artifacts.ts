@@ -1,6 +1,7 @@
 import type { Artifact } from "@outrider/contract/artifact";
 import { notFound } from "../../engine/api-error.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
+import { countChangedFiles } from "../../engine/runs/changed-files.ts";
 import { requireRun } from "../../engine/runs/runs.ts";
 import type { Sql } from "../../store/connection/db.ts";
 import { findArtifact, findPullRequestArtifact } from "../../store/runs/artifacts.ts";
@@ -21,8 +22,11 @@ async function requireArtifact(
 }
 
 export const artifactHandlers: Pick<Handlers, "getArtifact" | "getArtifactContent" | "getDiff"> = {
-  async getArtifact({ sql, principal, params }) {
-    return ok((await requireArtifact(sql, principal, params.artifactId)).artifact);
+  async getArtifact({ sql, services, principal, params }) {
+    const { artifact, sha256 } = await requireArtifact(sql, principal, params.artifactId);
+    if (artifact.artifact_type !== "PATCH" || artifact.removed_at || !sha256) return ok(artifact);
+    const files_changed = await countChangedFiles(services.blobs, sha256);
+    return ok({ ...artifact, ...(files_changed === undefined ? {} : { files_changed }) });
   },
 
   async getArtifactContent({ sql, services, principal, params, request, reply }) {

@@ -1,4 +1,5 @@
 import { isFinal } from "@outrider/contract/run-state";
+import { withChangedFiles } from "../../engine/runs/changed-files.ts";
 import { getRun, requireRun } from "../../engine/runs/runs.ts";
 import { listEvents } from "../../store/runs/events.ts";
 import { findRunState } from "../../store/runs/run-state.ts";
@@ -40,8 +41,8 @@ export const eventHandlers: Pick<Handlers, "listEvents" | "getTranscript"> = {
   },
 
   async getTranscript({ sql, services, principal, params, request, reply }) {
-    const run = await getRun(sql, principal, params.runId);
-    const { db, listLimiter } = services;
+    const { db, blobs, listLimiter } = services;
+    const run = await withChangedFiles(await getRun(sql, principal, params.runId), { sql, blobs });
     await sendTranscript({ db, listLimiter, subject: subjectOf(principal), run, request, reply });
     return STREAMED;
   },

@@ -8,6 +8,7 @@ import { visibleRuns } from "../../engine/auth/run-access.ts";
 import { claimNew } from "../../engine/dispatch/claims.ts";
 import { getQueueStatus } from "../../engine/dispatch/queue-reason.ts";
 import { topics } from "../../engine/live/pubsub.ts";
+import { withChangedFiles } from "../../engine/runs/changed-files.ts";
 import { cancelRun, createRun, getRun, removeRun, withLink } from "../../engine/runs/runs.ts";
 import { listUidsByEmail } from "../../store/auth/users.ts";
 import type { Sql } from "../../store/connection/db.ts";
@@ -143,7 +144,8 @@ export const runHandlers: Pick<
   },
 
   async getRun({ sql, services, principal, params }) {
-    const run = withLink(await getRun(sql, principal, params.runId), services.origin());
+    const found = await getRun(sql, principal, params.runId);
+    const run = withLink(await withChangedFiles(found, { sql, blobs: services.blobs }), services.origin());
     const queue = run.state === "QUEUED" ? await getQueueStatus(sql, services.policy, run.run_id) : undefined;
     return ok({ ...run, ...(queue ? { queue } : {}) });
   },

@@ -3,6 +3,7 @@ import { Uuid } from "@outrider/contract/text";
 import type { FastifyInstance } from "fastify";
 import { ApiError, notFound } from "../../engine/api-error.ts";
 import { requireScope } from "../../engine/auth/principal.ts";
+import { withChangedFiles } from "../../engine/runs/changed-files.ts";
 import { getRun } from "../../engine/runs/runs.ts";
 import { BASE } from "../http/request.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -63,8 +64,8 @@ export function registerService(app: FastifyInstance, { services, metrics, authe
       requireScope(principal, "runs:read");
       const { success, data: runId } = Uuid.safeParse(request.params.runId);
       if (!success) throw notFound("run");
-      const { db, listLimiter } = services;
-      const run = await getRun(db, principal, runId);
+      const { db, blobs, listLimiter } = services;
+      const run = await withChangedFiles(await getRun(db, principal, runId), { sql: db, blobs });
       await sendTranscript({ db, listLimiter, subject: subjectOf(principal), run, request, reply });
       return reply;
     },

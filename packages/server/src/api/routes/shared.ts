@@ -2,6 +2,7 @@ import { ListEventsQuery } from "@outrider/contract/query";
 import { Uuid } from "@outrider/contract/text";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { notFound } from "../../engine/api-error.ts";
+import { withChangedFiles } from "../../engine/runs/changed-files.ts";
 import { getSharedRun, requireShared } from "../../engine/runs/shares.ts";
 import { findArtifact } from "../../store/runs/artifacts.ts";
 import { parse } from "../http/parse.ts";
@@ -50,11 +51,12 @@ export function registerShared(
       { config: { operation: "shared.transcript" } },
       async (request, reply) => {
         if (wantsPage(request)) return app.sendPage(request, reply);
-        const run = await admit(request, reply, () => getSharedRun(db, request.params.token));
+        const found = await admit(request, reply, () => getSharedRun(db, request.params.token));
         requireAcceptable(transcript, request);
         const [, query = ""] = request.url.split("?");
         const range = parse(ListEventsQuery, readQuery(query, ListEventsQuery), "query");
         const subject = anonymousSubject(request);
+        const run = await withChangedFiles(found, { sql: db, blobs });
         await sendTranscript({ db, listLimiter, subject, run, request, reply, isShared: true, range });
         return reply;
       },

@@ -4,6 +4,7 @@ import clsx from "clsx";
 import { outrider } from "../../api.ts";
 import { queries } from "../../queries.ts";
 import { Artifacts } from "./artifacts/artifacts.tsx";
+import { patchVersion } from "./changes/changed-count.ts";
 import { Changes } from "./changes/changes.tsx";
 import { CommentBar } from "./changes/comment-bar.tsx";
 import { useLineComments } from "./changes/use-line-comments.ts";
@@ -60,7 +61,7 @@ interface ChangesOfProps {
 }
 
 function ChangesOf({ run, isAllowed, onChanged }: ChangesOfProps) {
-  const { data: patch, error, refetch } = useQuery(queries.diff(run.run_id));
+  const { data: patch, error, refetch } = useQuery(queries.diff(run.run_id, patchVersion(run)));
   const comments = useLineComments(run.run_id);
   return (
     <>

@@ -4,11 +4,12 @@ import { useOfferedRun } from "../../frame/current-run.ts";
 import { queries, queryClient } from "../../queries.ts";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import type { RunAction } from "./actions/actions.tsx";
-import { useChangedCount } from "./changes/changed-count.ts";
+import { patchVersion, useChangedCount } from "./changes/changed-count.ts";
 import { Composer } from "./composer/composer.tsx";
 import { Header } from "./header.tsx";
 import { apiSource } from "./log/api-source.ts";
 import { useRunLog } from "./log/run-log.ts";
+import { useLoggedState } from "./logged-state.ts";
 import { Outcome } from "./outcome.tsx";
 import { usePublications } from "./publishing/use-publications.ts";
 import { useSteering } from "./steering.ts";
@@ -19,12 +20,13 @@ import { Transcript } from "./transcript/transcript.tsx";
 const Approval = lazy(() => import("./publishing/approval.tsx").then((it) => ({ default: it.Approval })));
 const OtherTab = lazy(() => import("./other-tab.tsx").then((it) => ({ default: it.OtherTab })));
 
-export function SessionView({ run, tab }: { run: RunItem; tab: Tab }) {
-  const { run_id: runId } = run;
+export function SessionView({ run: fetched, tab }: { run: RunItem; tab: Tab }) {
+  const { run_id: runId } = fetched;
   const source = useMemo(() => apiSource(runId), [runId]);
   const log = useRunLog(source);
+  const run = useLoggedState(fetched, log.milestones);
   const steering = useSteering(run);
-  const changed = useChangedCount({ run, logged: log.files, diff: queries.diff(runId) });
+  const changed = useChangedCount(run, queries.diff(runId, patchVersion(run)));
   const [action, setAction] = useState<RunAction>();
   useOfferedRun({ run, isAllowed: steering?.isAllowed ?? false, open: setAction });
 

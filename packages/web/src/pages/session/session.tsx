@@ -15,6 +15,7 @@ const route = getRouteApi("/frame/runs/$runId");
 const QUEUED_POLL_MS = 3_000;
 const LIVE_POLL_MS = 15_000;
 const QUIET_POLL_MS = 60_000;
+const SAVING_MS = 30_000;
 
 /** The states that the browser's tab shows. */
 const signals: Partial<Record<RunItem["state"], TabSignal>> = {
@@ -22,6 +23,11 @@ const signals: Partial<Record<RunItem["state"], TabSignal>> = {
   FAILED: "failed",
   SUCCEEDED: "succeeded",
 };
+
+/** A cancelled run ends at once. Its worker saves the changes shortly afterwards. */
+function isSavingChanges({ state, finished_at }: RunItem): boolean {
+  return state === "CANCELLED" && Date.now() - Date.parse(finished_at ?? "") < SAVING_MS;
+}
 
 /** Shows the page for one run. */
 export function Session() {
@@ -35,7 +41,8 @@ export function Session() {
     ...queries.run(runId),
     refetchInterval: ({ state: { data, error } }) => {
       if (error instanceof NotFoundError || !data) return false;
-      return data.state === "QUEUED" ? QUEUED_POLL_MS : isFinal(data.state) ? QUIET_POLL_MS : LIVE_POLL_MS;
+      if (data.state === "QUEUED" || isSavingChanges(data)) return QUEUED_POLL_MS;
+      return isFinal(data.state) ? QUIET_POLL_MS : LIVE_POLL_MS;
     },
   });
   useTabTitle(run?.title ?? "Run", run && signals[run.state]);

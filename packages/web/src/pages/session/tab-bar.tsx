@@ -8,7 +8,7 @@ interface TabBarProps {
   shown: readonly Tab[];
   current: Tab;
   /** Item counts shown next to the labels. */
-  counts?: Partial<Record<Tab, number | string | undefined>>;
+  counts?: Partial<Record<Tab, number | undefined>>;
 }
 
 /** Shows the run's tabs. They are links, so each has a URL and can be opened in a new browser tab. */
@@ -44,7 +44,7 @@ export function TabBar({ shown, current, counts = {} }: TabBarProps) {
           {tabLabels[tab]}
           {counts[tab] ? (
             <span className="rounded-full bg-raised px-1.5 text-xs text-muted tabular-nums">
-              {typeof counts[tab] === "number" ? formatCount(counts[tab]) : counts[tab]}
+              {formatCount(counts[tab])}
             </span>
           ) : null}
         </Link>

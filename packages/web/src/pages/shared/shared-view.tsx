@@ -1,5 +1,5 @@
 import { NotFoundError } from "@outrider/sdk";
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import { Eye } from "lucide-react";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { ConnectionBanner } from "../../frame/connection-banner.tsx";
@@ -8,7 +8,7 @@ import { formatDollars } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
 import { RunState } from "../../ui/run-state.tsx";
 import { RunDuration } from "../runs/run-duration.tsx";
-import { useChangedCount } from "../session/changes/changed-count.ts";
+import { patchVersion, useChangedCount } from "../session/changes/changed-count.ts";
 import { useRunLog } from "../session/log/run-log.ts";
 import { Outcome } from "../session/outcome.tsx";
 import type { Tab } from "../session/tab.ts";
@@ -39,7 +39,7 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
   useEffect(() => {
     if (isGone) onGone();
   }, [isGone, onGone]);
-  const changed = useChangedCount({ run, logged: log.files, diff: sharedDiff(token, run) });
+  const changed = useChangedCount(run, sharedDiff(token, run));
   const current = shown.includes(tab) ? tab : "transcript";
   // The receipt has the title, but only after the run has started.
   const harness = run.receipt?.harness?.title ?? run.agent_config.harness;
@@ -103,8 +103,12 @@ function Banner({ run }: { run: SharedRun }) {
   );
 }
 
-const sharedDiff = (token: string, { state }: SharedRun) =>
-  queryOptions({ queryKey: ["shared", token, "diff", state], queryFn: () => readSharedDiff(token) });
+const sharedDiff = (token: string, run: SharedRun) =>
+  queryOptions({
+    queryKey: ["shared", token, "diff", patchVersion(run)],
+    queryFn: () => readSharedDiff(token),
+    placeholderData: keepPreviousData,
+  });
 
 function SharedChanges({ token, run }: { token: string; run: SharedRun }) {
   const { data, error, refetch } = useQuery(sharedDiff(token, run));

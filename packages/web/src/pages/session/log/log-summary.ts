@@ -7,14 +7,6 @@ export interface UsagePoint {
   usage: RunUsage;
 }
 
-export interface ChangedFile {
-  path: string;
-  /** The file's overall change in the run so far. */
-  kind: "created" | "modified" | "deleted";
-  /** The sequence number of the last event that changed the file. */
-  seq: number;
-}
-
 /** Summarizes the log for the rest of the page as events arrive. */
 export class LogSummary {
   milestones: readonly RunEvent[] = [];
@@ -22,13 +14,6 @@ export class LogSummary {
   usage: readonly UsagePoint[] = [];
   /** The text of the message that is currently streaming and is not in the log yet. */
   streamingText = "";
-  readonly #files = new Map<string, ChangedFile>();
-  #fileList: readonly ChangedFile[] | undefined = [];
-
-  get files(): readonly ChangedFile[] {
-    this.#fileList ??= [...this.#files.values()];
-    return this.#fileList;
-  }
 
   add(event: RunEvent) {
     if (event.type.startsWith("run.") || event.type === "environment.step") {
@@ -39,13 +24,6 @@ export class LogSummary {
     if (event.type === "message.agent") this.streamingText = "";
     if (event.type === "plan.updated") this.plan = event;
     if (event.type === "usage.updated") this.#spend(event.created_at, event.data);
-    if (event.type === "file.changed") {
-      const { path, kind } = event.data;
-      const before = this.#files.get(path);
-      const isNew = before?.kind === "created" && kind === "modified";
-      this.#files.set(path, { path, kind: isNew ? "created" : kind, seq: event.seq });
-      this.#fileList = undefined;
-    }
   }
 
   #spend(at: string, usage: RunUsage) {

@@ -2,7 +2,7 @@ import type { PlanUpdatedEvent, RunEvent } from "@outrider/sdk";
 import type { Blocks } from "./blocks.ts";
 import type { EventCache } from "./event-cache.ts";
 import type { LogSource } from "./log-source.ts";
-import type { ChangedFile, UsagePoint } from "./log-summary.ts";
+import type { UsagePoint } from "./log-summary.ts";
 
 /**
  * The log's status. `ended` means that the run is final and all events have been read. A follow-up makes the log live
@@ -21,7 +21,6 @@ export interface LogView {
   milestones: readonly RunEvent[];
   plan?: PlanUpdatedEvent | undefined;
   usage: readonly UsagePoint[];
-  files: readonly ChangedFile[];
   /** The text of the message that is currently streaming and is not in the log yet. */
   streamingText: string;
   /** The sequence numbers of the first events of failed commands, tool calls and steps. */

@@ -158,7 +158,7 @@ export class RunLog {
   }
 
   #snapshot(): LogView {
-    const { milestones, plan, usage, files, streamingText } = this.#summary;
+    const { milestones, plan, usage, streamingText } = this.#summary;
     return {
       status: this.#status,
       error: this.#error,
@@ -167,7 +167,6 @@ export class RunLog {
       milestones,
       plan,
       usage,
-      files,
       streamingText,
       errors: this.#failed(),
       wake: this.#wake,
