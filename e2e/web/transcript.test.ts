@@ -240,6 +240,34 @@ describe("navigation", () => {
     expect(consoleErrors).toEqual([]);
   });
 
+  test("steps through each match of one output line, also across colors", async () => {
+    const colored = await app.create(["Print."]);
+    const text = "first line\nneedle=1 \x1b[31mneed\x1b[0mle=2 needle=3\nlast line\n";
+    await write(app, colored, [
+      { type: "command.started", data: { command_id: "c1", command: "make" } },
+      { type: "command.output", data: { command_id: "c1", stream: "stdout", text } },
+      { type: "command.finished", data: { command_id: "c1", exit_code: 0, duration_ms: 5 } },
+    ]);
+    await finish(app, colored);
+    const { page, consoleErrors } = await app.visit(`/runs/${colored}`);
+    await block(page, "Succeeded").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("needle");
+    await page.getByRole("search").getByText("3", { exact: true }).waitFor();
+    const places = async (name: string) => (await page.evaluate(placesOf(name))) as number[];
+    await vi.waitFor(async () => expect(await places("transcript-search")).toEqual([0, 9, 18]), waitOptions);
+    for (const [key, place] of [
+      ["Enter", 0],
+      ["Enter", 9],
+      ["Enter", 18],
+      ["Shift+Enter", 9],
+    ] as const) {
+      await page.keyboard.press(key);
+      await vi.waitFor(async () => expect(await places("transcript-match")).toEqual([place]), waitOptions);
+    }
+    expect(consoleErrors).toEqual([]);
+  });
+
   test("opens and copies links to events, also inside a block", async () => {
     const events = await app.events(run);
     const output = events.find(({ type, data }) => type === "command.output" && data.command_id === "c2");
@@ -282,6 +310,19 @@ describe("navigation", () => {
     await page.getByText("Step 64").waitFor();
     await vi.waitFor(async () => expect(await fromEnd(page)).toBeLessThan(2), waitOptions);
     expect(consoleErrors).toEqual([]);
+  });
+
+  test("has the state of the log in the header before the run is fetched again", async () => {
+    const live = await app.create(["Go."]);
+    const { page } = await app.visit(`/runs/${live}`);
+    const state = page.getByRole("status").filter({ hasText: /^(Queued|Succeeded)$/ });
+    await state.getByText("Queued").waitFor();
+    await block(page, "Prompt").waitFor();
+    // Requests for the run are never answered.
+    await page.route(`**/api/v1/agent/runs/${live}`, () => {});
+    await finish(app, live);
+    await block(page, "Succeeded").waitFor();
+    await state.getByText("Succeeded").waitFor();
   });
 
   test("shows the same gaps between blocks live as after a reload", async () => {
@@ -354,19 +395,6 @@ describe("active run", () => {
     expect(consoleErrors).toEqual([]);
   });
 
-  test("has the state of the log in the header before the run is fetched again", async () => {
-    const live = await app.create(["Go."]);
-    const { page } = await app.visit(`/runs/${live}`);
-    const state = page.getByRole("status").filter({ hasText: /^(Queued|Succeeded)$/ });
-    await state.getByText("Queued").waitFor();
-    await block(page, "Prompt").waitFor();
-    // Requests for the run are never answered.
-    await page.route(`**/api/v1/agent/runs/${live}`, () => {});
-    await finish(app, live);
-    await block(page, "Succeeded").waitFor();
-    await state.getByText("Succeeded").waitFor();
-  });
-
   test("streams the output of a running command", async () => {
     const real = await app.create(["RUN: echo first; until [ -e stop ]; do sleep 0.1; done"]);
     const { page, consoleErrors } = await app.visit(`/runs/${real}`);
@@ -392,6 +420,14 @@ const currentMatch = `(() => {
   const { top, bottom } = range.getBoundingClientRect();
   return { text: range.startContainer.nodeValue, isVisible: top >= frame.top && bottom <= frame.bottom };
 })()`;
+
+/** Finds where the highlighted texts start in their lines. */
+const placesOf = (name: string) => `[...(CSS.highlights.get("${name}") ?? [])].map((range) => {
+  const before = document.createRange();
+  before.selectNodeContents(range.startContainer.parentElement.closest("[data-line]"));
+  before.setEnd(range.startContainer, range.startOffset);
+  return before.toString().length;
+}).sort((a, b) => a - b)`;
 
 /** Returns the distances between consecutive blocks. */
 const gaps = (page: Page) =>

@@ -68,5 +68,6 @@ function rangeOf(
   const ranges = rangesOf(line ?? article, needle);
   const body = ranges.filter(({ startContainer }) => !startContainer.parentElement?.closest("header"));
   const found = body.length > 0 ? body : ranges;
-  return found[line ? 0 : Math.min(nth, found.length - 1)];
+  // The line says which of its matches is meant.
+  return found[Math.min(line ? Number(line.dataset.marked) : nth, found.length - 1)];
 }

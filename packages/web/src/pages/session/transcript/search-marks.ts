@@ -31,23 +31,48 @@ export function useSearchMarks(root: RefObject<HTMLElement | null>, query: strin
   }, [root, query]);
 }
 
+/** Finds the needle in the text of each node. A line of output is searched as a whole, because colors split it. */
 export function rangesOf(root: HTMLElement, needle: string): Range[] {
   const ranges: Range[] = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node && ranges.length < MAX_MARKS; node = walker.nextNode()) {
-    const text = (node.nodeValue ?? "").toLowerCase();
+  let nodes: Text[] = [];
+  let line: Element | null | undefined;
+  const search = () => {
+    const text = nodes.map(({ data }) => data).join("");
+    const lower = text.toLowerCase();
     for (
-      let at = text.indexOf(needle);
+      let at = lower.indexOf(needle);
       at >= 0 && ranges.length < MAX_MARKS;
-      at = text.indexOf(needle, at + needle.length)
+      at = lower.indexOf(needle, at + needle.length)
     ) {
       const range = new Range();
-      // Lower-casing can lengthen the text, so a match may end beyond the node's text.
-      const length = node.nodeValue?.length ?? 0;
-      range.setStart(node, Math.min(at, length));
-      range.setEnd(node, Math.min(at + needle.length, length));
+      range.setStart(...placeOf(nodes, at, 0));
+      range.setEnd(...placeOf(nodes, at + needle.length, 1));
       ranges.push(range);
     }
+  };
+  for (let node = walker.nextNode(); node && ranges.length < MAX_MARKS; node = walker.nextNode()) {
+    const next = node.parentElement?.closest("[data-line]");
+    if (next && next === line) {
+      nodes.push(node as Text);
+      continue;
+    }
+    search();
+    nodes = [node as Text];
+    line = next;
   }
+  search();
   return ranges;
+}
+
+/** Finds the node and the offset of a place in the joined text. Between two nodes, a match starts in the later one. */
+function placeOf(nodes: readonly Text[], at: number, isEnd: 0 | 1): [Text, number] {
+  let left = at;
+  for (const node of nodes) {
+    if (left < node.length + isEnd) return [node, left];
+    left -= node.length;
+  }
+  // Lower-casing can lengthen the text, so a match may be beyond the text.
+  const last = nodes.at(-1) as Text;
+  return [last, last.length];
 }

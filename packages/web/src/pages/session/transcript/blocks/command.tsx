@@ -18,7 +18,7 @@ import {
   useTranscript,
 } from "../transcript-context.ts";
 import { Badge, Card } from "./card.tsx";
-import { Output } from "./output.tsx";
+import { type Mark, Output } from "./output.tsx";
 
 const PREVIEW = 3;
 const LIVE = 12;
@@ -130,17 +130,18 @@ function outputOf(events: readonly RunEvent[]): string {
 }
 
 /** Returns the line that the target points to: a match, or the start of an event's output. */
-function markOf(events: readonly RunEvent[], target: Target | undefined): number | undefined {
+function markOf(events: readonly RunEvent[], target: Target | undefined): Mark | undefined {
   const index = events.findIndex((event) => event.seq === target?.seq && event.type === "command.output");
   if (index < 0) return undefined;
   const start = outputOf(events.slice(0, index)).split("\n").length - 1;
-  if (!target?.match) return start;
-  const { needle, nth } = target.match;
-  const lines = outputOf(events.slice(index, index + 1)).split("\n");
-  let left = nth;
-  const line = lines.findIndex((text) => {
-    left -= countMatches(text, needle);
-    return left < 0;
-  });
-  return start + Math.max(0, line);
+  if (!target?.match) return { line: start, nth: 0 };
+  let { needle, nth } = target.match;
+  for (const [line, text] of outputOf(events.slice(index, index + 1))
+    .split("\n")
+    .entries()) {
+    const count = countMatches(text, needle);
+    if (nth < count) return { line: start + line, nth };
+    nth -= count;
+  }
+  return { line: start, nth: 0 };
 }

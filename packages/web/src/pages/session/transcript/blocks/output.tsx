@@ -19,12 +19,18 @@ interface OutputProps {
   wraps: boolean;
   /** Limits the output to this many of the last lines, without a button to show more. */
   last?: number;
-  /** The line to highlight. */
-  mark?: number | undefined;
+  mark?: Mark | undefined;
+}
+
+/** The line to highlight, and the number of earlier matches in it if a search points to it. */
+export interface Mark {
+  line: number;
+  nth: number;
 }
 
 /** Shows a command's output. The end is the most important part, so the beginning is truncated first. */
-export function Output({ label, lines, wraps, last, mark }: OutputProps) {
+export function Output({ label, lines, wraps, last, mark: target }: OutputProps) {
+  const mark = target?.line;
   const [isWhole, setWhole] = useState(false);
   const max = last ?? (isWhole ? LONG : SHORT);
   const end =
@@ -32,8 +38,11 @@ export function Output({ label, lines, wraps, last, mark }: OutputProps) {
   const begin = Math.max(0, end - max);
   const longest = isWhole ? LONG_LINE : SHORT_LINE;
   const styled = useMemo(
-    () => styleLines(lines.slice(begin, end).map((line) => cut(line, longest))),
-    [lines, begin, end, longest],
+    () =>
+      styleLines(
+        lines.slice(begin, end).map((line, index) => cut(line, begin + index === mark ? LONG_LINE : longest)),
+      ),
+    [lines, begin, end, longest, mark],
   );
   const isCut = lines.slice(begin, end).some(({ length }) => length > SHORT_LINE);
   const marked = useRef<HTMLSpanElement>(null);
@@ -67,7 +76,7 @@ export function Output({ label, lines, wraps, last, mark }: OutputProps) {
             key={index}
             ref={begin + index === mark ? marked : undefined}
             data-line={begin + index + 1}
-            data-marked={begin + index === mark || undefined}
+            data-marked={begin + index === mark ? target?.nth : undefined}
             className={clsx(
               "block min-h-5 [unicode-bidi:plaintext]",
               lineNumber,
