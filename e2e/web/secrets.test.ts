@@ -20,7 +20,7 @@ describe("secrets", () => {
     const field = page.getByLabel("Value", { exact: true });
     expect(await field.getAttribute("type")).toBe("password");
     await field.fill("short");
-    await page.getByRole("button", { name: "Save secret" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Add secret" }).click();
     await page
       .getByText("Value must have at least 8 bytes; shorter values cannot be masked.", { exact: true })
       .waitFor();
@@ -29,7 +29,7 @@ describe("secrets", () => {
     expect(await field.inputValue()).toBe(value);
     await expectAccessible(page);
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Save secret" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Add secret" }).click();
     await page.getByRole("cell", { name: "API_TOKEN", exact: true }).waitFor();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await page.content()).not.toContain(value);
@@ -54,7 +54,7 @@ describe("secrets", () => {
     await page.getByRole("cell", { name: "TAKEN", exact: true }).waitFor();
     await page.getByRole("button", { name: "Add secret" }).click();
     const name = page.getByLabel("Name", { exact: true });
-    const save = page.getByRole("button", { name: "Save secret" });
+    const save = page.getByRole("dialog").getByRole("button", { name: "Add secret" });
     await save.click();
     await page.getByText("Name is required.", { exact: true }).waitFor();
     await name.and(page.locator("[aria-invalid=true]:focus")).waitFor();
@@ -86,7 +86,7 @@ describe("secrets", () => {
     await page.getByText("lines hidden").waitFor();
     expect(await field.getAttribute("type")).toBe("password");
     const sent = page.waitForRequest((request) => request.method() === "PUT");
-    await page.getByRole("button", { name: "Save secret" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Add secret" }).click();
     expect((await sent).postDataJSON()).toEqual({ value: key });
     await page.getByRole("cell", { name: "DEPLOY_KEY", exact: true }).waitFor();
     expect(consoleErrors).toEqual([]);

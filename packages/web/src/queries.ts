@@ -1,4 +1,3 @@
-import { signInPath } from "@outrider/contract/auth/sign-in-path";
 import {
   APIConnectionError,
   APIStatusError,
@@ -15,6 +14,7 @@ import {
   queryOptions,
 } from "@tanstack/react-query";
 import { outrider } from "./api.ts";
+import { signInPathOfPage } from "./frame/sign-in-path.ts";
 import { deleteDrafts } from "./frame/stored-setting.ts";
 
 export const queryClient: QueryClient = new QueryClient({
@@ -29,8 +29,7 @@ export const queryClient: QueryClient = new QueryClient({
     onError(error, { meta }) {
       // The router itself opens the sign-in page if nobody is signed in at first.
       if (meta?.isGuard) return;
-      if (error instanceof AuthenticationError && location.pathname !== "/login")
-        location.assign(signInPath(location.pathname + location.search + location.hash));
+      if (error instanceof AuthenticationError) openSignIn();
     },
   }),
   defaultOptions: {
@@ -41,6 +40,18 @@ export const queryClient: QueryClient = new QueryClient({
     mutations: { networkMode: "always" },
   },
 });
+
+let isLeaving = false;
+
+/**
+ * Opens the sign-in page because the session has ended. Only the first failed request does so: if the page has unsaved
+ * changes, the browser asks whether to leave it, and must not ask again with every request that the page polls with.
+ */
+function openSignIn() {
+  if (isLeaving || location.pathname === "/login") return;
+  isLeaving = true;
+  location.assign(signInPathOfPage({ ended: queryClient.getQueryData(queries.me().queryKey) !== undefined }));
+}
 
 function isUnreachable(failures: number, error: Error): boolean {
   return failures < 3 && error instanceof APIConnectionError && !(error instanceof APITimeoutError);

@@ -33,8 +33,10 @@ const root = createRootRoute({
 const login = createRoute({
   getParentRoute: () => root,
   path: "/login",
-  validateSearch: (search): { next?: string } =>
-    typeof search.next === "string" ? { next: search.next } : {},
+  validateSearch: (search): { next?: string; ended?: true } => ({
+    ...(typeof search.next === "string" && { next: search.next }),
+    ...(search.ended === true && { ended: true }),
+  }),
   component: page(() => import("./pages/login/login.tsx"), "Login"),
 });
 

@@ -2,6 +2,7 @@ import clsx from "clsx";
 import { CircleAlert, CircleCheck, X } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Button, IconButton } from "../ui/button.tsx";
+import { InlineCode } from "../ui/text/inline-code.tsx";
 import { dismiss, useToasts } from "./toasts.ts";
 
 const GAP = 12;
@@ -28,7 +29,9 @@ export function Toaster() {
               className={clsx("size-4 shrink-0", tone === "good" ? "text-good" : "text-bad")}
               aria-hidden
             />
-            <span className="min-w-0 flex-1 break-words">{text}</span>
+            <span className="min-w-0 flex-1 break-words">
+              <InlineCode text={text} />
+            </span>
             {action && (
               <Button
                 small

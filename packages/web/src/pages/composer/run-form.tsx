@@ -73,6 +73,7 @@ export function RunForm({ initial, overrides, templateId, compareWith, onCreated
     <>
       <form
         ref={form}
+        noValidate
         aria-label="New run"
         onSubmit={send}
         onKeyDown={(event) => {

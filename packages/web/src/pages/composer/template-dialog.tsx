@@ -2,12 +2,13 @@ import { fillTemplate, renderTemplate } from "@outrider/contract/template-text";
 import type { Template, TemplateVariable } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useId, useState } from "react";
+import { useId, useState } from "react";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { Field, Select, TextArea, TextInput } from "../../ui/form/field.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { Dialog } from "../../ui/overlay/dialog.tsx";
 import { sanitize, sanitizeLine } from "../../ui/text/sanitize.ts";
 import { TemplateSheet } from "../templates/template-sheet.tsx";
@@ -144,8 +145,7 @@ function TemplateVariables({ template, replaces, onBack, onUse, onClose }: Templ
     if (missing.includes(variable)) return "needs a value";
     return invalid.includes(variable) ? "must be one of the allowed values" : undefined;
   };
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     setWasSent(true);
     if (missing.length + invalid.length === 0) onUse(renderTemplate(prompt, values));
   };
@@ -166,7 +166,7 @@ function TemplateVariables({ template, replaces, onBack, onUse, onClose }: Templ
         </>
       }
     >
-      <form id={id} noValidate onSubmit={send} className="flex flex-col gap-4">
+      <Form id={id} onSubmit={send} className="flex flex-col gap-4">
         {variables.map((variable, at) => (
           <VariableField
             key={variable.name}
@@ -188,7 +188,7 @@ function TemplateVariables({ template, replaces, onBack, onUse, onClose }: Templ
           </pre>
         </div>
         {replaces && <p className="text-xs text-muted">This replaces the prompt that you typed.</p>}
-      </form>
+      </Form>
     </Dialog>
   );
 }

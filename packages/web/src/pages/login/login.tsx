@@ -21,7 +21,7 @@ const route = getRouteApi("/login");
  */
 export function Login() {
   useTabTitle("Sign in");
-  const { next } = route.useSearch();
+  const { next, ended = false } = route.useSearch();
   const { history } = useRouter();
   const [token, setToken] = useState(tokenInAddress);
   const [newUser, setNewUser] = useState<Me>();
@@ -76,7 +76,7 @@ export function Login() {
           ) : isPending || isSignedIn ? (
             <SkeletonRows rows={4} label="Checking sign-in" />
           ) : (
-            <PasswordForm />
+            <PasswordForm hasEnded={ended} />
           )}
         </div>
       </div>

@@ -1,5 +1,6 @@
 import { SignInRequest } from "@outrider/contract/auth/sign-in";
 import { signInByPassword } from "../../auth.ts";
+import { sessionEnded } from "../../request-error.ts";
 import { Button } from "../../ui/button.tsx";
 import { Disclosure } from "../../ui/disclosure.tsx";
 import { TextField } from "../../ui/form/fields.tsx";
@@ -8,8 +9,13 @@ import { parseVerbatim, useRequestForm } from "../../ui/form/use-request-form.ts
 import { Snippet } from "../../ui/text/snippet.tsx";
 import { SignInError } from "./sign-in-error.tsx";
 
+interface PasswordFormProps {
+  /** Whether the page was opened because the user's session has ended. */
+  hasEnded: boolean;
+}
+
 /** Signs the user in with a password. It needs no success callback, because the login page watches the current user. */
-export function PasswordForm() {
+export function PasswordForm({ hasEnded }: PasswordFormProps) {
   const form = useRequestForm({
     schema: SignInRequest,
     values: { email: undefined as string | undefined, password: undefined },
@@ -20,6 +26,11 @@ export function PasswordForm() {
   return (
     <form {...form.attributes} className="flex flex-col gap-4">
       <h1 className="text-lg font-semibold">Sign in</h1>
+      {hasEnded && (
+        <p role="status" className="rounded-md bg-warn-soft px-3 py-2">
+          {sessionEnded}
+        </p>
+      )}
       <TextField
         label="Email address"
         {...form.field("email")}

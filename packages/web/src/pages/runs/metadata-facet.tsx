@@ -1,8 +1,9 @@
 import { limits } from "@outrider/contract/limits";
 import { X } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Field, TextInput } from "../../ui/form/field.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { Facet } from "./facet.tsx";
 import { isPair } from "./search.ts";
 
@@ -14,9 +15,10 @@ interface MetadataFacetProps {
 /** Filters by metadata. A run must match every pair. */
 export function MetadataFacet({ pairs, onChange }: MetadataFacetProps) {
   const [typed, setTyped] = useState("");
+  const [wasSent, setWasSent] = useState(false);
   const isValid = isPair(typed.trim());
-  const add = (event: FormEvent) => {
-    event.preventDefault();
+  const add = () => {
+    setWasSent(!isValid);
     if (!isValid) return;
     onChange([...pairs.filter((pair) => pair !== typed.trim()), typed.trim()]);
     setTyped("");
@@ -40,13 +42,17 @@ export function MetadataFacet({ pairs, onChange }: MetadataFacetProps) {
         ))}
       </ul>
       {pairs.length < limits.metadata.filters && (
-        <form onSubmit={add} className="flex flex-col gap-2 p-1">
+        <Form onSubmit={add} className="flex flex-col gap-2 p-1">
           <Field
             label="Label"
             error={
-              typed.includes("=") && !isValid
-                ? "must have a key of letters, digits, dots, dashes and underscores"
-                : undefined
+              isValid
+                ? undefined
+                : typed.includes("=")
+                  ? "must have a key of letters, digits, dots, dashes and underscores"
+                  : wasSent
+                    ? "must be a key and a value, such as `team=platform`"
+                    : undefined
             }
           >
             {(parts) => (
@@ -58,10 +64,10 @@ export function MetadataFacet({ pairs, onChange }: MetadataFacetProps) {
               />
             )}
           </Field>
-          <Button small type="submit" disabled={!isValid} className="self-end">
+          <Button small type="submit" className="self-end">
             Add
           </Button>
-        </form>
+        </Form>
       )}
     </Facet>
   );

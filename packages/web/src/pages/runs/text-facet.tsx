@@ -1,7 +1,8 @@
 import { Popover } from "radix-ui";
-import { type FormEvent, useId, useState } from "react";
+import { useId, useState } from "react";
 import { Button } from "../../ui/button.tsx";
 import { TextInput } from "../../ui/form/field.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { Facet } from "./facet.tsx";
 
 interface TextFacetProps {
@@ -28,12 +29,8 @@ interface TextEntryProps extends Omit<TextFacetProps, "value"> {
 export function TextEntry({ label, value, placeholder, suggestions, onChange }: TextEntryProps) {
   const [typed, setTyped] = useState(value);
   const list = useId();
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    onChange(typed.trim() || undefined);
-  };
   return (
-    <form onSubmit={send} className="flex flex-col gap-2 p-1">
+    <Form onSubmit={() => onChange(typed.trim() || undefined)} className="flex flex-col gap-2 p-1">
       <TextInput
         aria-label={label}
         list={list}
@@ -58,6 +55,6 @@ export function TextEntry({ label, value, placeholder, suggestions, onChange }: 
           Apply
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }

@@ -1,9 +1,10 @@
 import { limits } from "@outrider/contract/limits";
 import type { View } from "@outrider/sdk";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { Button } from "../../ui/button.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { Checkbox, Field, TextInput } from "../../ui/form/field.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { Dialog } from "../../ui/overlay/dialog.tsx";
 
 interface ViewDialogProps {
@@ -18,8 +19,9 @@ export function ViewDialog({ view, onClose, onSave }: ViewDialogProps) {
   const [isShared, setShared] = useState(view?.is_shared ?? false);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  async function save(event: FormEvent) {
-    event.preventDefault();
+  const [wasSent, setWasSent] = useState(false);
+  async function save() {
+    setWasSent(true);
     if (!name.trim() || isBusy) return;
     setBusy(true);
     setError(undefined);
@@ -37,8 +39,8 @@ export function ViewDialog({ view, onClose, onSave }: ViewDialogProps) {
       title={view ? "Rename view" : "Save view"}
       {...(!view && { description: "Saves the filters, search, sort order and columns." })}
     >
-      <form noValidate onSubmit={(event) => void save(event)} className="flex flex-col gap-4">
-        <Field label="Name">
+      <Form onSubmit={() => void save()} className="flex flex-col gap-4">
+        <Field label="Name" error={wasSent && !name.trim() ? "is required" : undefined}>
           {(parts) => (
             <TextInput
               {...parts}
@@ -58,11 +60,11 @@ export function ViewDialog({ view, onClose, onSave }: ViewDialogProps) {
         {error !== undefined && <ErrorAlert error={error} />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
-          <Button variant="primary" type="submit" busy={isBusy} disabled={!name.trim()}>
+          <Button variant="primary" type="submit" busy={isBusy}>
             Save
           </Button>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -31,7 +31,7 @@ export function PutSecret({ name: known, taken, onClose }: PutSecretProps) {
     send: ({ name, value }: { name: string; value: string }) => outrider.secrets.put(name, { value }),
     onSent: () => {
       void queryClient.invalidateQueries({ queryKey: ["secrets"] });
-      showToast(known ? "Secret replaced. New runs use the new value." : "Secret saved");
+      showToast(known ? "Secret replaced. New runs use the new value." : "Secret added");
       onClose();
     },
   });
@@ -46,7 +46,7 @@ export function PutSecret({ name: known, taken, onClose }: PutSecretProps) {
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" form={id} variant="primary" busy={form.isBusy}>
-            {known ? "Replace secret" : "Save secret"}
+            {known ? "Replace secret" : "Add secret"}
           </Button>
         </>
       }

@@ -1,12 +1,13 @@
 import { limits } from "@outrider/contract/limits";
 import { runSources, unfinishedStates } from "@outrider/contract/run-state";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { outrider } from "../../api.ts";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { Checkbox, Field, Select, TextInput } from "../../ui/form/field.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { stateLabels } from "../../ui/run-state.tsx";
 import { sourceLabels } from "../runs/search.ts";
 import { anyRun, type CancelDraft, filterOf } from "./cancel-filter.ts";
@@ -27,12 +28,12 @@ export function CancelAll({ acceptsRuns }: { acceptsRuns: boolean }) {
     setDraft({ ...draft, ...part });
     count.reset();
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    count.mutate(filterOf(draft));
-  };
   return (
-    <form aria-label="Cancel runs" className="flex flex-col gap-4" onSubmit={submit}>
+    <Form
+      aria-label="Cancel runs"
+      className="flex flex-col gap-4"
+      onSubmit={() => count.mutate(filterOf(draft))}
+    >
       <fieldset className="flex flex-wrap gap-x-6 gap-y-2">
         <legend className="pb-2 font-medium">
           State<span className="font-normal text-muted"> · any if none is selected</span>
@@ -135,6 +136,6 @@ export function CancelAll({ acceptsRuns }: { acceptsRuns: boolean }) {
           onClose={() => count.reset()}
         />
       )}
-    </form>
+    </Form>
   );
 }

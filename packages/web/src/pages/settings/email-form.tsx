@@ -60,7 +60,7 @@ function OpenForm({ me, onClose }: { me: Me; onClose: () => void }) {
       <FormErrors form={form} visuallyHidden />
       <div className="flex gap-2">
         <Button variant="primary" type="submit" busy={form.isBusy}>
-          Change
+          Change email address
         </Button>
         <Button onClick={onClose}>Cancel</Button>
       </div>

@@ -1,11 +1,12 @@
 import { limits } from "@outrider/contract/limits";
 import type { Maintenance } from "@outrider/sdk";
 import clsx from "clsx";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { fieldErrorOf } from "../../field-errors.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { Field, TextArea } from "../../ui/form/field.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { Confirm } from "../../ui/overlay/confirm.tsx";
 import {
   hasRestrictions,
@@ -33,8 +34,7 @@ export function MaintenanceForm({ maintenance }: { maintenance: Maintenance }) {
   const set = () =>
     mutate({ request: requestOf(restriction, message), done: isSame ? "Message updated" : done });
 
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     // Pausing new runs is easy to undo and may be urgent, so only the other options ask for confirmation.
     if (isSame || (restriction === "admission" && !hasRestrictions(maintenance))) set();
     else {
@@ -43,7 +43,7 @@ export function MaintenanceForm({ maintenance }: { maintenance: Maintenance }) {
     }
   };
   return (
-    <form aria-label="Set restrictions" className="flex flex-col gap-4" onSubmit={submit}>
+    <Form aria-label="Set restrictions" className="flex flex-col gap-4" onSubmit={submit}>
       <fieldset className="flex flex-col gap-2">
         <legend className="pb-2 font-medium">Restriction</legend>
         {restrictions.map((option) => (
@@ -114,7 +114,7 @@ export function MaintenanceForm({ maintenance }: { maintenance: Maintenance }) {
           <p>{effectOf(restriction, maintenance)}</p>
         </Confirm>
       )}
-    </form>
+    </Form>
   );
 }
 

@@ -1,11 +1,12 @@
 import { CircleAlert } from "lucide-react";
+import { signInPathOfPage } from "../../frame/sign-in-path.ts";
 import { describeError } from "../../request-error.ts";
-import { Button } from "../button.tsx";
+import { Button, buttonClass } from "../button.tsx";
 import { InlineCode } from "../text/inline-code.tsx";
 
 /** Shows what went wrong and how to fix it. */
 export function ErrorAlert({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
-  const { title, detail, traceId } = describeError(error);
+  const { title, detail, traceId, isSignedOut } = describeError(error);
   return (
     <div
       role="alert"
@@ -19,11 +20,15 @@ export function ErrorAlert({ error, onRetry }: { error: unknown; onRetry?: () =>
         </p>
         {traceId && <p className="mt-1 font-mono text-xs text-muted">Trace ID: {traceId}</p>}
       </div>
-      {onRetry && (
+      {isSignedOut ? (
+        <a href={signInPathOfPage({ ended: false })} className={buttonClass("plain", { small: true })}>
+          Sign in
+        </a>
+      ) : onRetry ? (
         <Button small onClick={onRetry}>
           Try again
         </Button>
-      )}
+      ) : null}
     </div>
   );
 }

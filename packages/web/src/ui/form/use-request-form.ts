@@ -13,6 +13,7 @@ import {
   set,
   useForm,
 } from "react-hook-form";
+import { focusFirstError } from "./focus-first-error.ts";
 import { placeErrors } from "./place-errors.ts";
 
 interface RequestFormOptions<Values extends FieldValues, Request, Result> {
@@ -142,12 +143,4 @@ export function parseNumber(text: string): number | undefined {
 /** Preserves surrounding spaces, for passwords and other values in which they are significant. */
 export function parseVerbatim(text: string): string | undefined {
   return text || undefined;
-}
-
-function focusFirstError(form: HTMLFormElement | null) {
-  const field = form?.querySelector<HTMLElement>('[aria-invalid="true"]');
-  // A field in a closed disclosure cannot be focused.
-  field?.closest("details")?.setAttribute("open", "");
-  if (field) field.focus();
-  else form?.querySelector('[role="alert"]')?.scrollIntoView({ block: "center" });
 }

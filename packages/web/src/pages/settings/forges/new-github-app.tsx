@@ -73,6 +73,7 @@ function OtherHost() {
     if (String(new FormData(event.currentTarget).get("host")).trim() !== "") return;
     event.preventDefault();
     setError("is required");
+    event.currentTarget.querySelector("input")?.focus();
   };
   return (
     <Disclosure summary="GitHub Enterprise">

@@ -2,12 +2,13 @@ import { RepositoryFullName } from "@outrider/contract/forge";
 import type { Forge, ForgeTestStep } from "@outrider/sdk";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { CircleCheck, CircleDashed, CircleX, LoaderCircle } from "lucide-react";
-import { type FormEvent, useDeferredValue, useId, useState } from "react";
+import { useDeferredValue, useId, useState } from "react";
 import { outrider } from "../../../api.ts";
 import { queries, queryClient } from "../../../queries.ts";
 import { Button } from "../../../ui/button.tsx";
 import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
 import { Field, TextInput } from "../../../ui/form/field.tsx";
+import { Form } from "../../../ui/form/form.tsx";
 import { Dialog } from "../../../ui/overlay/dialog.tsx";
 import { InlineCode } from "../../../ui/text/inline-code.tsx";
 import { stepLabels } from "./forge-labels.ts";
@@ -29,8 +30,9 @@ export function TestAccess({ forge, onClose }: { forge: Forge; onClose: () => vo
     onSettled: () => queryClient.invalidateQueries(queries.forges()),
   });
   const isValid = RepositoryFullName.safeParse(repository.trim()).success;
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const [wasSent, setWasSent] = useState(false);
+  const submit = () => {
+    setWasSent(true);
     if (isValid && !test.isPending) test.mutate();
   };
   const result = test.data;
@@ -44,16 +46,17 @@ export function TestAccess({ forge, onClose }: { forge: Forge; onClose: () => vo
       footer={
         <>
           <Button onClick={onClose}>Close</Button>
-          <Button variant="primary" type="submit" form={id} busy={test.isPending} disabled={!isValid}>
+          <Button variant="primary" type="submit" form={id} busy={test.isPending}>
             {result ? "Test again" : "Test access"}
           </Button>
         </>
       }
     >
-      <form id={id} onSubmit={submit} className="flex flex-col gap-4">
+      <Form id={id} onSubmit={submit} className="flex flex-col gap-4">
         <RepositoryPicker
           forge={forge}
           value={repository}
+          error={wasSent && !isValid ? "must be an owner and a name, such as `acme/api`" : undefined}
           onChange={(next) => {
             setRepository(next);
             test.reset();
@@ -83,7 +86,7 @@ export function TestAccess({ forge, onClose }: { forge: Forge; onClose: () => vo
             </p>
           )}
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -114,11 +117,12 @@ function Step({ step: { step, ok, message, remedy } }: { step: ForgeTestStep }) 
 interface RepositoryPickerProps {
   forge: Forge;
   value: string;
+  error: string | undefined;
   onChange: (repository: string) => void;
 }
 
 /** Suggests the repositories that Outrider can use. Others can be typed. */
-function RepositoryPicker({ forge, value, onChange }: RepositoryPickerProps) {
+function RepositoryPicker({ forge, value, error: invalid, onChange }: RepositoryPickerProps) {
   const list = useId();
   const asked = useDeferredValue(value.trim());
   const { data, error, isFetching } = useQuery({
@@ -133,6 +137,7 @@ function RepositoryPicker({ forge, value, onChange }: RepositoryPickerProps) {
     <>
       <Field
         label="Repository"
+        error={invalid}
         hint={
           isFetching
             ? "Loading repositories…"
