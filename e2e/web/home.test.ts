@@ -179,7 +179,7 @@ describe("run form", () => {
     const run = await app.create(["SAY: one", "SAY: two"], { title: "Two sentences" });
     const { page, consoleErrors } = await app.visit(`/runs/${run}`);
     await page.getByRole("button", { name: "Re-run" }).first().click();
-    const dialog = page.getByRole("dialog", { name: "Re-run with changes" });
+    const dialog = page.getByRole("dialog", { name: "Re-run" });
     await dialog.getByText("Same as the original run").waitFor();
     await prompt(page).last().fill("SAY: one\nSAY: three");
     await dialog.getByRole("button", { name: /^Options/ }).click();

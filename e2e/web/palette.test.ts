@@ -99,7 +99,8 @@ test("offers the actions of the run whose page is open", async () => {
   const { page, consoleErrors } = await app.visit(`/runs/${audit}`);
   await page.getByRole("heading", { name: "Weekly dependency audit" }).waitFor();
   await open(page);
-  await option(page, "Cancel run").waitFor();
+  await option(page, "Cancel run…").waitFor();
+  await option(page, "Re-run…").waitFor();
   await expectAccessible(page);
   await page.keyboard.type("go to raw");
   await page.keyboard.press("Enter");

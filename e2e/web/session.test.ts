@@ -210,12 +210,12 @@ describe("with a worker", () => {
     await card.getByText("The cable is out.").waitFor();
     await card.getByText("fix the cause").waitFor();
     await card.getByRole("button", { name: "Re-run" }).click();
-    const dialog = page.getByRole("dialog", { name: "Re-run with changes" });
+    const dialog = page.getByRole("dialog", { name: "Re-run" });
     const prompt = dialog.getByRole("textbox", { name: "What should the agent do?" });
     expect(await prompt.inputValue()).toBe("FAIL: The cable is out.");
     await expectAccessible(page);
     await prompt.fill("SAY: It is in again.");
-    await dialog.getByRole("button", { name: "Start run" }).click();
+    await dialog.getByRole("button", { name: "Re-run" }).click();
     await page.waitForURL((url) => /^\/runs\/[0-9a-f-]+$/.test(url.pathname) && !url.pathname.endsWith(run));
     await page.getByText("It is in again.", { exact: true }).waitFor();
     await page.getByRole("heading", { level: 1, name: "Plug it in" }).waitFor();

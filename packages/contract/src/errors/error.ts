@@ -167,7 +167,7 @@ export const errorTable = {
     title: "Environment setup failed",
     meaning:
       "A setup or start command of the environment failed. The message shows the command, its exit code and the end of its output.",
-    remedy: "Fix the setup and start commands of the environment and start the run again.",
+    remedy: "Fix the setup and start commands of the environment, then re-run.",
     onRun: true,
   },
   external_authentication_required: {
@@ -182,8 +182,7 @@ export const errorTable = {
     title: "Repository unreachable",
     meaning:
       "The git host of a repository or of the skill could not be reached, did not respond in time, or returned a server error.",
-    remedy:
-      "Start the run again later. If the error persists, check the URL and the network access of the workers.",
+    remedy: "Re-run it later. If the error persists, check the URL and the network access of the workers.",
     onRun: true,
   },
   registry_unreachable: {
@@ -192,7 +191,7 @@ export const errorTable = {
     meaning:
       "The registry of the environment's image could not be reached, did not respond in time, or returned a server error.",
     remedy:
-      "Start the run again later. If the error persists, check the image's registry and the network access of the workers.",
+      "Re-run it later. If the error persists, check the image's registry and the network access of the workers.",
     onRun: true,
   },
   skill_not_found: {
@@ -254,28 +253,28 @@ export const errorTable = {
     retryable: true,
     title: "Model provider error",
     meaning: "The model provider kept returning errors after several retries.",
-    remedy: "Start the run again later, or choose another model.",
+    remedy: "Re-run it later, or choose another model.",
     onRun: true,
   },
   model_rate_limited: {
     retryable: true,
     title: "Model provider rate limit",
     meaning: "The model provider kept rejecting calls with a rate limit after several retries.",
-    remedy: "Start the run again later, or raise the limit with the provider.",
+    remedy: "Re-run it later, or raise the limit with the provider.",
     onRun: true,
   },
   sandbox_lost: {
     retryable: true,
     title: "Sandbox lost",
     meaning: "The run's sandbox stopped while the agent was working in it, and could not be restored.",
-    remedy: "Start the run again. The worker log shows why the sandbox stopped.",
+    remedy: "Re-run it. The worker log shows why the sandbox stopped.",
     onRun: true,
   },
   worker_lost: {
     retryable: true,
     title: "Worker lost",
     meaning: "Every attempt at the run failed because its worker disappeared.",
-    remedy: "Check that the workers are healthy, then start the run again.",
+    remedy: "Check that the workers are healthy, then re-run it.",
     onRun: true,
   },
 } as const satisfies Record<string, ErrorEntry>;

@@ -33,9 +33,9 @@ export function PaletteCurrentRun({ onChosen }: { onChosen: () => void }) {
   };
   const entries: Entry[] = [
     ...(isAllowed && !isFinal(run.state)
-      ? [{ id: "cancel", label: "Cancel run", Icon: Square, run: closeAnd(() => open("cancel")) }]
+      ? [{ id: "cancel", label: "Cancel run…", Icon: Square, run: closeAnd(() => open("cancel")) }]
       : []),
-    { id: "rerun", label: "Re-run with changes…", Icon: RotateCcw, run: closeAnd(() => open("rerun")) },
+    { id: "rerun", label: "Re-run…", Icon: RotateCcw, run: closeAnd(() => open("rerun")) },
     ...(isAllowed
       ? [{ id: "share", label: "Share run…", Icon: Share2, run: closeAnd(() => open("share")) }]
       : []),

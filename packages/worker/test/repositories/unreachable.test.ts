@@ -26,7 +26,7 @@ test("an unreachable git host fails a run with a retryable error", async () => {
       error_code: "repository_unreachable",
       retryable: true,
       message: expect.stringContaining("could not be reached"),
-      remedy: expect.stringContaining("Start the run again later"),
+      remedy: expect.stringContaining("Re-run it later"),
     });
     expect(status_message.message).not.toContain("private");
   }

@@ -185,7 +185,7 @@ export function RunForm({ initial, overrides, templateId, compareWith, onCreated
             aria-describedby={acceptsRuns ? undefined : `${panel}-stopped`}
             icon={<Play className="size-4" aria-hidden />}
           >
-            Start run
+            {compareWith ? "Re-run" : "Start run"}
             <span className="max-sm:hidden" aria-hidden>
               <Kbd keys="mod+enter" />
             </span>

@@ -30,12 +30,12 @@ export const bulkActions = {
   rerun: {
     verb: "Re-run",
     isDangerous: false,
-    progress: "Starting",
-    done: "Started",
+    progress: "Re-running",
+    done: "New run started",
     consequence:
       "Starts a new run with the same prompt and settings for each. The selected runs are not affected.",
-    skipped: "with attachments, which only its own page can add again",
-    keep: "Do not start",
+    skipped: "with attachments. Open such a run to attach its files again",
+    keep: "Cancel",
     applies: ({ attachments = [] }) => attachments.length === 0,
     async perform(run) {
       // The request is validated with the contract's schemas, which are loaded only when they are needed.

@@ -57,7 +57,7 @@ export function Actions({ run, steering, open, onOpen }: ActionsProps) {
       >
         <div className="sm:hidden">
           <MenuItem icon={again} onSelect={() => onOpen("rerun")}>
-            Re-run with changes…
+            Re-run
           </MenuItem>
           {isAllowed && (
             <MenuItem icon={share} onSelect={() => onOpen("share")}>

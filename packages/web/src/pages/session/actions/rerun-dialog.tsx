@@ -19,8 +19,8 @@ export function RerunDialog({ run, onClose }: { run: RunItem; onClose: () => voi
       onClose={onClose}
       sheet
       keepOpen
-      title="Re-run with changes"
-      description="Creates a new run with the same settings, which you can change. This run is not affected."
+      title="Re-run"
+      description="Starts a new run with the same prompt and settings. You can change them first. This run is not affected."
     >
       {lost && <p className="mb-3 rounded-lg bg-warn-soft px-3 py-2">{lost}</p>}
       <RunForm
@@ -28,7 +28,7 @@ export function RerunDialog({ run, onClose }: { run: RunItem; onClose: () => voi
         compareWith={draft}
         onCreated={({ run_id }) => {
           onClose();
-          showToast("Run created");
+          showToast("Run started");
           void navigate({ to: "/runs/$runId", params: { runId: run_id } });
         }}
       />
