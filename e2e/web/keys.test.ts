@@ -53,7 +53,7 @@ describe("keys", () => {
     const row = page.getByRole("row", { name: /nightly build/ });
     await row.getByText(`${key.slice(0, 10)}…`).waitFor();
     await row.getByRole("button", { name: "Revoke nightly build" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke key", exact: true }).click();
     await row.waitFor({ state: "detached" });
     expect((await call(key)).status).toBe(401);
     expect(consoleErrors).toEqual([]);

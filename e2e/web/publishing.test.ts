@@ -50,7 +50,7 @@ async function run(title: string, environment_id: string, script = change): Prom
 describe("forges", () => {
   test("an admin connects a forge, tests it and disconnects it", async () => {
     const { page, consoleErrors } = await app.visit("/settings/forges");
-    await page.getByRole("heading", { name: "Connect a forge" }).waitFor();
+    await page.getByRole("heading", { name: "No forge connected" }).waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "GitHub with a token" }).click();
     const dialog = page.getByRole("dialog", { name: "Connect GitHub" });
@@ -78,7 +78,7 @@ describe("forges", () => {
     const confirm = page.getByRole("dialog", { name: /^Disconnect/ });
     await confirm.getByText("Branches and pull requests stay").waitFor();
     await confirm.getByRole("button", { name: "Disconnect" }).click();
-    await page.getByRole("heading", { name: "Connect a forge" }).waitFor();
+    await page.getByRole("heading", { name: "No forge connected" }).waitFor();
     expect(consoleErrors.filter((text) => !/status of 4/.test(text))).toEqual([]);
   });
 
@@ -307,7 +307,7 @@ Why two?`,
     await page.getByText(/^No forge is connected for 127\.0\.0\.1/).waitFor();
     expect(await page.getByRole("button", { name: "Create pull request" }).count()).toBe(0);
     await page.getByRole("link", { name: "Open forge settings" }).click();
-    await page.getByRole("heading", { name: "Connect a forge" }).waitFor();
+    await page.getByRole("heading", { name: "No forge connected" }).waitFor();
     expect(consoleErrors).toEqual([]);
   });
 });

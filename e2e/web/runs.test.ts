@@ -19,7 +19,7 @@ const fits = "document.documentElement.scrollWidth <= innerWidth";
 test("explains runs while there are none", async () => {
   const { page, consoleErrors } = await app.visit("/runs");
   await page.getByRole("heading", { name: "No runs yet" }).waitFor();
-  await page.getByRole("link", { name: "Start a run" }).click();
+  await page.locator("main").getByRole("link", { name: "New run" }).last().click();
   await page.getByRole("textbox", { name: "What should the agent do?" }).and(focused(page)).waitFor();
   expect(consoleErrors).toEqual([]);
 });

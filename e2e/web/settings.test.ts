@@ -24,7 +24,7 @@ describe("settings", () => {
     const { page, context, consoleErrors } = await app.visit("/settings");
     await page.getByLabel("Name").fill("Head of Admin");
     await page.getByRole("button", { name: "Save" }).press("Enter");
-    await page.getByText("Name updated").waitFor();
+    await page.getByText("Name changed").waitFor();
     await page
       .getByRole("button", { name: /Head of Admin/ })
       .first()

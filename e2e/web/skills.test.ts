@@ -19,7 +19,7 @@ afterAll(async () => {
 describe("skills", () => {
   test("explains how to add a skill while there are none", async () => {
     const { page, consoleErrors } = await app.visit("/skills", { theme: "dark", size: "phone" });
-    await page.getByRole("heading", { name: "No skills found yet" }).waitFor();
+    await page.getByRole("heading", { name: "No skills yet" }).waitFor();
     await page.getByText("skills/release-notes/SKILL.md").waitFor();
     await expectAccessible(page);
     expect(consoleErrors).toEqual([]);

@@ -75,7 +75,7 @@ test("saves the typed prompt as a template, edits and deletes it", async () => {
   await page.goto("/templates");
   await page.getByRole("button", { name: "Edit Say a word" }).click();
   await page.getByLabel("Prompt").fill("SAY: {{sentence}}");
-  await page.getByRole("button", { name: "Save template" }).click();
+  await page.getByRole("button", { name: "Save changes" }).click();
   await page.getByText("Template saved").waitFor();
   await page.keyboard.press("Control+k");
   await page.keyboard.type("say a word");

@@ -43,7 +43,7 @@ describe("workers", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).press("Enter");
     expect((await app.call("GET", "/workers")).body.workers[0].draining).toBe(false);
     await row.getByRole("button", { name: "Drain worker-1" }).press("Enter");
-    await page.getByRole("dialog").getByRole("button", { name: "Drain", exact: true }).press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Drain worker", exact: true }).press("Enter");
     await page.getByText("worker-1 is draining").waitFor();
     await row.getByText("Draining").waitFor();
     // The worker finishes its run and exits.

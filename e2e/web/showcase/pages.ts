@@ -75,7 +75,7 @@ export const shownPages: ShownPage[] = [
   { name: "settings-users", path: () => "/settings?section=users", ready: row(/Release manager/) },
   { name: "settings-models", path: () => "/settings?section=models", ready: row(/scripted/) },
   { name: "settings-harnesses", path: () => "/settings?section=harnesses", ready: row(/Claude Code/) },
-  { name: "settings-forges", path: () => "/settings?section=forges", ready: text("Connect a forge") },
+  { name: "settings-forges", path: () => "/settings?section=forges", ready: text("No forge connected") },
   { name: "settings-limits", path: () => "/settings?section=limits", ready: row(/Turn timeout/) },
   {
     name: "settings-operations",

@@ -26,7 +26,7 @@ export function AdminsOnlyNotice({ what }: { what: "page" | "section" }) {
         </Link>
       }
     >
-      Ask an admin to make the change for you, or to give you the role Admin.
+      Ask an admin to make the change for you, or to make you an admin.
     </EmptyState>
   );
 }

@@ -15,7 +15,7 @@ export function NotFound() {
         action={
           <div className="flex flex-wrap justify-center gap-2">
             <Link to="/runs" className={buttonClass()}>
-              All runs
+              View all runs
             </Link>
             <Link to="/" className={buttonClass("primary")}>
               Go home
@@ -23,8 +23,8 @@ export function NotFound() {
           </div>
         }
       >
-        Nothing is at <code className="font-mono break-all">{location.pathname.slice(0, 200)}</code>. The link
-        may be wrong, or the page may have moved.
+        There is no page at <code className="font-mono break-all">{location.pathname.slice(0, 200)}</code>.
+        Check the link for typing errors.
       </EmptyState>
     </main>
   );

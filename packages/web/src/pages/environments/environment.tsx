@@ -21,7 +21,11 @@ export function Environment() {
   if (error || !data || !me) {
     return (
       <Page title="Environment">
-        {error ? <ErrorAlert error={error} onRetry={() => void refetch()} /> : <SkeletonRows rows={8} />}
+        {error ? (
+          <ErrorAlert error={error} onRetry={() => void refetch()} />
+        ) : (
+          <SkeletonRows rows={8} label="Loading environment" />
+        )}
       </Page>
     );
   }

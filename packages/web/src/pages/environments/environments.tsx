@@ -10,6 +10,7 @@ import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { Skeleton, SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { formatCount } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
+import { NewRunLink } from "../../ui/new-run-link.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
 import { environmentUsageQuery } from "../insights/usage-queries.ts";
@@ -46,11 +47,11 @@ export function Environments() {
         <EmptyState
           icon={<Box className="size-5" aria-hidden />}
           title="No environments yet"
-          action={create || undefined}
+          action={create || <NewRunLink />}
         >
           An environment contains the repositories that agents work on and the commands that prepare them,
           such as <code>npm ci</code>. Without one, a run starts in an empty workspace without network access.
-          {!isAdmin && <p className="mt-2">An admin can create one.</p>}
+          {!isAdmin && <p className="mt-2">Ask an admin to create one.</p>}
         </EmptyState>
       ) : (
         <Table

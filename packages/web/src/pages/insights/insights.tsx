@@ -5,6 +5,7 @@ import { queries } from "../../queries.ts";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { Time } from "../../ui/format/time.tsx";
+import { NewRunLink } from "../../ui/new-run-link.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Breakdown } from "./breakdown.tsx";
 import { Failures } from "./failures.tsx";
@@ -63,7 +64,11 @@ export function Insights() {
             )}
           </p>
           {isUnused ? (
-            <EmptyState icon={<ChartColumn className="size-5" aria-hidden />} title="No runs in this period">
+            <EmptyState
+              icon={<ChartColumn className="size-5" aria-hidden />}
+              title="No runs in this period"
+              action={<NewRunLink />}
+            >
               Outcomes, durations, cost and load appear here a few seconds after the first run. Choose a
               longer period to see earlier runs.
             </EmptyState>

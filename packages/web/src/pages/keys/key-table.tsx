@@ -108,7 +108,7 @@ function Revoke({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
   return (
     <Confirm
       title={`Revoke ${apiKey.name}?`}
-      action="Revoke"
+      action="Revoke key"
       busy={isPending}
       error={error}
       onConfirm={() => mutate()}

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { SearchX, SquareTerminal } from "lucide-react";
 import { buttonClass } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
+import { NewRunLink } from "../../ui/new-run-link.tsx";
 import type { RunsSearch } from "./search.ts";
 
 /** Shows that no runs match the filters, or that there are no runs yet. */
@@ -25,11 +26,7 @@ export function NoRuns({ search: { sort: _, order: __, view: ___, ...asked } }: 
     <EmptyState
       icon={<SquareTerminal className="size-5" aria-hidden />}
       title="No runs yet"
-      action={
-        <Link to="/" hash="new-run" className={buttonClass()}>
-          Start a run
-        </Link>
-      }
+      action={<NewRunLink />}
     >
       Every task that you give an agent becomes a run, started here, through the API, from the command line or
       by CI. Runs appear in this list with their state and cost.

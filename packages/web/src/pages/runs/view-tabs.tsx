@@ -90,7 +90,7 @@ export function ViewTabs({ search, columns }: ViewTabsProps) {
                     { view_id: view.view_id, is_shared: !view.is_shared },
                     {
                       onSuccess: ({ is_shared }) =>
-                        showToast(is_shared ? "View shared with everyone" : "Only you see this view now"),
+                        showToast(is_shared ? "View shared with everyone" : "View made private"),
                       onError: fail,
                     },
                   )

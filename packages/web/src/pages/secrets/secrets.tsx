@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { Lock, Plus, RefreshCw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { queries } from "../../queries.ts";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { Button, buttonClass, IconButton } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
@@ -39,7 +39,15 @@ export function Secrets() {
       actions={data && data.length > 0 && add}
     >
       {me && !isAdmin ? (
-        <EmptyState icon={<Lock className="size-5" aria-hidden />} title="Only admins can manage secrets">
+        <EmptyState
+          icon={<Lock className="size-5" aria-hidden />}
+          title="Only admins can manage secrets"
+          action={
+            <Link to="/environments" className={buttonClass()}>
+              View environments
+            </Link>
+          }
+        >
           Ask an admin to add a secret and to allow it in the environment that your runs use.
         </EmptyState>
       ) : error ? (

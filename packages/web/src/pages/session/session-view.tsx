@@ -67,7 +67,7 @@ export function SessionView({ run: fetched, tab }: { run: RunItem; tab: Tab }) {
         {tab === "transcript" ? (
           <Transcript log={log} run={run} readOnly={!steering?.isAllowed || isApproval} />
         ) : (
-          <Suspense fallback={<SkeletonRows />}>
+          <Suspense fallback={<SkeletonRows label="Loading section" />}>
             <OtherTab tab={tab} run={run} log={log} isAllowed={steering?.isAllowed ?? false} />
           </Suspense>
         )}

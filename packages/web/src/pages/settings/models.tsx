@@ -9,6 +9,7 @@ import { EmptyState } from "../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { formatCount, formatDollars } from "../../ui/format/numbers.ts";
+import { NewRunLink } from "../../ui/new-run-link.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Table, Td, Th } from "../../ui/table.tsx";
 import { DefaultModel } from "./models/default-model.tsx";
@@ -47,7 +48,11 @@ export function Models() {
     <>
       {providers.data.length === 0 ? (
         <div className="mb-6">
-          <EmptyState icon={<Cpu className="size-5" aria-hidden />} title="No model connected" action={add}>
+          <EmptyState
+            icon={<Cpu className="size-5" aria-hidden />}
+            title="No model connected"
+            action={add || <NewRunLink />}
+          >
             Until {isAdmin ? "you connect" : "an admin connects"} a provider, runs use “scripted”, which is
             not an LLM: it executes the lines of the prompt. Keys stay on the server and never enter a
             sandbox.

@@ -22,7 +22,7 @@ export function ProfileForm({ me }: { me: Me }) {
         queryClient.invalidateQueries(queries.me()),
         queryClient.invalidateQueries(queries.users()),
       ]);
-      showToast("Name updated");
+      showToast("Name changed");
     },
   });
   const { error, ...input } = form.field("display_name");

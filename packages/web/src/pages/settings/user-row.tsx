@@ -103,7 +103,7 @@ export function UserRow({ user, isYou, onLink }: UserRowProps) {
         {isRemoving && (
           <Confirm
             title={`Remove ${display_name}?`}
-            action="Remove"
+            action="Remove user"
             busy={remove.isPending}
             error={remove.error}
             onConfirm={() => remove.mutate()}

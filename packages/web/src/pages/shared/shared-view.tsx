@@ -74,7 +74,7 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
           // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard.
           <section aria-label={current} tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
             <div className="mx-auto w-full max-w-screen-2xl px-4 py-4 sm:px-6">
-              <Suspense fallback={<SkeletonRows />}>
+              <Suspense fallback={<SkeletonRows label="Loading section" />}>
                 {current === "changes" && <SharedChanges token={token} run={run} />}
                 {current === "artifacts" && <Artifacts artifacts={run.artifacts} source={source} />}
               </Suspense>

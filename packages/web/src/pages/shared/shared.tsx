@@ -1,9 +1,10 @@
 import { NotFoundError } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { Unlink } from "lucide-react";
 import { useEffect } from "react";
 import { Toaster } from "../../frame/toaster.tsx";
+import { buttonClass } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { useTabTitle } from "../../ui/tab-title.ts";
@@ -31,7 +32,15 @@ export function Shared() {
   if (error instanceof NotFoundError) {
     return (
       <main id="main">
-        <EmptyState icon={<Unlink className="size-5" aria-hidden />} title="This link is not valid">
+        <EmptyState
+          icon={<Unlink className="size-5" aria-hidden />}
+          title="This link is not valid"
+          action={
+            <Link to="/" className={buttonClass()}>
+              Go home
+            </Link>
+          }
+        >
           It has expired, was revoked or is mistyped. Ask the sender for a new one.
         </EmptyState>
       </main>

@@ -33,7 +33,15 @@ export function Skills() {
       ) : !data || !shown ? (
         <SkeletonRows label="Loading skills" />
       ) : data.length === 0 ? (
-        <EmptyState icon={<WandSparkles className="size-5" aria-hidden />} title="No skills found yet">
+        <EmptyState
+          icon={<WandSparkles className="size-5" aria-hidden />}
+          title="No skills yet"
+          action={
+            <Link to="/environments" className={buttonClass()}>
+              View environments
+            </Link>
+          }
+        >
           <SkillsHelp />
         </EmptyState>
       ) : (

@@ -53,7 +53,7 @@ export function TemplateSheet({ template, values, onClose }: TemplateSheetProps)
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" form={id} variant="primary" busy={form.isBusy}>
-            {template ? "Save template" : "Create template"}
+            {template ? "Save changes" : "Create template"}
           </Button>
         </>
       }

@@ -38,15 +38,23 @@ export function Templates() {
     </Button>
   );
   return (
-    <Page title="Templates" lead="Prompts with variables, shared by everyone." actions={create}>
+    <Page
+      title="Templates"
+      lead="Prompts with variables, shared by everyone."
+      actions={data && data.length > 0 && create}
+    >
       {error ? (
         <ErrorAlert error={error} onRetry={() => void refetch()} />
       ) : !data ? (
         <SkeletonRows label="Loading templates" />
       ) : data.length === 0 ? (
-        <EmptyState icon={<LayoutTemplate className="size-5" aria-hidden />} title="No templates yet">
-          Save a prompt that you use again and again. Write {"{{name}}"} for a part that changes, and choose
-          the template in the form for a new run.
+        <EmptyState
+          icon={<LayoutTemplate className="size-5" aria-hidden />}
+          title="No templates yet"
+          action={create}
+        >
+          Save a prompt that you use often. Write {"{{name}}"} for a part that changes, and choose the
+          template in the form for a new run.
         </EmptyState>
       ) : (
         <ul className="divide-y divide-line rounded-xl border border-line bg-surface">

@@ -115,7 +115,7 @@ function Drain({ worker, onClose }: { worker: Worker; onClose: () => void }) {
   return (
     <Confirm
       title={`Drain ${worker.name}?`}
-      action="Drain"
+      action="Drain worker"
       busy={isPending}
       error={error}
       onConfirm={() => mutate()}

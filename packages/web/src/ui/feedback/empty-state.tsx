@@ -5,7 +5,8 @@ interface EmptyStateProps {
   title: string;
   /** Explains what will appear here and how to create it. */
   children: ReactNode;
-  action?: ReactNode;
+  /** What to do next. An empty page must not be a dead end. */
+  action: ReactNode;
 }
 
 export function EmptyState({ icon, title, children, action }: EmptyStateProps) {

@@ -10,7 +10,7 @@ export function Skeleton({ className }: { className?: string }) {
 const widths = Array.from({ length: 12 }, (_, row) => ["w-full", "w-5/6", "w-2/3"][row % 3]);
 
 /** Shows placeholder rows for a list that is loading, with one label for screen readers. */
-export function SkeletonRows({ rows = 6, label = "Loading" }: { rows?: number; label?: string }) {
+export function SkeletonRows({ rows = 6, label }: { rows?: number; label: string }) {
   return (
     <div role="status" className="flex flex-col gap-3 py-4">
       <span className="sr-only">{label}…</span>

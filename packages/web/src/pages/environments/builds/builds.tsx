@@ -10,6 +10,7 @@ import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
 import { Duration, Time } from "../../../ui/format/time.tsx";
+import { NewRunLink } from "../../../ui/new-run-link.tsx";
 import { BuildState, isUnfinished } from "./build-state.tsx";
 import { BuildView } from "./build-view.tsx";
 
@@ -63,11 +64,11 @@ export function Builds({ environment, chosen, isAdmin }: BuildsProps) {
         <EmptyState
           icon={<Hammer className="size-5" aria-hidden />}
           title={hasContent ? "Not built yet" : "Nothing to build"}
-          action={hasContent ? button : undefined}
+          action={hasContent ? button : <NewRunLink />}
         >
           {hasContent
             ? "A build checks out the repositories and runs the setup commands. The first run builds automatically. Build now to have it ready and to check that it works."
-            : "Without repositories and setup commands, there is nothing to prepare. Runs start in an empty workspace."}
+            : "This environment has no image, repositories or setup commands to prepare. Runs start in an empty workspace."}
         </EmptyState>
       ) : (
         <div className="grid items-start gap-4 lg:grid-cols-[16rem_minmax(0,1fr)]">

@@ -6,6 +6,7 @@ import { formatBytes } from "../../../ui/format/numbers.ts";
 import { PullRequestBadge } from "../../../ui/pull-request-badge.tsx";
 import { sanitize } from "../../../ui/text/sanitize.ts";
 import type { LogSource } from "../log/log-source.ts";
+import { TranscriptLink } from "../transcript-link.tsx";
 import type { ArtifactItem } from "./artifact.ts";
 import { Preview, previewKindOf } from "./preview.tsx";
 
@@ -17,7 +18,11 @@ interface ArtifactsProps {
 export function Artifacts({ artifacts = [], source }: ArtifactsProps) {
   if (artifacts.length === 0) {
     return (
-      <EmptyState icon={<FileBox className="size-5" aria-hidden />} title="No artifacts">
+      <EmptyState
+        icon={<FileBox className="size-5" aria-hidden />}
+        title="No artifacts"
+        action={<TranscriptLink />}
+      >
         Files that the agent saves, long command output, the patch of all changes and pull requests appear
         here.
       </EmptyState>

@@ -6,6 +6,7 @@ import { download } from "../../../ui/download.ts";
 import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
+import { TranscriptLink } from "../transcript-link.tsx";
 import { ChangedFiles } from "./changed-files.tsx";
 import type { LineComments } from "./line-comments.ts";
 
@@ -28,10 +29,11 @@ export function Changes({ patch, error, onRetry, runId, state, comments }: Chang
     return (
       <EmptyState
         icon={<FileDiff className="size-5" aria-hidden />}
-        title={isAtWork ? "No changes saved yet" : "No files changed"}
+        title={isAtWork ? "No changes yet" : "No files changed"}
+        action={<TranscriptLink />}
       >
         {isAtWork
-          ? "All changes appear here as one patch. It is saved from time to time and when a turn ends. Until then, the transcript shows each change."
+          ? "Changes appear here as one patch, which is saved during a turn and when it ends. Until then, the transcript shows each change."
           : "The run did not change any files."}
       </EmptyState>
     );

@@ -7,6 +7,7 @@ import { IconButton } from "../../../ui/button.tsx";
 import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
 import { ErrorAlert } from "../../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
+import { TranscriptLink } from "../transcript-link.tsx";
 import { FilePreview } from "./file-preview.tsx";
 import { filesKey, folderQuery } from "./file-queries.ts";
 import { FileTree } from "./file-tree.tsx";
@@ -49,7 +50,11 @@ export function Files({ run }: { run: RunItem }) {
 
   if (run.removed?.files) {
     return (
-      <EmptyState icon={<FolderTree className="size-5" aria-hidden />} title="The files were deleted">
+      <EmptyState
+        icon={<FolderTree className="size-5" aria-hidden />}
+        title="The files were deleted"
+        action={<TranscriptLink />}
+      >
         The retention policy of this installation deleted the workspace. Artifacts and changes may still be
         available.
       </EmptyState>
@@ -71,8 +76,12 @@ export function Files({ run }: { run: RunItem }) {
   const { data } = root;
   if (data.entries.length === 0) {
     return (
-      <EmptyState icon={<FolderTree className="size-5" aria-hidden />} title="No files">
-        Files appear here as soon as the run has opened its environment or the agent has created some.
+      <EmptyState
+        icon={<FolderTree className="size-5" aria-hidden />}
+        title="No files yet"
+        action={<TranscriptLink />}
+      >
+        Files appear here when the environment is ready or the agent creates some.
       </EmptyState>
     );
   }

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
 import { Section } from "../../../ui/page.tsx";
 import { sanitizeLine } from "../../../ui/text/sanitize.ts";
+import { TranscriptLink } from "../transcript-link.tsx";
 import { resourceLabel } from "./resources.ts";
 
 const networkLabels = {
@@ -17,8 +18,12 @@ export function Receipt({ run }: { run: RunItem }) {
   const { receipt } = run;
   if (!receipt) {
     return (
-      <EmptyState icon={<ReceiptText className="size-5" aria-hidden />} title="No receipt yet">
-        Once a worker has prepared the run, this page shows what it uses: worker, harness, model, commits,
+      <EmptyState
+        icon={<ReceiptText className="size-5" aria-hidden />}
+        title="No receipt yet"
+        action={<TranscriptLink />}
+      >
+        When a worker has prepared the run, this page shows what it uses: worker, harness, model, commits,
         skill, MCP servers, network and enforced limits.
       </EmptyState>
     );

@@ -9,6 +9,7 @@ import { exactTime, formatDuration } from "../../../ui/format/time.tsx";
 import { Section } from "../../../ui/page.tsx";
 import { Table, Td, Th } from "../../../ui/table.tsx";
 import type { LogView } from "../log/log-view.ts";
+import { TranscriptLink } from "../transcript-link.tsx";
 import { Chart } from "./chart.tsx";
 import { turnsOf } from "./turns.ts";
 
@@ -35,7 +36,11 @@ export function Usage({ usage, log }: { usage: RunUsage; log: LogView }) {
   );
   if (usage.steps === 0 && log.usage.length === 0) {
     return (
-      <EmptyState icon={<ChartLine className="size-5" aria-hidden />} title="No usage yet">
+      <EmptyState
+        icon={<ChartLine className="size-5" aria-hidden />}
+        title="No usage yet"
+        action={<TranscriptLink />}
+      >
         Tokens, cost and steps appear here after the agent's first step.
       </EmptyState>
     );

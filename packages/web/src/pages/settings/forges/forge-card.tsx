@@ -90,7 +90,7 @@ function Disconnect({ forge, onClose }: { forge: Forge; onClose: () => void }) {
   return (
     <Confirm
       title={`Disconnect ${forge.host}?`}
-      action="Disconnect"
+      action="Disconnect forge"
       busy={deletion.isPending}
       error={deletion.error}
       onConfirm={() => deletion.mutate()}

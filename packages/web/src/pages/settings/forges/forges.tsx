@@ -37,11 +37,11 @@ export function Forges() {
       {isEmpty ? (
         <EmptyState
           icon={<GitPullRequest className="size-5" aria-hidden />}
-          title="Connect a forge"
+          title="No forge connected"
           action={buttons}
         >
-          Runs can end as a branch and a pull request at GitHub, GitLab, Gitea or Forgejo. Credentials stay on
-          the server, and no sandbox can push by itself.
+          Connect GitHub, GitLab, Gitea or Forgejo to end runs with a pull request. Credentials stay on the
+          server, and no sandbox can push by itself.
         </EmptyState>
       ) : (
         <>

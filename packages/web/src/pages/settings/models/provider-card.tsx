@@ -92,7 +92,7 @@ function RemoveProvider({ name, onClose }: { name: string; onClose: () => void }
   return (
     <Confirm
       title={`Remove ${name}?`}
-      action="Remove"
+      action="Remove provider"
       busy={deletion.isPending}
       error={deletion.error}
       onConfirm={() => deletion.mutate()}
