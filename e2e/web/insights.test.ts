@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { UsageGroup } from "@outrider/sdk";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import { measureLayoutShift, type ResponseOrder } from "./support/layout-shift.ts";
-import { seedUsage } from "./support/seed-usage.ts";
+import { seedUsage, seedWorkerLoad } from "./support/seed-usage.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 const RUNS = 200_000;
@@ -191,6 +192,22 @@ describe("insights over 200,000 runs", () => {
     expect(line?.match(/[ML]/g)).toHaveLength(points.length);
     expect(consoleErrors).toEqual([]);
   });
+});
+
+test("shows the load of each worker on the last day", async () => {
+  await app.worker();
+  await vi.waitFor(async () => {
+    const { body } = await app.call("GET", "/workers");
+    expect(body.workers).toHaveLength(1);
+  }, waitOptions);
+  await seedWorkerLoad(app, { running: [0, 1, 3, 2] });
+  const { page, consoleErrors } = await app.visit("about:blank");
+  const load = page.getByRole("img", { name: "Load on the last day: at most 3 of 8 slots" });
+  await expectNoShift(page, "/workers", "first", () => load.waitFor());
+  const line = await load.locator("path").last().getAttribute("d");
+  // The server may have added a measurement since then.
+  expect(line?.match(/[ML]/g)?.length).toBeGreaterThanOrEqual(4);
+  expect(consoleErrors).toEqual([]);
 });
 
 /** Opens a page with slow responses and expects that nothing moves while they arrive. */

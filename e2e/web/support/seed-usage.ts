@@ -125,3 +125,18 @@ async function createIndexes(db: Db, definitions: string[]): Promise<void> {
     await tx.unsafe(`analyze ${tables.join(", ")}`);
   });
 }
+
+/** Replaces the load of all workers by these numbers of runs, one for each of the last quarters of an hour. */
+export async function seedWorkerLoad(
+  { db }: Pick<TestInstallation, "db">,
+  { running }: { running: number[] },
+): Promise<void> {
+  await db.begin(async (tx) => {
+    await tx`delete from usage_load where interval_seconds = 900`;
+    await tx`
+      insert into usage_load (worker_id, interval_seconds, starts_at, samples, queued, queued_max, running, running_max, slots, workers)
+      select w.worker_id, 900, date_bin(interval '15 min', outrider_now(), '2000-01-01') - (${running.length} - n) * interval '15 min',
+        1, 0, 0, load, load, w.slots, 1
+      from workers w cross join unnest(${running}::int[]) with ordinality u(load, n)`;
+  });
+}
