@@ -120,6 +120,48 @@ describe("doctor with the data of a server", () => {
     await server.call("PUT", "/installation/maintenance", { body: {} });
   });
 
+  test("lists model providers with their sources, and checks that they respond", async () => {
+    const models = async (overrides: Record<string, string> = {}, args: string[] = []) => {
+      const { findings, code } = await doctor(overrides, ["--for", "server", ...args]);
+      const own = findings.filter(({ name }) => name === "models");
+      return { code, lines: own.map(({ state, message }) => `${state} ${message}`) };
+    };
+    expect((await models()).lines).toEqual(["warn only the scripted test model is available"]);
+    const base_url = `${server.origin}/v1`;
+    const store = (name: string, body: object) =>
+      server.call("PUT", `/agent/model-providers/${name}`, { body });
+    const house = {
+      type: "openai-compatible",
+      base_url,
+      models: [{ id: "tiny" }],
+      api_key: "sk-house-01234567",
+    };
+    expect((await store("house", house)).status).toBe(200);
+    expect((await store("keyless", { type: "anthropic" })).status).toBe(200);
+    const path = join(server.dataDir, "models.json");
+    const closed = { type: "openai-compatible", base_url: "http://127.0.0.1:1/v1", models: { one: {} } };
+    await writeFile(path, JSON.stringify({ providers: { filed: closed } }));
+    const { code, lines } = await models({ OPENAI_API_KEY: "sk-variable-01234567" }, ["--reach"]);
+    expect(code).toBe(1);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^ok default: openai\/\S+, from the first provider$/),
+        "ok openai, from environment variables",
+        "ok filed, from the models file",
+        "ok house, from Settings → Models",
+        "warn keyless, from Settings → Models, cannot be used",
+        `ok house: ${new URL(server.origin).host} responds`,
+        "fail filed: 127.0.0.1:1 refused the connection",
+      ]),
+    );
+    await rm(path);
+    const unknown = await models({ DATABASE_URL: "postgres://u:hidden@127.0.0.1:1/x" });
+    expect(unknown.lines[0]).toBe("warn stored providers are not known");
+    const other = await models({ OUTRIDER_MASTER_KEY: randomBytes(32).toString("base64") });
+    expect(other.lines).toEqual(["fail cannot read the model configuration"]);
+    for (const name of ["house", "keyless"]) await server.call("DELETE", `/agent/model-providers/${name}`);
+  });
+
   test("reports a harnesses file that the server could not read", async () => {
     expect((await doctor()).find("harnesses")).toBeUndefined();
     const path = join(server.dataDir, "harnesses.json");

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { type Config, readConfig } from "@outrider/server/config";
 import { Command, Option } from "commander";
 import { certificateFindings } from "../doctor/certificate.ts";
-import { databaseFindings } from "../doctor/database.ts";
+import { checkInstallation } from "../doctor/database.ts";
 import { diskFindings } from "../doctor/disk.ts";
 import { type Finding, fail } from "../doctor/finding.ts";
 import { harnessFindings } from "../doctor/harnesses.ts";
@@ -67,10 +67,11 @@ async function checkServer({
   }
   const certificate = await certificateFindings(config);
   if (!isRequested && !config.databaseUrl && !existsSync(config.dataDir)) return certificate;
+  const database = await checkInstallation(config);
   return [
-    ...(await databaseFindings(config)),
+    ...database.findings,
     ...(await diskFindings(config)),
-    ...(await modelFindings(config, { reach })),
+    ...(await modelFindings(config, { reach, stored: database.storedModels })),
     ...harnessesFileFindings(config),
     ...certificate,
   ];

@@ -6,6 +6,7 @@ import { findEmbedded } from "@outrider/server/postgres/embedded-postgres";
 import { openDb, requireSupportedVersion } from "@outrider/server/store/connection/db";
 import { type Diagnosis, diagnose } from "@outrider/server/store/connection/diagnosis";
 import { compareMigrations } from "@outrider/server/store/migrate";
+import { findStoredModels, type StoredModels } from "@outrider/server/store/model-providers";
 import { type Finding, fail, formatDuration, formatGibibytes, ok, warn } from "./finding.ts";
 import { forgeFindings } from "./forges.ts";
 import { secretFindings } from "./master-key.ts";
@@ -19,18 +20,20 @@ const CONNECTIONS_PER_SERVER = 38;
 const LAG_SECONDS = 30;
 const CLOCK_SECONDS = 2;
 
+export interface DatabaseCheck {
+  findings: Finding[];
+  /** Absent if the database cannot be read, or has another schema. */
+  storedModels?: StoredModels;
+}
+
 /** Checks the installation's database and the state that it contains. */
-export async function databaseFindings(config: Config): Promise<Finding[]> {
+export async function checkInstallation(config: Config): Promise<DatabaseCheck> {
   const { databaseUrl, dataDir } = config;
   const target = databaseUrl ?? (await findEmbedded(dataDir));
-  if (!target)
-    return [
-      warn(
-        "database",
-        `the embedded database in ${dataDir} is not running`,
-        "start it with `outrider serve`",
-      ),
-    ];
+  if (!target) {
+    const message = `the embedded database in ${dataDir} is not running`;
+    return { findings: [warn("database", message, "start it with `outrider serve`")] };
+  }
   const db = openDb(target, { connections: 1, applicationName: "outrider-doctor" });
   try {
     await requireSupportedVersion(db);
@@ -39,7 +42,9 @@ export async function databaseFindings(config: Config): Promise<Finding[]> {
     const diagnosis = await diagnose(db);
     const ms = performance.now() - start;
     const migrations = await checkMigrations(db);
-    return [
+    // Some checks require the current schema.
+    const isCurrent = migrations.state !== "fail";
+    const findings = [
       checkDatabase(diagnosis, ms),
       ...(databaseUrl ? [] : [checkAccount(dataDir)]),
       checkConnections(diagnosis),
@@ -47,20 +52,13 @@ export async function databaseFindings(config: Config): Promise<Finding[]> {
       checkClock((sent + Date.now()) / 2_000 - diagnosis.clock_seconds),
       migrations,
       ...(await secretFindings(db, config)),
-      // The other checks require the current schema.
-      ...(migrations.state === "fail"
-        ? []
-        : [...(await workFindings(db)), ...(await forgeFindings(db, config))]),
+      ...(isCurrent ? [...(await workFindings(db)), ...(await forgeFindings(db, config))] : []),
     ];
+    return { findings, ...(isCurrent ? { storedModels: await findStoredModels(db) } : {}) };
   } catch (error) {
     const { message, code = "" } = error as Error & { code?: string };
-    return [
-      fail(
-        "database",
-        `unreachable: ${message || code}`,
-        "check that it is running and that DATABASE_URL is correct",
-      ),
-    ];
+    const remedy = "check that it is running and that DATABASE_URL is correct";
+    return { findings: [fail("database", `unreachable: ${message || code}`, remedy)] };
   } finally {
     await db.end({ timeout: 5 });
   }
