@@ -97,7 +97,7 @@ async function writeRuns(tx: Tx, { runs, eventsPerRun, keyId }: DatabaseSize): P
     )
     insert into runs (run_id, title, prompt, state, created_at, updated_at, started_at, finished_at, source, creator_type,
       creator_uid, key_id, config_name, model_id, environment_id, agent_config, metadata, trace_id,
-      run_seconds, cost_usd, counted_state)
+      status_message, run_seconds, cost_usd, counted_state)
     select
       (lpad(to_hex((extract(epoch from created_at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 1, 3)
         || '8' || substr(md5(random()::text), 1, 15))::uuid,
@@ -107,6 +107,8 @@ async function writeRuns(tx: Tx, { runs, eventsPerRun, keyId }: DatabaseSize): P
       state, created_at, created_at + took, created_at, case when is_final then created_at + took end,
       source, 'user', creator_uid, ${keyId}, config_name, model_id, environment_id,
       jsonb_build_object('model_id', model_id, 'idle_timeout_minutes', 10), metadata, 'year',
+      case when state = 'FAILED' then jsonb_build_object('message', 'It failed.', 'error_code',
+        (array['timeout', 'timeout', 'worker_lost', 'budget_exceeded'])[1 + floor(random() * 4)]) end,
       extract(epoch from took), extract(epoch from took) / 600,
       -- Otherwise the server would begin to count them for usage.
       state

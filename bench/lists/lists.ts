@@ -25,8 +25,10 @@ const DEEP_PAGES = 40;
 interface ListQuery {
   name: string;
   query(of: Installation): Record<string, string>;
-  /** The column in which all returned runs must have the filter's value. */
-  column?: "state" | "config_name" | "creator_uid" | "environment_id" | "source";
+  /** The column or expression in which all returned runs must have the filter's value. */
+  column?: string;
+  /** The column that runs are sorted by; default: the time of creation. */
+  sortColumn?: string;
 }
 
 const lists: ListQuery[] = [
@@ -40,7 +42,23 @@ const lists: ListQuery[] = [
     column: "environment_id",
   },
   { name: "by source", query: () => ({ source: "WEB_APP" }), column: "source" },
-  { name: "by title", query: () => ({ sort_by: "title", sort_order: "asc" }) },
+  {
+    name: "by error code",
+    query: () => ({ error_code: "timeout" }),
+    column: "status_message ->> 'error_code'",
+  },
+  {
+    name: "by error code and environment",
+    query: ({ environment }) => ({ environment_id: environment, error_code: "timeout" }),
+    column: "environment_id",
+  },
+  { name: "by title", query: () => ({ sort_by: "title", sort_order: "asc" }), sortColumn: "title" },
+  { name: "by cost", query: () => ({ sort_by: "cost", sort_order: "desc" }), sortColumn: "cost_usd" },
+  {
+    name: "by duration",
+    query: () => ({ sort_by: "duration", sort_order: "desc" }),
+    sortColumn: "run_seconds",
+  },
 ];
 
 export async function benchLists(only?: string): Promise<BenchResult[]> {
@@ -121,16 +139,17 @@ async function requireRows(list: ListQuery, of: Installation, { runs }: ListRuns
   if (list.column) {
     const value = Object.values(query)[0] as string;
     const [row] = await of.db<{ count: number }[]>`
-      select count(*)::int as count from runs where run_id = any(${ids}::uuid[]) and ${of.db(list.column)}::text = ${value}`;
+      select count(*)::int as count from runs
+      where run_id = any(${ids}::uuid[]) and (${of.db.unsafe(list.column)})::text = ${value}`;
     if (row?.count !== ids.length)
       throw new Error(`The list ${list.name} contains runs that do not match the filter.`);
   }
-  const by = query.sort_by === "title" ? "title" : "created_at";
-  const isSorted = runs.every((run, index) => {
-    const before = runs[index - 1];
-    return !before || (by === "title" ? before.title <= run.title : before.created_at >= run.created_at);
-  });
-  if (!isSorted) throw new Error(`The list ${list.name} is not sorted.`);
+  const direction = of.db.unsafe(query.sort_order ?? "desc");
+  const sorted = await of.db<{ run_id: string }[]>`
+    select run_id from runs where run_id = any(${ids}::uuid[])
+    order by ${of.db(list.sortColumn ?? "created_at")} ${direction}, run_id ${direction}`;
+  if (sorted.some(({ run_id }, index) => run_id !== ids[index]))
+    throw new Error(`The list ${list.name} is not sorted.`);
 }
 
 /** Measures a search over HTTP, and its SQL statement alone with the same driver. */

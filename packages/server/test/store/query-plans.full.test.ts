@@ -1,7 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { type GetUsageQuery, UsageDimension } from "@outrider/contract/usage";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { fillDatabase } from "../../../../bench/lists/fill-database.ts";
+import type { Principal } from "../../src/engine/auth/principal.ts";
 import { openVault } from "../../src/engine/auth/vault.ts";
 import { claim } from "../../src/engine/dispatch/claims.ts";
 import { getQueueStatus } from "../../src/engine/dispatch/queue-reason.ts";
@@ -11,11 +13,20 @@ import { openModels } from "../../src/engine/models/models.ts";
 import { addUser } from "../../src/engine/operations/bootstrap.ts";
 import { applyRetention, keepAll, type Retention } from "../../src/engine/operations/retention.ts";
 import { defaultRunPolicy } from "../../src/engine/runs/run-policy.ts";
+import { getUsage, getUsageLoad } from "../../src/engine/usage/usage.ts";
+import { runUsageTasks } from "../../src/engine/usage/usage-tasks.ts";
 import { deleteUnusedBlobs, listBlobs } from "../../src/store/blobs.ts";
 import { type Db, openDb } from "../../src/store/connection/db.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { takeDuePullRequests } from "../../src/store/pull-requests.ts";
-import { listAttention } from "../../src/store/runs/attention.ts";
+import {
+  type AttentionFilter,
+  deleteOldDismissals,
+  dismissAll,
+  dismissRun,
+  listAttention,
+  restoreRun,
+} from "../../src/store/runs/attention.ts";
 import { listEvents } from "../../src/store/runs/events.ts";
 import {
   countRuns,
@@ -28,7 +39,10 @@ import { findRunStates } from "../../src/store/runs/run-state.ts";
 import { countEndedRuns, countOpenRuns, deleteRun, findRun } from "../../src/store/runs/runs.ts";
 import { listTurnCommands } from "../../src/store/runs/turn-commands.ts";
 import { findStats } from "../../src/store/stats.ts";
+import { INSTALLATION } from "../../src/store/usage/rollups.ts";
+import { countViews, listViews } from "../../src/store/views.ts";
 import { testDatabase } from "../server.ts";
+import { recordChanges } from "../usage/record-changes.ts";
 
 /**
  * Every statement that reads many rows, as the code sends it, at two hundred thousand analysed runs and PostgreSQL's own
@@ -36,6 +50,9 @@ import { testDatabase } from "../server.ts";
  */
 const RUNS = 200_000;
 const EVENTS = 3;
+const VIEWS_PER_USER = 100;
+const DISMISSED_PER_USER = 300;
+const largeTables = ["runs", "events", "usage_rollups", "usage_load", "views", "dismissed_runs"];
 
 interface Plan {
   "Node Type": string;
@@ -44,7 +61,7 @@ interface Plan {
 }
 
 // Filling the tables takes most of a minute, and longer beside other tests: `make full` has the time.
-describe("no statement reads all runs or all events", { timeout: 120_000 }, () => {
+describe("no statement reads a large table completely", { timeout: 120_000 }, () => {
   let database: Awaited<ReturnType<typeof testDatabase>>;
   let db: Db;
   let filler: Db;
@@ -67,6 +84,8 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     runIds = await column(
       filler`select run_id from runs where state = 'SUCCEEDED' order by created_at limit 50`,
     );
+    await recordChanges(filler, "year");
+    await fillSmallerTables(filler);
     const { user, password, host, port } = inject("postgres");
     db = postgres({
       ...{ user, password, host, port, max: 1, database: /\/(test_\w+)\?/.exec(database.url)?.[1] as string },
@@ -96,7 +115,7 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
 
   function scansOf(plan: Plan): string[] {
     const own =
-      plan["Node Type"] === "Seq Scan" && /^(runs|events)$/.test(plan["Relation Name"] ?? "")
+      plan["Node Type"] === "Seq Scan" && largeTables.includes(plan["Relation Name"] ?? "")
         ? [plan["Relation Name"] as string]
         : [];
     return [...own, ...(plan.Plans ?? []).flatMap(scansOf)];
@@ -140,6 +159,17 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     "pull requests and files": () => ({ artifact_type: ["PULL_REQUEST", "FILE"] }),
     "patches of a creator": () => ({ artifact_type: ["PATCH"], creator_uid: [users[2] as string] }),
     "an error code": () => ({ error_code: ["timeout"] }),
+    "an error code that nobody has": () => ({ error_code: ["model_error"] }),
+    "any of some error codes": () => ({ error_code: ["timeout", "worker_lost"] }),
+    // Insights link to this list.
+    "an error code of an environment in a span of time": () => ({
+      error_code: ["timeout"],
+      environment_id: [environments[3] as string],
+      created_after: new Date(Date.now() - 30 * 86_400_000).toISOString(),
+    }),
+    "the environments of a repository": () => ({ repository_environments: environments.slice(3, 6) }),
+    "the environments of a key": () => ({ visible_environments: environments.slice(20, 22) }),
+    "the runs of a cloud agent": () => ({ visible_to: users[30] as string, state: ["FAILED"] }),
     "a source": () => ({ source: ["WEB_APP"] }),
     "a model": () => ({ model_id: ["larger"] }),
     "a span of time": () => ({
@@ -186,15 +216,61 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     await expectNoScan(() => findStats(db, 15_000));
     await expectNoScan(() => countRuns(db, { state: ["QUEUED", "INPROGRESS", "BLOCKED"], q: "report" }));
     await expectNoScan(() => countRunsUpTo(db, { state: ["FAILED"] }, 10_000));
-    await expectNoScan(() => listAttention(db, { uid: users[2] as string }, 20));
-    await expectNoScan(() =>
-      listAttention(db, { uid: users[2] as string, creator_uid: [users[2] as string] }, 20),
-    );
     await expectNoScan(() => findRun(db, runIds[0] as string));
     await expectNoScan(() => listEvents(db, { runId: runIds[0] as string, after: 0, limit: 1_000 }));
     await expectNoScan(() => findRunStates(db, runIds));
     await expectNoScan(() => listTurnCommands(db, { runId: runIds[0] as string, turn: 1 }));
     await expectNoScan(() => takeDuePullRequests(db, { limit: 20, leaseMs: 1_000 }));
+  });
+
+  test("runs that need attention, and views", async () => {
+    const uid = users[2] as string;
+    const whose: Omit<AttentionFilter, "uid">[] = [
+      {},
+      { creator_uid: [uid] },
+      { visible_to: users[40] as string },
+      { visible_environments: [environments[3] as string] },
+      { visible_environments: environments.slice(20, 22), creator_uid: [uid] },
+    ];
+    for (const filter of whose) {
+      await expectNoScan(() => listAttention(db, { ...filter, uid }, 20));
+      // An index finds the first run that is too old. Otherwise all that ever failed would be read.
+      expect(JSON.stringify(seen)).toMatch(/"Index Cond":"[^"]*COALESCE/);
+    }
+    await expectNoScan(() => dismissRun(db, { uid, runId: runIds[0] as string }));
+    await expectNoScan(() => dismissAll(db, { uid, creator_uid: [uid] }));
+    await expectNoScan(() => restoreRun(db, { uid, runId: runIds[0] as string }));
+    await expectNoScan(() => deleteOldDismissals(db));
+    await expectNoScan(() => listViews(db, uid));
+    await expectNoScan(() => db.begin((tx) => countViews(tx, uid)));
+  });
+
+  test("usage, load, and the tasks that maintain them", async () => {
+    const principal = { creator: { type: "user", uid: users[2] } } as Principal;
+    const gitHost = "https://git.test";
+    const days = (count: number) => new Date(Date.now() - count * 86_400_000).toISOString();
+    const environment_id = environments[3] as string;
+    const periods: GetUsageQuery[] = [
+      {},
+      { compare: "previous", environment_id },
+      { interval: "hour", from: days(2), compare: "previous" },
+      { interval: "week", from: days(360), compare: "previous" },
+    ];
+    for (const query of periods) {
+      await expectNoScan(() => getUsage(db, { principal, query, gitHost }));
+      for (const group_by of UsageDimension.options)
+        await expectNoScan(() => getUsage(db, { principal, query: { ...query, group_by }, gitHost }));
+    }
+    await expectNoScan(() => getUsageLoad(db, {}));
+    await expectNoScan(() => getUsageLoad(db, { from: days(30) }));
+    await expectNoScan(() => getUsageLoad(db, { worker_id: randomUUID() }));
+    await filler`update runs set counted_state = null where run_id = any(${runIds.slice(0, 10)}::uuid[])`;
+    await expectNoScan(() => runUsageTasks(db));
+    const [remaining] = await filler`
+      select (select min(starts_at) from usage_load) as load,
+        (select min(starts_at) from usage_rollups where granularity = 'hour') as hour`;
+    expect(remaining?.load > days(401)).toBe(true);
+    expect(remaining?.hour > days(16)).toBe(true);
   });
 
   test("the reaper, the queue and claims", async () => {
@@ -241,3 +317,23 @@ describe("no statement reads all runs or all events", { timeout: 120_000 }, () =
     expect(seen.flatMap(({ plan }) => scansOf(plan))).not.toEqual([]);
   });
 });
+
+/** Writes views and dismissed runs of all users, and samples of the load that are partly due for deletion. */
+async function fillSmallerTables(db: Db): Promise<void> {
+  await db`
+    insert into views (view_id, owner_uid, name, query, is_shared)
+    select gen_random_uuid(), uid, 'View ' || n, '{}', n = 1 from users, generate_series(1, ${VIEWS_PER_USER}::int) n`;
+  await db`
+    insert into dismissed_runs (uid, run_id, state, turn)
+    select u.uid, r.run_id, r.state, 1 from users u cross join lateral (
+      select run_id, state from runs where state = 'FAILED' and creator_uid = u.uid
+      order by coalesce(finished_at, updated_at) desc limit ${DISMISSED_PER_USER}) r`;
+  await db`
+    insert into usage_load (worker_id, interval_seconds, starts_at, samples, queued, queued_max, running, running_max, slots, workers)
+    select ${INSTALLATION}::uuid, seconds, date_bin(seconds * interval '1 s', at, '2000-01-01T00:00:00Z'), 5, 1, 1, 1, 1, 10, 1
+    from (values (300, 14), (3600, 400)) kept(seconds, days),
+      generate_series(outrider_now() - (days + 1) * interval '1 day', outrider_now(), seconds * interval '1 s') at`;
+  // The cleanup deletes one day of hours at a time at most.
+  await db`delete from usage_rollups where granularity = 'hour' and starts_at < outrider_now() - interval '16 days'`;
+  await db`vacuum (analyze) views, dismissed_runs, usage_load, usage_rollups`;
+}

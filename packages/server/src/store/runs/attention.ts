@@ -1,6 +1,7 @@
 import { limits } from "@outrider/contract/limits";
 import type { RunItem } from "@outrider/contract/run";
 import { forceCustomPlan, type Sql } from "../connection/db.ts";
+import { daysAgo } from "../retention.ts";
 import type { RunFilter } from "./run-list.ts";
 import { columns, creators, toRunItem } from "./runs.ts";
 import { all } from "./search.ts";
@@ -16,7 +17,10 @@ export interface AttentionFilter
   uid: string;
 }
 
-/** Selects runs in the order of the index `runs_attention`, latest first. */
+/**
+ * Selects runs in the order of the index `runs_attention`, latest first. The time is a subquery, because an index cannot
+ * be searched for the result of a volatile function: all runs that ever failed would be read.
+ */
 function needAttention(sql: Sql, { uid, ...filter }: AttentionFilter) {
   const creators = [filter.creator_uid?.[0], filter.visible_to].filter((each) => each !== undefined);
   const { visible_environments: environments } = filter;
@@ -26,7 +30,7 @@ function needAttention(sql: Sql, { uid, ...filter }: AttentionFilter) {
       ...creators.map((creator) => sql`r.creator_uid = ${creator}`),
       ...(environments ? [sql`r.environment_id = any(${environments}::uuid[])`] : []),
     ])}
-      and coalesce(r.finished_at, r.updated_at) > outrider_now() - ${limits.attention.days} * interval '1 day'
+      and coalesce(r.finished_at, r.updated_at) > (select outrider_now() - ${limits.attention.days} * interval '1 day')
       and not exists (
         select 1 from dismissed_runs d
         where d.uid = ${uid} and d.run_id = r.run_id and d.state = r.state and d.turn = h.turn
@@ -87,6 +91,5 @@ export async function restoreRun(sql: Sql, { uid, runId }: { uid: string; runId:
 }
 
 export async function deleteOldDismissals(sql: Sql): Promise<void> {
-  await sql`
-    delete from dismissed_runs where created_at < outrider_now() - ${KEPT_DAYS} * interval '1 day'`;
+  await sql`delete from dismissed_runs where created_at < ${await daysAgo(sql, KEPT_DAYS)}`;
 }

@@ -1,4 +1,5 @@
 import type { Db, Sql } from "../connection/db.ts";
+import { daysAgo } from "../retention.ts";
 import { INSTALLATION } from "./rollups.ts";
 
 export interface DueTasks {
@@ -92,16 +93,27 @@ export async function sampleLoad(sql: Sql, aliveMs: number): Promise<boolean> {
   return count > 0;
 }
 
-/** Deletes what is older than its retention. Does nothing if another server has done so in the last hour. */
+const KEPT_HOURS_DAYS = 15;
+/** How long samples of the load are kept, by the length of their interval. */
+const keptLoad = [
+  { seconds: 300, days: 14 },
+  { seconds: 900, days: 2 },
+  { seconds: 3_600, days: 400 },
+];
+
+/**
+ * Deletes what is older than its retention. Does nothing if another server has done so in the last hour. The statements
+ * have the times as parameters, because the planner then knows that few rows are older.
+ */
 export async function deleteOldUsage(sql: Sql): Promise<void> {
-  await sql`
-    with due as (
-      update usage_tasks set done_at = outrider_now() where name = 'cleanup' and done_at <= outrider_now() - interval '1 hour'
-      returning done_at as now
-    ),
-    hours as (
-      delete from usage_rollups r using due where r.granularity = 'hour' and r.starts_at < due.now - interval '15 days'
-    )
-    delete from usage_load l using due, (values (300, 14), (900, 2), (3600, 400)) kept(seconds, days)
-    where l.interval_seconds = kept.seconds and l.starts_at < due.now - kept.days * interval '1 day'`;
+  const [due] = await sql`
+    update usage_tasks set done_at = outrider_now() where name = 'cleanup' and done_at <= outrider_now() - interval '1 hour'
+    returning name`;
+  if (!due) return;
+  const lastHour = await daysAgo(sql, KEPT_HOURS_DAYS);
+  await sql`delete from usage_rollups where granularity = 'hour' and starts_at < ${lastHour}`;
+  for (const { seconds, days } of keptLoad) {
+    const before = await daysAgo(sql, days);
+    await sql`delete from usage_load where interval_seconds = ${seconds} and starts_at < ${before}`;
+  }
 }
