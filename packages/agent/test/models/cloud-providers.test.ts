@@ -2,11 +2,11 @@ import { createHash, createHmac, createVerify, generateKeyPairSync } from "node:
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { crc32 } from "node:zlib";
 import type { AssignedModel } from "@outrider/contract/worker";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { openModel } from "../../src/models/open-model.ts";
 import { ask } from "../providers.ts";
+import { bedrockAnswer } from "../stub-model/cloud-server.ts";
 
 /** Amazon Bedrock, Google Vertex AI and Azure OpenAI, against a server that checks how each request is authenticated. */
 
@@ -75,41 +75,8 @@ describe("Amazon Bedrock", () => {
   const bedrock = (more: Partial<AssignedModel> = {}) =>
     modelOf("amazon-bedrock", { cloud_settings: { region: "eu-west-1" }, credentials: keys, ...more });
 
-  /** Encodes one event of Amazon's binary event stream. */
-  function frame(type: string, payload: object): Buffer {
-    const named = (name: string, value: string) =>
-      Buffer.concat([
-        Buffer.from([name.length]),
-        Buffer.from(name),
-        Buffer.from([7, value.length >> 8, value.length & 255]),
-        Buffer.from(value),
-      ]);
-    const headers = Buffer.concat([named(":event-type", type), named(":message-type", "event")]);
-    const body = Buffer.from(JSON.stringify(payload));
-    const lengths = Buffer.alloc(8);
-    lengths.writeUInt32BE(16 + headers.length + body.length, 0);
-    lengths.writeUInt32BE(headers.length, 4);
-    const checksum = (data: Buffer) => {
-      const bytes = Buffer.alloc(4);
-      bytes.writeUInt32BE(crc32(data));
-      return bytes;
-    };
-    const unchecked = Buffer.concat([lengths, checksum(lengths), headers, body]);
-    return Buffer.concat([unchecked, checksum(unchecked)]);
-  }
-  const answer = Buffer.concat([
-    frame("messageStart", { role: "assistant" }),
-    frame("contentBlockDelta", { contentBlockIndex: 0, delta: { text: "Hello " } }),
-    frame("contentBlockDelta", { contentBlockIndex: 0, delta: { text: "back." } }),
-    frame("contentBlockStop", { contentBlockIndex: 0 }),
-    frame("messageStop", { stopReason: "end_turn" }),
-    frame("metadata", {
-      usage: { inputTokens: 3, outputTokens: 2, totalTokens: 5 },
-      metrics: { latencyMs: 1 },
-    }),
-  ]);
   const sendAnswer = (response: ServerResponse) =>
-    response.writeHead(200, { "content-type": "application/vnd.amazon.eventstream" }).end(answer);
+    response.writeHead(200, { "content-type": "application/vnd.amazon.eventstream" }).end(bedrockAnswer);
 
   /** Returns the authorization that a request with these keys must have (AWS Signature Version 4). */
   function sign({ path, headers, body }: Received, secret: string): string {

@@ -1,5 +1,9 @@
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -141,6 +145,15 @@ describe("stored model providers", () => {
     [{ type: "openai-compatible" }, "/base_url"],
     [{ type: "amazon-bedrock" }, "/region"],
     [{ type: "google-vertex", project: "p", location: "eu", api_key: "x" }, "/api_key"],
+    [
+      {
+        type: "google-vertex",
+        project: "p",
+        location: "eu",
+        api_key: '{"client_email":"a","private_key":"b"}',
+      },
+      "/api_key",
+    ],
     [{ type: "azure" }, "/resource_name"],
     [{ type: "anthropic", region: "eu" }, "/region"],
     [{ type: "anthropic", api_key: "two words" }, "/api_key"],
@@ -184,7 +197,17 @@ describe("stored model providers", () => {
 describe("providers from the models file and variables", () => {
   let server: TestServer;
   let folder: string;
+  /** A proxy that refuses all connections. */
+  let proxy: Server;
+  let targets: (string | undefined)[];
   beforeAll(async () => {
+    proxy = createServer()
+      .on("connect", ({ url }, socket) => {
+        targets.push(url);
+        socket.end("HTTP/1.1 503 Unavailable\r\n\r\n");
+      })
+      .listen(0, "127.0.0.1");
+    await once(proxy, "listening");
     folder = await mkdtemp(join(tmpdir(), "outrider-models-"));
     const file = join(folder, "models.json");
     const content = {
@@ -198,10 +221,12 @@ describe("providers from the models file and variables", () => {
       OUTRIDER_MODELS: file,
       ANTHROPIC_API_KEY: "sk-from-a-variable",
       OUTRIDER_DEFAULT_MODEL: "filed/one",
+      OUTRIDER_UPSTREAM_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     });
   });
   afterAll(async () => {
     await server.stop();
+    proxy.close().closeAllConnections();
     await rm(folder, { recursive: true });
   });
 
@@ -246,5 +271,26 @@ describe("providers from the models file and variables", () => {
     expect((await server.call("DELETE", "/agent/model-providers/openai")).status).toBe(204);
     const { body: list } = await server.call("GET", "/agent/model-providers");
     expect(list.providers.map(({ name }: { name: string }) => name)).not.toContain("openai");
+  });
+
+  test.each([
+    [{ type: "amazon-bedrock", region: "eu-west-1" }, "bedrock-runtime.eu-west-1.amazonaws.com:443"],
+    [{ type: "azure", resource_name: "acme-ai" }, "acme-ai.openai.azure.com:443"],
+    [{ type: "google-vertex", project: "acme", location: "eu" }, "oauth2.googleapis.com:443"],
+  ])("leave stored ones the address of their cloud: %j", async (settings, target) => {
+    const { privateKey } = generateKeyPairSync("rsa", {
+      modulusLength: 2_048,
+      publicKeyEncoding: { type: "spki", format: "pem" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    });
+    const account = JSON.stringify({ client_email: "agent@acme.iam.example", private_key: privateKey });
+    const api_key = settings.type === "google-vertex" ? account : key;
+    const body = { ...settings, api_key, models: [{ id: "tiny" }] };
+    const path = `/agent/model-providers/${settings.type}`;
+    expect((await server.call("PUT", path, { body })).status).toBe(200);
+    targets = [];
+    const { body: result } = await server.call("POST", `${path}/test`, { body: {} });
+    expect(result).toMatchObject({ ok: false, remedy: expect.any(String) });
+    expect(targets).toEqual([target]);
   });
 });

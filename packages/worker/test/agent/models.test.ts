@@ -1,7 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  azure,
+  bedrock,
+  type CloudStub,
+  startCloudStub,
+  vertex,
+} from "../../../agent/test/stub-model/cloud-server.ts";
 import { type StubModel, startStubModel } from "../../../agent/test/stub-model/server.ts";
 import { checkedSend } from "../../src/gateway/send-post.ts";
 import { startTestInstallation, type TestInstallation } from "../installation.ts";
@@ -84,6 +91,77 @@ test("a run calls a stored provider through checked connections", async () => {
   expect((await installation.until(run, "SUCCEEDED")).receipt).toMatchObject({ model_id: "house/tiny" });
   expect(stub.last).toMatchObject({ dialect: "chat", headers: { authorization: `Bearer ${key}` } });
   await worker.drain();
+});
+
+describe("stored providers of clouds", () => {
+  let clouds: CloudStub;
+  beforeAll(async () => {
+    clouds = await startCloudStub();
+  });
+  afterAll(() => clouds.close());
+
+  const { project, location } = vertex;
+  const providers: Record<string, { model: string; settings(): object }> = {
+    "amazon-bedrock": {
+      model: bedrock.model,
+      settings: () => ({ region: "eu-west-1", api_key: bedrock.apiKey, base_url: clouds.origin }),
+    },
+    "google-vertex": {
+      model: vertex.model,
+      settings: () => ({ project, location, api_key: clouds.serviceAccount, base_url: clouds.origin }),
+    },
+    azure: {
+      model: azure.deployment,
+      settings: () => ({ api_key: azure.apiKey, base_url: `${clouds.origin}/openai/v1` }),
+    },
+    "azure with the chat API": {
+      model: azure.deployment,
+      settings: () => ({ api: "chat", api_key: azure.apiKey, base_url: `${clouds.origin}/openai/v1` }),
+    },
+  };
+
+  test.each(Object.keys(providers))("%s answers a test and a run", async (name) => {
+    const { model, settings } = providers[name] as (typeof providers)[string];
+    const [type] = name.split(" ");
+    const address = "/agent/model-providers/cloud";
+    const body = { type, models: [{ id: model }], ...settings() };
+    expect((await installation.call("PUT", address, { body })).status).toBe(200);
+    expect((await installation.call("POST", `${address}/test`, { body: {} })).body).toMatchObject({
+      ...{ ok: true, model_id: `cloud/${model}`, response: "Hello back." },
+      ...{ input_tokens: 3, output_tokens: 2 },
+    });
+    const worker = await installation.worker();
+    const run = await installation.create(["SAY: hello"], { config: { model_id: `cloud/${model}` } });
+    expect(await installation.until(run, "SUCCEEDED")).toMatchObject({
+      receipt: { model_id: `cloud/${model}` },
+      usage: { input_tokens: 3, output_tokens: 2 },
+    });
+    const [message] = (await installation.events(run)).filter((event) => event.type === "message.agent");
+    expect(message?.data.text).toBe("Hello back.");
+
+    // The stub refuses a wrong credential, as the service does, and neither the test nor the run shows it.
+    const wrong = name === "google-vertex" ? await otherServiceAccount() : "wrong-key-0123456789";
+    const changed = { ...body, api_key: wrong };
+    expect((await installation.call("PUT", address, { body: changed })).status).toBe(200);
+    const refused = (await installation.call("POST", `${address}/test`, { body: {} })).body;
+    expect(refused).toMatchObject({ ok: false, remedy: expect.any(String) });
+    const failing = await installation.create(["SAY: hello"], { config: { model_id: `cloud/${model}` } });
+    const { status_message } = await installation.until(failing, "FAILED");
+    expect(status_message.error_code).toMatch(/^model_/);
+    expect(JSON.stringify([refused, await installation.events(failing)])).not.toMatch(
+      /wrong-key|PRIVATE KEY/,
+    );
+    expect((await installation.call("DELETE", address)).status).toBe(204);
+    await worker.drain();
+  });
+
+  /** Returns the key file of the same account with a key that the service does not know. */
+  async function otherServiceAccount(): Promise<string> {
+    const other = await startCloudStub();
+    other.close();
+    const { private_key } = JSON.parse(other.serviceAccount);
+    return JSON.stringify({ ...JSON.parse(clouds.serviceAccount), private_key });
+  }
 });
 
 test("a connection to a stored provider refuses private addresses", async () => {

@@ -13,7 +13,8 @@ const POLL_MS = 2_000;
 
 /**
  * The models of this installation as they are now. Admins change them at any time, on any server: pub/sub messages and
- * polling of one number update this cache. While the database is unreachable, the last known models apply.
+ * polling of one number update this cache. While the database is unreachable, the last known models apply. It forwards to
+ * the current models instead of returning them, so that a part of the server that keeps it never keeps old models.
  */
 export interface LiveModels extends Models {
   /** What the getters are read from. It never changes; a change replaces it. */

@@ -1,4 +1,5 @@
 /** Changes the stored model providers, the default model and the aliases. */
+import { createPrivateKey } from "node:crypto";
 import { nearestName } from "@outrider/contract/errors/field-error";
 import {
   type ModelProvider,
@@ -226,10 +227,19 @@ function requireValidSettings(name: string, request: PutModelProviderRequest): v
     throw invalidField("/resource_name", "is required for the type `azure`, unless `base_url` is given");
   if (!api_key) return;
   if (type === "google-vertex") {
-    if (!parseServiceAccount(api_key))
+    const account = parseServiceAccount(api_key);
+    if (!account || !isPrivateKey(account.private_key))
       throw invalidField("/api_key", "must be the content of the key file of a service account, in JSON");
   } else if (!/^[\x21-\x7e]{1,8192}$/.test(api_key)) {
     throw invalidField("/api_key", "must be one line of visible characters without spaces");
+  }
+}
+
+function isPrivateKey(pem: string): boolean {
+  try {
+    return createPrivateKey(pem).asymmetricKeyType === "rsa";
+  } catch {
+    return false;
   }
 }
 
