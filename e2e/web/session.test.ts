@@ -246,12 +246,14 @@ describe("with a worker", () => {
         return { left, right, top, bottom };
       }),
     );
+    type Box = (typeof boxes)[number];
+    const isBefore = (a: Box, b: Box) => a.bottom <= b.top || a.right <= b.left;
     for (const [index, one] of boxes.entries()) {
       expect(one.left).toBeGreaterThanOrEqual(0);
       expect(one.right).toBeLessThanOrEqual(sizes.phone.width);
       expect(one.bottom - one.top).toBeLessThan(24);
       for (const other of boxes.slice(index + 1))
-        expect(one.bottom <= other.top || one.right <= other.left).toBe(true);
+        expect(isBefore(one, other) || isBefore(other, one)).toBe(true);
     }
     expect(consoleErrors).toEqual([]);
   });
