@@ -1,6 +1,8 @@
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { settled, shownPages } from "./showcase/pages.ts";
 import { fillShowcase, type Showcase } from "./showcase/showcase.ts";
+import { lostBanner, openInApp, waitForPrefetch } from "./support/connection.ts";
 import { withoutRejections } from "./support/users.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
@@ -38,6 +40,43 @@ describe.each(sizes)("on a %s", (size) => {
       expect(await page.evaluate(overflow)).toBe(0);
       expect(withoutRejections(consoleErrors)).toEqual([]);
       await context.close();
+    },
+  );
+});
+
+describe("without the server", () => {
+  /** The browser's own error pages have no banner, and a page that failed has an alert. */
+  async function isLostOn(page: Page) {
+    await lostBanner(page).waitFor();
+    expect(await page.getByRole("alert").allInnerTexts()).toEqual([]);
+  }
+
+  test("each page opens and says so, and recovers by itself", async () => {
+    const { page, context } = await app.visit("/");
+    await waitForPrefetch(page);
+    for (const { path, ready } of shownPages.filter(({ signedIn = true }) => signedIn)) {
+      await context.setOffline(true);
+      await lostBanner(page).waitFor();
+      await openInApp(page, path(showcase));
+      await page.locator("main").first().waitFor();
+      await isLostOn(page);
+      await context.setOffline(false);
+      await lostBanner(page).waitFor({ state: "detached" });
+      await ready(page);
+    }
+  });
+
+  test.each(shownPages.filter(({ signedIn = true }) => !signedIn))(
+    "$name keeps what it has, says so, and recovers by itself",
+    async ({ path, ready }) => {
+      const { page, context } = await app.visit(path(showcase), { signedIn: false });
+      await ready(page);
+      await context.setOffline(true);
+      await isLostOn(page);
+      await ready(page);
+      await context.setOffline(false);
+      await lostBanner(page).waitFor({ state: "detached" });
+      await ready(page);
     },
   );
 });

@@ -13,12 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => app?.stop());
 
-/** Collects the paths that a page requests, except the app's own files. */
+/** Collects the paths that a page requests, except the app's own files and the probe of the connection. */
 function requestsOf({ page }: Visitor): string[] {
   const requests: string[] = [];
   page.on("request", (request) => {
     const { pathname } = new URL(request.url());
-    if (!/^\/(assets\/|favicon|theme\.js)/.test(pathname)) requests.push(pathname);
+    if (!/^\/(assets\/|favicon|theme\.js|healthz$)/.test(pathname)) requests.push(pathname);
   });
   return requests;
 }

@@ -26,9 +26,12 @@ export const queryClient: QueryClient = new QueryClient({
     },
   }),
   queryCache: new QueryCache({
-    onError(error, { meta }) {
+    onError(error, query) {
       // The router itself opens the sign-in page if nobody is signed in at first.
-      if (meta?.isGuard) return;
+      if (query.meta?.isGuard) return;
+      // A user who left the page while a request waited for the connection must not find its error later.
+      if (isUnreachable(0, error) && !query.isActive())
+        query.setState({ status: query.state.data === undefined ? "pending" : "success", error: null });
       if (error instanceof AuthenticationError) openSignIn();
     },
   }),
@@ -53,7 +56,7 @@ function openSignIn() {
   location.assign(signInPathOfPage({ ended: queryClient.getQueryData(queries.me().queryKey) !== undefined }));
 }
 
-function isUnreachable(failures: number, error: Error): boolean {
+export function isUnreachable(failures: number, error: Error): boolean {
   return failures < 3 && error instanceof APIConnectionError && !(error instanceof APITimeoutError);
 }
 

@@ -14,7 +14,7 @@ import { readInsightsSearch } from "./pages/insights/search.ts";
 import { readKeysSearch } from "./pages/keys/search.ts";
 import { NotFound } from "./pages/not-found.tsx";
 import { PageError } from "./pages/page-error.tsx";
-import { PagePending } from "./pages/page-pending.tsx";
+import { AppPending, PagePending } from "./pages/page-pending.tsx";
 import { readSearch } from "./pages/runs/search.ts";
 import { tabOf } from "./pages/session/tab.ts";
 import { readSettingsSearch } from "./pages/settings/search.ts";
@@ -38,6 +38,7 @@ const login = createRoute({
     ...(search.ended === true && { ended: true }),
   }),
   component: page(() => import("./pages/login/login.tsx"), "Login"),
+  pendingComponent: AppPending,
 });
 
 const shared = createRoute({
@@ -45,6 +46,7 @@ const shared = createRoute({
   path: "/shared/$token",
   validateSearch: tabOf,
   component: page(() => import("./pages/shared/shared.tsx"), "Shared"),
+  pendingComponent: AppPending,
 });
 
 const frame = createRoute({
@@ -53,6 +55,7 @@ const frame = createRoute({
   // No page sends requests before it is known that the user is signed in.
   beforeLoad: ({ location: { href } }) => requireSignIn(href),
   component: Frame,
+  pendingComponent: AppPending,
 });
 
 const home = createRoute({
@@ -79,7 +82,7 @@ const insights = createRoute({
   getParentRoute: () => frame,
   path: "/insights",
   validateSearch: readInsightsSearch,
-  component: lazyRouteComponent(() => import("./pages/insights/insights.tsx"), "Insights"),
+  component: page(() => import("./pages/insights/insights.tsx"), "Insights"),
 });
 
 const session = createRoute({
@@ -129,7 +132,7 @@ const skills = createRoute({
 const templates = createRoute({
   getParentRoute: () => frame,
   path: "/templates",
-  component: lazyRouteComponent(() => import("./pages/templates/templates.tsx"), "Templates"),
+  component: page(() => import("./pages/templates/templates.tsx"), "Templates"),
 });
 
 const agents = createRoute({

@@ -1,5 +1,6 @@
 import { onlineManager } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
+import { MAX_SILENCE_MS, PROBE_TIMEOUT_MS } from "./loss-timing.ts";
 
 /**
  * Knows whether the server can be reached. All requests report their outcome here. A failed one is confirmed by a probe,
@@ -12,14 +13,17 @@ export interface Connection {
   lastContact: number;
 }
 
-/** A page that sends no requests notices the loss as quickly as others. */
-const SILENCE_MS = 4_000;
-const PROBE_TIMEOUT_MS = 4_000;
+/** A page that was frozen, for example by a busy computer, counts one tick. It reads responses that have arrived next. */
+const TICK_MS = 250;
 const MIN_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 5_000;
 
 let connection: Connection = { isLost: false, lastContact: Date.now() };
 let lastContact = Date.now();
+/** Like the above, by a clock that nobody sets. */
+let heardAt = performance.now();
+let contacts = 0;
+let probeRequest: AbortController | undefined;
 let probing: Promise<boolean> | undefined;
 let retryMs = MIN_RETRY_MS;
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -54,6 +58,8 @@ export async function observedFetch(url: string, init: RequestInit): Promise<Res
 
 export function reportContact() {
   lastContact = Date.now();
+  heardAt = performance.now();
+  contacts += 1;
   change(false);
 }
 
@@ -68,26 +74,42 @@ export function confirmLoss(): Promise<boolean> {
 
 /** Returns whether the connection is lost. */
 async function probe(): Promise<boolean> {
-  try {
-    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-    const response = await globalThis.fetch("/healthz", { cache: "no-store", signal });
-    if (response.status === 502 || response.status === 504) throw new Error("The server did not respond.");
-    reportContact();
-  } catch {
-    change(true);
-  }
+  // The previous probe may still wait. If it is answered after all, however late, the connection is back.
+  probeRequest?.abort();
+  probeRequest = new AbortController();
+  const before = contacts;
+  await Promise.race([ping(probeRequest.signal).catch(() => {}), silenceAfter(before)]);
+  if (contacts === before) change(true);
   return connection.isLost;
+}
+
+async function ping(signal: AbortSignal) {
+  // Other requests of the page must not delay it: browsers open only six connections to a server.
+  const init = { cache: "no-store", credentials: "omit", priority: "high", signal } as const;
+  const response = await globalThis.fetch("/healthz", init);
+  if (response.status !== 502 && response.status !== 504) reportContact();
+  // The connection can be used again once the body is read.
+  await response.text();
+}
+
+/** Waits for the probe's timeout, or until the server has responded to any request. */
+async function silenceAfter(before: number) {
+  for (let waited = 0; waited < PROBE_TIMEOUT_MS && contacts === before; waited += TICK_MS)
+    await new Promise((resolve) => setTimeout(resolve, TICK_MS));
 }
 
 function schedule() {
   clearTimeout(timer);
-  timer = setTimeout(check, connection.isLost ? retryMs : SILENCE_MS);
+  const untilQuiet = Math.max(0, heardAt + MAX_SILENCE_MS - performance.now());
+  timer = setTimeout(check, connection.isLost ? retryMs : untilQuiet);
   if (connection.isLost) retryMs = Math.min(retryMs * 1.5, MAX_RETRY_MS);
 }
 
 function check() {
-  const isQuiet = Date.now() - lastContact >= SILENCE_MS;
-  if (!document.hidden && (connection.isLost || isQuiet)) void confirmLoss();
+  // A hidden page checks when it becomes visible.
+  if (document.hidden) return;
+  const isQuiet = performance.now() - heardAt >= MAX_SILENCE_MS;
+  if (connection.isLost || isQuiet) void confirmLoss();
   else schedule();
 }
 

@@ -10,6 +10,7 @@ import { AdminsOnly } from "./admins-only.tsx";
 import { usePolledAttention } from "./attention.ts";
 import { AttentionBadge } from "./attention-badge.tsx";
 import { Banner } from "./banner.tsx";
+import { loadPart } from "./connection.ts";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { navItems, tabBarItems } from "./nav.ts";
 import { useNotificationChoice } from "./notification-choice.ts";
@@ -17,12 +18,14 @@ import { useShortcut } from "./shortcuts.ts";
 import { Toaster } from "./toaster.tsx";
 import { UserMenu } from "./user-menu.tsx";
 
-const Palette = lazy(() => import("./palette.tsx").then(({ Palette }) => ({ default: Palette })));
+const Palette = lazy(() =>
+  loadPart(() => import("./palette.tsx")).then(({ Palette }) => ({ default: Palette })),
+);
 const Notifications = lazy(() =>
-  import("./notifications.ts").then(({ Notifications }) => ({ default: Notifications })),
+  loadPart(() => import("./notifications.ts")).then(({ Notifications }) => ({ default: Notifications })),
 );
 const ShortcutHelp = lazy(() =>
-  import("./shortcut-help.tsx").then(({ ShortcutHelp }) => ({ default: ShortcutHelp })),
+  loadPart(() => import("./shortcut-help.tsx")).then(({ ShortcutHelp }) => ({ default: ShortcutHelp })),
 );
 
 /** Defines the layout of every signed-in page. The navigation is in a sidebar or, on phones, in a bar at the bottom. */

@@ -2,6 +2,7 @@ import type { RunAgentResponse } from "@outrider/sdk";
 import clsx from "clsx";
 import { ChevronDown, LayoutTemplate, Play } from "lucide-react";
 import { type FormEvent, lazy, Suspense, useEffect, useId, useRef, useState } from "react";
+import { loadPart } from "../../frame/connection.ts";
 import { HarnessNote } from "../../harnesses/harness-note.tsx";
 import { useDefaultHarness, useModelProblem } from "../../harnesses/harnesses.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
@@ -21,7 +22,7 @@ import { ScriptedHelp } from "./scripted-help.tsx";
 import { useComposer } from "./use-composer.ts";
 
 const TemplateDialog = lazy(() =>
-  import("./template-dialog.tsx").then((it) => ({ default: it.TemplateDialog })),
+  loadPart(() => import("./template-dialog.tsx")).then((it) => ({ default: it.TemplateDialog })),
 );
 
 interface RunFormProps {

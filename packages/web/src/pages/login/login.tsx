@@ -26,7 +26,7 @@ export function Login() {
   const [token, setToken] = useState(tokenInAddress);
   const [newUser, setNewUser] = useState<Me>();
   // The page that led here may already know that nobody is signed in.
-  const { data: me, isPending } = useQuery({
+  const { data: me, isFetched } = useQuery({
     ...queries.me(),
     enabled: token === undefined,
     retryOnMount: false,
@@ -73,7 +73,8 @@ export function Login() {
               }}
               onUsePassword={forgetToken}
             />
-          ) : isPending || isSignedIn ? (
+          ) : // When the connection is back, the check runs again. The form must not lose its input.
+          !isFetched || isSignedIn ? (
             <SkeletonRows rows={4} label="Checking sign-in" />
           ) : (
             <PasswordForm hasEnded={ended} />

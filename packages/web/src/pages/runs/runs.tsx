@@ -8,6 +8,7 @@ import { buttonClass } from "../../ui/button.tsx";
 import { ErrorAlert } from "../../ui/feedback/error-alert.tsx";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { formatCount } from "../../ui/format/numbers.ts";
+import { clockTime } from "../../ui/format/time.tsx";
 import { Page } from "../../ui/page.tsx";
 import { ColumnChooser } from "./column-chooser.tsx";
 import { FilterBar } from "./filter-bar.tsx";
@@ -49,7 +50,8 @@ export function Runs() {
   );
   useRunKeys({ rows, cursor, setCursor, selection });
 
-  const loadMore = hasNextPage && !runs.isStale && !isFetchingNextPage ? fetchNextPage : undefined;
+  const canLoad = hasNextPage && !runs.isStale && !runs.isLost;
+  const loadMore = canLoad && !isFetchingNextPage ? fetchNextPage : undefined;
   const onNearEnd = useMemo(() => loadMore && (() => void loadMore()), [loadMore]);
   const reload = () => {
     setCursor(-1);
@@ -76,7 +78,7 @@ export function Runs() {
         <FilterBar search={search} rows={rows} onChange={change} />
       </div>
       <p role="status" className="py-2 text-xs text-muted">
-        {runs.isPending || runs.isStale ? "Loading…" : describeCount(rows.length, hasNextPage, runs.total)}
+        {describeStatus(runs)}
       </p>
       <NewRunsBar count={runs.newRunCount} onShow={reload} />
       {runs.error && <ErrorAlert error={runs.error} onRetry={reload} />}
@@ -100,6 +102,13 @@ export function Runs() {
       <SelectionBar rows={rows} selection={selection} onChanged={runs.change} />
     </Page>
   );
+}
+
+function describeStatus(runs: ReturnType<typeof useRuns>): string {
+  const { rows, isPending, isStale, isLost, staleSince, hasNextPage, total } = runs;
+  if (isPending || isStale) return isLost ? "These runs load when the connection is back." : "Loading…";
+  const count = describeCount(rows.length, hasNextPage, total);
+  return staleSince === undefined ? count : `${count}, as of ${clockTime(staleSince)}`;
 }
 
 function describeCount(loaded: number, hasMore: boolean, total: ReturnType<typeof useRuns>["total"]): string {

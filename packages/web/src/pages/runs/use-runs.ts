@@ -1,8 +1,9 @@
 import { type ListRunsParams, type ListRunsResponse, NotFoundError, type RunItem } from "@outrider/sdk";
-import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { type InfiniteData, onlineManager, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useLocation } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { outrider } from "../../api.ts";
+import { useConnection } from "../../frame/connection.ts";
 import { type RunChanges, useRunChanges } from "../../run-changes.ts";
 import { filterOf, orderOf, type RunsSearch, type Sort } from "./search.ts";
 
@@ -19,7 +20,7 @@ interface RunsPage {
   /** The number of all matching runs. Only the first page has it. */
   total?: ListRunsResponse["total"];
 }
-type RunsPages = InfiniteData<RunsPage>;
+type RunsPages = InfiniteData<RunsPage, string | undefined>;
 
 /**
  * Loads the table's rows page by page as the user scrolls. Loaded rows are updated in place. New runs are only counted
@@ -34,6 +35,8 @@ export function useRuns(search: RunsSearch) {
   const key = useMemo(() => ["runs", "table", searchKey, visit], [searchKey, visit]);
   const filter = filterOf(search);
   const order = orderOf(search);
+  const { isLost, lastContact } = useConnection();
+  const cached = useCachedRows(searchKey, visit, isLost);
   const [newRuns, setNewRuns] = useState<ReadonlySet<string>>(new Set());
   const query = useInfiniteQuery({
     queryKey: key,
@@ -48,10 +51,12 @@ export function useRuns(search: RunsSearch) {
     getNextPageParam: ({ next }) => next,
     // Change notifications keep the data current, and refetching all pages would move the rows.
     staleTime: Number.POSITIVE_INFINITY,
-    placeholderData: keepPreviousData,
+    // Without a connection, a new visit shows the rows of an earlier one.
+    placeholderData: (previous) => cached?.data ?? previous,
   });
   const rows = useMemo(() => rowsOf(query.data), [query.data]);
   const isShown = query.data !== undefined && !query.isPlaceholderData;
+  const isFromCache = isLost && query.isPlaceholderData && cached !== undefined;
 
   const change = useCallback(
     (fresh: Map<string, RunItem>, deleted: ReadonlySet<string> = new Set()) =>
@@ -116,12 +121,16 @@ export function useRuns(search: RunsSearch) {
   };
   useInterval(active.length > 0, refreshActive);
 
-  const { isPending, error, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  const { isPending, error, isFetchingNextPage, fetchNextPage } = query;
   return {
-    ...{ rows, isPending, error, hasNextPage, isFetchingNextPage, fetchNextPage },
+    ...{ rows, isPending, error, isFetchingNextPage, fetchNextPage },
+    hasNextPage: query.data?.pages.at(-1)?.next !== undefined,
     total: query.data?.pages[0]?.total,
     /** Whether the rows still belong to the previous search. */
-    isStale: query.isPlaceholderData,
+    isStale: query.isPlaceholderData && !isFromCache,
+    /** Without a connection, the time until which the rows were current. */
+    staleSince: isFromCache ? cached.updatedAt : isLost && isShown ? lastContact : undefined,
+    isLost,
     /** The number of new runs that are not shown yet. */
     newRunCount: newRuns.size,
     reload,
@@ -129,8 +138,28 @@ export function useRuns(search: RunsSearch) {
   };
 }
 
+/**
+ * For a visit during which the connection is lost, returns the rows that an earlier visit with the same search has loaded,
+ * and when they were last updated. They remain until the current rows are loaded.
+ */
+function useCachedRows(searchKey: string, visit: string | undefined, isLost: boolean) {
+  const client = useQueryClient();
+  const [lostVisit, setLostVisit] = useState<string>();
+  if (isLost && lostVisit !== visit) setLostVisit(visit);
+  return useMemo(() => {
+    if (lostVisit !== visit) return undefined;
+    const [latest] = client
+      .getQueryCache()
+      .findAll({ queryKey: ["runs", "table", searchKey] })
+      .filter(({ state }) => state.data !== undefined)
+      .toSorted((one, other) => other.state.dataUpdatedAt - one.state.dataUpdatedAt);
+    if (!latest) return undefined;
+    return { data: latest.state.data as RunsPages, updatedAt: latest.state.dataUpdatedAt };
+  }, [client, searchKey, visit, lostVisit]);
+}
+
 /** Merges all pages and removes duplicates. A run that changed between two page requests can be on both pages. */
-function rowsOf(data: RunsPages | undefined): RunItem[] {
+function rowsOf(data: Pick<RunsPages, "pages"> | undefined): RunItem[] {
   return [...byId(data?.pages.flatMap(({ runs }) => runs) ?? []).values()];
 }
 
@@ -162,7 +191,8 @@ function useInterval(on: boolean, tick: () => Promise<void>) {
   useEffect(() => {
     if (!on) return;
     const timer = setInterval(() => {
-      if (!document.hidden) latest.tick().catch(() => {});
+      // Requests to a server that does not respond would occupy the browser's few connections.
+      if (!document.hidden && onlineManager.isOnline()) latest.tick().catch(() => {});
     }, POLL_MS);
     return () => clearInterval(timer);
   }, [on, latest]);

@@ -1,5 +1,6 @@
 import type { RunItem } from "@outrider/sdk";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { loadPart } from "../../frame/connection.ts";
 import { useOfferedRun } from "../../frame/current-run.ts";
 import { queries, queryClient } from "../../queries.ts";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
@@ -17,8 +18,12 @@ import { type Tab, tabs } from "./tab.ts";
 import { TabBar } from "./tab-bar.tsx";
 import { Transcript } from "./transcript/transcript.tsx";
 
-const Approval = lazy(() => import("./publishing/approval.tsx").then((it) => ({ default: it.Approval })));
-const OtherTab = lazy(() => import("./other-tab.tsx").then((it) => ({ default: it.OtherTab })));
+const Approval = lazy(() =>
+  loadPart(() => import("./publishing/approval.tsx")).then((it) => ({ default: it.Approval })),
+);
+const OtherTab = lazy(() =>
+  loadPart(() => import("./other-tab.tsx")).then((it) => ({ default: it.OtherTab })),
+);
 
 export function SessionView({ run: fetched, tab }: { run: RunItem; tab: Tab }) {
   const { run_id: runId } = fetched;

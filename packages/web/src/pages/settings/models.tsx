@@ -2,6 +2,7 @@ import type { Model, ModelProvider } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Cpu, Plus } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
+import { loadPart } from "../../frame/connection.ts";
 import { queries } from "../../queries.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -16,7 +17,7 @@ import { DefaultModel } from "./models/default-model.tsx";
 import { ProviderCard } from "./models/provider-card.tsx";
 
 const ProviderSheet = lazy(() =>
-  import("./models/provider-sheet.tsx").then((it) => ({ default: it.ProviderSheet })),
+  loadPart(() => import("./models/provider-sheet.tsx")).then((it) => ({ default: it.ProviderSheet })),
 );
 
 /** Connects providers and shows the models that they offer. Members see it without the buttons. */

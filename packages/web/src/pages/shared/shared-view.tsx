@@ -2,7 +2,7 @@ import { NotFoundError } from "@outrider/sdk";
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import { Eye } from "lucide-react";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
-import { ConnectionBanner } from "../../frame/connection-banner.tsx";
+import { loadPart } from "../../frame/connection.ts";
 import { SkeletonRows } from "../../ui/feedback/skeleton.tsx";
 import { formatDollars } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
@@ -17,9 +17,11 @@ import { Transcript } from "../session/transcript/transcript.tsx";
 import { readSharedDiff, type SharedRun, sharedSource } from "./shared-run.ts";
 
 const Artifacts = lazy(() =>
-  import("../session/artifacts/artifacts.tsx").then((it) => ({ default: it.Artifacts })),
+  loadPart(() => import("../session/artifacts/artifacts.tsx")).then((it) => ({ default: it.Artifacts })),
 );
-const Changes = lazy(() => import("../session/changes/changes.tsx").then((it) => ({ default: it.Changes })));
+const Changes = lazy(() =>
+  loadPart(() => import("../session/changes/changes.tsx")).then((it) => ({ default: it.Changes })),
+);
 
 const shown: Tab[] = ["transcript", "changes", "artifacts"];
 
@@ -44,8 +46,7 @@ export function SharedView({ token, run: first, tab, onGone }: SharedViewProps) 
   // The receipt has the title, but only after the run has started.
   const harness = run.receipt?.harness?.title ?? run.agent_config.harness;
   return (
-    <main id="main" className="flex h-dvh min-h-96 flex-col">
-      <ConnectionBanner />
+    <main id="main" className="flex min-h-0 flex-1 flex-col">
       <div className="border-b border-line bg-surface">
         <Banner run={run} />
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 pt-3 pb-2 sm:px-6">

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { Unlink } from "lucide-react";
 import { useEffect } from "react";
+import { ConnectionBanner } from "../../frame/connection-banner.tsx";
 import { Toaster } from "../../frame/toaster.tsx";
 import { buttonClass } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/feedback/empty-state.tsx";
@@ -29,36 +30,34 @@ export function Shared() {
   });
   useTabTitle(first ? `${first.title} (shared)` : "Shared run");
   useNoIndex();
-  if (error instanceof NotFoundError) {
-    return (
-      <main id="main">
-        <EmptyState
-          icon={<Unlink className="size-5" aria-hidden />}
-          title="This link is not valid"
-          action={
-            <Link to="/" className={buttonClass()}>
-              Go home
-            </Link>
-          }
-        >
-          It has expired, was revoked or is mistyped. Ask the sender for a new one.
-        </EmptyState>
-      </main>
-    );
-  }
-  if (first) {
-    return (
-      <>
-        <SharedView key={token} token={token} run={first} tab={tab} onGone={() => void refetch()} />
-        <Toaster />
-      </>
-    );
-  }
-  if (!error) return <SessionSkeleton />;
   return (
-    <main id="main" className="mx-auto max-w-2xl p-6">
-      <ErrorAlert error={error} onRetry={() => void refetch()} />
-    </main>
+    <div className="flex h-dvh min-h-96 flex-col">
+      <ConnectionBanner />
+      {error instanceof NotFoundError ? (
+        <main id="main">
+          <EmptyState
+            icon={<Unlink className="size-5" aria-hidden />}
+            title="This link is not valid"
+            action={
+              <Link to="/" className={buttonClass()}>
+                Go home
+              </Link>
+            }
+          >
+            It has expired, was revoked or is mistyped. Ask the sender for a new one.
+          </EmptyState>
+        </main>
+      ) : first ? (
+        <SharedView key={token} token={token} run={first} tab={tab} onGone={() => void refetch()} />
+      ) : error ? (
+        <main id="main" className="mx-auto w-full max-w-2xl p-6">
+          <ErrorAlert error={error} onRetry={() => void refetch()} />
+        </main>
+      ) : (
+        <SessionSkeleton />
+      )}
+      <Toaster />
+    </div>
   );
 }
 

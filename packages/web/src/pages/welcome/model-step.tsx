@@ -2,6 +2,7 @@ import type { Model, ModelProviderType } from "@outrider/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
+import { loadPart } from "../../frame/connection.ts";
 import { queries } from "../../queries.ts";
 import { Button } from "../../ui/button.tsx";
 import { Skeleton } from "../../ui/feedback/skeleton.tsx";
@@ -10,7 +11,7 @@ import { SCRIPTED } from "./first-run.ts";
 import { Step } from "./step.tsx";
 
 const ProviderForm = lazy(() =>
-  import("../settings/models/provider-form.tsx").then((it) => ({ default: it.ProviderForm })),
+  loadPart(() => import("../settings/models/provider-form.tsx")).then((it) => ({ default: it.ProviderForm })),
 );
 
 interface ModelStepProps {

@@ -2,15 +2,24 @@ import { isFinal } from "@outrider/contract/run-state";
 import type { RunItem } from "@outrider/sdk";
 import { Ellipsis, RotateCcw, Share2, Square, Trash2 } from "lucide-react";
 import { lazy, Suspense } from "react";
+import { loadPart } from "../../../frame/connection.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
 import { Menu, MenuItem, MenuSeparator } from "../../../ui/overlay/menu.tsx";
 import type { Steering } from "../steering.ts";
 import { CopyItems } from "./copy-items.tsx";
 
-const CancelDialog = lazy(() => import("./cancel-dialog.tsx").then((it) => ({ default: it.CancelDialog })));
-const DeleteDialog = lazy(() => import("./delete-dialog.tsx").then((it) => ({ default: it.DeleteDialog })));
-const ShareDialog = lazy(() => import("./share-dialog.tsx").then((it) => ({ default: it.ShareDialog })));
-const RerunDialog = lazy(() => import("./rerun-dialog.tsx").then((it) => ({ default: it.RerunDialog })));
+const CancelDialog = lazy(() =>
+  loadPart(() => import("./cancel-dialog.tsx")).then((it) => ({ default: it.CancelDialog })),
+);
+const DeleteDialog = lazy(() =>
+  loadPart(() => import("./delete-dialog.tsx")).then((it) => ({ default: it.DeleteDialog })),
+);
+const ShareDialog = lazy(() =>
+  loadPart(() => import("./share-dialog.tsx")).then((it) => ({ default: it.ShareDialog })),
+);
+const RerunDialog = lazy(() =>
+  loadPart(() => import("./rerun-dialog.tsx")).then((it) => ({ default: it.RerunDialog })),
+);
 
 export type RunAction = "cancel" | "delete" | "share" | "rerun";
 

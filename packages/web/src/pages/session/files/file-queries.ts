@@ -1,6 +1,7 @@
 import { APIStatusError, type RunFiles } from "@outrider/sdk";
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { outrider } from "../../../api.ts";
+import { isUnreachable } from "../../../queries.ts";
 
 /** The server reads at most eight files at the same time for a user. A second browser tab may be open. */
 const MAX_CONCURRENT = 3;
@@ -26,7 +27,8 @@ const isTemporary = (error: unknown) =>
   error instanceof APIStatusError && (error.status === 503 || error.status === 429);
 
 const options = {
-  retry: (count: number, error: unknown) => count < MAX_RETRIES && isTemporary(error),
+  retry: (count: number, error: Error) =>
+    isUnreachable(count, error) || (count < MAX_RETRIES && isTemporary(error)),
   retryDelay: 1_500,
 };
 

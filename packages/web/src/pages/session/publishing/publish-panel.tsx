@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ChevronDown, CircleAlert, GitPullRequest } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
+import { loadPart } from "../../../frame/connection.ts";
 import { queries, queryClient } from "../../../queries.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
 import { Menu, MenuItem } from "../../../ui/overlay/menu.tsx";
@@ -22,7 +23,7 @@ import {
 import { usePublications } from "./use-publications.ts";
 
 const PublishDialog = lazy(() =>
-  import("./publish-dialog.tsx").then((it) => ({ default: it.PublishDialog })),
+  loadPart(() => import("./publish-dialog.tsx")).then((it) => ({ default: it.PublishDialog })),
 );
 
 interface PublishPanelProps {

@@ -3,6 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { CircleCheck, CircleX, ExternalLink } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { outrider } from "../../../api.ts";
+import { loadPart } from "../../../frame/connection.ts";
 import { showToast } from "../../../frame/toasts.ts";
 import { queries, queryClient } from "../../../queries.ts";
 import { Badge } from "../../../ui/badge.tsx";
@@ -11,7 +12,9 @@ import { Time } from "../../../ui/format/time.tsx";
 import { Confirm } from "../../../ui/overlay/confirm.tsx";
 import { forgeLabels } from "./forge-labels.ts";
 
-const TestAccess = lazy(() => import("./test-access.tsx").then((it) => ({ default: it.TestAccess })));
+const TestAccess = lazy(() =>
+  loadPart(() => import("./test-access.tsx")).then((it) => ({ default: it.TestAccess })),
+);
 
 interface ForgeCardProps {
   forge: Forge;

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
 import { GitPullRequest, Plus } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
+import { loadPart } from "../../../frame/connection.ts";
 import { queries } from "../../../queries.ts";
 import { Button, buttonClass } from "../../../ui/button.tsx";
 import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
@@ -11,7 +12,9 @@ import { SkeletonRows } from "../../../ui/feedback/skeleton.tsx";
 import { ForgeCard } from "./forge-card.tsx";
 import { appPage, forgeLabels } from "./forge-labels.ts";
 
-const ConnectForge = lazy(() => import("./connect-forge.tsx").then((it) => ({ default: it.ConnectForge })));
+const ConnectForge = lazy(() =>
+  loadPart(() => import("./connect-forge.tsx")).then((it) => ({ default: it.ConnectForge })),
+);
 
 /** Lets admins connect the forges at which runs push branches and open pull requests. */
 export function Forges() {
