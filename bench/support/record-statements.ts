@@ -6,6 +6,7 @@ import { loadWeb } from "../../packages/server/src/api/pages/web.ts";
 import { createApp } from "../../packages/server/src/api/pipeline/app.ts";
 import type { Services } from "../../packages/server/src/api/pipeline/call.ts";
 import { Streams } from "../../packages/server/src/api/streams/streams.ts";
+import { openFolder } from "../../packages/server/src/blobs/folder.ts";
 import { openVault } from "../../packages/server/src/engine/auth/vault.ts";
 import { openBlobs } from "../../packages/server/src/engine/blobs.ts";
 import { openAdmission } from "../../packages/server/src/engine/dispatch/admission.ts";
@@ -107,7 +108,7 @@ export async function recordRequests(
     runWatcher,
     pubsub,
     deltas,
-    blobs: openBlobs(tmpdir(), db),
+    blobs: openBlobs(openFolder(tmpdir()), db),
     admission,
     databaseHealth,
     rates,

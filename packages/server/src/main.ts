@@ -6,6 +6,7 @@ import { type HttpServer, openHttpServer, requireFreePort } from "./api/http/htt
 import { loadWeb } from "./api/pages/web.ts";
 import { createApp } from "./api/pipeline/app.ts";
 import { Streams } from "./api/streams/streams.ts";
+import { openFolder } from "./blobs/folder.ts";
 import { isLoopback, isWithin } from "./config/exposure.ts";
 import type { Config } from "./config.ts";
 import { loadOrCreateMasterKey, writePrivateFile } from "./engine/auth/master-key.ts";
@@ -146,7 +147,7 @@ export async function startServer(config: Config): Promise<Server> {
     stops.push(() => deltas.close());
     const runWatcher = openRunWatcher({ db, pubsub, counters, log });
     stops.push(() => runWatcher.close());
-    const blobs = openBlobs(join(config.dataDir, "blobs"), db);
+    const blobs = openBlobs(openFolder(join(config.dataDir, "blobs")), db);
     stops.push(models.follow({ pubsub, counters }).stop);
     const maintenance = await openMaintenance({ db, pubsub, counters, log });
     stops.push(maintenance.stop);
@@ -162,7 +163,7 @@ export async function startServer(config: Config): Promise<Server> {
     const admission = await openAdmission({
       folders: {
         data: config.dataDir,
-        blobs: blobs.folder,
+        ...(blobs.storage.folder ? { blobs: blobs.storage.folder } : {}),
         ...(embedded ? { database: join(config.dataDir, "postgres") } : {}),
       },
       minFreeBytes: config.minFreeBytes,

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { openFolder } from "@outrider/server/blobs/folder";
 import type { Config } from "@outrider/server/config";
 import { readMasterKey } from "@outrider/server/engine/auth/master-key";
 import { takeBackup } from "@outrider/server/engine/operations/backup";
@@ -44,9 +45,9 @@ export const backupCommand = new Command("backup")
       if (!key && flags.passphraseFile) throw new UsageError("--passphrase-file requires --with-master-key.");
       const isQuiet = flags.quiet === true;
       const { withBuilds = false, withoutMissing = false } = flags;
-      const folder = join(config.dataDir, "blobs");
+      const storage = openFolder(join(config.dataDir, "blobs"));
       const progress = createProgressReporter({ isQuiet });
-      const options = { path, folder, version, key, signal, progress, withBuilds, withoutMissing };
+      const options = { path, storage, version, key, signal, progress, withBuilds, withoutMissing };
       const { taken_at, tables, files } = await withDb((db) => takeBackup({ db, ...options }));
       const rows = Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, table.rows]));
       const size_bytes = statSync(path).size;

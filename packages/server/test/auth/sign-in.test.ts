@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openFolder } from "../../src/blobs/folder.ts";
 import { readConfig } from "../../src/config.ts";
 import { openBlobs } from "../../src/engine/blobs.ts";
 import { clean } from "../../src/engine/operations/cleanup.ts";
@@ -144,7 +145,7 @@ test("deletes expired links and attempts, and sessions a day later", async () =>
   await server.db`
     insert into sign_in_attempts values ('\\x01', 1, outrider_now()), ('\\x02', 1, outrider_now() + interval '1 hour')`;
   const { db, dataDir } = server;
-  const blobs = openBlobs(join(dataDir, "blobs"), db);
+  const blobs = openBlobs(openFolder(join(dataDir, "blobs")), db);
   await clean({ db, blobs, retention: keepAll, log: pino({ level: "silent" }) }, { collectsBlobs: false });
   const uids = [open, over, past].map((each) => each?.uid as string);
   const sessions = await server.db`select user_uid from sessions where user_uid = any(${uids}::uuid[])`;

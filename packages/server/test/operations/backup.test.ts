@@ -13,9 +13,9 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { blobPath, openFolder } from "../../src/blobs/folder.ts";
 import { readMasterKey } from "../../src/engine/auth/master-key.ts";
 import { openVault } from "../../src/engine/auth/vault.ts";
-import { blobPath } from "../../src/engine/blobs.ts";
 import { openBackupFile } from "../../src/engine/operations/backup/file.ts";
 import { type BackupOptions, takeBackup } from "../../src/engine/operations/backup.ts";
 import { collectBlobs } from "../../src/engine/operations/blob-gc.ts";
@@ -67,7 +67,7 @@ beforeAll(async () => {
     await database.drop();
   };
   const backup = await checkBackup(whole);
-  await restoreBackup({ db: copy, folder: join(place, "blobs"), backup });
+  await restoreBackup({ db: copy, storage: openFolder(join(place, "blobs")), backup });
 });
 
 afterAll(async () => {
@@ -112,7 +112,7 @@ async function hold(run_id: string) {
 async function take(options: Partial<BackupOptions> & { path: string }) {
   const own = openDb(server.databaseUrl, { connections: 2, settings: copySettings });
   try {
-    return await takeBackup({ db: own, folder, version: "1.2.3", ...options });
+    return await takeBackup({ db: own, storage: openFolder(folder), version: "1.2.3", ...options });
   } finally {
     await own.end({ timeout: 0 });
   }
@@ -127,7 +127,7 @@ async function emptyPlace() {
     await target.end();
     await database.drop();
   });
-  return { db: target, folder: blobs };
+  return { db: target, folder: blobs, storage: openFolder(blobs) };
 }
 
 async function restored(path: string) {
@@ -448,11 +448,11 @@ describe("a backup", () => {
     await db`insert into blobs values (${sha256}, ${content.length}, ${long})`;
     await inSnapshot(db, async (tx) => {
       await server.call("DELETE", `/agent/runs/${other.run_id}`);
-      expect(await collectBlobs(server.db, folder)).toBe(0);
+      expect(await collectBlobs(server.db, openFolder(folder))).toBe(0);
       expect(await tx`select 1 from artifacts where sha256 = ${sha256}`).toHaveLength(1);
       expect(existsSync(file)).toBe(true);
     });
-    expect(await collectBlobs(server.db, folder)).toBe(1);
+    expect(await collectBlobs(server.db, openFolder(folder))).toBe(1);
     expect(existsSync(file)).toBe(false);
   });
 

@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import { openFolder } from "../../src/blobs/folder.ts";
 import { openBlobs } from "../../src/engine/blobs.ts";
 import { recordChunks } from "../../src/engine/builds/build-chunks.ts";
 import { collectBlobs } from "../../src/engine/operations/blob-gc.ts";
@@ -26,7 +27,7 @@ describe("retention", () => {
   afterAll(() => server.stop());
 
   const path = (runId: string) => `/agent/runs/${runId}`;
-  const blobs = () => openBlobs(join(server.dataDir, "blobs"), server.db);
+  const blobs = () => openBlobs(openFolder(join(server.dataDir, "blobs")), server.db);
   const only = (some: Partial<Retention>): Retention => ({ ...keepAll, ...some });
 
   /** Creates a run that was created and cancelled this many days ago. Its ID contains the time. */
@@ -296,7 +297,7 @@ describe("retention", () => {
       const named = await addArtifact(await oldRun(1), "old and named");
       await age(old);
       await age(named.sha256);
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await Promise.all([old, young, named.sha256].map(isThere))).toEqual([false, true, true]);
     });
 
@@ -311,7 +312,7 @@ describe("retention", () => {
         return { again };
       });
       await uploaded.again;
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await isThere(sha256)).toBe(true);
     });
 
@@ -340,11 +341,11 @@ describe("retention", () => {
         return { answer };
       });
       expect(await answer).toEqual([removing, never]);
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await isThere(shared)).toBe(true);
       // A reference protects a chunk of any age, and a file that was lost is uploaded again.
       await age(shared);
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await isThere(shared)).toBe(true);
       await rm(blobPath(shared));
       expect(await record([shared])).toEqual([shared]);
@@ -352,7 +353,7 @@ describe("retention", () => {
       await store("a shared chunk");
       await age(shared);
       await server.db`delete from builds where build_id = ${build_id}`;
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await isThere(shared)).toBe(false);
       await expect(record([shared])).rejects.toThrow("does not belong to this worker");
     });
@@ -375,19 +376,19 @@ describe("retention", () => {
           values (gen_random_uuid(), ${runId}, 1, 'api', 'u', 'branch', ${state as string}, 'b', 'a', 'b', ${sha256 as string},
             6, 't', '', 1, 1, '{"type": "policy"}')`;
       for (const sha256 of [staged, queued, done]) await age(sha256);
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await Promise.all([staged, queued, done].map(isThere))).toEqual([true, true, false]);
 
       // Retention of files removes the bundle, and the commits can then no longer be downloaded.
       await applyRetention(server.db, only({ files: { days: 1 } }));
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await Promise.all([staged, queued].map(isThere))).toEqual([false, true]);
       const download = await server.call("GET", `${path(runId)}/commits`);
       expect(download.status).toBe(404);
       expect(download.body.detail).toContain("retention");
 
       await server.call("DELETE", path(runId));
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await isThere(queued)).toBe(false);
     });
 
@@ -395,10 +396,10 @@ describe("retention", () => {
       const sha256 = await store("without a row");
       await age(sha256);
       await server.db`delete from blobs where sha256 = ${sha256}`;
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await isThere(sha256)).toBe(true);
       await age(sha256);
-      await collectBlobs(server.db, blobs().folder);
+      await collectBlobs(server.db, blobs().storage);
       expect(await isThere(sha256)).toBe(false);
     });
 

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
+import { openFolder } from "@outrider/server/blobs/folder";
 import { collectBlobs } from "@outrider/server/engine/operations/blob-gc";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { joinArchive, splitArchive } from "../../src/builds/chunks/archive-parts.ts";
@@ -288,9 +289,9 @@ describe("a build in chunks", () => {
     const removed = all(first).filter(
       ({ sha256: hash }) => !all(second).some((chunk) => chunk.sha256 === hash),
     );
-    expect(await collectBlobs(installation.db, blobs())).toBe(0);
+    expect(await collectBlobs(installation.db, openFolder(blobs()))).toBe(0);
     await installation.db`delete from builds where build_id = ${first.buildId}`;
-    await collectBlobs(installation.db, blobs());
+    await collectBlobs(installation.db, openFolder(blobs()));
     const rows = await installation.db`
       select 1 from blobs where sha256 = any(${all(first).map((chunk) => chunk.sha256)}::text[])`;
     expect(rows).toHaveLength(all(first).length - removed.length);

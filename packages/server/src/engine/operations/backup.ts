@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import { type BlobStorage, relativePath } from "../../blobs/blob-storage.ts";
 import { copyOut, countRowsIn } from "../../store/backup/copy.ts";
 import { inSnapshot } from "../../store/backup/snapshot.ts";
 import { listSequences, listTables } from "../../store/backup/tables.ts";
@@ -8,7 +7,6 @@ import { listNeededBlobs } from "../../store/blobs.ts";
 import { type Db, readClock, type Tx } from "../../store/connection/db.ts";
 import { findInstallationFact } from "../../store/installation.ts";
 import { type AppliedMigration, listApplied, readMigrations } from "../../store/migrate.ts";
-import { blobPath } from "../blobs.ts";
 import { BackupError } from "./backup/backup-error.ts";
 import { writeEntry } from "./backup/entries.ts";
 import { requireNewFile, writeBackupFile } from "./backup/file.ts";
@@ -25,8 +23,7 @@ export interface Progress {
 export interface BackupOptions {
   db: Db;
   path: string;
-  /** The folder that contains all blobs. */
-  folder: string;
+  storage: BlobStorage;
   version: string;
   withBuilds?: boolean;
   /** Creates the backup even if files that runs refer to are missing. */
@@ -110,13 +107,13 @@ async function* entriesOf(tx: Tx, options: BackupOptions, manifest: Manifest): A
 
 async function* filesOf(
   tx: Tx,
-  { folder, withBuilds = false, withoutMissing, progress }: BackupOptions,
+  { storage, withBuilds = false, withoutMissing, progress }: BackupOptions,
   { files }: Manifest,
 ): AsyncGenerator<Buffer> {
   for await (const batch of listNeededBlobs(tx, { withBuilds })) {
     for (const { sha256 } of batch) {
-      const path = blobPath(folder, sha256);
-      const found = await stat(path).catch(() => undefined);
+      const path = `${storage.location}/${relativePath(sha256)}`;
+      const found = await storage.open(sha256);
       if (!found) {
         files.missing += 1;
         if (withoutMissing) continue;
@@ -127,7 +124,7 @@ async function* filesOf(
       const hash = createHash("sha256");
       yield* writeEntry(
         { file: sha256 },
-        tee(createReadStream(path), (chunk) => hash.update(chunk)),
+        tee(found.content, (chunk) => hash.update(chunk)),
       );
       if (hash.digest("hex") !== sha256)
         throw new BackupError(

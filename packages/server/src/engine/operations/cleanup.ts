@@ -17,7 +17,7 @@ import { applyRetention, type Retention } from "./retention.ts";
 
 const EVERY_MS = 10 * 60_000;
 /**
- * Blobs are collected only in every sixth round, because reading the whole folder takes longer than everything else.
+ * Blobs are collected only in every sixth round, because listing all of them takes longer than everything else.
  */
 const COLLECT_BLOBS_EVERY = 6;
 
@@ -43,7 +43,7 @@ export async function clean(
   await deleteOldFileRequests(db);
   await deleteOldDismissals(db);
   const { idempotency_keys, ...deleted } = await applyRetention(db, retention);
-  const deletedBlobs = collectsBlobs ? await collectBlobs(db, blobs.folder) : 0;
+  const deletedBlobs = collectsBlobs ? await collectBlobs(db, blobs.storage) : 0;
   if (deletedBlobs + Object.values(deleted).reduce((sum, count) => sum + count, 0) > 0)
     log.info({ deleted: { ...deleted, blobs: deletedBlobs } }, "retention applied");
 }

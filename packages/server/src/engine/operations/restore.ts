@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
+import type { BlobStorage } from "../../blobs/blob-storage.ts";
 import {
   deleteBuildsWithoutFiles,
   revokeLeases,
@@ -17,7 +18,6 @@ import {
 import { deleteOtherBlobRows } from "../../store/blobs.ts";
 import type { Db, Tx } from "../../store/connection/db.ts";
 import { lockMigrations, migrateWithin, readMigrations } from "../../store/migrate.ts";
-import { writeBlob } from "../blobs.ts";
 import { BackupError } from "./backup/backup-error.ts";
 import type { Entry } from "./backup/entries.ts";
 import { type BackupFile, newerVersion, openBackupFile } from "./backup/file.ts";
@@ -28,8 +28,7 @@ import type { Progress } from "./backup.ts";
 export interface RestoreOptions {
   db: Db;
   backup: CheckedBackup;
-  /** The folder that contains all blobs. */
-  folder: string;
+  storage: BlobStorage;
   signal?: AbortSignal | undefined;
   progress?(progress: Progress): void;
 }
@@ -98,7 +97,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<{ recoveri
   return { recovering };
 }
 
-async function load(tx: Tx, { backup, folder, progress, signal }: RestoreOptions): Promise<void> {
+async function load(tx: Tx, { backup, storage, progress, signal }: RestoreOptions): Promise<void> {
   const { manifest } = backup;
   await migrateWithin(tx, new Set(manifest.migrations.map(({ number }) => number)));
   const tables = new Map((await listTables(tx)).map(({ name, columns }) => [name, columns]));
@@ -107,7 +106,7 @@ async function load(tx: Tx, { backup, folder, progress, signal }: RestoreOptions
   for await (const { heading, content } of backup.entries()) {
     signal?.throwIfAborted();
     if ("file" in heading) {
-      await writeBlob({ folder, sha256: heading.file, content: Readable.from(content) });
+      await storage.put(heading.file, Readable.from(content));
       seen.files += 1;
       progress?.({ what: "files", done: seen.files, unit: "files" });
       continue;
