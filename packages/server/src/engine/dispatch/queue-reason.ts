@@ -1,14 +1,9 @@
 import type { RunItem } from "@outrider/contract/run";
 import type { Sql } from "../../store/connection/db.ts";
-import {
-  countBusy,
-  findQueuedRun,
-  findQueuePosition,
-  listConcurrencyLimits,
-} from "../../store/dispatch/leases.ts";
+import { listConcurrencyLimits } from "../../store/dispatch/active-runs.ts";
+import { findQueuedRun, findQueuePosition } from "../../store/dispatch/leases.ts";
 import { findCapacity } from "../../store/dispatch/workers.ts";
 import { ALIVE_MS, type RunPolicy } from "../runs/run-policy.ts";
-import { Concurrency } from "./concurrency.ts";
 
 type Queue = NonNullable<RunItem["queue"]>;
 
@@ -17,13 +12,9 @@ export async function getQueueStatus(sql: Sql, policy: RunPolicy, runId: string)
   const queued = await findQueuedRun(sql, runId);
   if (!queued) return undefined;
   const position = await findQueuePosition(sql, runId);
-  const concurrency = new Concurrency({
-    limits: await listConcurrencyLimits(sql),
-    busy: await countBusy(sql),
-    total: policy.maxConcurrentRuns,
-  });
-  const [kind] = concurrency.blockedBy(queued)?.split(" ") ?? [];
-  if (kind) return { position, reason: `${kind}_limit` as Queue["reason"] & string };
+  const limits = await listConcurrencyLimits(sql, queued, policy.maxConcurrentRuns);
+  const reached = limits.find(({ active, max }) => active >= max);
+  if (reached) return { position, reason: `${reached.kind}_limit` };
   const { needs_harness: needsHarness } = queued;
   const { workers, free } = await findCapacity(sql, { aliveMs: ALIVE_MS, needsHarness });
   if (workers === 0) {

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import type { BlobStorage } from "../../blobs/blob-storage.ts";
 import {
   deleteBuildsWithoutFiles,
+  forgetFold,
   revokeLeases,
   revokeTemporaryCredentials,
   shiftDeadlines,
@@ -169,6 +170,7 @@ async function loadTable(
  * blobs that are not in the backup. Returns the number of recovering runs.
  */
 async function adjustToNow(tx: Tx, { taken_at, with_builds }: Manifest): Promise<number> {
+  await forgetFold(tx);
   await shiftDeadlines(tx, taken_at);
   if (!with_builds) await deleteBuildsWithoutFiles(tx);
   await deleteOtherBlobRows(tx, { withBuilds: with_builds });

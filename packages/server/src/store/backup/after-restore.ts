@@ -23,6 +23,11 @@ export async function revokeLeases(tx: Tx): Promise<number> {
   return held.length;
 }
 
+/** Forgets up to where active runs were counted, because this PostgreSQL numbers its transactions differently. */
+export async function forgetFold(tx: Tx): Promise<void> {
+  await tx`update active_fold set folded_before = '0'`;
+}
+
 /**
  * Shifts deadlines by the time between backup and restore, because that time must not count as waiting or working time.
  */

@@ -5,38 +5,12 @@ import { json } from "../connection/json.ts";
 import { type FileRequestSignals, fileRequestSignals } from "../file-requests.ts";
 import { listDuePublications } from "../publications.ts";
 import { storePatch } from "../runs/artifacts.ts";
+import type { Dimensions } from "./active-runs.ts";
 
 /** How many queued proposals a worker is told about at a time. */
 const MAX_PROPOSALS = 10;
 /** The same for requests for files. */
 const MAX_FILE_REQUESTS = 20;
-
-/** The attributes that concurrency limits apply to: a run's owner, key and environment. */
-export interface Dimensions {
-  owner_uid: string;
-  key_id: string;
-  environment_id: string | null;
-}
-
-export interface Busy extends Dimensions {
-  count: number;
-}
-
-export async function countBusy(sql: Sql): Promise<Busy[]> {
-  return sql<Busy[]>`
-    select owner_uid, key_id, environment_id, count(*)::int as count from run_state
-    where state = 'INPROGRESS' group by owner_uid, key_id, environment_id`;
-}
-
-export interface ConcurrencyLimit {
-  kind: "key" | "environment" | "agent";
-  id: string;
-  max: number;
-}
-
-export async function listConcurrencyLimits(sql: Sql): Promise<ConcurrencyLimit[]> {
-  return sql<ConcurrencyLimit[]>`select kind, id, max from concurrency_limits`;
-}
 
 interface LeaseRenewal {
   workerId: string;

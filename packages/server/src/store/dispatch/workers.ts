@@ -2,6 +2,7 @@ import type { WorkerHarness } from "@outrider/contract/harness";
 import type { Worker, WorkerInfo, WorkerStats } from "@outrider/contract/worker";
 import type { Sql } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
+import { activeTotal } from "./active-runs.ts";
 
 /** Records that a worker is alive, along with its stats if given. Returns whether the worker should drain. */
 export async function recordWorker(
@@ -132,8 +133,7 @@ export function slots(sql: Sql, { aliveMs, needsHarness }: CapacityOptions) {
         ${needsHarness ? sql`and takes_harnesses` : sql``}
     ),
     slots as materialized (
-      select workers, greatest(slots - (select count(*)::int from run_state where state = 'INPROGRESS'), 0) as free
-      from alive
+      select workers, greatest(slots - ${activeTotal(sql)}, 0) as free from alive
     )`;
 }
 

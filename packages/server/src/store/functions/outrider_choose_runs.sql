@@ -11,58 +11,76 @@
 -- - another worker is keeping its sandbox warm. The run waits for that worker for at most two seconds after it was
 --   queued.
 --
--- p_takes_harnesses is false if the worker does not take runs that need a harness.
+-- p_takes_harnesses is false if the worker does not take runs that need a harness. The worker has no labels and belongs to
+-- the default pool.
 --
--- The function counts active runs once and then updates the counts for each run that it chooses. For each choice, it
--- walks the index from owner to owner and compares only each owner's first eligible run, so the time it takes does not
--- depend on the length of the queue.
+-- The function reads the numbers of active runs once (see outrider_fold_active) and then updates them for each run that it
+-- chooses. For each choice, it walks the index from owner to owner and compares only each owner's first eligible run. The
+-- time it takes therefore depends neither on the number of active runs nor on the length of the queue.
 create or replace function outrider_choose_runs(
   p_worker_id uuid, p_free integer, p_max_total integer, p_takes_harnesses boolean)
 returns uuid[] language plpgsql as $$
 declare
+  installation constant text := 'installation 00000000-0000-0000-0000-000000000000';
+  max_unfolded constant integer := 500;
   chosen uuid[];
-  -- The remaining capacity by limit, and the number of active runs by owner.
+  requirements integer[];
+  -- The remaining capacity by limit, the number of active runs of each owner in the queue, and how many of these were
+  -- chosen now.
   remaining jsonb;
   active jsonb;
+  added jsonb := '{}';
+  unfolded integer;
   full_keys uuid[] := '{}';
   full_environments uuid[] := '{}';
   full_agents uuid[] := '{}';
   candidate record;
   limit_name text;
 begin
+  requirements := array(select r.requirement_id from worker_requirements r
+    where r.pool = 'default' and r.selector = '{}' and (p_takes_harnesses or not r.needs_harness));
+  with recursive changes as materialized (select c.kind, c.id, c.change from outrider_active_changes() c),
+  limits as (
+    select l.kind, l.id, l.max from concurrency_limits l
+    union all
+    select 'installation', '00000000-0000-0000-0000-000000000000', p_max_total where p_max_total is not null
+  ),
+  -- The query is recursive because PostgreSQL has no index skip scan for this.
+  owners as (
+    (select owner_uid from run_state where state = 'QUEUED' order by owner_uid limit 1)
+    union all
+    select (select h.owner_uid from run_state h where h.state = 'QUEUED' and h.owner_uid > o.owner_uid
+      order by h.owner_uid limit 1)
+    from owners o where o.owner_uid is not null
+  )
   select
     array(select run_id from run_state where state = 'INPROGRESS' and execution_id is null
         and (p_takes_harnesses or not needs_harness)
+        and (requirement_id is null or requirement_id = any(requirements))
       order by priority desc, queued_at, run_id limit p_free),
-    (select coalesce(jsonb_object_agg(l.kind || ' ' || l.id, l.max), '{}') from concurrency_limits l),
-    (select coalesce(jsonb_object_agg(owner_uid, count), '{}')
-      from (select owner_uid, count(*) from run_state where state = 'INPROGRESS' group by owner_uid) busy)
-  into chosen, remaining, active;
-  if p_max_total is not null then
-    remaining := remaining || jsonb_build_object('installation', p_max_total);
-  end if;
-  if remaining <> '{}' then
-    select remaining || coalesce(jsonb_object_agg(busy.name, (remaining ->> busy.name)::int - busy.count), '{}') into remaining
-    from (
-      select n.name, count(*)::int as count
-      from run_state h cross join lateral (values ('installation'), ('agent ' || h.owner_uid),
-        ('key ' || h.key_id), ('environment ' || h.environment_id)) n(name)
-      where h.state = 'INPROGRESS' and remaining ? n.name group by n.name
-    ) busy;
+    (select coalesce(jsonb_object_agg(l.kind || ' ' || l.id, l.max - coalesce(c.change, 0)
+        - coalesce((select n.count from active_counts n where n.kind = l.kind and n.id = l.id), 0)), '{}')
+      from limits l left join changes c on c.kind = l.kind and c.id = l.id),
+    (select coalesce(jsonb_object_agg(o.owner_uid, coalesce(c.change, 0)
+        + coalesce((select n.count from active_counts n where n.kind = 'agent' and n.id = o.owner_uid), 0)), '{}')
+      from owners o left join changes c on c.kind = 'agent' and c.id = o.owner_uid where o.owner_uid is not null),
+    (select count(*) from active_changes c where c.xid >= outrider_folded_before())
+  into chosen, remaining, active, unfolded;
+  if unfolded > max_unfolded then
+    perform outrider_fold_active();
   end if;
 
   loop
-    exit when cardinality(chosen) = p_free or (remaining -> 'installation')::int <= 0;
+    exit when cardinality(chosen) = p_free or (remaining -> installation)::int <= 0;
     if remaining <> '{}' then
-      select coalesce(array_agg(id::uuid) filter (where kind = 'key'), '{}'),
-        coalesce(array_agg(id::uuid) filter (where kind = 'environment'), '{}'),
-        coalesce(array_agg(id::uuid) filter (where kind = 'agent'), '{}')
+      select coalesce(array_agg(id) filter (where kind = 'key'), '{}'),
+        coalesce(array_agg(id) filter (where kind = 'environment'), '{}'),
+        coalesce(array_agg(id) filter (where kind = 'agent'), '{}')
       into full_keys, full_environments, full_agents
-      from (select split_part(key, ' ', 1) as kind, nullif(split_part(key, ' ', 2), '') as id
+      from (select split_part(key, ' ', 1) as kind, split_part(key, ' ', 2)::uuid as id
         from jsonb_each(remaining) where value::int <= 0) exhausted;
     end if;
 
-    -- The query is recursive because PostgreSQL has no index skip scan for this.
     with recursive owners as (
       (select owner_uid from run_state where state = 'QUEUED' order by owner_uid limit 1)
       union all
@@ -75,6 +93,7 @@ begin
       select h.run_id, h.owner_uid, h.key_id, h.environment_id, h.priority, h.queued_at from run_state h
       where h.state = 'QUEUED' and h.owner_uid = o.owner_uid and h.run_id <> all(chosen)
         and (p_takes_harnesses or not h.needs_harness)
+        and (h.requirement_id is null or h.requirement_id = any(requirements))
         and (h.closing_until is null or h.closing_until <= outrider_now())
         and (h.warm_until is null or h.warm_worker_id = p_worker_id or h.warm_until <= outrider_now()
           or h.queued_at <= outrider_now() - interval '2 s')
@@ -83,15 +102,16 @@ begin
       order by h.priority desc, h.queued_at, h.run_id limit 1
     ) first
     where o.owner_uid <> all(full_agents)
-    order by first.priority desc, coalesce((active ->> o.owner_uid::text)::int, 0), first.queued_at, first.run_id
+    order by first.priority desc, coalesce((active ->> o.owner_uid::text)::int, 0)
+      + coalesce((added ->> o.owner_uid::text)::int, 0), first.queued_at, first.run_id
     limit 1;
     exit when not found;
 
     chosen := chosen || candidate.run_id;
     exit when cardinality(chosen) = p_free;
-    active := active || jsonb_build_object(candidate.owner_uid::text, coalesce((active ->> candidate.owner_uid::text)::int, 0) + 1);
+    added := added || jsonb_build_object(candidate.owner_uid::text, coalesce((added ->> candidate.owner_uid::text)::int, 0) + 1);
     continue when remaining = '{}';
-    foreach limit_name in array array['installation', 'agent ' || candidate.owner_uid, 'key ' || candidate.key_id,
+    foreach limit_name in array array[installation, 'agent ' || candidate.owner_uid, 'key ' || candidate.key_id,
       'environment ' || candidate.environment_id] loop
       if remaining ? limit_name then
         remaining := remaining || jsonb_build_object(limit_name, (remaining ->> limit_name)::int - 1);

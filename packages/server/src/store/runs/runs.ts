@@ -11,6 +11,7 @@ import {
 } from "@outrider/contract/run";
 import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
+import { activeTotal } from "../dispatch/active-runs.ts";
 import { slots } from "../dispatch/workers.ts";
 import { asJson, pullRequestsColumn } from "../pull-requests.ts";
 import { searchWords } from "./search.ts";
@@ -158,12 +159,14 @@ export async function deleteRun(tx: Tx, runId: string): Promise<void> {
 }
 
 /**
- * Counts open runs. This is fast because there are few of them and an index covers them; counting millions of ended
- * runs is slow.
+ * Counts open runs. An index covers those that wait, and the number of active ones is known; counting millions of ended runs
+ * is slow.
  */
 export async function countOpenRuns(sql: Sql): Promise<{ state: RunState; count: number }[]> {
   return sql`
-    select state, count(*)::int as count from run_state where state in ('QUEUED', 'INPROGRESS', 'BLOCKED') group by state`;
+    select state, count(*)::int as count from run_state where state in ('QUEUED', 'BLOCKED') group by state
+    union all
+    select 'INPROGRESS', ${activeTotal(sql)}`;
 }
 
 export async function countEndedRuns(sql: Sql): Promise<{ state: RunState; count: number }[]> {
