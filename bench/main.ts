@@ -1,6 +1,7 @@
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { benchBuilds } from "./builds/builds.ts";
 import { benchCalls } from "./calls/calls.ts";
+import { benchClaims } from "./claims/claims.ts";
 import { benchGateway } from "./gateway/gateway.ts";
 import { benchLists } from "./lists/lists.ts";
 import { benchRedaction } from "./redaction/redaction.ts";
@@ -28,6 +29,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   store: benchStore,
   calls: benchCalls,
   claim: benchClaimLatency,
+  claims: benchClaims,
   runs: benchThroughput,
   events: benchEventLatency,
   cancel: benchCancelLatency,

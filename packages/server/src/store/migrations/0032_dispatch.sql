@@ -59,7 +59,8 @@ create table worker_requirements (
 -- Null means the default pool and no selector; needs_harness still applies. Runs of a server of the previous version have
 -- null. There is no foreign key, because each new run would lock the row of its requirement.
 alter table run_state add column requirement_id integer;
-create index run_state_queue on run_state (requirement_id, owner_uid, priority desc, queued_at, run_id) where state = 'QUEUED';
+create index run_state_queue on run_state (coalesce(requirement_id, 0), owner_uid, priority desc, queued_at, run_id)
+  where state = 'QUEUED';
 
 alter table workers
   add column pool text not null default 'default',
