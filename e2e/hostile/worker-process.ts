@@ -13,6 +13,6 @@ const supervisor = new Supervisor({
   onReady() {
     process.once("SIGTERM", () => supervisor.drain());
   },
-  log: openWorkerLog({ name: settings.name, format: "json" }),
+  log: openWorkerLog({ name: settings.name, format: "json" }).log,
 });
 process.exit(await supervisor.run());

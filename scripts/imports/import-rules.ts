@@ -14,22 +14,25 @@ import { type Import, readSource, type SourceInfo } from "./read-imports.ts";
  */
 export const importRules: Record<string, readonly string[]> = {
   contract: [],
+  telemetry: [],
   sdk: ["type contract"],
-  agent: ["contract"],
-  worker: ["contract", "sdk", "agent"],
+  agent: ["contract", "telemetry"],
+  worker: ["contract", "sdk", "agent", "telemetry"],
   web: ["contract", "sdk"],
-  cli: ["contract", "sdk", "server", "worker"],
+  cli: ["contract", "sdk", "server", "worker", "telemetry"],
   "server/ticker": [],
-  "server/logging": ["type server/engine"],
-  "server/config": ["contract", "server/logging"],
+  "server/logging": ["telemetry", "type server/engine"],
+  "server/config": ["contract", "telemetry", "server/logging"],
   "server/outbound": [],
   "server/forges": ["contract", "server/outbound"],
   "server/blobs": ["type server/config"],
-  "server/store": ["server/ticker", "contract", "type server/config"],
+  "server/telemetry": ["contract", "telemetry", "server/store"],
+  "server/store": ["server/ticker", "contract", "type telemetry", "type server/config"],
   "server/postgres": ["server/ticker", "type server/store"],
   "server/engine": [
     "server/ticker",
     "contract",
+    "telemetry",
     "server/outbound",
     "server/blobs",
     "server/forges",
@@ -42,12 +45,14 @@ export const importRules: Record<string, readonly string[]> = {
   "server/api": [
     "server/ticker",
     "contract",
+    "telemetry",
     "server/forges",
     "server/store",
+    "server/telemetry",
     "server/engine",
     "type server/config",
   ],
-  "server/main": ["contract", "server"],
+  "server/main": ["contract", "telemetry", "server"],
 };
 
 /** Packages with rules per folder. */

@@ -87,7 +87,7 @@ export function startLocalWorkers({
  * the configuration of package managers (tool-environment.ts).
  */
 const inheritedVariables =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|SANDBOX|ALLOW_ADDRESSES|EXTRA_CA|UPSTREAM_PROXY|NO_PROXY|REPOSITORY_PATHS|CACHE_GB|HARNESS_CACHE|HARNESS_FOLDER|MIN_FREE_MB|STALL_SECONDS))$/i;
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|SSL_CERT_\w+|(https?|no)_proxy|OUTRIDER_(WORKER_SLOTS|SANDBOX|ALLOW_ADDRESSES|EXTRA_CA|UPSTREAM_PROXY|NO_PROXY|REPOSITORY_PATHS|CACHE_GB|HARNESS_CACHE|HARNESS_FOLDER|MIN_FREE_MB|STALL_SECONDS|TRACE_HOSTS)|OTEL_\w+)$/i;
 
 /** Hides the master key, the database URL and model keys from workers. Each run includes the secrets that it needs. */
 function workerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -133,6 +133,16 @@ export const AssignedHarness = z.object({
 });
 export type AssignedHarness = z.infer<typeof AssignedHarness>;
 
+/** A trace context in the W3C format. */
+export const AssignedTrace = z.object({
+  traceparent: z.string(),
+  tracestate: z.string().optional(),
+  previous: z
+    .string()
+    .optional()
+    .meta({ description: "The `traceparent` of the previous turn, which has a trace of its own." }),
+});
+
 /** Describes one attempt at a turn, with everything that a worker needs to execute it. */
 export const Assignment = z.object({
   execution_id: Uuid,
@@ -166,6 +176,10 @@ export const Assignment = z.object({
   }),
   receipt: RunReceipt.optional().meta({ description: "Receipt of the previous turn." }),
   snapshot: Snapshot.optional(),
+  trace: AssignedTrace.optional().meta({
+    description:
+      "The context that the spans of this attempt continue. Absent if the server exports no traces.",
+  }),
   history: z.array(LoggedEvent).meta({ description: "The events so far, or the first page of them." }),
   has_more_history: z.boolean(),
   variables: z.record(z.string(), z.string()).meta({ description: "Environment variables for commands." }),

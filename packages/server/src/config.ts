@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { readTelemetrySettings, type TelemetrySettings } from "@outrider/telemetry/settings";
 import { z } from "zod";
 import { Addresses, type Exposure, Origins, readTls, requireSafe } from "./config/exposure.ts";
 import { type HarnessSettings, readHarnesses } from "./config/harnesses.ts";
@@ -43,6 +44,8 @@ export interface Config extends Exposure {
   quotas: QuotaSettings;
   /** With less free disk space than this, the server accepts no new work. */
   minFreeBytes: number;
+  /** Where traces, metrics and logs are sent. Absent if they are not. */
+  telemetry?: TelemetrySettings;
 }
 
 /** Command-line flags. They take precedence over environment variables. */
@@ -219,6 +222,7 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     minFreeBytes: read("OUTRIDER_MIN_FREE_MB", minFree) * 1024 ** 2,
   } as Omit<Config, "models" | "harnesses">;
   requireSafe(config);
+  const telemetry = readTelemetrySettings((name) => environment[name]);
   const variable = (name: string) =>
     (name === "OUTRIDER_DEFAULT_MODEL" && flags.defaultModel) || environment[name] || undefined;
   const file = flags.models ?? (environment.OUTRIDER_MODELS || undefined);
@@ -226,6 +230,7 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
   const { dataDir } = config;
   return {
     ...config,
+    ...(telemetry ? { telemetry } : {}),
     models: () => readModels({ file, dataDir, variable }),
     harnesses: () => readHarnesses({ file: harnessesFile, dataDir }),
   };

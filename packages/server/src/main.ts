@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { signInLinkUrl } from "@outrider/contract/auth/sign-in";
+import { openTelemetry } from "@outrider/telemetry/open-telemetry";
 import type { Logger } from "pino";
 import { type HttpServer, openHttpServer, requireFreePort } from "./api/http/http-server.ts";
 import { loadWeb } from "./api/pages/web.ts";
@@ -85,6 +87,16 @@ export async function startServer(config: Config): Promise<Server> {
   });
   try {
     await requireFreePort(config);
+    const telemetry =
+      config.telemetry &&
+      (await openTelemetry(config.telemetry, {
+        serviceName: "outrider-server",
+        instanceId: randomUUID(),
+        onFailed: (reason) => log.warn({ reason }, "failed to export telemetry"),
+      }));
+    const closeTelemetry = once(async () => telemetry?.close());
+    stops.push(closeTelemetry);
+    if (telemetry?.log) output.exportTo(telemetry.log);
     await mkdir(config.dataDir, { recursive: true, mode: 0o711 });
     const embedded = config.databaseUrl ? undefined : await startEmbedded({ dataDir: config.dataDir, log });
     if (embedded) stops.push(() => embedded.stop());
@@ -94,6 +106,8 @@ export async function startServer(config: Config): Promise<Server> {
     stops.push(() => db.end({ timeout: 5 }));
     const claims = openDb(database, { connections: 1, sockets });
     stops.push(() => claims.end({ timeout: 5 }));
+    // Comes after the parts that log and before the database, which the last metrics are read from.
+    stops.push(closeTelemetry);
     await prepareDatabase(db, log);
     await requireSupportedVersion(claims);
 
@@ -226,6 +240,7 @@ export async function startServer(config: Config): Promise<Server> {
         stopping.signal,
       ),
       stopping: stopping.signal,
+      telemetry,
       log,
     };
     const app = createApp({

@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import type { Assignment, Signals, WorkerInfo } from "@outrider/contract/worker";
 import type { BuildAssignment } from "@outrider/contract/worker/build";
 import type { ShellAssignment } from "@outrider/contract/worker/shell";
+import { failCurrent } from "@outrider/telemetry/spans";
+import type { Telemetry } from "@outrider/telemetry/telemetry";
 import { ActiveWork } from "./active-work.ts";
 import { type BuildContext, runBuild } from "./builds/build.ts";
 import { BuildBases } from "./builds/build-bases.ts";
@@ -29,6 +31,7 @@ import { openProvider, type ProviderOptions, type SandboxKind } from "./sandboxe
 import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
 import { runShell } from "./shells/shell.ts";
 import { collectStats, ErrorCounts } from "./stats.ts";
+import { inExecutionSpan } from "./telemetry/execution-span.ts";
 
 const CACHE_BYTES = 20 * 2 ** 30;
 const MIN_FREE_BYTES = 256 * 2 ** 20;
@@ -63,6 +66,8 @@ export interface WorkerOptions extends NetworkSettings {
   workerId?: string;
   /** Set if the worker runs in a process under a supervisor. Without one, it isolates no runs. */
   supervisor?: SupervisorLink;
+  /** Traces the executions of the worker. */
+  telemetry?: Telemetry | undefined;
   log: Log;
 }
 
@@ -212,13 +217,13 @@ export async function openWorkerRuntime(
         errorCounts,
         drain: returning.signal,
       });
-      const work = execution
-        .run()
-        .catch((error) => {
+      const work = inExecutionSpan(options.telemetry, { assignment, worker }, () =>
+        execution.run().catch((error) => {
           errorCounts.add("execution");
+          failCurrent("internal_error");
           log.error({ reason: execution.describeError(error), run_id }, "execution failed");
-        })
-        .finally(() => supervisor?.onEnded(assignment));
+        }),
+      ).finally(() => supervisor?.onEnded(assignment));
       active.addExecution(execution, work);
     });
   }

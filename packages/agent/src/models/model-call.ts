@@ -16,6 +16,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { type CallResult, inModelSpan } from "@outrider/telemetry/gen-ai";
 import type { LanguageModelUsage } from "ai";
 import { Failure } from "../failure.ts";
 import { IdleTimer } from "./idle-timer.ts";
@@ -50,7 +51,27 @@ export type ModelResult =
   | { type: "overflow"; reason: string }
   | { type: "failed"; error: Failure; usage: LanguageModelUsage | undefined };
 
-export async function callModel(call: ModelCall): Promise<ModelResult> {
+export function callModel(call: ModelCall): Promise<ModelResult> {
+  const { provider, modelId: model } = call.model;
+  return inModelSpan({ provider, model }, toCallResult, () => callWithRetries(call));
+}
+
+function toCallResult(result: ModelResult): CallResult {
+  const usage = result.type === "overflow" ? undefined : result.usage;
+  const tokens = {
+    input: usage?.inputTokens ?? 0,
+    cacheRead: usage?.inputTokenDetails.cacheReadTokens ?? 0,
+    cacheWrite: usage?.inputTokenDetails.cacheWriteTokens ?? 0,
+    output: usage?.outputTokens ?? 0,
+  };
+  if (result.type === "response") {
+    const finishReason = result.isTruncated ? "length" : result.calls.length > 0 ? "tool_calls" : "stop";
+    return { tokens, finishReason };
+  }
+  return { tokens, error: result.type === "failed" ? result.error.code : result.type };
+}
+
+async function callWithRetries(call: ModelCall): Promise<ModelResult> {
   const { signal, retryPolicy = defaultRetryPolicy } = call;
   const startedAt = performance.now();
   for (let attempt = 1; ; attempt += 1) {

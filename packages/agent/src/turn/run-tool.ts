@@ -1,3 +1,5 @@
+import { inToolSpan } from "@outrider/telemetry/gen-ai";
+import type { Span } from "@outrider/telemetry/spans";
 import type { Checks } from "../checks/checks.ts";
 import type { AgentEvent } from "../event.ts";
 import { Failure, messageOf } from "../failure.ts";
@@ -28,7 +30,10 @@ export interface RunToolOptions
 export async function runTool(call: ToolCall, options: RunToolOptions): Promise<void> {
   const { tool, rejection } = options;
   if (tool?.recordsItself && rejection === undefined) {
-    await tool.run(call.input, toolContext(options));
+    await inToolSpan({ tool: tool.name, callId: options.call_id }, async (span) => {
+      const { is_error } = await tool.run(call.input, toolContext(options));
+      if (is_error) span.fail("tool_error");
+    });
     return;
   }
   await recordCall(call, options);
@@ -41,9 +46,16 @@ export async function recordCall({ tool, input }: ToolCall, options: RunToolOpti
 }
 
 /** Runs a call that is already in the log and records its result. */
-export async function runRecordedCall(
+export function runRecordedCall(call: ToolCall, options: RunToolOptions): Promise<void> {
+  // The model may name a tool that does not exist.
+  const tool = options.tool?.name ?? "unknown";
+  return inToolSpan({ tool, callId: options.call_id }, (span) => runAndRecord(call, options, span));
+}
+
+async function runAndRecord(
   { tool: name, input }: ToolCall,
   options: RunToolOptions,
+  span: Span,
 ): Promise<void> {
   const { call_id, tool, rejection, halt, emit } = options;
   const result: ToolResult =
@@ -54,6 +66,7 @@ export async function runRecordedCall(
           return { output: messageOf(reason), is_error: true as const };
         })
       : { output: rejection ?? `There is no tool ${name}.`, is_error: true as const };
+  if (result.is_error) span.fail("tool_error");
   const { images = [], ...rest } = result;
   const stored = await Promise.all(
     images.map(async ({ mime_type, data }, index) => {

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { type LogFormat, logFormats } from "@outrider/server/logging/log-output";
+import { readTelemetrySettings } from "@outrider/telemetry/settings";
 import { readExtraCertificates, trustCertificates } from "@outrider/worker/egress/extra-ca";
 import { parseUpstreamProxy } from "@outrider/worker/egress/upstream-proxy";
 import type { NetworkSettings } from "@outrider/worker/egress/worker-network";
@@ -124,7 +125,8 @@ export const workerCommand = new Command("worker")
     const sandbox = parseSandboxKind(flags.sandbox, "--sandbox");
     const network = networkSettings(flags);
     const format = logFormat(flags.logFormat);
-    const log = openWorkerLog({ name, format });
+    const { log } = openWorkerLog({ name, format });
+    const telemetry = readTelemetrySettings((variable) => process.env[variable]);
     const supervisor = new Supervisor({
       program: { file: join(import.meta.dirname, "../worker-process.ts"), args: [format] },
       settings: {
@@ -146,6 +148,7 @@ export const workerCommand = new Command("worker")
         minFreeBytes: nonNegative("--min-free-mb", flags.minFreeMb, "megabytes") * 2 ** 20,
       },
       stallMs: nonNegative("--stall-seconds", flags.stallSeconds, "seconds") * 1_000,
+      telemetry,
       onReady() {
         for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => supervisor.drain());
       },

@@ -32,7 +32,7 @@ const levels: [min: number, name: string, style: Style][] = [
 ];
 
 const hiddenAlways = new Set(["level", "time", "msg", "pid", "worker", "error"]);
-const hiddenWhenRoutine = new Set(["trace_id", "key_id", "session_id", "worker_id", "address"]);
+const hiddenWhenRoutine = new Set(["trace_id", "span_id", "key_id", "session_id", "worker_id", "address"]);
 
 /** Colors text if the stream supports it. Respects NO_COLOR, FORCE_COLOR and TERM=dumb. */
 export function paintFor(stream: NodeJS.WritableStream): Paint {

@@ -1,4 +1,5 @@
 import { isatty } from "node:tty";
+import type { LogLine } from "@outrider/telemetry/telemetry";
 import { type DestinationStream, pino } from "pino";
 import { formatLogLine, paintFor } from "./human-format.ts";
 
@@ -17,6 +18,8 @@ export function resolveLogFormat(format: LogFormat): "human" | "json" {
 export interface LogOutput extends DestinationStream {
   /** Shows lines of every level from now on. Has no effect unless the output was opened with `isQuietAtStart`. */
   endQuietStart(): void;
+  /** Passes every further line on, in addition to writing it. */
+  exportTo(receive: (line: LogLine) => void): void;
 }
 
 /**
@@ -42,13 +45,25 @@ export function openLogOutput({
   const endQuietStart = () => {
     isQuiet = false;
   };
-  if (resolveLogFormat(format) === "json") return { write: (line) => void output.write(line), endQuietStart };
+  let receive: ((line: LogLine) => void) | undefined;
+  const exportTo = (receiver: (line: LogLine) => void) => {
+    receive = receiver;
+  };
+  if (resolveLogFormat(format) === "json") {
+    const write = (line: string) => {
+      output.write(line);
+      receive?.(JSON.parse(line));
+    };
+    return { write, endQuietStart, exportTo };
+  }
   const paint = paintFor(process.stdout);
   return {
     write(line) {
       const entry = JSON.parse(line);
       if (!isQuiet || entry.level >= WARN) output.write(formatLogLine(entry, paint));
+      receive?.(entry);
     },
     endQuietStart,
+    exportTo,
   };
 }

@@ -1,3 +1,4 @@
+import { traceFields } from "@outrider/telemetry/spans";
 import { type Logger, type LoggerOptions, pino } from "pino";
 import type { Counters } from "../engine/operations/counters.ts";
 import { type LogFormat, type LogOutput, openLogOutput } from "./log-output.ts";
@@ -18,6 +19,7 @@ export function createLogger(
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { error: describeError },
+    mixin: traceFields,
     hooks: {
       logMethod(line, method, level) {
         counters.logged(level);

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { type CallTokens, noTokens } from "@outrider/agent/turn/usage";
 import type { AssignedModel } from "@outrider/contract/worker";
+import { inModelSpan } from "@outrider/telemetry/gen-ai";
 import { estimateInput } from "./estimate-input.ts";
 import { findRemoteFile } from "./find-remote-file.ts";
 import type { Format, Json } from "./formats/format.ts";
@@ -52,7 +53,13 @@ export async function answerCall(call: AgentCall, meter: TurnMeter): Promise<voi
   if (typeof metered === "string") throw new RequestError(400, metered);
   if (metered.isLast) format.forbidTools(body);
   const sent = metered.isLast ? JSON.stringify(body) : json;
-  await makeCall(call, metered, { json: sent, inputTokens, hidesUsage });
+  await meter.inTurnScope(() =>
+    inModelSpan(
+      { provider: model.provider, model: model.name },
+      (result: CallTokens) => ({ tokens: result }),
+      () => makeCall(call, metered, { json: sent, inputTokens, hidesUsage }),
+    ),
+  );
 }
 
 /** Removes what the provider would do on its own, and refuses a request that the gateway cannot pass on. */
@@ -80,7 +87,7 @@ async function makeCall(
   call: AgentCall,
   metered: MeteredCall,
   { json, inputTokens, hidesUsage }: { json: string; inputTokens: number; hidesUsage: boolean },
-): Promise<void> {
+): Promise<CallTokens> {
   const { model, source, format, streams, requestPath, headers, body, response } = call;
   const signal = AbortSignal.any([metered.signal, call.signal]);
   const usage = new UsageReader(format, { streams });
@@ -92,17 +99,21 @@ async function makeCall(
     answer = await source.call({ format, path, requestPath, headers, body, json, signal, onRetry });
     response.writeHead(answer.status, answer.headers);
     await pass(answer.body, call, { usage, signal, filter: hidesUsage ? new UsageChunkFilter() : undefined });
-    await metered.end(await count());
+    const tokens = await count();
+    await metered.end(tokens);
     response.end();
+    return tokens;
   } catch (error) {
     if (error instanceof UpstreamError) {
       await metered.end(noTokens, error.failure);
       throw error;
     }
     // The provider charges for what it has read and written, even if nobody waits for the rest.
-    await metered.end(await count());
+    const tokens = await count();
+    await metered.end(tokens);
     // A response without its end tells the agent that it is incomplete.
     response.destroy();
+    return tokens;
   }
 }
 

@@ -27,6 +27,7 @@ import {
 } from "@outrider/agent/turn/usage";
 import type { RunUsage } from "@outrider/contract/run";
 import type { AssignedModel } from "@outrider/contract/worker";
+import { captureScope } from "@outrider/telemetry/spans";
 
 export interface TurnMeterOptions {
   input: Pick<TurnContext, "history" | "limits" | "usage">;
@@ -67,6 +68,8 @@ const limitNames: Record<LimitCode, string> = {
 };
 
 export class TurnMeter {
+  /** Calls a function in the scope of the turn's span. The agent's requests arrive in another one. */
+  readonly inTurnScope = captureScope();
   usage: RunUsage;
   /** Why the agent's last call failed, if it did. */
   failure: Failure | undefined;

@@ -4,6 +4,7 @@ import { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as tlsConnect } from "node:tls";
 import type { HttpRequest, HttpResponse, Send } from "@outrider/agent/mcp/http";
+import { outgoingTraceHeaders } from "@outrider/telemetry/spans";
 import { createDial, type Dial } from "../egress/dial.ts";
 import { RefusedError, UnreachableError } from "../egress/egress-errors.ts";
 import type { Exceptions } from "../egress/exceptions.ts";
@@ -59,7 +60,11 @@ export function openRemote({ exceptions, upstream, dial, allowsPlainHttp = false
       const startRequest = isTls ? httpsRequest : httpRequest;
       const agent = isTls ? agents["https:"] : agents["http:"];
       try {
-        return await sendRequest((options) => startRequest(request.url, { ...options, agent }), request);
+        const headers = { ...request.headers, ...outgoingTraceHeaders(request.url) };
+        return await sendRequest((options) => startRequest(request.url, { ...options, agent }), {
+          ...request,
+          headers,
+        });
       } catch (error) {
         request.signal.throwIfAborted();
         throw new Error(explainError(target, error), { cause: error });

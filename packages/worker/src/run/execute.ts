@@ -22,7 +22,9 @@
  *
  * Everything that leaves the worker is redacted first (see redaction/redact.ts).
  */
+import type { AgentEvent } from "@outrider/agent/event";
 import { Failure } from "@outrider/agent/failure";
+import type { TurnEnd } from "@outrider/agent/turn/run-turn";
 import type { LoggedEvent, NewEvent } from "@outrider/contract/event";
 import type {
   Assignment,
@@ -31,6 +33,7 @@ import type {
   TurnOutcome,
   WorkerInfo,
 } from "@outrider/contract/worker";
+import { annotate, failCurrent, inSpan } from "@outrider/telemetry/spans";
 import type { BuildContext } from "../builds/build.ts";
 import { addForgeCredentials } from "../builds/forge-credentials.ts";
 import type { Notice } from "../egress/egress-session.ts";
@@ -47,6 +50,7 @@ import type { Enforced } from "../sandboxes/limits.ts";
 import type { Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
 import { LeaseLostError, type ServerClient } from "../server-client/server-client.ts";
 import type { ErrorCounts } from "../stats.ts";
+import { AgentToolSpans } from "../telemetry/agent-tool-spans.ts";
 import { Attachments } from "../workspace/attachments.ts";
 import { ExecutionFiles } from "../workspace/execution-files.ts";
 import { RunWorkspace } from "../workspace/workspace.ts";
@@ -212,7 +216,7 @@ export class Execution {
     let history: LoggedEvent[] = await this.#readHistory();
     this.#workspace.quota.countHistory(history);
     this.#workspace.longOutputs.countHistory(history);
-    const harness = await this.#prepare(history);
+    const harness = await inSpan("prepare", {}, () => this.#prepare(history));
     if (harness === "draining") return this.#release();
     if ("type" in harness) {
       await this.#finish(harness);
@@ -223,24 +227,27 @@ export class Execution {
     const wrapUpIsOver = this.#abortAfter(timeout_ms + WRAP_UP_MS);
     for (;;) {
       const input = { history, limits: assignment.limits, usage: reporter.usage };
-      const outcome = await harness.turn(input, {
-        workspace: this.#workspace,
-        files: this.#files,
-        emit: async (event) => {
-          // Events from background commands do not end the message that the agent is writing.
-          if (!/^(command|file)\./.test(event.type)) this.#deltas.reset();
-          if (event.type === "notice" && event.data.code === "model_retry") errorCounts.add("model_retry");
-          const stored = await reporter.emit(event);
-          await this.#snapshots.takePeriodically();
-          return stored;
-        },
-        delta: (text) => this.#deltas.push(text),
-        takeMessages: () => this.#takeFollowups(),
-        interrupt: () => this.#interrupts.signal,
-        timeIsUp,
-        budget: this.#budget,
-        signal: AbortSignal.any([lease.signal, drain, wrapUpIsOver]),
-      });
+      const outcome = await this.#inTurnSpan((observe) =>
+        harness.turn(input, {
+          workspace: this.#workspace,
+          files: this.#files,
+          emit: async (event) => {
+            // Events from background commands do not end the message that the agent is writing.
+            if (!/^(command|file)\./.test(event.type)) this.#deltas.reset();
+            if (event.type === "notice" && event.data.code === "model_retry") errorCounts.add("model_retry");
+            const stored = await reporter.emit(event);
+            observe(event);
+            await this.#snapshots.takePeriodically();
+            return stored;
+          },
+          delta: (text) => this.#deltas.push(text),
+          takeMessages: () => this.#takeFollowups(),
+          interrupt: () => this.#interrupts.signal,
+          timeIsUp,
+          budget: this.#budget,
+          signal: AbortSignal.any([lease.signal, drain, wrapUpIsOver]),
+        }),
+      );
       if (outcome.type === "failed" && outcome.error_code.startsWith("model_")) errorCounts.add("model");
       if (outcome.type !== "stopped") {
         if (await this.#finish(outcome)) return;
@@ -258,6 +265,29 @@ export class Execution {
       }
       history = await this.#readHistory({ isStale: true });
     }
+  }
+
+  /** Calls `work` in the span of the agent's turn. `observe` is called with each of its events. */
+  #inTurnSpan(work: (observe: (event: AgentEvent) => void) => Promise<TurnEnd>): Promise<TurnEnd> {
+    const { harness, model, run_id } = this.assignment;
+    const name = harness?.name ?? "outrider";
+    const attributes = {
+      "gen_ai.operation.name": "invoke_agent",
+      "gen_ai.agent.name": name,
+      "gen_ai.conversation.id": run_id,
+      "gen_ai.request.model": model.model_id,
+    };
+    return inSpan(`invoke_agent ${name}`, { attributes }, async (span) => {
+      // The agent loop opens the spans of its tools itself.
+      const tools = harness ? new AgentToolSpans() : undefined;
+      try {
+        const outcome = await work((event) => tools?.observe(event));
+        if (outcome.type === "failed") span.fail(outcome.error_code);
+        return outcome;
+      } finally {
+        tools?.close();
+      }
+    });
   }
 
   /**
@@ -353,14 +383,19 @@ export class Execution {
     // A pull request lists the commands of the turn.
     if (this.#publishing) await this.#reporter.flush();
     // Before the snapshot, which contains the commit of changes that the agent did not commit.
-    const published = (await this.#publishing?.changes.atTurnEnd(planned)) ?? planned;
-    const { outcome, snapshot } = await this.#snapshots.takeFinal(this.#withRefusals(published));
+    const changes = this.#publishing?.changes;
+    const published = changes ? await inSpan("publish", {}, () => changes.atTurnEnd(planned)) : planned;
+    const { outcome, snapshot } = await inSpan("store files", {}, () =>
+      this.#snapshots.takeFinal(this.#withRefusals(published)),
+    );
     await this.#budget.settled();
     const warm_minutes = this.#workspace.isOpen
       ? this.assignment.agent_config.idle_timeout_minutes
       : undefined;
     const { ended, followups } = await this.#reporter.finish(outcome, { snapshot, warm_minutes });
     await this.#acceptFollowups(followups);
+    annotate({ "outrider.outcome": outcome.type });
+    if (outcome.type === "failed") failCurrent(outcome.error_code);
     this.#isOver = ended;
     this.#final = ended ? { snapshot: snapshot ?? this.#snapshots.latest } : undefined;
     return ended;

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { traceHeaders } from "@outrider/telemetry/spans";
 import { Pool } from "undici";
 
 export interface HttpResponse {
@@ -67,6 +68,7 @@ export function createHttpClient({
       body: body === undefined ? (content ?? null) : JSON.stringify(body),
       headers: {
         authorization: `Bearer ${key}`,
+        ...traceHeaders(),
         ...(accept ? { accept } : {}),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...(content ? { "content-type": "application/octet-stream" } : {}),

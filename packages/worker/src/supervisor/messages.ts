@@ -1,8 +1,9 @@
 import type { Assignment } from "@outrider/contract/worker";
+import type { TelemetrySettings } from "@outrider/telemetry/settings";
 import type { WorkerOptions } from "../worker-runtime.ts";
 
 /** The settings of a worker process, in a form that can be sent to it. */
-export type WorkerSettings = Omit<WorkerOptions, "log" | "supervisor">;
+export type WorkerSettings = Omit<WorkerOptions, "log" | "supervisor" | "telemetry">;
 
 export interface StartMessage {
   type: "start";
@@ -14,6 +15,8 @@ export interface StartMessage {
   /** The executions that run in isolated processes and occupy slots of this process. */
   isolated: string[];
   stalls: number;
+  /** Where traces, metrics and logs are sent. */
+  telemetry?: TelemetrySettings;
 }
 
 /** Messages from the supervisor to a worker process. */

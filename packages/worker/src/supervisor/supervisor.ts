@@ -17,6 +17,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
+import type { TelemetrySettings } from "@outrider/telemetry/settings";
 import type { Stall } from "../event-loop-watchdog/stall.ts";
 import type { Log } from "../log.ts";
 import { removeFolder } from "../remove-folder.ts";
@@ -38,6 +39,7 @@ interface SupervisorOptions {
   settings: Omit<WorkerSettings, "workerId">;
   /** How long an event loop may make no progress. With 0, there are no watchdogs. */
   stallMs: number;
+  telemetry?: TelemetrySettings | undefined;
   /** Called when the first process is ready. */
   onReady(): void;
   log: Log;
@@ -114,13 +116,14 @@ export class Supervisor {
   }
 
   #startMessage(folder: string): StartMessage {
-    const { settings, stallMs } = this.#options;
+    const { settings, stallMs, telemetry } = this.#options;
     return {
       type: "start",
       settings: { ...settings, folder, workerId: this.#worker.worker_id },
       stallMs,
       isolated: [...this.#isolated.keys()],
       stalls: this.#stalls,
+      ...(telemetry ? { telemetry } : {}),
     };
   }
 

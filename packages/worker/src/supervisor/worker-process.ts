@@ -1,11 +1,20 @@
 import { mkdirSync } from "node:fs";
 import type { Assignment } from "@outrider/contract/worker";
+import { openTelemetry } from "@outrider/telemetry/open-telemetry";
+import type { TelemetrySettings } from "@outrider/telemetry/settings";
+import type { LogLine, Telemetry } from "@outrider/telemetry/telemetry";
 import { startEventLoopWatchdog } from "../event-loop-watchdog/start-watchdog.ts";
 import type { Log } from "../log.ts";
 import { processTag } from "../sandboxes/local/process/process-tag.ts";
 import { startIsolatedRun, startWorker } from "../worker.ts";
 import type { SupervisorLink } from "../worker-runtime.ts";
 import { type FromProcess, STALL_REPORT_FD, type StartMessage, type ToProcess } from "./messages.ts";
+
+interface ProcessLog {
+  log: Log;
+  /** Passes every further line on, in addition to writing it. */
+  exportTo(receive: (line: LogLine) => void): void;
+}
 
 /**
  * Runs a worker in this process, which was started by a supervisor (supervisor.ts). The process exits when it is
@@ -14,16 +23,18 @@ import { type FromProcess, STALL_REPORT_FD, type StartMessage, type ToProcess } 
 export async function runWorkerProcess({
   openLog,
 }: {
-  openLog(settings: { name: string }): Log;
+  openLog(settings: { name: string }): ProcessLog;
 }): Promise<void> {
   // A terminal and a service manager signal all processes of a worker. The supervisor decides what happens.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => {});
   process.once("disconnect", () => process.exit(1));
   const link = new ProcessLink();
-  const { settings, stallMs, assignment } = await link.started;
-  const log = openLog(settings);
+  const { settings, stallMs, assignment, telemetry: telemetrySettings } = await link.started;
+  const opened = openLog(settings);
+  const { log } = opened;
+  const telemetry = telemetrySettings && (await startTelemetry(telemetrySettings, settings, opened));
   if (stallMs > 0) startEventLoopWatchdog({ timeoutMs: stallMs, reportFd: STALL_REPORT_FD, log });
-  const options = { ...settings, log, supervisor: link };
+  const options = { ...settings, log, telemetry, supervisor: link };
   try {
     // The Unix accounts of sandboxes must be able to traverse the folder.
     mkdirSync(settings.folder, { recursive: true, mode: 0o711 });
@@ -35,11 +46,28 @@ export async function runWorkerProcess({
     await Promise.race([worker.drained, link.draining]);
     await worker.drain();
     if (!assignment) log.info({ worker_id }, "worker drained");
+    await telemetry?.close();
     process.exit(0);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     link.send({ type: "failed", message }, () => process.exit(1));
   }
+}
+
+async function startTelemetry(
+  telemetrySettings: TelemetrySettings,
+  { version, workerId }: StartMessage["settings"],
+  { log, exportTo }: ProcessLog,
+): Promise<Telemetry> {
+  const telemetry = await openTelemetry(telemetrySettings, {
+    serviceName: "outrider-worker",
+    version,
+    // All processes of a worker have its ID.
+    instanceId: `${workerId}-${process.pid}`,
+    onFailed: (reason) => log.warn({ reason }, "failed to export telemetry"),
+  });
+  if (telemetry.log) exportTo(telemetry.log);
+  return telemetry;
 }
 
 /** The worker process's side of the channel to its supervisor. */

@@ -4,6 +4,7 @@ import type { Assignment } from "@outrider/contract/worker";
 import type { ReadyBuild } from "@outrider/contract/worker/build";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { inCommandSpan } from "../telemetry/command-span.ts";
 
 const TIMEOUT_MS = 120_000;
 const TAIL_LINES = 20;
@@ -50,11 +51,13 @@ async function runStartCommand(
     tail = (tail + text).slice(-TAIL_CHARACTERS);
   };
   const oomKills = sandbox.limitEvents().oom_kills;
-  const { exitCode, timedOut } = await sandbox.exec(command, {
-    ...{ signal, timeoutMs, env },
-    mergeOutput: true,
-    onOutput: ({ data }) => addText(redacted.push(data)),
-  });
+  const { exitCode, timedOut } = await inCommandSpan("start_command", () =>
+    sandbox.exec(command, {
+      ...{ signal, timeoutMs, env },
+      mergeOutput: true,
+      onOutput: ({ data }) => addText(redacted.push(data)),
+    }),
+  );
   addText(redacted.end());
   const isOutOfMemory = sandbox.limitEvents().oom_kills > oomKills;
   if (exitCode === null && !timedOut && !isOutOfMemory && !signal.aborted)

@@ -12,6 +12,7 @@ import type {
 } from "@outrider/agent/workspace";
 import type { NewEvent } from "@outrider/contract/event";
 import type { Assignment, Snapshot } from "@outrider/contract/worker";
+import { inSpan, startSpan } from "@outrider/telemetry/spans";
 import type { EgressSession, EgressSessions, Notice } from "../egress/egress-session.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import type { Repositories } from "../repositories/repository.ts";
@@ -29,6 +30,7 @@ import {
   type SandboxProvider,
 } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
+import { inCommandSpan } from "../telemetry/command-span.ts";
 import { ArtifactQuota } from "./artifact-quota.ts";
 import { startInBackground } from "./background-command.ts";
 import type { StoredFile } from "./command-output-file.ts";
@@ -154,14 +156,15 @@ export class RunWorkspace implements Workspace {
     const { command_id, onOutput } = options;
     const recorder = new CommandRecorder(this.#recorderOptions, { command_id, sandbox, onOutput });
     try {
-      const result = await sandbox
-        .exec(command, {
+      const result = await inCommandSpan(command_id, () =>
+        sandbox.exec(command, {
           signal: options.signal,
           timeoutMs: options.timeoutMs,
           env: this.#envOf(sandbox),
           mergeOutput: true,
           onOutput: ({ data }) => recorder.push(data),
-        })
+        }),
+      )
         .catch((error) => this.#rethrow(error))
         // A snapshot may have been stored in the meantime.
         .finally(() => {
@@ -194,9 +197,13 @@ export class RunWorkspace implements Workspace {
       env: this.#envOf(sandbox),
     }).catch((error) => this.#rethrow(error));
     this.#backgroundCommands += 1;
+    const span = startSpan("command", {
+      attributes: { "outrider.command.id": command_id, "outrider.command.is_background": true },
+    });
     const ended = started.ended.finally(() => {
       this.#backgroundCommands -= 1;
       this.isDirty = true;
+      span.end();
     });
     const changes = async () => [...earlierChanges.splice(0), ...(await this.#listChanges())];
     return { ended, kill: started.kill, changes };
@@ -449,7 +456,7 @@ export class RunWorkspace implements Workspace {
   }
 
   async open(): Promise<Sandbox> {
-    this.#sandbox ??= this.#openNew();
+    this.#sandbox ??= inSpan("open sandbox", {}, () => this.#openNew());
     const sandbox = await this.#sandbox;
     this.#services ??= this.#startServices(sandbox);
     await this.#services;

@@ -1,5 +1,6 @@
 import type { ReasoningEffort } from "@outrider/contract/agent-config";
 import type { AssignedModel } from "@outrider/contract/worker";
+import { outgoingTraceHeaders } from "@outrider/telemetry/spans";
 import { defaultSettingsMiddleware, type LanguageModelMiddleware, wrapLanguageModel } from "ai";
 import type { CallOptions, ProviderModel } from "../provider.ts";
 import { baseUrlOf } from "./base-url.ts";
@@ -75,7 +76,7 @@ export function secureFetch(
     ...Object.values(credentials).flatMap((value) => value ?? []),
   ].filter(({ length }) => length >= MIN_SECRET_LENGTH);
   return async (input, init) => {
-    const response = await send(input, { ...init, redirect: "manual" });
+    const response = await send(input, { ...withTrace(String(input), init), redirect: "manual" });
     if (response.ok) return bound(response);
     const { status, statusText, headers } = response;
     const masked = secrets.reduce(
@@ -91,6 +92,13 @@ export function secureFetch(
 
 /** Sends a request, as `fetch` does. */
 export type Send = (...request: Parameters<typeof fetch>) => Promise<Response>;
+
+/** Adds the trace context, if the operator lets the model's host see it. */
+function withTrace(url: string, init: RequestInit = {}): RequestInit {
+  const added = outgoingTraceHeaders(url);
+  if (added.traceparent === undefined) return init;
+  return { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), ...added } };
+}
 
 const sendWithFetch: Send = (input, init) => fetch(input, init);
 

@@ -1,4 +1,5 @@
 import { type ErrorCode, errorCodes } from "@outrider/contract/errors/error";
+import type { MetricSource } from "@outrider/telemetry/telemetry";
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import type { OnRejected } from "../../engine/limits/budgets.ts";
 import type { BodyLimiter } from "../http/body-limiter.ts";
@@ -18,6 +19,8 @@ export interface Metrics {
   errorSent(code: ErrorCode): void;
   text(): Promise<string>;
   contentType: string;
+  /** The same metrics, for the export with OTLP. */
+  source: MetricSource;
 }
 
 /**
@@ -89,5 +92,11 @@ export function createMetrics(
       return register.metrics();
     },
     contentType: register.contentType,
+    source: {
+      async getMetricsAsJSON() {
+        await refreshStats();
+        return register.getMetricsAsJSON();
+      },
+    },
   };
 }

@@ -3,6 +3,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from "pino";
 import { ApiError } from "../../engine/api-error.ts";
 import { type Principal, requireScope } from "../../engine/auth/principal.ts";
+import { RequestSpans } from "../../telemetry/request-spans.ts";
 import { BodyLimiter } from "../http/body-limiter.ts";
 import { limitBodyTime } from "../http/body-timeout.ts";
 import { Cors } from "../http/cors.ts";
@@ -78,6 +79,8 @@ export function createApp({
   const authenticator = createAuthenticator(services, rateLimits);
   const cors = new Cors(corsOrigins);
   const principals = new WeakMap<FastifyRequest, Principal>();
+  const spans = new RequestSpans(services.telemetry);
+  services.telemetry?.addMetrics(metrics.source);
 
   // Without this listener, Node itself would respond to an `Expect` header, without a problem document.
   app.server.on("checkExpectation", (request, response) => app.routing(request, response));
@@ -85,6 +88,7 @@ export function createApp({
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(commonHeaders(request.id, sendsHsts));
+    spans.start(request, operationOf(request));
     limitBodyTime(request, reply, (socket) =>
       errorResponses.sendToSocket({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, socket),
     );
@@ -98,7 +102,8 @@ export function createApp({
   app.addHook("onResponse", async (request, reply) => {
     const operation = operationOf(request);
     metrics.requestCompleted({ operation, status: reply.statusCode, seconds: reply.elapsedTime / 1_000 });
-    logRequest(log, { request, reply, principal: principals.get(request) });
+    spans.run(request, () => logRequest(log, { request, reply, principal: principals.get(request) }));
+    spans.end(request, reply.statusCode);
   });
   app.addHook("preClose", async () => {
     setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_GRACE_MS).unref();
@@ -129,7 +134,9 @@ export function createApp({
       handler: async (request, reply) => {
         const principal = principals.get(request) as Principal;
         const context = { services, rateLimits, errorResponses };
-        const response = await execute(operation, context, { principal, request, reply });
+        const response = await spans.run(request, () =>
+          execute(operation, context, { principal, request, reply }),
+        );
         return response && sendNegotiated(operation, request, reply, response);
       },
     });

@@ -1,5 +1,6 @@
 import type { OperationId, Routes } from "@outrider/contract/routes";
 import type { WorkerOperationId, WorkerRoutes } from "@outrider/contract/worker-route";
+import type { Telemetry } from "@outrider/telemetry/telemetry";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import type { z } from "zod";
@@ -65,6 +66,8 @@ export interface Services {
   listLimiter: ConcurrencyLimiter;
   /** Aborts when the server stops, which ends all streams. */
   stopping: AbortSignal;
+  /** Absent if it is not configured. */
+  telemetry?: Telemetry | undefined;
   log: Logger;
 }
 

@@ -1,3 +1,4 @@
+import { captureScope } from "@outrider/telemetry/spans";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Principal } from "../../engine/auth/principal.ts";
 import type { Tx } from "../../store/connection/db.ts";
@@ -52,6 +53,8 @@ export async function execute(
   const json = rawBody.length > 0 ? readJson(rawBody, jsonLimits) : undefined;
   const topics = new Set<string>();
   const settledCallbacks: ((isCommitted: boolean) => void)[] = [];
+  // The callback of a transaction may run in the scope of another request.
+  const inScope = captureScope();
 
   const callHandler = async (sql: Services["db"] | Tx): Promise<Result | typeof STREAMED> => {
     const call: AnyCall = {
@@ -68,7 +71,7 @@ export async function execute(
       publish: (topic) => topics.add(topic),
       onSettled: (callback) => settledCallbacks.push(callback),
     };
-    return handler(call);
+    return inScope(() => handler(call));
   };
 
   async function read(): Promise<HttpResponse | undefined> {

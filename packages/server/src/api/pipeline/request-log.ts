@@ -1,18 +1,16 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { parseTraceparent } from "@outrider/telemetry/trace-context";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import type { Principal } from "../../engine/auth/principal.ts";
 
 /**
  * Returns the trace ID from the caller's `traceparent` header, or a new one. It appears in response headers, problem
- * documents and log lines.
+ * documents and log lines. If traces are exported, it is the ID of the request's trace.
  */
 export function traceIdOf(request: IncomingMessage): string {
-  const sent = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(
-    String(request.headers.traceparent ?? ""),
-  )?.[1];
-  return sent && !/^0+$/.test(sent) ? sent : createTraceId();
+  return parseTraceparent(String(request.headers.traceparent ?? ""))?.traceId ?? createTraceId();
 }
 
 export function createTraceId(): string {

@@ -18,6 +18,7 @@ import { recordWorker } from "../../store/dispatch/workers.ts";
 import { findArtifact } from "../../store/runs/artifacts.ts";
 import { findAttachment } from "../../store/runs/attachments.ts";
 import { listEventsForWorker, omitNullPrivate } from "../../store/runs/events.ts";
+import { traceClaims } from "../../telemetry/claim-traces.ts";
 import { noContent, ok, STREAMED, type WorkerHandlers } from "../pipeline/call.ts";
 import { readPage } from "../streams/event-log.ts";
 import { openStream } from "../streams/sse.ts";
@@ -48,7 +49,8 @@ export const workerHandlers: WorkerHandlers = {
     });
     services.workerAccess.rememberClaimed(principal.credentialId, response.executions);
     counters.add("builds_claimed", response.builds.length);
-    return ok(response);
+    const executions = await traceClaims(services, response.executions);
+    return ok({ ...response, executions });
   },
 
   async heartbeat({ sql, services, body }) {

@@ -6,6 +6,7 @@ import type {
 } from "@outrider/contract/followup";
 import type { RunLimits, RunState } from "@outrider/contract/run";
 import { isFinal } from "@outrider/contract/run-state";
+import { currentTrace } from "@outrider/telemetry/spans";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql, Tx } from "../../store/connection/db.ts";
 import { insertAttachments } from "../../store/runs/attachments.ts";
@@ -18,6 +19,7 @@ import {
 } from "../../store/runs/followups.ts";
 import { type RunStateRow, touchRun } from "../../store/runs/run-state.ts";
 import { changeLimits, findRemovedData, findRunAgent } from "../../store/runs/runs.ts";
+import { storeTurnTrace } from "../../store/runs/traces.ts";
 import { ApiError, notFound } from "../api-error.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Harnesses } from "../harnesses/harnesses.ts";
@@ -82,8 +84,11 @@ export async function sendFollowup(
   await insertFollowup(tx, { followup_id, run_id: runId, message, mode });
   if (limits) await changeLimits(tx, runId, limits);
   if (attachments) await insertAttachments(tx, { run_id: runId, followup_id }, withIds(attachments));
-  if (outcome === "new_turn") await reopenRun(tx, runState, { followup_id, mode, by: principal.creator });
-  else await touchRun(tx, runId);
+  const trace = currentTrace();
+  if (outcome === "new_turn") {
+    await reopenRun(tx, runState, { followup_id, mode, by: principal.creator });
+    if (trace) await storeTurnTrace(tx, { run_id: runId, turn: runState.turn + 1, trace });
+  } else await touchRun(tx, runId);
   const state = outcome === "new_turn" ? "QUEUED" : runState.state;
   return { sent: { followup_id, run_id: runId, state, outcome }, workerId: runState.worker_id };
 }

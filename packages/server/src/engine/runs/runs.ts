@@ -13,6 +13,7 @@ import type {
 } from "@outrider/contract/run";
 import { isFinal } from "@outrider/contract/run-state";
 import type { TurnOutcome } from "@outrider/contract/worker";
+import { annotate, currentTrace } from "@outrider/telemetry/spans";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql, Tx } from "../../store/connection/db.ts";
 import { inTransaction } from "../../store/connection/transaction.ts";
@@ -105,6 +106,7 @@ export async function createRun(
   await requireBudget(sql, principal, quotas);
   const attachments = withIds(request.attachments);
   const run_id = uuidv7();
+  annotate({ "outrider.run.id": run_id });
   const run = {
     run_id,
     title: request.title ?? titleOf(prompt),
@@ -122,6 +124,7 @@ export async function createRun(
     attachments: attachments.map(({ sent }) => sent),
     priority: request.priority ?? 0,
     trace_id: traceId,
+    trace: currentTrace(),
   };
   const claim = takeClaim?.({ needsHarness: (config.harness ?? DEFAULT_HARNESS) !== DEFAULT_HARNESS });
   const isSingleStatement = attachments.length === 0 && !claim;

@@ -9,6 +9,7 @@ import {
   type RunState,
   zeroUsage,
 } from "@outrider/contract/run";
+import type { TraceContext } from "@outrider/telemetry/trace-context";
 import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 import { activeTotal } from "../dispatch/active-runs.ts";
@@ -35,6 +36,8 @@ export interface NewRun {
   attachments: SentFile[];
   priority: number;
   trace_id: string;
+  /** The span that the spans of the first turn continue. Absent if no traces are exported. */
+  trace?: TraceContext | undefined;
 }
 
 /**
@@ -53,13 +56,13 @@ export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise
       insert into runs (
         run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
         config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, sealed_config,
-        metadata, limits, output_schema, priority, trace_id, harness)
+        metadata, limits, output_schema, priority, trace_id, trace_context, harness)
       select
         ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
         ${run.key_id ?? null}::uuid, ${config.name ?? null}, ${run.named_by_skill}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
         ${config.skill_spec ?? null}, ${json(sql, config)}, ${run.sealed_config ?? null}::bytea,
         ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
-        ${run.priority}, ${run.trace_id}, ${harness}
+        ${run.priority}, ${run.trace_id}, ${json(sql, run.trace && { ...run.trace, turn: 1 })}::jsonb, ${harness}
       from clock
     ),
     search as (
