@@ -68,6 +68,8 @@ const fakes = {
   fish: "",
   xxd: "",
   hexdump: "",
+  java: "",
+  mvn: "",
   sshd: "",
   "docker-registry": "",
   newuidmap: "",
@@ -115,6 +117,11 @@ function createCheckout(changes: Partial<Record<string, string | null>> = {}) {
     writeFileSync(join(checkout, "packages", file), "");
   }
 
+  writeFileSync(
+    join(checkout, "scripts/s3"),
+    `#!${commands}/bash\n[[ $* = "s3proxy --cached" ]] && ! [[ -e ../no-s3 ]] || { echo "s3 $*" >>${machine}/calls; [[ $* = s3proxy ]] && rm ../no-s3; }`,
+    { mode: 0o755 },
+  );
   mkdirSync(join(checkout, "bin"));
   writeFileSync(
     join(checkout, "bin/outrider"),
@@ -241,6 +248,16 @@ describe("setup on a fresh machine", () => {
     rmSync(join(checkout, "../agents"), { recursive: true });
     expect(setup("test").status).toBe(0);
     expect(existsSync(calls)).toBe(true);
+  });
+
+  it("downloads the S3 server for the tests, once", () => {
+    const { setup, takeCalls, checkout } = createCheckout();
+    setup("test");
+    takeCalls();
+    writeFileSync(join(checkout, "../no-s3"), "");
+    expect(setup("test").stdout).toBe("setup: downloading an S3 server for the tests\nsetup: done\n");
+    expect(takeCalls()).toContain("s3 s3proxy");
+    expect(setup("test")).toEqual(noOutput);
   });
 
   it("installs missing programs for the tests with apt-get when run as root", () => {

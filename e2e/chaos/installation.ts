@@ -43,7 +43,7 @@ export interface Installation {
   stop(options: { keep: boolean }): Promise<void>;
 }
 
-export async function startInstallation(): Promise<Installation> {
+export async function startInstallation(settings: Record<string, string> = {}): Promise<Installation> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "outrider-chaos-")));
   // PostgreSQL and sandboxes run under other accounts when the test runs as root, and need to traverse this folder.
   chmodSync(folder, 0o711);
@@ -83,6 +83,7 @@ export async function startInstallation(): Promise<Installation> {
         OUTRIDER_LEASE_GRACE_SECONDS: String(policy.graceMs / 1_000),
         OUTRIDER_MAX_ATTEMPTS: String(policy.maxAttempts),
         OUTRIDER_MAX_CONCURRENT_RUNS: String(policy.maxConcurrentRuns),
+        ...settings,
       },
       log: join(folder, `${server}.log`),
       ready: "Outrider is listening on",

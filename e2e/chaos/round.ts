@@ -18,11 +18,11 @@ export interface Round {
   folder: string;
 }
 
-/** Starts an installation, executes the plan of a seed, and checks the invariants. */
-export async function runRound(seed: number): Promise<Round> {
+/** Starts an installation, executes the plan of a seed, and checks the invariants. `settings` are those of the servers. */
+export async function runRound(seed: number, settings: Record<string, string> = {}): Promise<Round> {
   const clock = startClock();
   const plan = makePlan(seed);
-  const installation = await startInstallation();
+  const installation = await startInstallation(settings);
   clock.lap("start");
   const db = openDb(installation.database.connection, { connections: 1 });
   let problems: string[] = [];

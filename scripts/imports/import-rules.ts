@@ -46,6 +46,7 @@ export const importRules: Record<string, readonly string[]> = {
     "server/ticker",
     "contract",
     "telemetry",
+    "server/blobs",
     "server/forges",
     "server/store",
     "server/telemetry",

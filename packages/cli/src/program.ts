@@ -34,6 +34,7 @@ const loaders: Record<keyof typeof entries, () => Promise<Command>> = {
   admin: async () => (await import("./commands/admin.ts")).adminCommand,
   backup: async () => (await import("./commands/backup.ts")).backupCommand,
   restore: async () => (await import("./commands/restore.ts")).restoreCommand,
+  blobs: async () => (await import("./commands/blobs.ts")).blobsCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
 };
 

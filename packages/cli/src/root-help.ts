@@ -126,6 +126,10 @@ export const entries = {
     group: operate,
     description: "Restore the installation from a backup.",
   },
+  blobs: {
+    group: operate,
+    description: "Move the files of runs to another storage.",
+  },
   doctor: {
     group: operate,
     description: "Check this machine and its configuration.",

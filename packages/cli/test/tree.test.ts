@@ -56,7 +56,9 @@ describe("help", () => {
   });
 
   test("lists the global options for every command that calls the API", () => {
-    const localGroups = ["eval", "serve", "worker", "admin", "backup", "restore", "doctor", "completion"];
+    const localGroups = [
+      ...["eval", "serve", "worker", "admin", "backup", "restore", "blobs", "doctor", "completion"],
+    ];
     const isLocal = (path: string) =>
       path === "harness install" || localGroups.includes(path.split(" ")[0] as string);
     const missing = [...commands]

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { readTelemetrySettings, type TelemetrySettings } from "@outrider/telemetry/settings";
 import { z } from "zod";
+import { type BlobSettings, readBlobs } from "./config/blobs.ts";
 import { Addresses, type Exposure, Origins, readTls, requireSafe } from "./config/exposure.ts";
 import { type HarnessSettings, readHarnesses } from "./config/harnesses.ts";
 import { type ModelSettings, readModels } from "./config/models.ts";
@@ -11,6 +12,7 @@ import { type LogFormat, logFormats } from "./logging/log-output.ts";
 export interface Config extends Exposure {
   port: number;
   dataDir: string;
+  blobs: BlobSettings;
   /** Origins whose pages may call the API with a key, such as `https://app.example.com`. */
   corsOrigins: string[];
   /** The total limit, and the limit for one address. */
@@ -54,6 +56,7 @@ export type Flags = Partial<
     | "host"
     | "port"
     | "dataDir"
+    | "blobs"
     | "publicUrl"
     | "tls"
     | "tlsCert"
@@ -216,6 +219,7 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     ...rest,
     ...(tls ? { tls } : {}),
     policy,
+    blobs: readBlobs(read, rest.dataDir, flags.blobs),
     retention: readRetention(read),
     quotas: readQuotas(read),
     outboundNetwork: readOutboundNetwork(environment),

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { openFolder } from "@outrider/server/blobs/folder";
+import { resolve } from "node:path";
+import { openStorage } from "@outrider/server/blobs/open-storage";
 import type { Config } from "@outrider/server/config";
 import { readMasterKey } from "@outrider/server/engine/auth/master-key";
 import { takeBackup } from "@outrider/server/engine/operations/backup";
@@ -45,7 +45,7 @@ export const backupCommand = new Command("backup")
       if (!key && flags.passphraseFile) throw new UsageError("--passphrase-file requires --with-master-key.");
       const isQuiet = flags.quiet === true;
       const { withBuilds = false, withoutMissing = false } = flags;
-      const storage = openFolder(join(config.dataDir, "blobs"));
+      const storage = await openStorage(config.blobs);
       const progress = createProgressReporter({ isQuiet });
       const options = { path, storage, version, key, signal, progress, withBuilds, withoutMissing };
       const { taken_at, tables, files } = await withDb((db) => takeBackup({ db, ...options }));

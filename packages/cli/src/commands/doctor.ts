@@ -11,6 +11,7 @@ import { machineFindings } from "../doctor/machine.ts";
 import { modelFindings } from "../doctor/models.ts";
 import { networkFindings } from "../doctor/network.ts";
 import { serverFindings } from "../doctor/server.ts";
+import { storageFindings } from "../doctor/storage.ts";
 import { sanitizeLine } from "../terminal/sanitize.ts";
 
 const marks = { ok: "ok", warn: "--", fail: "!!" };
@@ -71,6 +72,7 @@ async function checkServer({
   return [
     ...database.findings,
     ...(await diskFindings(config)),
+    ...(await storageFindings(config)),
     ...(await modelFindings(config, { reach, stored: database.storedModels })),
     ...harnessesFileFindings(config),
     ...certificate,

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { openFolder } from "@outrider/server/blobs/folder";
+import { resolve } from "node:path";
+import { openStorage } from "@outrider/server/blobs/open-storage";
 import { readMasterKey, storeMasterKey } from "@outrider/server/engine/auth/master-key";
 import {
   checkBackup,
@@ -51,7 +51,7 @@ export const restoreCommand = new Command("restore")
         await mkdir(dataDir, { recursive: true, mode: 0o711 });
         // Store the key before the rows are committed, so that a repeated restore finds the matching key.
         if (key && isNew) await storeMasterKey(dataDir, key);
-        return restoreBackup({ db, backup, storage: openFolder(join(dataDir, "blobs")), signal, progress });
+        return restoreBackup({ db, backup, storage: await openStorage(config.blobs), signal, progress });
       });
       const rows = Object.fromEntries(
         Object.entries(manifest.tables).map(([name, table]) => [name, table.rows]),

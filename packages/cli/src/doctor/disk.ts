@@ -6,8 +6,10 @@ import { type Finding, fail, formatGibibytes, ok, warn } from "./finding.ts";
 const LOW_SPACE_SHARE = 0.1;
 
 /** Checks the free space on the disks that the server writes to. Returns one finding per disk. */
-export async function diskFindings({ dataDir, databaseUrl, minFreeBytes }: Config): Promise<Finding[]> {
-  const folders = [dataDir, join(dataDir, "blobs"), ...(databaseUrl ? [] : [join(dataDir, "postgres")])];
+export async function diskFindings(config: Config): Promise<Finding[]> {
+  const { dataDir, blobs, databaseUrl, minFreeBytes } = config;
+  const stored = blobs.type === "folder" ? [blobs.folder] : [];
+  const folders = [dataDir, ...stored, ...(databaseUrl ? [] : [join(dataDir, "postgres")])];
   const findings = new Map<string, Finding>();
   for (const folder of folders) {
     const path = await realpath(folder).catch(() => undefined);

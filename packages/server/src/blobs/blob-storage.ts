@@ -11,6 +11,13 @@ export interface BlobStorage {
   readonly location: string;
   /** The folder that contains all blobs, if they are files. */
   readonly folder?: string;
+  /** What one upload holds in memory at most. */
+  readonly bufferBytes: number;
+  /**
+   * Marks the storage as belonging to an installation, unless it belongs to one already, and returns its owner. A folder
+   * has no mark.
+   */
+  claim?(owner: string): Promise<string>;
   /**
    * Stores a blob atomically: it becomes visible only after the content is complete and matches its hash, and after
    * `beforeVisible` has succeeded. Storing a blob that exists succeeds.
@@ -25,6 +32,19 @@ export interface BlobStorage {
   list(startOfHash?: string): AsyncIterable<StoredBlob[]>;
   /** Deletes what uploads have left behind that began before this time and never finished. Returns their number. */
   deleteAbandonedUploads(before: Date): Promise<number>;
+  /** Returns a URL that downloads a blob for a few minutes, even if the blob does not exist. */
+  presignDownload?(sha256: string): Promise<string>;
+  /**
+   * Returns a request that stores a blob of this size for a few minutes. The storage accepts no other content. Returns
+   * undefined if the storage cannot ensure that.
+   */
+  presignUpload?(sha256: string, size: number): Promise<DirectUpload | undefined>;
+}
+
+export interface DirectUpload {
+  url: string;
+  /** The headers that the request must have. */
+  headers: Record<string, string>;
 }
 
 export interface PutOptions {

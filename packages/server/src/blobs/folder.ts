@@ -14,9 +14,15 @@ export const blobPath = (folder: string, sha256: string) => join(folder, relativ
 
 /** Stores blobs as files in a folder. Several servers can share it. */
 export function openFolder(folder: string): BlobStorage {
+  async function statBlob(sha256: string): Promise<StoredBlob | undefined> {
+    const found = await stat(blobPath(folder, sha256)).catch(() => undefined);
+    return found && { sha256, size: found.size, storedAt: found.mtime };
+  }
+
   return {
     location: folder,
     folder,
+    bufferBytes: 0,
     put: (sha256, content, options) => writeBlob(folder, sha256, content, options),
     async open(sha256, select) {
       const path = blobPath(folder, sha256);
@@ -26,10 +32,7 @@ export function openFolder(folder: string): BlobStorage {
       const range = select?.(size);
       return { content: createReadStream(path, range), size, ...(range ? { range } : {}) };
     },
-    async stat(sha256) {
-      const found = await stat(blobPath(folder, sha256)).catch(() => undefined);
-      return found && { sha256, size: found.size, storedAt: found.mtime };
-    },
+    stat: statBlob,
     async delete(hashes, { storedBefore } = {}) {
       for (const sha256 of hashes) {
         const path = blobPath(folder, sha256);
@@ -41,7 +44,7 @@ export function openFolder(folder: string): BlobStorage {
       for (const part of await listParts(folder, startOfHash)) {
         const names = await readdir(join(folder, part)).catch(() => []);
         const hashes = names.filter((name) => isHash(name) && name.startsWith(startOfHash));
-        const found = await Promise.all(hashes.map((sha256) => this.stat(sha256)));
+        const found = await Promise.all(hashes.map((sha256) => statBlob(sha256)));
         yield found.filter((blob): blob is StoredBlob => blob !== undefined);
       }
     },

@@ -16,12 +16,20 @@ export interface HttpRequest {
   signal: AbortSignal;
   /** The maximum time without progress, both before the response and between its chunks. */
   timeoutMs: number;
+  /** The size of `content`, if it is a stream whose size is known. */
+  contentLength?: number;
 }
 
 export interface HttpClient {
   send(request: HttpRequest): Promise<HttpResponse>;
   /** Returns the response body as a stream. Rejects unless the status is 200. */
-  open(request: Omit<HttpRequest, "body" | "content"> & { accept: string }): Promise<Readable>;
+  open(
+    request: Omit<HttpRequest, "body" | "content"> & {
+      accept: string;
+      /** Opens the URL of a redirect. Without it, a redirect rejects. */
+      onRedirect?: (url: string) => Promise<Readable>;
+    },
+  ): Promise<Readable>;
   close(): void;
 }
 
@@ -57,6 +65,7 @@ export function createHttpClient({
     content,
     signal,
     timeoutMs,
+    contentLength,
     accept,
   }: HttpRequest & { accept?: string }) {
     return pool.request({
@@ -72,6 +81,7 @@ export function createHttpClient({
         ...(accept ? { accept } : {}),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...(content ? { "content-type": "application/octet-stream" } : {}),
+        ...(contentLength === undefined ? {} : { "content-length": String(contentLength) }),
       },
     });
   }
@@ -81,12 +91,14 @@ export function createHttpClient({
       const { statusCode, body } = await request(options);
       return { status: statusCode, body: Buffer.from(await body.arrayBuffer()) };
     },
-    async open(options) {
-      const { statusCode, body } = await request(options);
+    async open({ onRedirect, ...options }) {
+      const { statusCode, headers, body } = await request(options);
       // A stream that fails before the caller reads it must not crash the worker. A later reader still gets the error.
       body.on("error", () => {});
       if (statusCode === 200) return body;
       await body.dump();
+      if (statusCode === 307 && onRedirect && typeof headers.location === "string")
+        return onRedirect(headers.location);
       throw new HttpStatusError(statusCode, "expected a stream");
     },
     close: () => void pool.destroy(),

@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { readEvents } from "@outrider/agent/event-stream";
@@ -47,6 +48,7 @@ import type {
   ShellReportRequest,
 } from "@outrider/contract/worker/shell";
 import { explainUntrusted, trustOptions } from "./certificate-trust.ts";
+import { DirectBlobs } from "./direct-blobs.ts";
 import { createHttpClient, type HttpRequest, type HttpResponse, HttpStatusError } from "./http.ts";
 
 const REQUEST_MS = 15_000;
@@ -150,7 +152,9 @@ export function connectToServer({
   onRetry = () => {},
 }: ConnectOptions): ServerClient {
   const origin = url.replace(/\/(api\/v1\/?)?$/, "");
-  const http = createHttpClient({ origin, key, ...trustOptions(ca) });
+  const trust = trustOptions(ca);
+  const http = createHttpClient({ origin, key, ...trust });
+  const direct = new DirectBlobs(http, trust);
   const reportedReasons = new Set<string>();
 
   function reportUntrusted(error: unknown): undefined {
@@ -239,11 +243,14 @@ export function connectToServer({
     },
     recordChunks: (buildId, body, signal) => post(`/builds/${buildId}/chunks`, body, signal),
     async putBlob(content, sha256, signal) {
+      const size = typeof content === "string" ? (await stat(content)).size : content.length;
+      if (await direct.put(content, { sha256, size, signal })) return;
       await send({
         method: "PUT",
         path: `/blobs/${sha256}`,
         signal,
         timeoutMs: 600_000,
+        contentLength: size,
         openContent: () => (typeof content === "string" ? createReadStream(content) : content),
       });
     },
@@ -253,10 +260,15 @@ export function connectToServer({
         http
           .open({
             method: "GET",
-            path: `/blobs/${sha256}`,
+            path: `/blobs/${sha256}${direct.isPaused ? "" : "?direct=true"}`,
             signal,
             timeoutMs: 60_000,
             accept: "application/octet-stream",
+            onRedirect: (url) =>
+              direct.open(url, signal).catch((error) => {
+                direct.pause();
+                throw error;
+              }),
           })
           .catch((error) => {
             if (error instanceof HttpStatusError && !isRetryable(error.status)) throw error;
@@ -284,7 +296,10 @@ export function connectToServer({
         waitMs = Math.min(waitMs * 2, BACKOFF_MS.max);
       }
     },
-    stop: () => http.close(),
+    stop() {
+      direct.close();
+      http.close();
+    },
   };
 }
 

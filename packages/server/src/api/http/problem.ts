@@ -1,6 +1,7 @@
 import { type ErrorCode, errorEntry, type Problem } from "@outrider/contract/errors/error";
 import type { FieldError } from "@outrider/contract/errors/field-error";
-import { ApiError } from "../../engine/api-error.ts";
+import { StorageError } from "../../blobs/blob-storage.ts";
+import { ApiError, unavailable } from "../../engine/api-error.ts";
 import { outOfSpace } from "../../engine/dispatch/admission.ts";
 import { isLockTimeout, isOutOfSpace, isUnreachable } from "../../store/connection/db.ts";
 
@@ -11,6 +12,7 @@ export interface ProblemResponse {
 }
 
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
+const STORAGE_RETRY_SECONDS = 2;
 
 export interface ProblemContext {
   retryAfterSeconds?: number | undefined;
@@ -67,6 +69,8 @@ export function toApiError(error: unknown): ApiError | undefined {
   const known = frameworkErrors[(error as { code?: string } | null)?.code ?? ""];
   if (known) return new ApiError(...known);
   if (isOutOfSpace(error)) return new ApiError("resource_unavailable", outOfSpace);
+  if (error instanceof StorageError)
+    return unavailable("The storage of files is unavailable. Retry shortly.", STORAGE_RETRY_SECONDS);
   if (isUnreachable(error))
     return new ApiError("resource_unavailable", "The database is unreachable. Retry shortly.");
   if (isLockTimeout(error))

@@ -59,6 +59,30 @@ export function registerCounters(register: Registry, services: Services) {
     "Event streams closed because the client stopped reading.",
     stalledStreams,
   );
+  const { stats } = services.blobs;
+  labeledCounter(
+    "outrider_blob_storage_operations_total",
+    "Operations of the storage of files, by operation, including failed ones.",
+    "operation",
+    () => stats.operations,
+  );
+  labeledCounter(
+    "outrider_blob_storage_seconds_total",
+    "Time that operations of the storage of files took, by operation.",
+    "operation",
+    () => stats.seconds,
+  );
+  labeledCounter(
+    "outrider_blob_storage_failures_total",
+    "Operations of the storage of files that failed, by problem.",
+    "problem",
+    () => stats.failures,
+  );
+  gauge(
+    "outrider_blob_upload_bytes",
+    "Memory that uploads to the storage of files have reserved.",
+    () => services.blobs.uploads.stats.used,
+  );
   gauge(
     "outrider_admission_open",
     "1 if new runs are accepted; 0 while disk space is low or maintenance mode forbids them.",

@@ -13,8 +13,8 @@ const BATCH = 500;
  * is locked. A concurrent upload of the same content waits for that lock and then stores the blob again (blobs.ts), so
  * it is safe for several servers to share the storage.
  */
-export async function collectBlobs(db: Db, storage: BlobStorage): Promise<number> {
-  const storedBefore = new Date(Date.now() - GRACE_MS);
+export async function collectBlobs(db: Db, storage: BlobStorage, now = Date.now()): Promise<number> {
+  const storedBefore = new Date(now - GRACE_MS);
   await adoptUntracked(db, storage);
   await storage.deleteAbandonedUploads(storedBefore);
   let removed = 0;
