@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from "@aws-sdk/client-s3";
 import { UploadTarget } from "@outrider/contract/worker/blob";
 import { openStorage } from "@outrider/server/blobs/open-storage";
@@ -157,6 +158,29 @@ describe("an installation with its files in S3", () => {
     await collectBlobs(db, storage, Date.now() + 2 * DAY_MS);
     expect(await uploads()).toEqual([]);
     expect((await content(artifact_id)).status).toBe(200);
+  });
+
+  test("garbage collection removes blobs that nothing refers to, and finds those without a row once a day", async () => {
+    const storage = await openStorage(readConfig({}, environment).blobs);
+    const put = async (text: string) => {
+      const sha256 = createHash("sha256").update(text).digest("hex");
+      await storage.put(sha256, Readable.from([Buffer.from(text)]));
+      return sha256;
+    };
+    const rowsOf = async (sha256: string) => (await db`select 1 from blobs where sha256 = ${sha256}`).length;
+    await db`delete from installation where name = 'blobs_listed_at'`;
+    const orphan = await put("an orphan");
+    await collectBlobs(db, storage);
+    expect(await rowsOf(orphan)).toBe(1);
+    const next = await put("another orphan");
+    await collectBlobs(db, storage);
+    expect(await rowsOf(next)).toBe(0);
+    await db`update blobs set stored_at = outrider_now() - interval '2 days'`;
+    expect(await collectBlobs(db, storage, Date.now() + 2 * DAY_MS)).toBeGreaterThan(0);
+    expect(await storage.stat(orphan)).toBeUndefined();
+    const kept = await db`select artifact_id from artifacts where removed_at is null`;
+    expect(kept.length).toBeGreaterThan(1);
+    for (const { artifact_id } of kept) expect((await content(artifact_id)).status).toBe(200);
   });
 
   test("a run waits while the bucket is unreachable, and other requests are answered", async () => {

@@ -174,14 +174,15 @@ export function openS3(settings: S3Settings): BlobStorage {
           client.send(
             new ListMultipartUploadsCommand({
               Bucket: bucket,
-              Prefix: prefix,
+              // Without a prefix: MinIO lists no uploads for a prefix, unless it is a whole key.
               KeyMarker: markers.NextKeyMarker,
               UploadIdMarker: markers.NextUploadIdMarker,
             }),
           ),
         );
         for (const { Key = "", UploadId, Initiated } of page.Uploads ?? []) {
-          const isOwn = isHash(Key.slice(Key.lastIndexOf("/") + 1));
+          const sha256 = Key.slice(Key.lastIndexOf("/") + 1);
+          const isOwn = isHash(sha256) && Key === keyOf(sha256);
           if (!isOwn || !Initiated || Initiated >= before) continue;
           const command = new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId });
           await explained(unlessMissing(client.send(command)));

@@ -16,3 +16,13 @@ export async function findInstallationFact(sql: Sql, name: string): Promise<stri
   const [row] = await sql<{ value: string }[]>`select value from installation where name = ${name}`;
   return row?.value;
 }
+
+/** Returns true at most once in this many hours, for all servers together. */
+export async function isDue(sql: Sql, task: string, hours: number): Promise<boolean> {
+  const rows = await sql`
+    insert into installation (name, value) values (${task}, outrider_now()::text)
+    on conflict (name) do update set value = excluded.value
+      where installation.value::timestamptz < outrider_now() - make_interval(hours => ${hours})
+    returning 1`;
+  return rows.length > 0;
+}

@@ -1,6 +1,10 @@
-import { ListMultipartUploadsCommand } from "@aws-sdk/client-s3";
+import {
+  CreateMultipartUploadCommand,
+  ListMultipartUploadsCommand,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { BlobStorage } from "../../src/blobs/blob-storage.ts";
+import { type BlobStorage, relativePath } from "../../src/blobs/blob-storage.ts";
 import { openStorage } from "../../src/blobs/open-storage.ts";
 import { readConfig } from "../../src/config.ts";
 import { type S3Server, s3Environment, startS3Server } from "./s3-server.ts";
@@ -28,6 +32,16 @@ describe.each(["versitygw", "minio"] as const)("%s", (name) => {
     countUploads: async () =>
       (await server.client.send(new ListMultipartUploadsCommand({ Bucket: bucket }))).Uploads?.length ?? 0,
   }));
+
+  test("aborts abandoned multipart uploads", async () => {
+    const Key = `x/${relativePath("a".repeat(64))}`;
+    const { UploadId } = await server.client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key }));
+    const part = { Bucket: bucket, Key, UploadId, PartNumber: 1, Body: "begun" };
+    await server.client.send(new UploadPartCommand(part));
+    expect(await storage.deleteAbandonedUploads(new Date(Date.now() - 60_000))).toBe(0);
+    expect(await storage.deleteAbandonedUploads(new Date(Date.now() + 60_000))).toBe(1);
+    expect(await storage.deleteAbandonedUploads(new Date(Date.now() + 60_000))).toBe(0);
+  });
 
   test("names its owner once", async () => {
     expect(await storage.claim?.("first")).toBe("first");

@@ -1,12 +1,14 @@
 import type { BlobStorage } from "../../blobs/blob-storage.ts";
 import { adoptBlobs, deleteUnusedBlobs, listBlobs } from "../../store/blobs.ts";
 import type { Db } from "../../store/connection/db.ts";
+import { isDue } from "../../store/installation.ts";
 import { tryLockRetention } from "../../store/retention.ts";
 
 /** Blobs younger than this are kept, because a report that refers to them may still arrive. */
 export const GRACE_HOURS = 24;
 const GRACE_MS = GRACE_HOURS * 3_600_000;
 const BATCH = 500;
+const LIST_EVERY_HOURS = 23;
 
 /**
  * Garbage-collects blobs by removing those that no run, artifact or build refers to. Each blob is removed while its row
@@ -15,7 +17,9 @@ const BATCH = 500;
  */
 export async function collectBlobs(db: Db, storage: BlobStorage, now = Date.now()): Promise<number> {
   const storedBefore = new Date(now - GRACE_MS);
-  await adoptUntracked(db, storage);
+  // Listing a bucket is slow and has a price, and objects without a row are rare.
+  if (storage.folder || (await isDue(db, "blobs_listed_at", LIST_EVERY_HOURS)))
+    await adoptUntracked(db, storage);
   await storage.deleteAbandonedUploads(storedBefore);
   let removed = 0;
   for (let after = ""; ; ) {
