@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { defaultRunPolicy } from "../../packages/server/src/engine/runs/run-policy.ts";
 import { startEmbedded } from "../../packages/server/src/postgres/embedded-postgres.ts";
 import { type Db, openDb, type PostgresConnection } from "../../packages/server/src/store/connection/db.ts";
-import { claimWork } from "../../packages/server/src/store/dispatch/claims.ts";
+import { claimBatch } from "../../packages/server/src/store/dispatch/claims.ts";
 import { migrate } from "../../packages/server/src/store/migrate.ts";
 import { insertRun } from "../../packages/server/src/store/runs/runs.ts";
 import { type BenchResult, compare, interleave } from "../support/compare.ts";
@@ -99,9 +99,10 @@ async function measureClaims(db: Db, maxConcurrentRuns?: number): Promise<number
   const claimed = new Set<string>();
   for (let count = 0; count < CLAIMS; count++) {
     const startedAt = performance.now();
-    const { work } = await claimWork(db, { request_id: randomUUID(), worker, free: 1 }, policy);
+    const claims = [{ request_id: randomUUID(), worker, free: 1, labels: {} }];
+    const found = await claimBatch(db, { pool: "default", claims }, policy);
     times.push(performance.now() - startedAt);
-    for (const { run_id } of work) claimed.add(run_id);
+    for (const { work } of found.claimed.values()) for (const { run_id } of work) claimed.add(run_id);
   }
   if (claimed.size !== CLAIMS || runIds.some((runId) => !claimed.has(runId)))
     throw new Error(`Only ${claimed.size} of ${CLAIMS} runs were claimed.`);

@@ -10,6 +10,7 @@ import { openFolder } from "../../packages/server/src/blobs/folder.ts";
 import { openVault } from "../../packages/server/src/engine/auth/vault.ts";
 import { openBlobs } from "../../packages/server/src/engine/blobs.ts";
 import { openAdmission } from "../../packages/server/src/engine/dispatch/admission.ts";
+import { Claimer } from "../../packages/server/src/engine/dispatch/claimer.ts";
 import { WaitingClaims } from "../../packages/server/src/engine/dispatch/waiting-claims.ts";
 import { WorkerAccess } from "../../packages/server/src/engine/dispatch/worker-access.ts";
 import { Forges } from "../../packages/server/src/engine/forges/forges.ts";
@@ -94,15 +95,21 @@ export async function recordRequests(
     ...{ db: unrecorded, vault, configured, addressPolicy: "public", log },
   });
   const networks = { checked: new OutboundNetwork(), unchecked: new OutboundNetwork() };
+  const waitingClaims = new WaitingClaims();
+  const harnesses = openHarnesses({}, models);
+  const claimer = new Claimer({
+    ...{ db, claims: db, waitingClaims, vault, models, harnesses, policy: defaultRunPolicy, gitHost: "" },
+    ...{ pubsub, maintenance },
+  });
   const services: Services = {
     db,
-    claims: db,
-    waitingClaims: new WaitingClaims(),
+    claimer,
+    waitingClaims,
     workerAccess: new WorkerAccess(),
     vault,
     models,
     modelProviders: new ModelProviders({ configured, models, vault, networks, references: [] }),
-    harnesses: openHarnesses({}, models),
+    harnesses,
     forges: new Forges({ db, vault, network: new OutboundNetwork() }),
     policy: defaultRunPolicy,
     runWatcher,

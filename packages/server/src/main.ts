@@ -14,6 +14,7 @@ import { loadOrCreateMasterKey, writePrivateFile } from "./engine/auth/master-ke
 import { storeOrigin } from "./engine/auth/sign-in-links.ts";
 import { openVault } from "./engine/auth/vault.ts";
 import { openAdmission } from "./engine/dispatch/admission.ts";
+import { Claimer } from "./engine/dispatch/claimer.ts";
 import { startReaper } from "./engine/dispatch/reaper.ts";
 import { WaitingClaims } from "./engine/dispatch/waiting-claims.ts";
 import { WorkerAccess } from "./engine/dispatch/worker-access.ts";
@@ -208,10 +209,25 @@ export async function startServer(config: Config): Promise<Server> {
       origin: httpServer.origin,
     });
     stops.push(pullRequestTasks.stop);
+    const waitingClaims = new WaitingClaims();
+    const claimer = new Claimer({
+      ...{
+        db,
+        claims,
+        waitingClaims,
+        vault,
+        models,
+        harnesses,
+        policy,
+        gitHost: config.gitHost,
+        pubsub,
+        maintenance,
+      },
+    });
     const services = {
       db,
-      claims,
-      waitingClaims: new WaitingClaims(),
+      claimer,
+      waitingClaims,
       workerAccess: new WorkerAccess(),
       vault,
       models,

@@ -68,27 +68,40 @@ describe("a run created while a claim waits", () => {
 
 describe("an offer of a claim", () => {
   const work = [{ run_id: randomUUID() }] as Work[];
+  const ignore = () => {};
 
   test("is taken once, the oldest first", () => {
     const waitingClaims = new WaitingClaims();
     const requests = [request(), request()];
-    for (const one of requests) waitingClaims.offer(one);
+    for (const one of requests) waitingClaims.offer(one, ignore);
     expect([1, 2, 3].map(() => waitingClaims.take()?.request)).toEqual([...requests, undefined]);
   });
 
-  test("that was not taken ends when it is withdrawn", async () => {
+  test("that was not taken can be withdrawn", () => {
     const waitingClaims = new WaitingClaims();
-    expect(await waitingClaims.offer(request()).end()).toEqual([]);
+    expect(waitingClaims.offer(request(), ignore).withdraw()).toBe(true);
     expect(waitingClaims.take()).toBeUndefined();
   });
 
-  test("that was taken ends only when it is settled", async () => {
+  test("that was taken cannot be withdrawn, and is settled", () => {
     const waitingClaims = new WaitingClaims();
-    const offer = waitingClaims.offer(request());
+    const settled: Work[][] = [];
+    const offer = waitingClaims.offer(request(), (got) => settled.push(got));
     const waitingClaim = waitingClaims.take();
-    const ended = offer.end();
+    expect(offer.withdraw()).toBe(false);
     waitingClaim?.settle(work);
-    expect(await ended).toBe(work);
+    expect(settled).toEqual([work]);
+  });
+
+  test("is taken only by a run whose requirements the worker satisfies", () => {
+    const waitingClaims = new WaitingClaims();
+    const place = { pool: "gpu", labels: { region: "eu" } };
+    const gpu = { ...request(), worker: { ...newWorker(), ...place } };
+    waitingClaims.offer(gpu, ignore);
+    expect(waitingClaims.take()).toBeUndefined();
+    expect(waitingClaims.take({ pool: "gpu", selector: { region: "us" } })).toBeUndefined();
+    expect(waitingClaims.take({ pool: "gpu", needsHarness: true })).toBeUndefined();
+    expect(waitingClaims.take({ pool: "gpu", selector: { region: "eu" } })?.request).toBe(gpu);
   });
 });
 

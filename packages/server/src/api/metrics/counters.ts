@@ -17,7 +17,7 @@ const help: Record<CounterName, string> = {
 
 /** Registers metrics for this server only. Dashboards should sum them across servers. */
 export function registerCounters(register: Registry, services: Services) {
-  const { db, counters, admission, maintenance, runWatcher, databaseHealth, waitingClaims } = services;
+  const { db, counters, admission, maintenance, runWatcher, databaseHealth, claimer } = services;
   const registers = [register];
   new Gauge({
     name: "outrider_background_task_last_success_timestamp_seconds",
@@ -100,7 +100,7 @@ export function registerCounters(register: Registry, services: Services) {
   gauge("outrider_streams_waiting", "Open event streams waiting for new events.", () =>
     runWatcher.watching(),
   );
-  gauge("outrider_claims_waiting", "Worker claims waiting for a run or a build.", () => waitingClaims.count);
+  gauge("outrider_claims_waiting", "Worker claims waiting for a run or a build.", () => claimer.count);
   gauge(
     "outrider_database_transactions_open",
     "Open transactions in this server's connection pool.",

@@ -10,6 +10,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import type { Vault } from "../../engine/auth/vault.ts";
 import type { Blobs } from "../../engine/blobs.ts";
 import type { Admission } from "../../engine/dispatch/admission.ts";
+import type { Claimer } from "../../engine/dispatch/claimer.ts";
 import type { WaitingClaims } from "../../engine/dispatch/waiting-claims.ts";
 import type { WorkerAccess } from "../../engine/dispatch/worker-access.ts";
 import type { Forges } from "../../engine/forges/forges.ts";
@@ -33,8 +34,7 @@ import type { RateLimits } from "./rate-limits.ts";
 /** The dependencies of all handlers. main.ts creates them once. */
 export interface Services {
   db: Db;
-  /** A separate connection for claims. Claims run one at a time, so that they cannot exhaust the pool. */
-  claims: Db;
+  claimer: Claimer;
   waitingClaims: WaitingClaims;
   workerAccess: WorkerAccess;
   vault: Vault;

@@ -4,7 +4,6 @@ import { notFound } from "../../engine/api-error.ts";
 import { recordChunks } from "../../engine/builds/build-chunks.ts";
 import { finishBuild, prepare, reportBuild } from "../../engine/builds/builds.ts";
 import { assignProposal, finishProposal } from "../../engine/builds/proposals.ts";
-import { claimWhenAvailable } from "../../engine/dispatch/claim-loop.ts";
 import { PREFER_MS } from "../../engine/files/file-requests.ts";
 import { repositoryCredential } from "../../engine/forges/credentials.ts";
 import { reserve, settle } from "../../engine/limits/budgets.ts";
@@ -37,7 +36,7 @@ export const workerHandlers: WorkerHandlers = {
     const { counters, stopping } = services;
     const disconnected = new AbortController();
     reply.raw.once("close", () => disconnected.abort());
-    const response = await claimWhenAvailable(services, {
+    const response = await services.claimer.claim({
       request: body,
       credentialId: principal.credentialId,
       signal: AbortSignal.any([stopping, disconnected.signal]),

@@ -4,7 +4,7 @@ import type { LoggedEvent } from "@outrider/contract/event";
 import { zeroUsage } from "@outrider/contract/run";
 import type { Assignment, ClaimRequest } from "@outrider/contract/worker";
 import type { Sql, Tx } from "../../store/connection/db.ts";
-import { claimWork, type Work } from "../../store/dispatch/claims.ts";
+import { type ClaimedWork, claimBatch, type Work } from "../../store/dispatch/claims.ts";
 import { isIsolated } from "../../store/dispatch/leases.ts";
 import { omitNullPrivate } from "../../store/runs/events.ts";
 import { listSealedSecrets } from "../../store/secrets.ts";
@@ -14,14 +14,15 @@ import type { Harnesses } from "../harnesses/harnesses.ts";
 import type { Models } from "../models/models.ts";
 import { assignPublishing } from "../publishing/run-repositories.ts";
 import type { RunPolicy } from "../runs/run-policy.ts";
+import { placeOf } from "./pools.ts";
 
 /*
  * This module assigns runs to workers:
  *
- * 1. A worker with free slots sends a claim, which may wait (long polling) until a run is available.
- * 2. The SQL function outrider_claim_runs chooses the next runs, moves them to INPROGRESS, creates a lease with a new
- *    execution ID for each, and returns everything the worker needs, all in one statement and one transaction. An
- *    advisory lock serializes claims across the installation, so concurrency limits are never exceeded.
+ * 1. A worker with free slots sends a claim, which may wait (long polling) until a run is available (claimer.ts).
+ * 2. The SQL function outrider_claim_batch chooses the next runs for all workers that wait at a server, moves them to
+ *    INPROGRESS, creates a lease with a new execution ID for each, and returns everything the workers need, all in one
+ *    statement and one transaction. An advisory lock serializes claims, so concurrency limits are never exceeded.
  * 3. `assignAll` turns the rows into assignments: it decrypts secrets and MCP servers, resolves the model and adds the
  *    environment. This happens after the claim's transaction, because it does not need the lock.
  * 4. The worker renews the lease with heartbeats. If the heartbeats stop, the reaper revokes the lease (reaper.ts).
@@ -51,8 +52,21 @@ export interface Claimed {
 
 /** Claims runs for all of the worker's free slots, as far as the concurrency limits allow. */
 export async function claim(sql: Sql, services: ClaimServices, request: ClaimRequest): Promise<Claimed> {
-  const { work, draining } = await claimWork(sql, request, { ...services.policy, history: HISTORY + 1 });
+  const { pool } = placeOf(request.worker);
+  const { claimed } = await claimForAll(sql, services, pool, [request]);
+  const { work, draining } = claimed.get(request.request_id) ?? { work: [], draining: false };
   return { executions: await assignAll(sql, services, work), draining };
+}
+
+/** Claims runs for several workers of a pool. Returns what each request got, and whether runs are still queued. */
+export async function claimForAll(
+  sql: Sql,
+  { policy }: Pick<ClaimServices, "policy">,
+  pool: string,
+  requests: ClaimRequest[],
+): Promise<{ claimed: Map<string, ClaimedWork>; hasMore: boolean }> {
+  const claims = requests.map((request) => ({ ...request, labels: placeOf(request.worker).labels }));
+  return claimBatch(sql, { pool, claims }, { ...policy, history: HISTORY + 1 });
 }
 
 /** Assigns the run that this transaction is creating to a waiting claim, if that run would be next in the queue. */
@@ -62,7 +76,11 @@ export async function claimNew(
   request: ClaimRequest,
   runId: string,
 ): Promise<Work[]> {
-  return (await claimWork(tx, request, { ...policy, history: HISTORY + 1 }, runId)).work;
+  const { pool, labels } = placeOf(request.worker);
+  const limits = { ...policy, history: HISTORY + 1 };
+  const { claimed } = await claimBatch(tx, { pool, claims: [{ ...request, labels }] }, limits, runId);
+  // A repeated request gets what it claimed before. The claimer returns that to the worker.
+  return claimed.get(request.request_id)?.work.filter((work) => work.run_id === runId) ?? [];
 }
 
 export async function assignAll(sql: Sql, services: ClaimServices, work: Work[]): Promise<Assignment[]> {

@@ -1,5 +1,6 @@
 import type { ClaimRequest } from "@outrider/contract/worker";
 import type { Work } from "../../store/dispatch/claims.ts";
+import { DEFAULT_POOL, placeOf, type Requirement } from "./pools.ts";
 
 export interface WaitingClaim {
   request: ClaimRequest;
@@ -9,39 +10,44 @@ export interface WaitingClaim {
 
 /** Represents a claim that a newly created run can be assigned to. */
 export interface Offer {
-  /** Resolves when a transaction that took the claim has settled it. */
-  settled: Promise<unknown>;
-  /** Withdraws the offer. If a transaction has already taken the claim, waits for it and returns the claimed work. */
-  end(): Promise<Work[]>;
+  /** Withdraws the offer. Returns false if a transaction has already taken the claim; it then settles the claim. */
+  withdraw(): boolean;
 }
 
 /**
  * The claims that are waiting on this server. The transaction that creates a run takes one of them and assigns the run
  * to it before committing. This is only an optimization: other runs, such as those created on another server, are found
- * when the claim polls again.
+ * by the claimer (claimer.ts).
  */
 export class WaitingClaims {
   readonly #waiting = new Set<WaitingClaim>();
 
-  offer(request: ClaimRequest): Offer {
-    const { promise, resolve } = Promise.withResolvers<Work[]>();
-    const waitingClaim = { request, settle: resolve };
+  /** Offers a claim. If a transaction takes it, `onSettled` is called once, with the claimed work or an empty array. */
+  offer(request: ClaimRequest, onSettled: (work: Work[]) => void): Offer {
+    const waitingClaim = { request, settle: onSettled };
     this.#waiting.add(waitingClaim);
-    const end = () => {
-      if (this.#waiting.delete(waitingClaim)) resolve([]);
-      return promise;
-    };
-    return { settled: promise, end };
-  }
-
-  get count(): number {
-    return this.#waiting.size;
+    return { withdraw: () => this.#waiting.delete(waitingClaim) };
   }
 
   /** Removes and returns the claim that has been waiting longest and can take the run. */
-  take({ needsHarness = false } = {}): WaitingClaim | undefined {
-    const first = [...this.#waiting].find(({ request }) => !needsHarness || request.takes_harnesses);
-    if (first) this.#waiting.delete(first);
-    return first;
+  take(requirement: Requirement = {}): WaitingClaim | undefined {
+    for (const waitingClaim of this.#waiting) {
+      if (!satisfies(waitingClaim.request, requirement)) continue;
+      this.#waiting.delete(waitingClaim);
+      return waitingClaim;
+    }
+    return undefined;
   }
+}
+
+function satisfies(
+  { worker, takes_harnesses }: ClaimRequest,
+  { pool = DEFAULT_POOL, selector = {}, needsHarness = false }: Requirement,
+): boolean {
+  const place = placeOf(worker);
+  return (
+    (!needsHarness || takes_harnesses === true) &&
+    place.pool === pool &&
+    Object.entries(selector).every(([name, value]) => place.labels[name] === value)
+  );
 }

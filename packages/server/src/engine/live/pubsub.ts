@@ -41,7 +41,10 @@ export interface PubSub {
 }
 
 export const topics = {
+  /** Work is waiting: a run of the default pool, a build or a shell. */
   queue: "queue",
+  /** A run of the pool is waiting. Servers of the previous version know only the default pool. */
+  queueOf: (pool: string) => (pool === "default" ? "queue" : `queue ${pool}`),
   maintenance: "maintenance",
   /** Model providers, the default model or aliases have changed. */
   models: "models",

@@ -21,6 +21,17 @@ export async function recordWorker(
   return row?.draining ?? false;
 }
 
+/** Records that registered workers are alive. A row that is being written is skipped, because its writer records the same. */
+export async function recordSeen(sql: Sql, workerIds: string[]): Promise<void> {
+  await sql`
+    with seen as materialized (
+      select worker_id from workers
+      where worker_id = any(${workerIds}::uuid[]) and last_seen_at <= outrider_now() - interval '3 s'
+      for no key update skip locked
+    )
+    update workers w set last_seen_at = outrider_now() from seen where w.worker_id = seen.worker_id`;
+}
+
 /**
  * Registers a worker with a key, unless another key has already registered it. Returns the key that the worker belongs
  * to.

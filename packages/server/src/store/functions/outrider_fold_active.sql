@@ -38,7 +38,7 @@ begin
   when matched and t.count + s.change = 0 then delete
   when matched then update set count = t.count + s.change
   when not matched then insert (kind, id, count) values (s.kind, s.id, s.change);
-  update active_fold set folded_before = horizon;
+  update active_fold set folded_before = horizon where is_only_row;
   return true;
 end
 $$;

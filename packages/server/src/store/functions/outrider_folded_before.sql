@@ -4,7 +4,7 @@ create or replace function outrider_folded_before() returns xid8 language plpgsq
 declare
   horizon xid8;
 begin
-  select f.folded_before into horizon from active_fold f;
+  select f.folded_before into horizon from active_fold f where f.is_only_row;
   return case when horizon > pg_snapshot_xmax(pg_current_snapshot()) then '0'::xid8 else horizon end;
 end
 $$;

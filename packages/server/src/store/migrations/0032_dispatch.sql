@@ -24,9 +24,10 @@ create table active_counts (
 -- Rows of active_changes from earlier transactions have all been folded. It only saves reading dead rows, which pile up while
 -- a backup or another long query runs.
 create table active_fold (
+  is_only_row boolean primary key default true check (is_only_row),
   folded_before xid8 not null
 );
-insert into active_fold values ('0');
+insert into active_fold (folded_before) values ('0');
 
 insert into active_counts (kind, id, count)
 select n.kind, n.id, count(*) from run_state h cross join lateral (values

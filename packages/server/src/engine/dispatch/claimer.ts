@@ -1,0 +1,372 @@
+import type { ClaimRequest, ClaimResponse } from "@outrider/contract/worker";
+import { findRevokedCredentials } from "../../store/auth/credentials.ts";
+import type { Db } from "../../store/connection/db.ts";
+import type { Work } from "../../store/dispatch/claims.ts";
+import { findWaitingWork, type WaitingWork } from "../../store/dispatch/waiting-work.ts";
+import { recordSeen } from "../../store/dispatch/workers.ts";
+import { ApiError } from "../api-error.ts";
+import { takeQueuedBuild } from "../builds/builds.ts";
+import { type PubSub, topics } from "../live/pubsub.ts";
+import type { MaintenanceView } from "../operations/maintenance.ts";
+import { takeQueuedShell } from "../shells/shells.ts";
+import { assignAll, type ClaimServices, claimForAll } from "./claims.ts";
+import { DEFAULT_POOL, placeOf } from "./pools.ts";
+import type { Offer, WaitingClaims } from "./waiting-claims.ts";
+
+/*
+ * Finds work for all workers whose claims wait at this server. A claim waits here until there is work, its wait time ends or
+ * the worker disconnects.
+ *
+ * The claimer works in rounds, one at a time, so that a server never has more than one claim in progress. Whatever happens
+ * during a round is part of the next one. A round
+ * 1. checks that no worker's key has been revoked, because assignments contain secrets;
+ * 2. asks which kinds of work are waiting, in one query for all workers. It does so after a notification, and every POLL_MS
+ *    because notifications can be lost. A server without waiting workers asks nothing;
+ * 3. takes shells, because users are waiting for them;
+ * 4. claims runs in one statement for all workers of a pool that may get one: all after a notification, and otherwise only
+ *    those whose claim is new;
+ * 5. takes builds for workers that are still idle.
+ *
+ * Between rounds, each idle claim is offered to the transactions that create runs (waiting-claims.ts). A claim is in only one
+ * of these two places at a time, so it never gets more work than it has free slots.
+ */
+
+const POLL_MS = 800;
+const CREDENTIAL_CHECK_MS = 500;
+/** How often waiting workers are recorded as alive. Less than a third of the time after which they count as lost. */
+const SEEN_MS = 4_000;
+/** The number of claims in the first statement of a round. Most notifications are about one run. */
+const FIRST_BATCH = 16;
+const BATCH = 128;
+
+/** Tells workers which fields this server accepts in the next claim. */
+const offers = { offers_shells: true, offers_harnesses: true };
+
+export interface ClaimerServices extends ClaimServices {
+  db: Db;
+  /** A dedicated connection for claims: they are serialized, so waiting claims could otherwise exhaust the pool. */
+  claims: Db;
+  waitingClaims: WaitingClaims;
+  pubsub: PubSub;
+  maintenance: MaintenanceView;
+}
+
+export interface ClaimOptions {
+  request: ClaimRequest;
+  credentialId: string;
+  /** Aborts when the worker closes the connection or the server stops. */
+  signal: AbortSignal;
+  /** Called once with the claimed runs. */
+  onClaimed(work: { run_id: string; attempt: number }[]): void;
+}
+
+/** What a claim gets. */
+interface Outcome extends Required<Pick<ClaimResponse, "builds" | "shells">> {
+  work: Work[];
+  draining: boolean;
+}
+
+const nothing: Outcome = { work: [], draining: false, builds: [], shells: [] };
+
+class Waiter {
+  readonly request: ClaimRequest;
+  readonly credentialId: string;
+  readonly pool: string;
+  readonly deadline: number;
+  /** True if a run may be waiting for this claim. */
+  needsClaim = true;
+  isNew = true;
+  isAborted = false;
+  /** True while a round looks for work for this claim, or a transaction that creates a run has taken it. */
+  isTaken = false;
+  offer: Offer | undefined;
+  readonly #outcome = Promise.withResolvers<Outcome>();
+
+  constructor(request: ClaimRequest, credentialId: string, deadline: number) {
+    this.request = request;
+    this.credentialId = credentialId;
+    this.deadline = deadline;
+    this.pool = placeOf(request.worker).pool;
+  }
+
+  get outcome(): Promise<Outcome> {
+    return this.#outcome.promise;
+  }
+
+  settle(outcome: Outcome) {
+    this.#outcome.resolve(outcome);
+  }
+
+  fail(error: unknown) {
+    this.#outcome.reject(error);
+  }
+
+  isOver(): boolean {
+    return this.isAborted || Date.now() >= this.deadline;
+  }
+}
+
+export class Claimer {
+  readonly #services: ClaimerServices;
+  readonly #waiters = new Set<Waiter>();
+  readonly #pools = new Set<string>();
+  #isRunning = false;
+  #mustLook = false;
+  #waiting: WaitingWork = { has_runs: false, has_builds: false, shell_claims: [], draining: [] };
+  #timer: NodeJS.Timeout | undefined;
+  #lookedAt = 0;
+  #checkedAt = 0;
+  #seenAt = 0;
+
+  constructor(services: ClaimerServices) {
+    this.#services = services;
+    this.#subscribe(DEFAULT_POOL);
+  }
+
+  /** The subscription lasts as long as the server, so that a worker's next claim need not look for work again. */
+  #subscribe(pool: string) {
+    if (this.#pools.has(pool)) return;
+    this.#pools.add(pool);
+    this.#services.pubsub.on(topics.queueOf(pool), () => this.#look());
+    this.#mustLook = true;
+  }
+
+  /** The number of claims that wait. */
+  get count(): number {
+    return this.#waiters.size;
+  }
+
+  /** Returns work for a worker as soon as there is any, or an empty response when the request's wait time ends. */
+  async claim({ request, credentialId, signal, onClaimed }: ClaimOptions): Promise<ClaimResponse> {
+    const { db, policy } = this.#services;
+    // Wait for at most half a lease: the claim of a worker that was killed may still be open, and must end before the
+    // worker's runs are reassigned.
+    const waitMs = Math.min(request.wait_ms, policy.leaseMs / 2);
+    const waiter = new Waiter(request, credentialId, Date.now() + waitMs);
+    const end = () => this.#endIfIdle(waiter);
+    const timer = setTimeout(end, waitMs + 1);
+    const abort = () => {
+      waiter.isAborted = true;
+      end();
+    };
+    signal.addEventListener("abort", abort);
+    waiter.isAborted = signal.aborted;
+    this.#add(waiter);
+    try {
+      const { work, draining, ...others } = await waiter.outcome;
+      onClaimed(work);
+      return { executions: await assignAll(db, this.#services, work), draining, ...others, ...offers };
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #add(waiter: Waiter) {
+    this.#waiters.add(waiter);
+    this.#subscribe(waiter.pool);
+    if (Date.now() - this.#lookedAt > POLL_MS) this.#mustLook = true;
+    this.#start();
+  }
+
+  #remove(waiter: Waiter) {
+    this.#waiters.delete(waiter);
+    if (this.#waiters.size === 0) clearTimeout(this.#timer);
+  }
+
+  #finish(waiter: Waiter, outcome: Outcome) {
+    this.#remove(waiter);
+    waiter.settle(outcome);
+  }
+
+  #fail(waiter: Waiter, error: unknown) {
+    this.#remove(waiter);
+    waiter.fail(error);
+  }
+
+  /** Ends a claim whose time is over or whose worker is gone, unless it is getting work right now. */
+  #endIfIdle(waiter: Waiter) {
+    if (waiter.isNew || waiter.isTaken || !this.#waiters.has(waiter) || !waiter.isOver()) return;
+    if (this.#withdraw(waiter)) this.#finish(waiter, nothing);
+  }
+
+  /** Withdraws a claim's offer. Returns false if a transaction that creates a run has taken the claim. */
+  #withdraw(waiter: Waiter): boolean {
+    waiter.isTaken = waiter.offer?.withdraw() === false;
+    if (!waiter.isTaken) waiter.offer = undefined;
+    return !waiter.isTaken;
+  }
+
+  /** Looks for work because there may be some. */
+  #look() {
+    this.#mustLook = true;
+    this.#start();
+  }
+
+  #start() {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    clearTimeout(this.#timer);
+    void this.#runRounds();
+  }
+
+  async #runRounds() {
+    while (
+      this.#waiters.size > 0 &&
+      (this.#mustLook || this.#takeable().some((waiter) => waiter.needsClaim))
+    ) {
+      const waiters = this.#takeable().filter((waiter) => this.#take(waiter));
+      try {
+        await this.#round(waiters);
+      } catch (error) {
+        for (const waiter of waiters) if (this.#waiters.has(waiter)) this.#fail(waiter, error);
+      }
+      for (const waiter of waiters) this.#return(waiter);
+    }
+    this.#isRunning = false;
+    if (this.#waiters.size > 0) this.#timer = setTimeout(() => this.#look(), POLL_MS);
+  }
+
+  #takeable(): Waiter[] {
+    return [...this.#waiters].filter(({ isTaken }) => !isTaken);
+  }
+
+  /** Takes a claim into a round. Returns false if it is not needed, or a transaction that creates a run has taken it. */
+  #take(waiter: Waiter): boolean {
+    if ((!this.#mustLook && !waiter.needsClaim) || !this.#withdraw(waiter)) return false;
+    waiter.isTaken = true;
+    return true;
+  }
+
+  /** Ends a claim after a round or an offer if its time is over, or offers it to transactions that create runs. */
+  #return(waiter: Waiter) {
+    if (!this.#waiters.has(waiter)) return;
+    waiter.isTaken = false;
+    waiter.isNew = false;
+    if (waiter.isOver()) return this.#finish(waiter, nothing);
+    if (this.#freeOf(waiter) === 0) return;
+    waiter.offer = this.#services.waitingClaims.offer(waiter.request, (work) => {
+      waiter.offer = undefined;
+      if (work.length > 0) return this.#finish(waiter, { ...nothing, work });
+      waiter.needsClaim = true;
+      this.#return(waiter);
+      this.#start();
+    });
+  }
+
+  /** While dispatch is paused, a claim still records that the worker is alive and returns what a lost response contained. */
+  #freeOf({ request }: Waiter): number {
+    return this.#services.maintenance.dispatchEnabled() ? request.free : 0;
+  }
+
+  async #round(all: Waiter[]) {
+    const isShort = all.some(({ isNew, deadline }) => isNew && deadline - Date.now() < POLL_MS);
+    await Promise.all([
+      this.#checkCredentials(all),
+      this.#mustLook || isShort ? this.#findWork() : undefined,
+      this.#recordSeen(),
+    ]);
+    for (const waiter of all.filter((one) => this.#waiters.has(one))) {
+      const isDraining = this.#waiting.draining.includes(waiter.request.worker.worker_id);
+      // A draining worker still gets what an earlier response contained, if that was lost.
+      if (isDraining && !waiter.isNew) this.#finish(waiter, { ...nothing, draining: true });
+    }
+    const open = () => all.filter((waiter) => this.#waiters.has(waiter));
+    const shells = await this.#takeShells(open());
+    await this.#claimRuns(open(), shells);
+    await this.#takeBuilds(open());
+  }
+
+  async #checkCredentials(waiters: Waiter[]) {
+    if (Date.now() - this.#checkedAt < CREDENTIAL_CHECK_MS) return;
+    const ids = new Set([...this.#waiters].map(({ credentialId }) => credentialId));
+    const revoked = new Set(await findRevokedCredentials(this.#services.db, [...ids]));
+    this.#checkedAt = Date.now();
+    for (const waiter of waiters)
+      if (revoked.has(waiter.credentialId))
+        this.#fail(waiter, new ApiError("authentication_required", "The API key is expired or revoked."));
+  }
+
+  async #findWork() {
+    this.#mustLook = false;
+    this.#lookedAt = Date.now();
+    const workerIds = [...this.#waiters].map(({ request }) => request.worker.worker_id);
+    this.#waiting = await findWaitingWork(this.#services.db, workerIds);
+    if (!this.#waiting.has_runs) return;
+    for (const waiter of this.#waiters) waiter.needsClaim ||= this.#freeOf(waiter) > 0;
+  }
+
+  async #recordSeen() {
+    if (Date.now() - this.#seenAt < SEEN_MS) return;
+    this.#seenAt = Date.now();
+    const workerIds = [...this.#waiters].map(({ request }) => request.worker.worker_id);
+    await recordSeen(this.#services.db, workerIds);
+  }
+
+  /** Takes shells. Returns them by the claim that gets them, which may still get runs for its other slots. */
+  async #takeShells(waiters: Waiter[]): Promise<Map<Waiter, Outcome["shells"]>> {
+    const taken = new Map<Waiter, Outcome["shells"]>();
+    for (const claimId of this.#waiting.shell_claims) {
+      const waiter = waiters.find(
+        (one) =>
+          one.request.takes_shells &&
+          this.#freeOf(one) > 0 &&
+          !one.isAborted &&
+          !taken.has(one) &&
+          (claimId === null || claimId === one.request.request_id),
+      );
+      const shell = waiter && (await takeQueuedShell(this.#services.db, this.#services, waiter.request));
+      if (waiter && shell) taken.set(waiter, [shell]);
+    }
+    return taken;
+  }
+
+  async #claimRuns(waiters: Waiter[], shells: Map<Waiter, Outcome["shells"]>) {
+    const pools = Map.groupBy(
+      waiters.filter((waiter) => waiter.needsClaim || shells.has(waiter)),
+      ({ pool }) => pool,
+    );
+    for (const [pool, inPool] of pools) {
+      let hasMore = true;
+      for (let start = 0, size = FIRST_BATCH; start < inPool.length; start += size, size = BATCH) {
+        const batch = inPool.slice(start, start + size);
+        // New claims must be recorded, and may repeat one whose response was lost.
+        const claimed = hasMore ? batch : batch.filter((waiter) => waiter.isNew || shells.has(waiter));
+        if (claimed.length > 0) hasMore = await this.#claimBatch(pool, claimed, shells);
+        for (const waiter of batch) waiter.needsClaim = false;
+      }
+    }
+  }
+
+  async #claimBatch(
+    pool: string,
+    waiters: Waiter[],
+    shells: Map<Waiter, Outcome["shells"]>,
+  ): Promise<boolean> {
+    // A worker may repeat a request before the server notices that the first connection is lost. Both get the same runs.
+    const requests = new Map<string, ClaimRequest>();
+    for (const waiter of waiters) {
+      const free = waiter.isAborted ? 0 : this.#freeOf(waiter) - (shells.get(waiter)?.length ?? 0);
+      requests.set(waiter.request.request_id, { ...waiter.request, free: Math.max(0, free) });
+    }
+    const { claimed, hasMore } = await claimForAll(this.#services.claims, this.#services, pool, [
+      ...requests.values(),
+    ]);
+    for (const waiter of waiters) {
+      const found = claimed.get(waiter.request.request_id);
+      const own = shells.get(waiter);
+      if (found || own) this.#finish(waiter, { ...nothing, ...found, ...(own ? { shells: own } : {}) });
+    }
+    return hasMore;
+  }
+
+  async #takeBuilds(waiters: Waiter[]) {
+    for (const waiter of waiters) {
+      if (!this.#waiting.has_builds) return;
+      if (this.#freeOf(waiter) === 0 || waiter.isAborted) continue;
+      const build = await takeQueuedBuild(this.#services.db, this.#services, waiter.request.worker.worker_id);
+      if (build) this.#finish(waiter, { ...nothing, builds: [build] });
+      else this.#waiting.has_builds = false;
+    }
+  }
+}
