@@ -48,7 +48,11 @@ export const workerHandlers: WorkerHandlers = {
     });
     services.workerAccess.rememberClaimed(principal.credentialId, response.executions);
     counters.add("builds_claimed", response.builds.length);
-    const executions = await traceClaims(services, response.executions);
+    // Without a trace context, the worker starts a trace of its own.
+    const executions = await traceClaims(services, response.executions).catch((error) => {
+      services.log.warn({ error }, "failed to trace claimed runs");
+      return response.executions;
+    });
     return ok({ ...response, executions });
   },
 
