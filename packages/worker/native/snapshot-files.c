@@ -6,8 +6,8 @@
  *         prints a snapshot of the workspace and, if there is a second group, of the home. OWNERS is "keep" or "drop". With
  *         a base, the snapshot contains the difference between the layers LOWER and MERGED; otherwise BASE is empty.
  *     snapshot-files fingerprint PATH...
- *         prints a number that differs after every change below these folders, and "stable" unless the newest change is so
- *         recent that a further change could get the same time
+ *         prints a number that differs after every change below these folders, "stable" unless the newest change is so
+ *         recent that a further change could get the same time, and the number of entries
  *     snapshot-files idle
  *         exits with 0 if no process runs except init and this one
  *     snapshot-files unwrap
@@ -336,6 +336,7 @@ static int pack(int keep_owners, const char *base, int groups, char **paths) {
 /* The sum of the hashes of all entries, which does not depend on their order. */
 static uint64_t fingerprint_sum[2];
 static int64_t newest_change;
+static size_t entry_count;
 
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
   for (const unsigned char *byte = data; size > 0; byte++, size--) hash = (hash ^ *byte) * 0x100000001b3;
@@ -354,6 +355,7 @@ static void add_entry(const char *path, const struct stat *status) {
     fingerprint_sum[i] += hash_bytes(hash, fields, sizeof fields);
   }
   if (changed_at > newest_change) newest_change = changed_at;
+  entry_count++;
 }
 
 /* What cannot be read could change unnoticed, so it is an error. `path` has PATH_MAX bytes. */
@@ -408,8 +410,8 @@ static int fingerprint(int count, char **paths) {
     close(folder);
   }
   int is_stable = wait_for_clock();
-  printf("%016llx%016llx %s\n", (unsigned long long)fingerprint_sum[0], (unsigned long long)fingerprint_sum[1],
-         is_stable ? "stable" : "recent");
+  printf("%016llx%016llx %s %zu\n", (unsigned long long)fingerprint_sum[0], (unsigned long long)fingerprint_sum[1],
+         is_stable ? "stable" : "recent", entry_count);
   return fflush(stdout) ? 1 : 0;
 }
 

@@ -235,7 +235,10 @@ export class Execution {
             // Events from background commands do not end the message that the agent is writing.
             if (!/^(command|file)\./.test(event.type)) this.#deltas.reset();
             if (event.type === "notice" && event.data.code === "model_retry") errorCounts.add("model_retry");
-            const stored = await reporter.emit(event);
+            const storing = reporter.emit(event);
+            // The sandbox opens while the event is being stored.
+            if (event.type === "command.started") this.#workspace.openSoon();
+            const stored = await storing;
             observe(event);
             await this.#snapshots.takePeriodically();
             return stored;

@@ -19,6 +19,8 @@ export interface DetachedSandbox {
   fileChanges: FileChanges;
   /** The fingerprint of the files that are stored. Undefined if nothing has changed files yet. */
   storedFiles: Promise<string | undefined> | undefined;
+  /** The fingerprint of files of which all changes are listed. Undefined if it is not known. */
+  listedFiles: string | undefined;
 }
 
 interface WarmSandbox extends DetachedSandbox {

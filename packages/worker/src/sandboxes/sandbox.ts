@@ -69,6 +69,9 @@ export interface Sandbox {
   /** Describes the state of what a snapshot contains, without reading files. Rejects if a folder cannot be read. */
   fingerprint(options: { signal: AbortSignal }): Promise<Fingerprint>;
 
+  /** Starts what the next commands need, so that they need not wait for it. Never throws. */
+  warmUp(): void;
+
   /** Undefined without the `freeze` capability. */
   readonly freezer: Freezer | undefined;
 
@@ -106,6 +109,10 @@ export interface Fingerprint {
   value: string;
   /** False if a process that is running may have files mapped into memory, to which it can write unnoticed. */
   isStable: boolean;
+  /** The number of files and folders. */
+  entries: number;
+  /** Returns whether the value is sure to be the same now, because it is stable and nothing was started since. */
+  isCurrent(): boolean;
 }
 
 export interface ExecOptions {

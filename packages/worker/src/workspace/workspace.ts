@@ -52,6 +52,8 @@ import { storeArtifact } from "./store-artifact.ts";
 import { storeFiles } from "./store-files.ts";
 import { chooseWorkingFolder, relativeTo } from "./working-folder.ts";
 
+/** With more files, listing only those that git does not ignore is faster than comparing all of them. */
+const MAX_COMPARED_ENTRIES = 20_000;
 /** Listing files normally takes milliseconds. After this time, they are stored without comparing. */
 const FINGERPRINT_MS = 10_000;
 
@@ -122,6 +124,11 @@ export class RunWorkspace implements Workspace {
    * first command or write; resolves to undefined if it is not known.
    */
   #storedFiles: Promise<string | undefined> | undefined;
+  /** The last fingerprint of the files, and whether comparing them is fast. */
+  #lastFiles: Fingerprint | undefined;
+  #isComparingFast = true;
+  /** The fingerprint of files of which all changes are listed. Undefined if it is not known. */
+  #listedFiles: string | undefined;
 
   constructor(options: WorkspaceOptions) {
     this.#options = options;
@@ -279,9 +286,10 @@ export class RunWorkspace implements Workspace {
    */
   async #beginCommand(): Promise<{ sandbox: Sandbox; changes: FileChange[] }> {
     const sandbox = await this.open();
+    // The fingerprint comes first: the files that it stands for are then listed or known to be new.
+    await this.#beginChange(sandbox);
     const changes = this.#backgroundCommands > 0 ? await this.#listChanges() : [];
     if (this.#backgroundCommands === 0) await this.#fileChanges?.catchUp(this.#options);
-    await this.#beginChange(sandbox);
     return { sandbox, changes };
   }
 
@@ -295,14 +303,36 @@ export class RunWorkspace implements Workspace {
   /** Call before anything that may change files. */
   async #beginChange(sandbox: Sandbox): Promise<void> {
     const { signal } = this.#options;
-    this.#storedFiles ??= fingerprintOf(sandbox, signal).then((files) => stableValue(files));
+    this.#storedFiles ??= this.#compareFiles(sandbox, signal).then((files) => {
+      this.#listedFiles = stableValue(files);
+      return stableValue(files);
+    });
     await this.#storedFiles;
     this.isDirty = true;
   }
 
   async #listChanges(): Promise<FileChange[]> {
+    if (await this.#areFilesListed()) return [];
     const changes = (await this.#fileChanges?.list(this.#options)) ?? [];
     return changes.map((change) => relativeTo(this.workingFolder, change));
+  }
+
+  /** Returns whether no file has changed since all changes were listed, which takes less time than listing them. */
+  async #areFilesListed(): Promise<boolean> {
+    const sandbox = this.readySandbox;
+    if (!sandbox || !this.#isComparingFast) return false;
+    const files = await this.#compareFiles(sandbox, this.#options.signal);
+    if (files && files.value === this.#listedFiles) return true;
+    // The changes are listed next.
+    this.#listedFiles = stableValue(files);
+    return false;
+  }
+
+  async #compareFiles(sandbox: Sandbox, signal: AbortSignal): Promise<Fingerprint | undefined> {
+    const files = await fingerprintOf(sandbox, signal);
+    this.#lastFiles = files;
+    this.#isComparingFast = files !== undefined && files.entries <= MAX_COMPARED_ENTRIES;
+    return files;
   }
 
   /** Rethrows an error. Abandons the attempt first if the sandbox's deadline has passed. */
@@ -383,7 +413,9 @@ export class RunWorkspace implements Workspace {
     try {
       this.isDirty = false;
       // Listed before the files are read, so that later changes are noticed the next time.
-      const files = await fingerprintOf(sandbox, signal);
+      const files = this.#lastFiles?.isCurrent()
+        ? this.#lastFiles
+        : await this.#compareFiles(sandbox, signal);
       if (files && files.value === (await this.#storedFiles)) return undefined;
       const repositories = this.prepared?.repositories ?? [];
       const stored = await storeFiles(sandbox, {
@@ -413,7 +445,7 @@ export class RunWorkspace implements Workspace {
   }
 
   /** Continues in a warm sandbox from an earlier turn. */
-  attach({ sandbox, egress, gateway, gitForward, fileChanges, storedFiles }: DetachedSandbox) {
+  attach({ sandbox, egress, gateway, gitForward, fileChanges, storedFiles, listedFiles }: DetachedSandbox) {
     const { deadline, emitNotice, onOpened } = this.#options;
     if (gateway) gateway.onConnection = this.additions?.onConnection;
     this.#gateway = gateway;
@@ -424,6 +456,7 @@ export class RunWorkspace implements Workspace {
     this.#egress = egress;
     this.#fileChanges = fileChanges;
     this.#storedFiles = storedFiles;
+    this.#listedFiles = listedFiles;
     this.#sandbox = Promise.resolve(sandbox);
     this.#openedSandbox = sandbox;
     this.#isReady = true;
@@ -452,7 +485,17 @@ export class RunWorkspace implements Workspace {
       gitPushes: this.pushAdditions?.pushes ?? [],
       fileChanges: this.#fileChanges,
       storedFiles: this.#storedFiles,
+      listedFiles: this.#listedFiles,
     };
+  }
+
+  /** Starts to open the sandbox for a command that follows soon. Its processes start at the same time. */
+  openSoon(): void {
+    this.#sandbox ??= this.#openNew();
+    this.#sandbox.then(
+      (sandbox) => sandbox.warmUp(),
+      () => {}, // The command reports it.
+    );
   }
 
   async open(): Promise<Sandbox> {
@@ -509,6 +552,7 @@ export class RunWorkspace implements Workspace {
         this.#openedSandbox = opened;
         // The lease may have been renewed while the sandbox was being opened.
         opened.extendDeadline(deadline());
+        opened.warmUp();
         onOpened(opened.enforced);
       },
     });

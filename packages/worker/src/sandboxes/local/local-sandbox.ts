@@ -109,8 +109,8 @@ export class LocalSandbox implements Sandbox {
   readonly #processes: SandboxProcesses;
   /** The number of running commands and scripts. */
   readonly #running = { commands: 0, scripts: 0 };
-  /** The number of commands that were started. */
-  #starts = 0;
+  /** The number of commands and scripts that were started. */
+  readonly #starts = { commands: 0, scripts: 0 };
   #isFrozen = false;
   #isClosed = false;
   #closing: Promise<void> | undefined;
@@ -144,6 +144,12 @@ export class LocalSandbox implements Sandbox {
       ...{ system, mnt, user },
       assertMayStart: () => this.#assertMayStart(),
     });
+  }
+
+  warmUp(): void {
+    if (this.#isClosed || this.#isFrozen) return;
+    // The next command or script reports why its process cannot start.
+    for (const kind of ["commands", "scripts"] as const) this.#processes.connect(kind).catch(() => {});
   }
 
   async exec(command: string, options: ExecOptions): Promise<ExecResult> {
@@ -250,7 +256,9 @@ export class LocalSandbox implements Sandbox {
     signal.throwIfAborted();
     const { base } = this.#options;
     const isIdle = await this.#isIdle();
-    const starts = this.#starts;
+    const hasScripts = this.#running.scripts > 0;
+    // The fingerprint takes one script.
+    const expected = { commands: this.#starts.commands, scripts: this.#starts.scripts + 1 };
     const run: RunCommand = async (command, options) => {
       const running = await this.#runAsRoot(command, options);
       const abort = () => running.kill();
@@ -258,12 +266,19 @@ export class LocalSandbox implements Sandbox {
       void running.ended.then(() => signal.removeEventListener("abort", abort));
       return running;
     };
-    const { value, isStable } = await fingerprint({ run, folders: () => this.#snapshotFolders(), base });
-    return { value, isStable: isStable && isIdle && starts === this.#starts };
+    const found = await fingerprint({ run, folders: () => this.#snapshotFolders(), base });
+    const isStable = found.isStable && isIdle && expected.commands === this.#starts.commands;
+    const isCurrent = () =>
+      isStable &&
+      !hasScripts &&
+      expected.commands === this.#starts.commands &&
+      expected.scripts === this.#starts.scripts;
+    return { ...found, isStable, isCurrent };
   }
 
   /** Returns whether nothing is running that commands started. */
   async #isIdle(): Promise<boolean> {
+    if (this.#starts.commands === 0) return true;
     if (this.#running.commands > 0) return false;
     if (this.#processes.hasKilled) return false;
     if (!this.#processes.has("commands")) return true;
@@ -412,7 +427,7 @@ export class LocalSandbox implements Sandbox {
       folders: [...(workingFolder === undefined ? [] : [workingFolder]), sandboxPaths.workspace],
     });
     this.#running[kind] += 1;
-    if (kind === "commands") this.#starts += 1;
+    this.#starts[kind] += 1;
     void started.ended.then(() => {
       this.#running[kind] -= 1;
     });

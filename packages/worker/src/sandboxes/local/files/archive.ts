@@ -123,7 +123,7 @@ export async function fingerprint({
   run,
   folders,
   base,
-}: Omit<ArchiveOptions, "log">): Promise<{ value: string; isStable: boolean }> {
+}: Omit<ArchiveOptions, "log">): Promise<{ value: string; isStable: boolean; entries: number }> {
   const { workspace, home } = await folders();
   // Over a base, every change is in the upper layer.
   const paths = [workspace, ...(home ? [home] : [])].map(({ merged, upper }) =>
@@ -135,10 +135,10 @@ export async function fingerprint({
     firstBytes(command.stderr, 1000),
     command.ended,
   ]);
-  const [, value, state] = /^(\w+) (\w+)\n$/.exec(output.toString()) ?? [];
+  const [, value, state, entries] = /^(\w+) (\w+) (\d+)\n$/.exec(output.toString()) ?? [];
   if (exitCode !== 0 || !value)
     throw new Error(`Failed to list the files: ${failureReason(exitCode, stderr)}`);
-  return { value, isStable: state === "stable" };
+  return { value, isStable: state === "stable", entries: Number(entries) };
 }
 
 export async function unpack(
