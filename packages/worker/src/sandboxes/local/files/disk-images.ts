@@ -56,15 +56,23 @@ export class DiskImages {
     }
   }
 
-  /** Creates an image at the path, with the folders that a sandbox needs. The folders belong to the sandbox user. */
+  /** Creates an image at the path. */
   async create(path: string, mb: number): Promise<void> {
+    await run("cp", ["--sparse=always", "--", await this.template(mb), path], execOptions);
+  }
+
+  /**
+   * Returns the path of a file of which every image of this size is a copy. It contains the folders that a sandbox needs,
+   * which belong to the sandbox user.
+   */
+  async template(mb: number): Promise<string> {
     let template = this.#templates.get(mb);
     if (!template) {
       template = this.#createTemplate(mb);
       this.#templates.set(mb, template);
       template.catch(() => this.#templates.delete(mb));
     }
-    await run("cp", ["--sparse=always", "--", await template, path], execOptions);
+    return await template;
   }
 
   async #createTemplate(mb: number): Promise<string> {
@@ -95,7 +103,7 @@ export class DiskImages {
  * Returns the mount command to run in the sandbox's mount namespace. The loop device is released together with the
  * mount, and the mount together with the namespace. `discard` returns deleted blocks to the host, `noinit_itable` skips
  * clearing tables that are empty anyway, and with `nobarrier` a sync inside the sandbox does not wait for the host's
- * disk.
+ * disk. native/make-rootfs.c mounts images in the same way.
  */
 export function mountCommand(image: string, target: string): string[] {
   const options = "loop,nodev,nosuid,noatime,discard,noinit_itable,nobarrier";

@@ -20,8 +20,9 @@
  * - A folder in `.rootfs-pool` that is not in `inPreparation` belongs to an earlier worker, and `reap` removes it.
  */
 import { randomUUID } from "node:crypto";
-import { chmodSync, closeSync, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
+import { chmodSync, close, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { enterIdNamespace, type IdNamespace } from "../../../id-namespace.ts";
 import { removeFolder } from "../../../remove-folder.ts";
 import { Pool } from "../pool.ts";
@@ -31,6 +32,7 @@ import type { UnixAccount } from "../unix-account.ts";
 import { type DiskImages, mountCommand } from "./disk-images.ts";
 import { makeSkeleton } from "./folders.ts";
 import { overlayArgs } from "./overlays.ts";
+import { nativeProgram } from "./programs.ts";
 
 export interface Rootfs {
   /** The mount namespace, as an open file. */
@@ -67,6 +69,7 @@ echo $$
 read -r _ || :`;
 const programsSource = "source-programs";
 const programsTarget = "programs";
+const closeFile = promisify(close);
 
 /** Creates and returns the folder for root file systems in preparation, and for trials. */
 export function makePoolFolder(root: string, name = ".rootfs-pool"): string {
@@ -75,10 +78,10 @@ export function makePoolFolder(root: string, name = ".rootfs-pool"): string {
   return folder;
 }
 
-/** Releases the namespaces. The folder remains. */
-export function closeRootfs({ mnt, user }: Pick<Rootfs, "mnt" | "user">): void {
-  closeSync(mnt);
-  if (user !== undefined) closeSync(user);
+/** Releases the namespaces. The folder remains. The last reference unmounts a disk image, which takes milliseconds. */
+export async function closeRootfs({ mnt, user }: Pick<Rootfs, "mnt" | "user">): Promise<void> {
+  await closeFile(mnt);
+  if (user !== undefined) await closeFile(user);
 }
 
 export class RootfsPool {
@@ -91,7 +94,7 @@ export class RootfsPool {
     this.#pool = new Pool({
       create: (disk_mb) => this.#create(disk_mb),
       discard: async (rootfs) => {
-        closeRootfs(rootfs);
+        await closeRootfs(rootfs);
         await removeFolder(rootfs.folder);
       },
     });
@@ -141,11 +144,28 @@ export class RootfsPool {
       chmodSync(path, 0o711);
     }
     if (disk_mb === undefined) makeSkeleton(folder, account);
-    else await diskImages.create(image, disk_mb);
     const overlay = this.#options.programs
       ? [folder, ...overlayArgs({ lower: `${programsSource}:empty`, target: programs }, !isRoot)]
-      : ["", "", ""];
+      : undefined;
     if (this.#options.programs) symlinkSync(this.#options.programs, join(folder, programsSource));
+    const made = {
+      files: disk_mb === undefined ? "." : "disk",
+      programs: this.#options.programs === undefined ? undefined : programs,
+    } as const;
+    if (isRoot && !ids) {
+      const copy = disk_mb === undefined ? [] : ["copy", await diskImages.template(disk_mb), image];
+      const [mnt] = await createNamespaces({
+        argv: [
+          ...[nativeProgram("make-rootfs"), processTag, ...copy, "unshare"],
+          ...(overlay ? ["overlay", ...overlay] : []),
+          ...(disk_mb === undefined ? [] : ["ext4", image, disk]),
+        ],
+        cwd: "/",
+        namespaces: ["mnt"],
+      });
+      return { mnt: mnt as number, user: undefined, ...made };
+    }
+    if (disk_mb !== undefined) await diskImages.create(image, disk_mb);
     // Uses slave mounts, not private ones: otherwise this copy would keep a mount busy after the host unmounts it.
     const [mnt, user] = await createNamespaces({
       argv: [
@@ -157,16 +177,12 @@ export class RootfsPool {
           "--propagation",
           "slave",
         ],
-        ...["sh", "-c", holderScript, processTag, ...overlay],
+        ...["sh", "-c", holderScript, processTag, ...(overlay ?? ["", "", ""])],
         ...(disk_mb === undefined ? [] : mountCommand(image, disk)),
       ],
       cwd: "/",
       namespaces: hasOwnUser ? ["mnt", "user"] : ["mnt"],
     });
-    return {
-      ...{ mnt: mnt as number, user },
-      files: disk_mb === undefined ? "." : "disk",
-      programs: this.#options.programs === undefined ? undefined : programs,
-    };
+    return { mnt: mnt as number, user, ...made };
   }
 }

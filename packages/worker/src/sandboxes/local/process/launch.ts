@@ -15,10 +15,7 @@ export const launchFd = {
 /** The launched process's file descriptor for the first file that bubblewrap copies into the sandbox. */
 export const firstCopiedFd = 10;
 
-/**
- * Sets a high OOM score, which all processes of the sandbox inherit, so that the kernel kills them before other processes
- * of the host. It is set outside the sandbox, where /proc is writable. The first argument is the program.
- */
+/** Sets a high OOM score, as native/enter-sandbox.c does. The first argument is the program. */
 const oomScoreScript = '{ echo 500 > /proc/self/oom_score_adj; } 2> /dev/null; exec "$@"';
 
 /** The namespaces, files and account that a process enters or inherits before bubblewrap isolates it. */
@@ -39,25 +36,32 @@ export interface LaunchContext {
 const fdPath = (fd: number) => `/proc/self/fd/${fd}`;
 
 /**
- * Returns the command line up to bubblewrap's options. It starts a shell, which replaces itself with nsenter, which
- * replaces itself with bubblewrap.
+ * Returns the command line up to bubblewrap's options. It starts a program that enters the namespaces and replaces itself
+ * with bubblewrap. With an image, these are a shell, nsenter and enter-image.
  */
 export function launchCommand({ user, mnt, seccomp, account, image }: LaunchContext): [string, ...string[]] {
+  const filter = seccomp === undefined ? [] : ["--seccomp", String(launchFd.seccomp)];
+  if (!image) {
+    return [
+      nativeProgram("enter-sandbox"),
+      user === undefined ? "-" : String(launchFd.user),
+      mnt === undefined ? "-" : String(launchFd.mnt),
+      ...(account ? [String(account.uid), String(account.gid)] : ["-", "-"]),
+      ...["bwrap", ...filter],
+    ];
+  }
   const enter = [
     ...(mnt === undefined ? [] : [`--mount=${fdPath(launchFd.mnt)}`]),
     ...(user === undefined
       ? []
-      : [`--user=${fdPath(launchFd.user)}`, ...(image?.rootArgs ?? ["--preserve-credentials"])]),
-    ...(account && !image ? ["--setuid", String(account.uid), "--setgid", String(account.gid)] : []),
+      : [`--user=${fdPath(launchFd.user)}`, ...(image.rootArgs ?? ["--preserve-credentials"])]),
   ];
-  const prepare =
-    account && image
-      ? [
-          ...[nativeProgram("enter-image"), String(account.uid), String(launchFd.bwrapUser)],
-          ...[image.root, ...image.mountpoints, "--"],
-        ]
-      : [];
-  const filter = seccomp === undefined ? [] : ["--seccomp", String(launchFd.seccomp)];
+  const prepare = account
+    ? [
+        ...[nativeProgram("enter-image"), String(account.uid), String(launchFd.bwrapUser)],
+        ...[image.root, ...image.mountpoints, "--"],
+      ]
+    : [];
   return [
     ...["/bin/sh", "-c", oomScoreScript, "sh", ...(enter.length === 0 ? [] : ["nsenter", ...enter])],
     ...[...prepare, "bwrap", ...filter],

@@ -3,7 +3,7 @@
  * one for commands and one for the worker's own scripts.
  *
  * Start protocol:
- * 1. The worker spawns nsenter, which enters the sandbox's namespaces and becomes bubblewrap (launch.ts). File
+ * 1. The worker spawns a program that enters the sandbox's namespaces and becomes bubblewrap (launch.ts). File
  *    descriptor 3 carries bubblewrap's options, 4 returns the pid of init, and 5 is the connection to init.
  * 2. The worker registers both processes with the watchdog and moves init into the control group.
  * 3. The worker sends init its first frame. init does nothing before.
