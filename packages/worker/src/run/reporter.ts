@@ -37,6 +37,8 @@ import { LeaseLostError, type ServerClient } from "../server-client/server-clien
 import { toStorableFields } from "./storable-fields.ts";
 
 const FLUSH_MS = 40;
+/** The receipt waits longer for other events, because nobody waits for it, and short runs then need a report less. */
+const RECEIPT_MS = 500;
 /**
  * Follow-ups are requested before each model call, because the agent must see a message even if its signal was not
  * received. The claim has just delivered all waiting follow-ups, so the first request is skipped within this time.
@@ -59,6 +61,7 @@ export class Reporter {
   readonly #signal: AbortSignal;
   readonly #batches = new EventBatches<NewEvent>({ delayMs: FLUSH_MS, flush: () => this.flush() });
   #receipt: RunReceipt | undefined;
+  #receiptTimer: NodeJS.Timeout | undefined;
   #claimedAt: number | undefined = performance.now();
   /** The run's phase, which every report contains. */
   phase: "preparing" | "working" = "preparing";
@@ -96,7 +99,9 @@ export class Reporter {
   /** Queues the receipt for the next batch, which may be the last one. */
   setReceipt(receipt: RunReceipt) {
     this.#receipt = toStorableFields(receipt, (text) => text);
-    this.#batches.flushSoon();
+    this.#receiptTimer ??= setTimeout(() => {
+      this.flush().catch(() => {});
+    }, RECEIPT_MS);
   }
 
   async flush({ snapshot, artifacts }: Attached = {}): Promise<void> {
@@ -190,6 +195,8 @@ export class Reporter {
   #nextReport(batch = this.#batches.take()) {
     const receipt = this.#receipt;
     this.#receipt = undefined;
+    clearTimeout(this.#receiptTimer);
+    this.#receiptTimer = undefined;
     const { run_id } = this.#assignment;
     return { run_id, ...batch, ...(receipt ? { receipt } : {}), usage: this.usage, phase: this.phase };
   }

@@ -33,9 +33,13 @@ export class Snapshots {
   async take(): Promise<Snapshot | undefined> {
     const { workspace, reporter, lease } = this.#options;
     if (!workspace.isDirty) return undefined;
-    await reporter.flush();
-    const seq = reporter.lastSeq;
-    const stored = await workspace.store(lease.signal);
+    let seq = reporter.lastSeq;
+    const stored = await workspace.store(lease.signal, {
+      async beforeReading() {
+        await reporter.flush();
+        seq = reporter.lastSeq;
+      },
+    });
     if (!stored) return undefined;
     this.latest = { ...stored, seq };
     return this.latest;

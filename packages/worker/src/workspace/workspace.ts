@@ -404,9 +404,12 @@ export class RunWorkspace implements Workspace {
 
   /**
    * Stores the run's files and diff on the server. Returns undefined if the sandbox was never opened, or if no file has
-   * changed since the last time.
+   * changed since the last time. Before it reads files that have changed, it calls `beforeReading`.
    */
-  async store(signal: AbortSignal): Promise<Omit<Snapshot, "seq"> | undefined> {
+  async store(
+    signal: AbortSignal,
+    { beforeReading }: { beforeReading?(): Promise<void> } = {},
+  ): Promise<Omit<Snapshot, "seq"> | undefined> {
     if (!this.#sandbox) return undefined;
     const sandbox = await this.#sandbox;
     const { server, folder, redactor, emitNotice } = this.#options;
@@ -417,6 +420,7 @@ export class RunWorkspace implements Workspace {
         ? this.#lastFiles
         : await this.#compareFiles(sandbox, signal);
       if (files && files.value === (await this.#storedFiles)) return undefined;
+      await beforeReading?.();
       const repositories = this.prepared?.repositories ?? [];
       const stored = await storeFiles(sandbox, {
         server,
