@@ -13,17 +13,19 @@ export function tokensToBytes(tokens: number): number {
   return Math.floor(tokens * BYTES_PER_TOKEN);
 }
 
-const toolTokenCounts = new WeakMap<readonly Tool[], number>();
+/** Converting a schema takes a good part of a millisecond, and the tools of all runs share their schemas. */
+const schemaTexts = new WeakMap<Tool["input"], string>();
 
 /** Estimates the number of tokens in the tools' descriptions and schemas. */
 export function estimateToolTokens(tools: readonly Tool[]): number {
-  const cached = toolTokenCounts.get(tools);
+  return estimateTokens(tools.map(({ description, input }) => description + schemaText(input)).join(""));
+}
+
+function schemaText(input: Tool["input"]): string {
+  const cached = schemaTexts.get(input);
   if (cached !== undefined) return cached;
-  const texts = tools.map(({ description, input }) => {
-    const schema = "jsonSchema" in input ? input.jsonSchema : z.toJSONSchema(input, { io: "input" });
-    return description + JSON.stringify(schema);
-  });
-  const tokens = estimateTokens(texts.join(""));
-  toolTokenCounts.set(tools, tokens);
-  return tokens;
+  const schema = "jsonSchema" in input ? input.jsonSchema : z.toJSONSchema(input, { io: "input" });
+  const text = JSON.stringify(schema);
+  schemaTexts.set(input, text);
+  return text;
 }
