@@ -154,7 +154,7 @@ function defineTests(getFixture: () => Fixture): void {
         });
         seen.add(value);
         await run(sandbox, "cat file; ls -lR . ~; echo x > /tmp/other");
-        expect(await sandbox.fingerprint({ signal })).toEqual({ value, isStable: true });
+        expect(await sandbox.fingerprint({ signal })).toMatchObject({ value, isStable: true });
       }
       await sandbox.close();
       if (base.base) await provider.removeBase(base.base);
@@ -166,7 +166,27 @@ function defineTests(getFixture: () => Fixture): void {
       const { value, isStable } = await sandbox.fingerprint({ signal });
       expect(isStable).toBe(false);
       await sandbox.kill();
-      expect(await sandbox.fingerprint({ signal })).toEqual({ value, isStable: true });
+      expect(await sandbox.fingerprint({ signal })).toMatchObject({ value, isStable: true });
+      await sandbox.close();
+    });
+
+    test("is current until anything starts that could change files", async () => {
+      const sandbox = await getFixture().open();
+      sandbox.warmUp();
+      const first = await sandbox.fingerprint({ signal });
+      expect(first.isCurrent()).toBe(true);
+      await run(sandbox, "mkdir folder; touch folder/file");
+      expect(first.isCurrent()).toBe(false);
+      const second = await sandbox.fingerprint({ signal });
+      expect(second.entries).toBe(first.entries + 2);
+      expect([first.isCurrent(), second.isCurrent()]).toEqual([false, true]);
+      const script = await sandbox.inspect("true", { signal });
+      script.stdout.resume();
+      script.stderr.resume();
+      await script.ended;
+      expect(second.isCurrent()).toBe(false);
+      await run(sandbox, "nohup sleep 600 > /dev/null 2>&1 &");
+      expect((await sandbox.fingerprint({ signal })).isCurrent()).toBe(false);
       await sandbox.close();
     });
   });
