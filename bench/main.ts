@@ -18,6 +18,7 @@ import { benchSteps } from "./steps/steps.ts";
 import { benchEventLatency } from "./streams/event-latency.ts";
 import { interruption } from "./support/child-process.ts";
 import { type BenchResult, passes, printResults } from "./support/compare.ts";
+import { benchRuns } from "./turns/runs.ts";
 import { benchStore } from "./turns/store.ts";
 import { benchUsage } from "./usage/usage.ts";
 
@@ -27,6 +28,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   sandbox: benchSandbox,
   command: benchCommand,
   store: benchStore,
+  run: benchRuns,
   calls: benchCalls,
   claim: benchClaimLatency,
   claims: benchClaims,
