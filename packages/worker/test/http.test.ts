@@ -11,6 +11,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ensureSelfSigned } from "../../server/src/api/http/tls/self-signed.ts";
 import { explainUntrusted } from "../src/server-client/certificate-trust.ts";
 import { createHttpClient, type HttpRequest } from "../src/server-client/http.ts";
+import { connectToServer } from "../src/server-client/server-client.ts";
 
 const KEY = "secret-worker-key";
 const request = { method: "GET", path: "/x", timeoutMs: 60_000 } as const;
@@ -152,5 +153,54 @@ describe("the worker's HTTP client", () => {
     expect((await send([cert])).body.toString()).toBe("ok");
     const error = await send().catch((reason) => reason);
     expect(explainUntrusted(error)).toContain("DEPTH_ZERO_SELF_SIGNED_CERT");
+  });
+});
+
+describe("direct transfers of files", () => {
+  const large = Buffer.alloc(2 ** 20, "large");
+  const sha256 = "a".repeat(64);
+  const start = async (listener: RequestListener) => {
+    const requests: string[] = [];
+    const server = await serve((incoming, response) => {
+      requests.push(`${incoming.method} ${incoming.url?.replace(/^.*blobs\/a+/, "")}`);
+      incoming.resume().on("end", () => listener(incoming, response));
+    });
+    const client = connectToServer({ url: server.origin, key: KEY });
+    onTestFinished(() => client.stop());
+    return { client, requests };
+  };
+
+  test("an older server does not offer them, and gets the files itself", async () => {
+    const { client, requests } = await start((incoming, response) => {
+      response.writeHead(incoming.method === "POST" ? 404 : 204).end();
+    });
+    for (const content of [large, large, large.subarray(1)]) await client.putBlob(content, sha256, never());
+    expect(requests).toEqual([`POST /upload?size=${2 ** 20}`, "PUT ", "PUT ", "PUT "]);
+  });
+
+  test("a worker that cannot reach the storage uses the server, for uploads and downloads", async () => {
+    const url = "http://127.0.0.1:1/bucket";
+    const { client, requests } = await start(({ method, url: path }, response) => {
+      if (method === "POST") response.end(JSON.stringify({ type: "direct", url, headers: {} }));
+      else if (path?.includes("direct")) response.writeHead(307, { location: url }).end();
+      else response.writeHead(method === "PUT" ? 204 : 200).end(method === "GET" ? "content" : undefined);
+    });
+    expect(await text(await client.getBlob(sha256, never()))).toBe("content");
+    expect(await text(await client.getBlob(sha256, never()))).toBe("content");
+    expect(requests).toEqual(["GET ?direct=true", "GET ", "GET "]);
+    const other = await start(({ method }, response) => {
+      if (method === "POST") response.end(JSON.stringify({ type: "direct", url, headers: {} }));
+      else response.writeHead(204).end();
+    });
+    await other.client.putBlob(large, sha256, never());
+    expect(other.requests).toEqual([`POST /upload?size=${2 ** 20}`, "PUT "]);
+  });
+
+  test("a stored file is not uploaded again", async () => {
+    const { client, requests } = await start((_, response) => {
+      response.end(JSON.stringify({ type: "stored" }));
+    });
+    await client.putBlob(large, sha256, never());
+    expect(requests).toEqual([`POST /upload?size=${2 ** 20}`]);
   });
 });
