@@ -660,7 +660,17 @@ describe("resources", () => {
     );
     expect((await runCommand(["model", "list"])).stdout).toContain("scripted\tdefault\t");
     expect((await runCommand(["me"])).stdout).toContain("admin");
-    expect((await runCommand(["workers", "list"])).stdout).toContain("\tworker-1\talive\t");
+    expect((await runCommand(["workers", "list"])).stdout).toContain("\tworker-1\talive\tdefault\t");
+    const far = (
+      await runCommand([...["run", "SAY: hi", "--worker-host", "far"], ...["--worker-selector", "gpu"], "-q"])
+    ).stdout.trim();
+    expect((await runCommand(["workers", "demand", "--pool", "far"])).stdout).toMatch(
+      /^far\t1\t0\t0\t0\t0\t/m,
+    );
+    expect((await runCommand(["runs", "get", far])).stdout).toContain(
+      "No connected worker of the pool `far` has the label `gpu=true`.",
+    );
+    await runCommand(["runs", "cancel", far]);
   });
 
   test("shows usage and load as a table and as CSV", async () => {

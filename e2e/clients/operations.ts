@@ -88,6 +88,7 @@ export const operations: Record<string, string> = {
   createKey: "keys.create",
   deleteKey: "keys.delete",
   listWorkers: "workers.list",
+  getWorkerDemand: "workers.demand",
   getUsage: "usage.get",
   getUsageLoad: "usage.load",
   drainWorker: "workers.drain",

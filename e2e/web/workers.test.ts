@@ -29,14 +29,23 @@ describe("workers", () => {
     const { page, context, consoleErrors } = await app.visit("/workers");
     await page.getByText("No workers connected").waitFor();
     const { command } = longSleep();
-    const run = await app.create([`RUN: ${command}`], { title: "Keeps a worker busy" });
-    const worker = await app.worker({ slots: 2, drainMs: 100 });
+    const run = await app.create([`RUN: ${command}`], {
+      title: "Keeps a worker busy",
+      config: { worker_host: "gpu", worker_selector: { region: "eu", ssd: "true" } },
+    });
+    const labels = { region: "eu", ssd: "true" };
+    const worker = await app.worker({ slots: 2, drainMs: 100, pool: "gpu", labels });
     const row = page.getByRole("row", { name: /worker-1/ });
     await row.getByText("1 of 2 in use").locator("visible=true").waitFor();
     await row.getByText("Working").waitFor();
     const link = row.getByRole("link", { name: "Keeps a worker busy" });
     expect(await link.getAttribute("href")).toBe(`/runs/${run}`);
     await row.getByText(/· [\d.]+ [MGT]iB disk free/).waitFor();
+    await row.getByText(/^pool gpu · version/).waitFor();
+    expect(await row.getByRole("list", { name: "Labels" }).getByRole("listitem").allTextContents()).toEqual([
+      "region=eu",
+      "ssd",
+    ]);
     await expectAccessible(page);
 
     await row.getByRole("button", { name: "Drain worker-1" }).press("Enter");

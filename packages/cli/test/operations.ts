@@ -76,6 +76,7 @@ export const operations: Record<string, string> = {
   createKey: "key create",
   deleteKey: "key revoke",
   listWorkers: "workers list",
+  getWorkerDemand: "workers demand",
   getUsage: "usage",
   getUsageLoad: "usage load",
   drainWorker: "workers drain",

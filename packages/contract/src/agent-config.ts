@@ -4,6 +4,7 @@ import { HarnessName } from "./harness.ts";
 import { limits } from "./limits.ts";
 import { PublishKind } from "./publish-policy.ts";
 import { pattern, text, Uuid, VariableName } from "./text.ts";
+import { PoolName, WorkerLabels } from "./worker-pool.ts";
 
 const HttpUrl = z
   .url({ protocol: /^https?$/, error: "must be an http or https URL" })
@@ -157,6 +158,15 @@ const members = {
   publish: PublishKind.optional().meta({
     description:
       "Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says.",
+  }),
+  worker_host: PoolName.optional().meta({
+    description:
+      "The pool whose workers execute the run. Defaults to that of the environment, then `default`.",
+    examples: ["gpu"],
+  }),
+  worker_selector: WorkerLabels.optional().meta({
+    description:
+      "Labels that the worker must have. Those of the environment are added, unless the run sets the same name.",
   }),
   idle_timeout_minutes: z
     .int()

@@ -8,6 +8,7 @@ import { ImageReference, ImageUser } from "./image.ts";
 import { limits } from "./limits.ts";
 import { GitAuthor, PublishPolicy } from "./publish-policy.ts";
 import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
+import { PoolName, WorkerLabels } from "./worker-pool.ts";
 
 const RepositoryPart = pattern(/^[A-Za-z0-9_.-]{1,100}$/, "must be letters, digits, `.`, `_` or `-`");
 
@@ -219,6 +220,14 @@ const members = {
   harness: HarnessName.optional().meta({
     description:
       "Default harness for runs in this environment, if neither the run nor its cloud agent sets one.",
+  }),
+  worker_host: PoolName.optional().meta({
+    description:
+      "The pool whose workers build the environment and execute its runs. Default: `default`. A change applies to new runs.",
+  }),
+  worker_selector: WorkerLabels.optional().meta({
+    description:
+      "Labels that workers must have to build the environment and to execute its runs. A change applies to new runs.",
   }),
   timeout_minutes: z.int().min(1).max(10_080).optional().meta({ description: "Default timeout of a turn." }),
   max_concurrent_runs: z

@@ -340,6 +340,7 @@ export const RunItem = z
             "no_worker",
             "workers_busy",
             "no_harness_worker",
+            "no_matching_worker",
             "installation_limit",
             "environment_limit",
             "agent_limit",
@@ -348,8 +349,11 @@ export const RunItem = z
           .optional()
           .meta({
             description:
-              "Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness.",
+              "Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the labels that it selects.",
           }),
+        detail: z.string().optional().meta({
+          description: "The pool and the labels that no connected worker has, with `no_matching_worker`.",
+        }),
       })
       .optional()
       .meta({ description: "Present while the run is QUEUED. Not in lists." }),

@@ -15,6 +15,7 @@ import { AssignedEnvironment } from "./worker/environment.ts";
 import { AssignedPublishing } from "./worker/publication.ts";
 import { FileRequestSignal } from "./worker/run-file.ts";
 import { ShellAssignment } from "./worker/shell.ts";
+import { PoolName, WorkerLabels } from "./worker-pool.ts";
 
 /**
  * The protocol between workers and servers, under /worker.
@@ -33,6 +34,10 @@ export const WorkerInfo = z.strictObject({
   name: text({ max: 128 }),
   version: text({ max: 64 }),
   slots: z.int().min(1).max(10_000),
+  /** Sent only in claims, and only if the last response set `offers_pools`. Default: `default`. */
+  pool: PoolName.optional(),
+  /** Sent only in claims, and only if the last response set `offers_pools`. */
+  labels: WorkerLabels.optional(),
 });
 export type WorkerInfo = z.infer<typeof WorkerInfo>;
 
@@ -155,7 +160,8 @@ export const Assignment = z.object({
     .meta({ description: "The worker executes it in a process of its own." }),
   lease_ms: z.int(),
   agent_config: AmbientAgentConfig.meta({
-    description: "Without `harness` and `publish`, because workers of the previous version would reject it.",
+    description:
+      "Without `harness`, `publish`, `worker_host` and `worker_selector`, because workers of the previous version would reject it.",
   }),
   harness: AssignedHarness.optional().meta({ description: "Absent if the run uses `outrider`." }),
   model: AssignedModel,
@@ -195,6 +201,7 @@ export const ClaimResponse = z.object({
   draining: z.boolean(),
   offers_shells: z.boolean().optional(),
   offers_harnesses: z.boolean().optional(),
+  offers_pools: z.boolean().optional(),
   shells: z.array(ShellAssignment).optional(),
 });
 export type ClaimResponse = z.infer<typeof ClaimResponse>;
@@ -411,6 +418,8 @@ export const Worker = z
     name: z.string(),
     version: z.string(),
     slots: z.int(),
+    pool: z.string(),
+    labels: z.record(z.string(), z.string()),
     busy: z.int().meta({ description: "Number of executions in progress." }),
     runs: z
       .array(z.object({ run_id: Uuid, title: z.string() }))

@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Assignment, ClaimRequest, ClaimResponse, WorkerInfo } from "@outrider/contract/worker";
 import type { BuildAssignment } from "@outrider/contract/worker/build";
 import type { ShellAssignment } from "@outrider/contract/worker/shell";
+import { DEFAULT_POOL, type WorkerLabels } from "@outrider/contract/worker-pool";
 import type { ActiveWork } from "./active-work.ts";
 import type { FreeSpace } from "./free-space.ts";
 import type { Log } from "./log.ts";
@@ -14,9 +15,17 @@ const CLAIM_WAIT_MS = 20_000;
 const RETURN_CLAIM_MS = 5_000;
 const RECHECK_DISK_MS = 2_000;
 
+/** Where runs find the worker. Servers of older versions know neither pools nor labels. */
+export interface WorkerPlace {
+  pool: string;
+  labels: WorkerLabels;
+}
+
 interface ClaimLoopOptions {
   server: ServerClient;
   worker: WorkerInfo;
+  /** The pool and the labels of the worker. */
+  place: WorkerPlace;
   active: ActiveWork;
   freeSpace: FreeSpace;
   /** `leaseStart` is the time at which the execution's lease starts. */
@@ -33,6 +42,11 @@ interface ClaimLoopOptions {
   log: Log;
 }
 
+/** What the server accepts, according to its last response. */
+interface Accepted extends Pick<ClaimRequest, "takes_shells" | "takes_harnesses"> {
+  knowsPools: boolean;
+}
+
 /**
  * Claims runs, builds and shells while the worker has free slots and free disk space, until it stops.
  *
@@ -40,12 +54,15 @@ interface ClaimLoopOptions {
  * response does not lose the claimed work. If the worker stops while a claim is in flight, the loop repeats that claim
  * with no free slots and releases whatever the server had granted.
  *
- * The first claim does not wait, because its response says what the server offers: shells, and runs with a harness.
+ * The first claim does not wait, because its response says what the server offers: shells, runs with a harness, and pools.
+ * A server of an older version rejects pools and labels. A worker of the default pool then claims without its labels, and
+ * other workers take no work, because such a server would assign runs of the default pool to them.
  */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
-  /** The optional fields that the server accepts, according to its last response. Undefined until the first one. */
-  #accepted: Pick<ClaimRequest, "takes_shells" | "takes_harnesses"> | undefined;
+  /** Undefined until the first response. */
+  #accepted: Accepted | undefined;
+  #isPoolRefused = false;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
@@ -67,6 +84,7 @@ export class ClaimLoop {
         onClaim(request_id);
         const sentAt = process.hrtime.bigint();
         const { executions, builds, shells = [], draining } = await this.#claim(request_id, free);
+        if (this.#isPoolRefused) await this.#wait(RETRY_CLAIM_MS);
         request_id = randomUUID();
         if (executions.length > 0) {
           // The disk may have filled up during the long poll.
@@ -90,21 +108,36 @@ export class ClaimLoop {
   }
 
   async #claim(request_id: string, free: number): Promise<ClaimResponse> {
-    const { server, worker, stopping } = this.#options;
-    const accepted = this.#accepted;
-    const wait_ms = accepted === undefined ? 0 : CLAIM_WAIT_MS;
-    const request = { request_id, worker, free, wait_ms };
+    const { server, worker, place, stopping, log } = this.#options;
+    const { knowsPools, ...accepted }: Accepted = this.#accepted ?? { knowsPools: true };
+    const isElsewhere = place.pool !== DEFAULT_POOL;
+    const hasPlace = isElsewhere || Object.keys(place.labels).length > 0;
+    const wait_ms = this.#accepted === undefined ? 0 : CLAIM_WAIT_MS;
+    // Without a free slot, a server that does not know pools cannot assign runs of the default pool to the worker.
+    const unplaced = { request_id, worker, ...(isElsewhere ? { free: 0, wait_ms: 0 } : { free, wait_ms }) };
+    const request = hasPlace && knowsPools ? { request_id, worker: this.#placed(), free, wait_ms } : unplaced;
     const response = await server.claim({ ...request, ...accepted }, stopping.signal).catch((error) => {
-      const hasFields = accepted?.takes_shells || accepted?.takes_harnesses;
+      const hasFields = request !== unplaced || accepted.takes_shells || accepted.takes_harnesses;
       if (!hasFields || !(error instanceof HttpStatusError && error.status === 400)) throw error;
       // During an upgrade, the request may reach a server of the previous version, which rejects the unknown fields.
-      return server.claim(request, stopping.signal);
+      return server.claim(unplaced, stopping.signal);
     });
     this.#accepted = {
       ...(response.offers_shells ? { takes_shells: true } : {}),
       ...(response.offers_harnesses ? { takes_harnesses: true } : {}),
+      knowsPools: response.offers_pools ?? false,
     };
+    const isRefused = isElsewhere && !response.offers_pools;
+    if (isRefused && !this.#isPoolRefused)
+      log.warn({ pool: place.pool }, "server does not know pools; waiting for its upgrade");
+    this.#isPoolRefused = isRefused;
     return response;
+  }
+
+  /** Returns the worker with its pool and labels, for servers that know them. */
+  #placed(): WorkerInfo {
+    const { worker, place } = this.#options;
+    return { ...worker, ...place };
   }
 
   /**
@@ -132,7 +165,8 @@ export class ClaimLoop {
 
   /** Releases any work that the server granted to the claim in flight when the worker stopped. */
   async #returnLastClaim(request_id: string) {
-    const { server, worker, log } = this.#options;
+    const { server, worker: unplaced, log } = this.#options;
+    const worker = this.#accepted?.knowsPools ? this.#placed() : unplaced;
     const signal = AbortSignal.timeout(RETURN_CLAIM_MS);
     try {
       const { executions } = await server.claim({ request_id, worker, free: 0, wait_ms: 0 }, signal);

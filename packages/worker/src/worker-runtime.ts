@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Assignment, Signals, WorkerInfo } from "@outrider/contract/worker";
 import type { BuildAssignment } from "@outrider/contract/worker/build";
 import type { ShellAssignment } from "@outrider/contract/worker/shell";
+import type { WorkerLabels } from "@outrider/contract/worker-pool";
 import { failCurrent } from "@outrider/telemetry/spans";
 import type { Telemetry } from "@outrider/telemetry/telemetry";
 import { ActiveWork } from "./active-work.ts";
@@ -44,6 +45,10 @@ export interface WorkerOptions extends NetworkSettings {
   name: string;
   version: string;
   slots: number;
+  /** The worker executes runs that select this pool. Default: `default`. */
+  pool?: string;
+  /** Runs can select the worker by these. */
+  labels?: WorkerLabels;
   /** The folder for sandboxes, caches and files to upload. No other worker may use it. */
   folder: string;
   /** The kind of sandboxes. Default: local. */

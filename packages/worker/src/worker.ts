@@ -1,4 +1,5 @@
 import type { Assignment } from "@outrider/contract/worker";
+import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import { ClaimLoop } from "./claim-loop.ts";
 import { openWorkerRuntime, type WorkerOptions } from "./worker-runtime.ts";
 
@@ -18,6 +19,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   for (const run of supervisor?.isolatedRuns ?? []) active.occupySlot(run);
   const claimLoop = new ClaimLoop({
     ...runtime,
+    place: { pool: options.pool ?? DEFAULT_POOL, labels: options.labels ?? {} },
     startExecution(assignment, leaseStart) {
       if (assignment.is_isolated && supervisor) active.occupySlot(supervisor.isolate(assignment));
       else runtime.startExecution(assignment, leaseStart);

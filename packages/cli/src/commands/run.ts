@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import { type Context, clientCommand, withClient } from "../client-command.ts";
 import { UsageError } from "../exit-codes.ts";
 import { readAttachments } from "../input/attachments.ts";
+import { parseLabels } from "../input/labels.ts";
 import { parseLimits, runLimits } from "../input/limits.ts";
 import { parseMcpServers } from "../input/mcp.ts";
 import { collect, numberParser, omitUndefined, parsePairs } from "../input/pairs.ts";
@@ -26,6 +27,8 @@ interface RunFlags extends WatchFlags {
   model?: string;
   reasoningEffort?: ReasoningEffort;
   harness?: string;
+  workerHost?: string;
+  workerSelector?: string[];
   basePrompt?: string;
   skill?: string;
   mcp?: string[];
@@ -63,6 +66,12 @@ export const runCommand = addWatchOptions(
     .option(
       "--harness <name>",
       "agent program from `outrider harness list`; default: outrider, the built-in agent",
+    )
+    .option("--worker-host <pool>", "pool whose workers execute the run; default: that of the environment")
+    .option(
+      "--worker-selector <name=value>",
+      "label that the worker must have, such as region=eu; without a value: true; repeatable",
+      collect,
     )
     .option("--base-prompt <text>", "instructions that shape the behavior; @path reads a file")
     .option("--skill <spec>", "owner/repo:skill-name, or owner/repo:path/to/SKILL.md")
@@ -142,6 +151,8 @@ async function buildRequest(
     model_id: flags.model,
     reasoning_effort: flags.reasoningEffort,
     harness: flags.harness,
+    worker_host: flags.workerHost,
+    worker_selector: flags.workerSelector && parseLabels(flags.workerSelector),
     base_prompt: flags.basePrompt === undefined ? undefined : await readText(flags.basePrompt),
     skill_spec: flags.skill,
     mcp_servers: await parseMcpServers(flags.mcp),

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
+import { DEFAULT_POOL, PoolName, WorkerLabels } from "@outrider/contract/worker-pool";
 import { type LogFormat, logFormats } from "@outrider/server/logging/log-output";
 import { readTelemetrySettings } from "@outrider/telemetry/settings";
 import { readExtraCertificates, trustCertificates } from "@outrider/worker/egress/extra-ca";
@@ -8,6 +9,8 @@ import type { NetworkSettings } from "@outrider/worker/egress/worker-network";
 import { parseSandboxKind, sandboxKinds } from "@outrider/worker/sandboxes/open-provider";
 import { Supervisor } from "@outrider/worker/supervisor/supervisor";
 import { Command } from "commander";
+import { parseLabels } from "../input/labels.ts";
+import { collect } from "../input/pairs.ts";
 import { toolEnvironment } from "../tool-environment.ts";
 import { version } from "../version.ts";
 import { openWorkerLog } from "../worker-log.ts";
@@ -17,6 +20,8 @@ interface WorkerFlags {
   ca?: string;
   name: string;
   slots: string;
+  pool: string;
+  label: string[];
   dataDir: string;
   sandbox: string;
   drainSeconds: string;
@@ -54,6 +59,17 @@ export const workerCommand = new Command("worker")
     "--slots <number>",
     "number of concurrent runs (OUTRIDER_WORKER_SLOTS)",
     process.env.OUTRIDER_WORKER_SLOTS ?? "16",
+  )
+  .option(
+    "--pool <name>",
+    "pool of the worker, which runs and environments select with `worker_host` (OUTRIDER_WORKER_POOL)",
+    process.env.OUTRIDER_WORKER_POOL || DEFAULT_POOL,
+  )
+  .option(
+    "--label <name=value>",
+    "label that runs and environments select with `worker_selector`, such as region=eu; without a value: true; repeatable (OUTRIDER_WORKER_LABELS, separated by commas)",
+    collect,
+    [] as string[],
   )
   .option(
     "--data-dir <path>",
@@ -136,6 +152,8 @@ export const workerCommand = new Command("worker")
         name,
         version,
         slots: positiveInteger("--slots", slots),
+        pool: poolName(flags.pool),
+        labels: workerLabels(flags.label, process.env.OUTRIDER_WORKER_LABELS),
         folder: resolve(dataDir),
         sandbox,
         drainMs: positiveInteger("--drain-seconds", drainSeconds) * 1_000,
@@ -179,6 +197,23 @@ function positiveInteger(flag: string, text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) === 0)
     throw new Error(`${flag} must be an integer greater than 0.`);
   return Number(text);
+}
+
+function poolName(text: string): string {
+  const { success, error } = PoolName.safeParse(text);
+  if (!success) throw new Error(`--pool ${error.issues[0]?.message}.`);
+  return text;
+}
+
+/** Labels of the command line replace those of the variable one by one. */
+function workerLabels(flags: string[], variable = ""): WorkerLabels {
+  const labels = parseLabels([...variable.split(",").flatMap((label) => label.trim() || []), ...flags]);
+  const { success, error } = WorkerLabels.safeParse(labels);
+  if (success) return labels;
+  const [issue] = error.issues;
+  const name = issue?.path[0];
+  const message = (issue?.code === "invalid_key" ? issue.issues[0] : issue)?.message;
+  throw new Error(name === undefined ? `--label ${message}.` : `--label: \`${String(name)}\` ${message}.`);
 }
 
 function logFormat(text: string): LogFormat {

@@ -1,7 +1,8 @@
-import type { Worker } from "@outrider/sdk";
+import type { PoolDemand, Worker } from "@outrider/sdk";
 import { Command } from "commander";
 import { clientCommand, withClient } from "../client-command.ts";
-import { ago, bytes } from "../terminal/format.ts";
+import { labelsText } from "../input/labels.ts";
+import { ago, bytes, duration } from "../terminal/format.ts";
 
 const list = clientCommand("list", "List workers, connected ones first.")
   .alias("ls")
@@ -23,6 +24,7 @@ const list = clientCommand("list", "List workers, connected ones first.")
           { title: "WORKER", text: ({ worker_id }) => worker_id },
           { title: "NAME", text: ({ name }) => name, canShrink: true },
           { title: "STATE", text: stateOf },
+          { title: "POOL", text: ({ pool }) => pool },
           { title: "BUSY", text: ({ busy, slots }) => `${busy}/${slots}` },
           { title: "VERSION", text: ({ version }) => version },
           {
@@ -31,6 +33,35 @@ const list = clientCommand("list", "List workers, connected ones first.")
           },
           { title: "SANDBOX", text: ({ sandbox }) => sandbox ?? "" },
           { title: "DISK FREE", text: ({ disk_free_bytes }) => freeSpace(disk_free_bytes) },
+          { title: "LABELS", text: ({ labels }) => labelsText(labels), canShrink: true },
+        ],
+      });
+    }),
+  );
+
+interface DemandFlags {
+  pool?: string;
+}
+
+const demand = clientCommand("demand", "Show the runs, workers and free slots of each pool, for autoscaling.")
+  .option("--pool <name>", "only this pool")
+  .action(
+    withClient<DemandFlags>(async ({ client, out, flags }) => {
+      const document = await client.workers.demand(flags.pool ? { pool: flags.pool } : {});
+      out.list<PoolDemand>({
+        ...{ document, rows: document.pools, id: ({ pool }) => pool, emptyMessage: "No pools." },
+        columns: [
+          { title: "POOL", text: ({ pool }) => pool, canShrink: true },
+          { title: "QUEUED", text: ({ queued }) => String(queued) },
+          { title: "RUNNING", text: ({ running }) => String(running) },
+          { title: "WORKERS", text: ({ workers }) => String(workers) },
+          { title: "SLOTS", text: ({ slots }) => String(slots) },
+          { title: "FREE", text: ({ free }) => String(free) },
+          {
+            title: "OLDEST WAIT",
+            text: ({ oldest_wait_seconds: seconds }) =>
+              out.isTerminal ? duration(seconds * 1_000) : String(seconds),
+          },
         ],
       });
     }),
@@ -51,4 +82,5 @@ const drain = clientCommand(
 export const workersCommand = new Command("workers")
   .description("List and drain workers.")
   .addCommand(list)
+  .addCommand(demand)
   .addCommand(drain);

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { route } from "../route.ts";
 import { Uuid } from "../text.ts";
 import { ListWorkersResponse, Worker } from "../worker.ts";
+import { PoolName, WorkerDemandResponse } from "../worker-pool.ts";
 
 export const workersRoutes = {
   listWorkers: route({
@@ -11,6 +12,27 @@ export const workersRoutes = {
     summary: "List workers",
     scope: "admin",
     responses: { 200: { description: "All workers, connected ones first.", schema: ListWorkersResponse } },
+    errors: [],
+  }),
+  getWorkerDemand: route({
+    method: "GET",
+    path: "/workers/demand",
+    tag: "Workers",
+    summary: "Get the demand for workers",
+    description: "For autoscalers: the runs, workers and free slots of each pool.",
+    scope: "admin",
+    query: z.strictObject({
+      pool: PoolName.optional().meta({
+        description: "Returns only this pool, also if it has neither runs nor workers.",
+      }),
+    }),
+    responses: {
+      200: {
+        description:
+          "The pools with connected workers or open runs, and `default`. At most 100, those with workers first.",
+        schema: WorkerDemandResponse,
+      },
+    },
     errors: [],
   }),
   drainWorker: route({

@@ -18,6 +18,12 @@ export interface AmbientAgentConfig {
   skill_spec?: string;
   /** Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says. */
   publish?: PublishKind;
+  /** The pool whose workers execute the run. Defaults to that of the environment, then `default`. */
+  worker_host?: string;
+  /** Labels that the worker must have. Those of the environment are added, unless the run sets the same name. */
+  worker_selector?: {
+    [key: string]: string;
+  };
   /** How long the sandbox is kept after the run ends. Default 10. */
   idle_timeout_minutes?: number;
   /** MCP servers by name. */
@@ -44,6 +50,12 @@ export interface AmbientAgentConfigInput {
   skill_spec?: string;
   /** Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says. */
   publish?: PublishKind;
+  /** The pool whose workers execute the run. Defaults to that of the environment, then `default`. */
+  worker_host?: string;
+  /** Labels that the worker must have. Those of the environment are added, unless the run sets the same name. */
+  worker_selector?: {
+    [key: string]: string;
+  };
   /** How long the sandbox is kept after the run ends. Default 10. */
   idle_timeout_minutes?: number;
   /** MCP servers by name. An array of servers with a `name` is also accepted. */
@@ -312,6 +324,12 @@ export interface CloudEnvironment {
   checks?: EnvironmentCheck[];
   /** Default harness for runs in this environment, if neither the run nor its cloud agent sets one. */
   harness?: string;
+  /** The pool whose workers build the environment and execute its runs. Default: `default`. A change applies to new runs. */
+  worker_host?: string;
+  /** Labels that workers must have to build the environment and to execute its runs. A change applies to new runs. */
+  worker_selector?: {
+    [key: string]: string;
+  };
   /** Default timeout of a turn. */
   timeout_minutes?: number;
   /** Maximum number of concurrent runs in this environment. */
@@ -358,6 +376,12 @@ export interface CloudEnvironmentRequest {
   checks?: EnvironmentCheck[];
   /** Default harness for runs in this environment, if neither the run nor its cloud agent sets one. */
   harness?: string;
+  /** The pool whose workers build the environment and execute its runs. Default: `default`. A change applies to new runs. */
+  worker_host?: string;
+  /** Labels that workers must have to build the environment and to execute its runs. A change applies to new runs. */
+  worker_selector?: {
+    [key: string]: string;
+  };
   /** Default timeout of a turn. */
   timeout_minutes?: number;
   /** Maximum number of concurrent runs in this environment. */
@@ -1365,6 +1389,23 @@ export interface PlanUpdatedEvent {
   };
 }
 
+/** The runs and workers of a pool. An autoscaler needs `queued` + `running` slots to execute all runs at once. */
+export interface PoolDemand {
+  pool: string;
+  /** Runs that wait for a worker of the pool, including those whose worker was lost. */
+  queued: number;
+  /** Runs that workers execute. */
+  running: number;
+  /** Connected workers that accept runs. */
+  workers: number;
+  /** Runs that these workers can execute at the same time. */
+  slots: number;
+  /** Slots that no run uses. */
+  free: number;
+  /** How long the run that waits longest has waited. 0 if none waits. */
+  oldest_wait_seconds: number;
+}
+
 export interface ProposalReason {
   /** The proposed field. Absent if the sentence says what is missing. */
   field?: "docker_image" | "devcontainer" | "dockerfile" | "setup_commands" | "network";
@@ -1804,8 +1845,10 @@ export interface RunItem {
   queue?: {
     /** Position in the queue; 1 is next. Counts up to 1,000. */
     position: number;
-    /** Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. */
-    reason?: "no_worker" | "workers_busy" | "no_harness_worker" | "installation_limit" | "environment_limit" | "agent_limit" | "key_limit";
+    /** Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the labels that it selects. */
+    reason?: "no_worker" | "workers_busy" | "no_harness_worker" | "no_matching_worker" | "installation_limit" | "environment_limit" | "agent_limit" | "key_limit";
+    /** The pool and the labels that no connected worker has, with `no_matching_worker`. */
+    detail?: string;
   };
   usage: RunUsage;
   /** Not in lists. */
@@ -2224,6 +2267,12 @@ export interface TemplateConfig {
   skill_spec?: string;
   /** Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says. */
   publish?: PublishKind;
+  /** The pool whose workers execute the run. Defaults to that of the environment, then `default`. */
+  worker_host?: string;
+  /** Labels that the worker must have. Those of the environment are added, unless the run sets the same name. */
+  worker_selector?: {
+    [key: string]: string;
+  };
   /** How long the sandbox is kept after the run ends. Default 10. */
   idle_timeout_minutes?: number;
 }
@@ -2634,6 +2683,10 @@ export interface Worker {
   name: string;
   version: string;
   slots: number;
+  pool: string;
+  labels: {
+    [key: string]: string;
+  };
   /** Number of executions in progress. */
   busy: number;
   /** Runs of these executions, oldest first; at most 100. */
@@ -2657,6 +2710,10 @@ export interface Worker {
   is_alive: boolean;
   first_seen_at: string;
   last_seen_at: string;
+}
+
+export interface WorkerDemandResponse {
+  pools: PoolDemand[];
 }
 
 export interface ListRunsQuery {
@@ -2754,6 +2811,11 @@ export interface ListForgeRepositoriesQuery {
   /** Part of the name. */
   q?: string;
   page?: number;
+}
+
+export interface GetWorkerDemandQuery {
+  /** Returns only this pool, also if it has neither runs nor workers. */
+  pool?: string;
 }
 
 export interface GetUsageQuery {

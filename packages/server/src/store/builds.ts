@@ -6,6 +6,7 @@ import type { BuildOutcome, ReadyBuild } from "@outrider/contract/worker/build";
 import { deleteBuildChunks } from "./build-chunks.ts";
 import type { Sql, Tx } from "./connection/db.ts";
 import { json } from "./connection/json.ts";
+import { matchesEnvironment, type WorkerPlace } from "./dispatch/requirements.ts";
 import { type LogPage, type LogRange, readLogPage } from "./log-page.ts";
 import { omitNulls } from "./runs/runs.ts";
 
@@ -149,11 +150,14 @@ interface Builder {
   leaseMs: number;
 }
 
-/** Assigns a build that is queued or whose lease has expired to a worker. Without `buildId`, it chooses the oldest. */
+/**
+ * Assigns a build that is queued or whose lease has expired to a worker. With a place, it chooses the oldest of an
+ * environment that selects workers of this place.
+ */
 export async function takeBuild(
   tx: Tx,
   { workerId, leaseMs }: Builder,
-  buildId?: string,
+  which: { buildId: string } | { place: WorkerPlace },
 ): Promise<TakenBuild | undefined> {
   const [row] = await tx<TakenBuild[]>`
     update builds set state = 'BUILDING', worker_id = ${workerId}, token = gen_random_uuid(), attempt = attempt + 1,
@@ -162,7 +166,7 @@ export async function takeBuild(
     where build_id = (
       select build_id from builds
       where (state = 'QUEUED' or (state = 'BUILDING' and lease_expires_at <= outrider_now()))
-        ${buildId ? tx`and build_id = ${buildId}` : tx``}
+        and ${"buildId" in which ? tx`build_id = ${which.buildId}` : matchesEnvironment(tx, which.place, tx`builds.environment_id`)}
       order by created_at limit 1 for update skip locked)
     returning build_id, token, environment_id, version, attempt, config`;
   // The chunks of an earlier attempt may not be those of this one.

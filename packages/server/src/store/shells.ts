@@ -2,6 +2,7 @@ import type { EnvironmentRequest } from "@outrider/contract/environment";
 import { type Shell, shellLimits, type TerminalSize } from "@outrider/contract/shell";
 import type { Sql, Tx } from "./connection/db.ts";
 import { json } from "./connection/json.ts";
+import { matchesEnvironment, type WorkerPlace } from "./dispatch/requirements.ts";
 import { omitNulls } from "./runs/runs.ts";
 
 function columns(sql: Sql) {
@@ -122,20 +123,26 @@ export interface TakenShell {
 }
 
 /**
- * Assigns the oldest queued shell to a worker's claim. A repeated claim gets the same shell again. If a worker is lost
+ * Assigns the oldest queued shell of an environment that selects workers of the place to a worker's claim. A repeated claim gets the same shell again. If a worker is lost
  * before its first report, another worker gets the shell.
  */
 export async function takeShell(
   sql: Sql,
-  { workerId, claimId, leaseMs }: { workerId: string; claimId: string; leaseMs: number },
+  {
+    workerId,
+    place,
+    claimId,
+    leaseMs,
+  }: { workerId: string; place: WorkerPlace; claimId: string; leaseMs: number },
 ): Promise<TakenShell | undefined> {
   const [row] = await sql<TakenShell[]>`
     update shells set state = 'OPENING', worker_id = ${workerId}, claim_id = ${claimId},
       token = case when claim_id = ${claimId} then token else gen_random_uuid() end, lease_expires_at = outrider_now() + ${leaseMs} * interval '1 ms'
     where shell_id = (
       select shell_id from shells
-      where state = 'QUEUED'
-        or (state = 'OPENING' and report_batch = 0 and (claim_id = ${claimId} or lease_expires_at <= outrider_now()))
+      where (state = 'QUEUED'
+          or (state = 'OPENING' and report_batch = 0 and (claim_id = ${claimId} or lease_expires_at <= outrider_now())))
+        and ${matchesEnvironment(sql, place, sql`shells.environment_id`)}
       order by created_at limit 1 for update skip locked)
     returning shell_id, token, environment_id, version, config, terminal`;
   return row;

@@ -126,3 +126,27 @@ test("a worker works with a server of the previous version, which rejects claims
   await worker.drain();
   older.stop();
 });
+
+test("a worker of another pool takes no runs from a server that does not know pools", async () => {
+  let isOlder = true;
+  const claims: { worker: { pool?: string }; free: number }[] = [];
+  const server = await startRejectingProxy(installation.origin, (path, body) => {
+    if (!/\/claim$/.test(path)) return undefined;
+    claims.push(JSON.parse(body));
+    return isOlder && body.includes('"pool"') ? rejection("`/worker/pool` is not a known field.") : undefined;
+  });
+  const labels = { region: "eu" };
+  const worker = await installation.worker({ url: server.url, pool: "far", labels });
+  await vi.waitUntil(() => claims.length > 1, waitOptions);
+  expect(claims.slice(0, 2)).toMatchObject([
+    { worker: { pool: "far", labels }, free: 8 },
+    { worker: {}, free: 0 },
+  ]);
+  expect(claims[1]?.worker).not.toHaveProperty("pool");
+  isOlder = false;
+  const config = { worker_host: "far", worker_selector: labels };
+  const run = await installation.create(["RUN: echo done"], { config });
+  await installation.until(run, "SUCCEEDED");
+  await worker.drain();
+  server.stop();
+});

@@ -92,6 +92,12 @@ class AmbientAgentConfigParam(TypedDict):
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
     """
+    worker_host: NotRequired[str]
+    """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""
+    worker_selector: NotRequired[Mapping[str, str]]
+    """Labels that the worker must have. Those of the environment are added, unless the run sets the
+    same name.
+    """
     idle_timeout_minutes: NotRequired[int]
     """How long the sandbox is kept after the run ends. Default 10."""
     mcp_servers: NotRequired[
@@ -228,6 +234,14 @@ class CloudEnvironmentRequestParam(TypedDict):
     """
     harness: NotRequired[str]
     """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
+    worker_host: NotRequired[str]
+    """The pool whose workers build the environment and execute its runs. Default: `default`. A change
+    applies to new runs.
+    """
+    worker_selector: NotRequired[Mapping[str, str]]
+    """Labels that workers must have to build the environment and to execute its runs. A change applies
+    to new runs.
+    """
     timeout_minutes: NotRequired[int]
     """Default timeout of a turn."""
     max_concurrent_runs: NotRequired[int]
@@ -691,6 +705,12 @@ class TemplateConfigParam(TypedDict):
     publish: NotRequired[types.PublishKind]
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
+    """
+    worker_host: NotRequired[str]
+    """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""
+    worker_selector: NotRequired[Mapping[str, str]]
+    """Labels that the worker must have. Those of the environment are added, unless the run sets the
+    same name.
     """
     idle_timeout_minutes: NotRequired[int]
     """How long the sandbox is kept after the run ends. Default 10."""

@@ -148,6 +148,7 @@ __all__ = [
     "PlanUpdatedEvent",
     "PlanUpdatedEventData",
     "PlanUpdatedEventDataStep",
+    "PoolDemand",
     "ProposalReason",
     "ProposalState",
     "ProposedSettings",
@@ -284,6 +285,7 @@ __all__ = [
     "ViewSort",
     "WireFormat",
     "Worker",
+    "WorkerDemandResponse",
     "WorkerHarnesse",
     "WorkerRun",
 ]
@@ -315,6 +317,12 @@ class AmbientAgentConfig(BaseModel):
     publish: OpenEnum[PublishKind] | None = None
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
+    """
+    worker_host: str | None = None
+    """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""
+    worker_selector: dict[str, str] | None = None
+    """Labels that the worker must have. Those of the environment are added, unless the run sets the
+    same name.
     """
     idle_timeout_minutes: int | None = None
     """How long the sandbox is kept after the run ends. Default 10."""
@@ -348,6 +356,12 @@ class AmbientAgentConfigInput(BaseModel):
     publish: OpenEnum[PublishKind] | None = None
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
+    """
+    worker_host: str | None = None
+    """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""
+    worker_selector: dict[str, str] | None = None
+    """Labels that the worker must have. Those of the environment are added, unless the run sets the
+    same name.
     """
     idle_timeout_minutes: int | None = None
     """How long the sandbox is kept after the run ends. Default 10."""
@@ -654,6 +668,14 @@ class CloudEnvironment(BaseModel):
     """
     harness: str | None = None
     """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
+    worker_host: str | None = None
+    """The pool whose workers build the environment and execute its runs. Default: `default`. A change
+    applies to new runs.
+    """
+    worker_selector: dict[str, str] | None = None
+    """Labels that workers must have to build the environment and to execute its runs. A change applies
+    to new runs.
+    """
     timeout_minutes: int | None = None
     """Default timeout of a turn."""
     max_concurrent_runs: int | None = None
@@ -717,6 +739,14 @@ class CloudEnvironmentRequest(BaseModel):
     """
     harness: str | None = None
     """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
+    worker_host: str | None = None
+    """The pool whose workers build the environment and execute its runs. Default: `default`. A change
+    applies to new runs.
+    """
+    worker_selector: dict[str, str] | None = None
+    """Labels that workers must have to build the environment and to execute its runs. A change applies
+    to new runs.
+    """
     timeout_minutes: int | None = None
     """Default timeout of a turn."""
     max_concurrent_runs: int | None = None
@@ -1850,6 +1880,26 @@ class PlanUpdatedEvent(BaseModel):
     data: PlanUpdatedEventData
 
 
+class PoolDemand(BaseModel):
+    """The runs and workers of a pool. An autoscaler needs `queued` + `running` slots to execute all
+    runs at once.
+    """
+
+    pool: str
+    queued: int
+    """Runs that wait for a worker of the pool, including those whose worker was lost."""
+    running: int
+    """Runs that workers execute."""
+    workers: int
+    """Connected workers that accept runs."""
+    slots: int
+    """Runs that these workers can execute at the same time."""
+    free: int
+    """Slots that no run uses."""
+    oldest_wait_seconds: float
+    """How long the run that waits longest has waited. 0 if none waits."""
+
+
 class ProposalReason(BaseModel):
     field: (
         OpenEnum[Literal["docker_image", "devcontainer", "dockerfile", "setup_commands", "network"]] | None
@@ -2328,6 +2378,7 @@ class RunItemQueue(BaseModel):
                 "no_worker",
                 "workers_busy",
                 "no_harness_worker",
+                "no_matching_worker",
                 "installation_limit",
                 "environment_limit",
                 "agent_limit",
@@ -2337,8 +2388,11 @@ class RunItemQueue(BaseModel):
         | None
     ) = None
     """Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's
-    harness.
+    harness. `no_matching_worker`: no connected worker is in the run's pool and has the labels that
+    it selects.
     """
+    detail: str | None = None
+    """The pool and the labels that no connected worker has, with `no_matching_worker`."""
 
 
 class RunItemAttachment(BaseModel):
@@ -2850,6 +2904,12 @@ class TemplateConfig(BaseModel):
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
     """
+    worker_host: str | None = None
+    """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""
+    worker_selector: dict[str, str] | None = None
+    """Labels that the worker must have. Those of the environment are added, unless the run sets the
+    same name.
+    """
     idle_timeout_minutes: int | None = None
     """How long the sandbox is kept after the run ends. Default 10."""
 
@@ -3323,6 +3383,8 @@ class Worker(BaseModel):
     name: str
     version: str
     slots: int
+    pool: str
+    labels: dict[str, str]
     busy: int
     """Number of executions in progress."""
     runs: list[WorkerRun]
@@ -3337,6 +3399,10 @@ class Worker(BaseModel):
     is_alive: bool
     first_seen_at: datetime
     last_seen_at: datetime
+
+
+class WorkerDemandResponse(BaseModel):
+    pools: list[PoolDemand]
 
 
 class UnknownBuildEvent(BaseModel):

@@ -1,5 +1,6 @@
 import type { CloudEnvironment, EnvironmentRepository } from "@outrider/sdk";
 import { clientCommand, withClient } from "../../client-command.ts";
+import { labelsText } from "../../input/labels.ts";
 import { findEnvironment } from "../../input/resolve-names.ts";
 import { pairs } from "../../terminal/format.ts";
 import type { Output } from "../../terminal/output.ts";
@@ -73,6 +74,8 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
       ["resources", pairs(resources)],
       ["git author", git_author && `${git_author.name} <${git_author.email}>`],
       ["harness", environment.harness],
+      ["worker pool", environment.worker_host],
+      ["worker labels", environment.worker_selector && labelsText(environment.worker_selector)],
       ["timeout", environment.timeout_minutes && `${environment.timeout_minutes} min`],
       ["max concurrent runs", environment.max_concurrent_runs?.toString()],
       ["updated", environment.updated_at],

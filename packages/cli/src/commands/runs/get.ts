@@ -1,5 +1,6 @@
 import type { RunItem } from "@outrider/sdk";
 import { clientCommand, withClient } from "../../client-command.ts";
+import { labelsText } from "../../input/labels.ts";
 import { findRunId, RUN_ARGUMENT } from "../../input/run-id.ts";
 import { bytes, pairs } from "../../terminal/format.ts";
 import { usageLine } from "../../transcript/summary.ts";
@@ -25,6 +26,7 @@ export const getCommand = clientCommand("get", "Show a run.")
           ["title", run.title],
           ["state", run.state === "INPROGRESS" ? `${run.state} (${run.phase})` : run.state],
           ["queue", queue && `${queue.position}.${queue.reason ? ` ${queue.reason}` : ""}`],
+          ["waits for", queue?.detail],
           [run.state === "BLOCKED" ? "question" : "message", status?.message],
           ["remedy", status?.remedy],
           ["name", config.name],
@@ -32,6 +34,8 @@ export const getCommand = clientCommand("get", "Show a run.")
           ["reasoning effort", config.reasoning_effort],
           ["harness", harnessText(run)],
           ["environment", config.environment_id],
+          ["worker pool", config.worker_host],
+          ["worker labels", config.worker_selector && labelsText(config.worker_selector)],
           ["skill", config.skill_spec],
           ["mcp", config.mcp_servers && Object.keys(config.mcp_servers).join(", ")],
           ["creator", `${run.creator.display_name} (${run.source})`],

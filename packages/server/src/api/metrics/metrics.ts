@@ -9,6 +9,7 @@ import { rateNames } from "../pipeline/rate-limits.ts";
 import { registerCounters } from "./counters.ts";
 import { registerHttpServer } from "./http-server.ts";
 import { registerLimiters } from "./limiters.ts";
+import { registerPools } from "./pools.ts";
 import { registerStats } from "./stats.ts";
 import { registerWorkers } from "./workers.ts";
 
@@ -24,8 +25,8 @@ export interface Metrics {
 }
 
 /**
- * Creates the Prometheus metrics. Label values come from the server or from workers, never from requests, so clients
- * cannot increase their number. docs/metrics.md lists all metrics.
+ * Creates the Prometheus metrics. Label values come from the server or from workers, so clients cannot increase their number.
+ * Only names of pools come from requests; their number is limited. docs/metrics.md lists all metrics.
  */
 export function createMetrics(
   services: Services,
@@ -78,7 +79,10 @@ export function createMetrics(
   registerCounters(register, services);
   registerHttpServer(register, httpServer);
   registerLimiters(register, { lists: services.listLimiter, bodies: bodyLimiter, streams: services.streams });
-  const refreshStats = registerStats(register, services, registerWorkers(register));
+  const refreshStats = registerStats(register, services, {
+    showWorkers: registerWorkers(register),
+    showPools: registerPools(register),
+  });
   return {
     requestCompleted({ operation, status, seconds: elapsed }) {
       requests.inc({ operation, status });

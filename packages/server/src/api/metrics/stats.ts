@@ -1,6 +1,8 @@
 import { RunState } from "@outrider/contract/run";
+import type { PoolDemand } from "@outrider/contract/worker-pool";
 import { Gauge, type Registry } from "prom-client";
 import { ALIVE_MS } from "../../engine/runs/run-policy.ts";
+import { listDemand } from "../../store/dispatch/demand.ts";
 import { type LiveWorker, listLiveWorkers } from "../../store/dispatch/workers.ts";
 import { countEndedRuns, countOpenRuns } from "../../store/runs/runs.ts";
 import { findSizes, findStats, type Sizes, type Stats } from "../../store/stats.ts";
@@ -41,7 +43,10 @@ const definitions: Record<Exclude<StatName, "clock_seconds">, [name: string, hel
 export function registerStats(
   register: Registry,
   { db, databaseHealth }: Services,
-  showWorkers: (workers: LiveWorker[]) => void,
+  {
+    showWorkers,
+    showPools,
+  }: { showWorkers: (workers: LiveWorker[]) => void; showPools: (pools: PoolDemand[]) => void },
 ): () => Promise<void> {
   const registers = [register];
   const gauges = Object.entries(definitions).map(
@@ -76,14 +81,20 @@ export function registerStats(
     clock.set((startedAt + Date.now()) / 2_000 - stats.clock_seconds);
     return [
       stats,
-      ...(await Promise.all([countOpenRuns(db), listLiveWorkers(db, ALIVE_MS), findSlowStats()])),
+      ...(await Promise.all([
+        countOpenRuns(db),
+        listLiveWorkers(db, ALIVE_MS),
+        listDemand(db, { aliveMs: ALIVE_MS }),
+        findSlowStats(),
+      ])),
     ] as const;
   }
 
   return async () => {
     try {
-      const [stats, open, workers, { ended, sizes }] = await databaseHealth.failFast(readStats);
+      const [stats, open, workers, pools, { ended, sizes }] = await databaseHealth.failFast(readStats);
       showWorkers(workers);
+      showPools(pools);
       for (const state of ["QUEUED", "INPROGRESS", "BLOCKED"]) runs.set({ state }, 0);
       for (const { state, count } of [...open, ...ended]) runs.set({ state }, count);
       const all = { ...stats, ...sizes };

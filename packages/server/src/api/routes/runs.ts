@@ -2,6 +2,7 @@ import { limits } from "@outrider/contract/limits";
 import type { ListRunsQuery } from "@outrider/contract/query";
 import type { Routes } from "@outrider/contract/routes";
 import type { ListRunsResponse, RunSourceType } from "@outrider/contract/run";
+import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import { invalidField } from "../../engine/api-error.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { visibleRuns } from "../../engine/auth/run-access.ts";
@@ -48,9 +49,11 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   services.admission.requireOpen();
   const source = principal.session ? "WEB_APP" : sourceOf(request.headers["x-outrider-client"]);
   let work: Work[] = [];
-  const run = await createRun(sql, services, { principal, source, traceId }, body, (needs) => {
+  let pool = DEFAULT_POOL;
+  const run = await createRun(sql, services, { principal, source, traceId }, body, (requirement) => {
+    pool = requirement.pool;
     const waitingClaim = services.maintenance.dispatchEnabled()
-      ? services.waitingClaims.take(needs)
+      ? services.waitingClaims.take(requirement)
       : undefined;
     if (!waitingClaim) return undefined;
     onSettled((isCommitted) => waitingClaim.settle(isCommitted ? work : []));
@@ -60,7 +63,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
     };
   });
   services.counters.add("runs_created");
-  if (work.length === 0) publish(topics.queue);
+  if (work.length === 0) publish(topics.queueOf(pool));
   publish(topics.run(run.run_id));
   return { status: 200, body: run, headers: { location: `/api/v1/agent/runs/${run.run_id}` } };
 };

@@ -2,6 +2,7 @@ import type { Build } from "@outrider/contract/build";
 import type { CloudEnvironment, EnvironmentRequest } from "@outrider/contract/environment";
 import { errorEntry } from "@outrider/contract/errors/error";
 import type { RunStatusMessage } from "@outrider/contract/run";
+import type { WorkerInfo } from "@outrider/contract/worker";
 import type {
   BuildAssignment,
   BuildFinishRequest,
@@ -38,6 +39,7 @@ import { ApiError, tooMany } from "../api-error.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Vault } from "../auth/vault.ts";
 import { checkBatch } from "../batches.ts";
+import { placeOf } from "../dispatch/pools.ts";
 import { findForgesOf } from "../forges/forges.ts";
 import { requireExecution } from "../runs/executions.ts";
 import type { RunPolicy } from "../runs/run-policy.ts";
@@ -186,7 +188,7 @@ export async function prepare(
   const unfinished = await findUnfinished(tx, key);
   const taken =
     unfinished?.is_free &&
-    (await takeBuild(tx, { workerId: worker_id, leaseMs: policy.leaseMs }, unfinished.build_id));
+    (await takeBuild(tx, { workerId: worker_id, leaseMs: policy.leaseMs }, { buildId: unfinished.build_id }));
   const build_id = unfinished?.build_id ?? wanted.build_id;
   return {
     response: taken
@@ -200,10 +202,11 @@ export async function prepare(
 export async function takeQueuedBuild(
   db: Db,
   { vault, policy, gitHost }: { vault: Vault; policy: RunPolicy; gitHost: string },
-  workerId: string,
+  worker: WorkerInfo,
 ): Promise<BuildAssignment | undefined> {
   return db.begin(async (tx) => {
-    const taken = await takeBuild(tx, { workerId, leaseMs: policy.leaseMs });
+    const builder = { workerId: worker.worker_id, leaseMs: policy.leaseMs };
+    const taken = await takeBuild(tx, builder, { place: placeOf(worker) });
     if (!taken) return undefined;
     const { build_id, token, environment_id, version, config, attempt } = taken;
     if (attempt > policy.maxAttempts) {

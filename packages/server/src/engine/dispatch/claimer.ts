@@ -1,4 +1,5 @@
 import type { ClaimRequest, ClaimResponse } from "@outrider/contract/worker";
+import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import { findRevokedCredentials } from "../../store/auth/credentials.ts";
 import type { Db } from "../../store/connection/db.ts";
 import type { Work } from "../../store/dispatch/claims.ts";
@@ -10,7 +11,7 @@ import { type PubSub, topics } from "../live/pubsub.ts";
 import type { MaintenanceView } from "../operations/maintenance.ts";
 import { takeQueuedShell } from "../shells/shells.ts";
 import { assignAll, type ClaimServices, claimForAll } from "./claims.ts";
-import { DEFAULT_POOL, placeOf } from "./pools.ts";
+import { placeKey, placeOf } from "./pools.ts";
 import type { Offer, WaitingClaims } from "./waiting-claims.ts";
 
 /*
@@ -40,7 +41,7 @@ const FIRST_BATCH = 16;
 const BATCH = 128;
 
 /** Tells workers which fields this server accepts in the next claim. */
-const offers = { offers_shells: true, offers_harnesses: true };
+const offers = { offers_shells: true, offers_harnesses: true, offers_pools: true };
 
 export interface ClaimerServices extends ClaimServices {
   db: Db;
@@ -113,6 +114,8 @@ export class Claimer {
   #isRunning = false;
   #mustLook = false;
   #waiting: WaitingWork = { has_runs: false, has_builds: false, shell_claims: [], draining: [] };
+  /** Keys of places for whose workers no build was waiting at the last look. */
+  readonly #placesWithoutBuild = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #lookedAt = 0;
   #checkedAt = 0;
@@ -292,6 +295,7 @@ export class Claimer {
     this.#lookedAt = Date.now();
     const workerIds = [...this.#waiters].map(({ request }) => request.worker.worker_id);
     this.#waiting = await findWaitingWork(this.#services.db, workerIds);
+    this.#placesWithoutBuild.clear();
     if (!this.#waiting.has_runs) return;
     for (const waiter of this.#waiters) waiter.needsClaim ||= this.#freeOf(waiter) > 0;
   }
@@ -307,16 +311,24 @@ export class Claimer {
   async #takeShells(waiters: Waiter[]): Promise<Map<Waiter, Outcome["shells"]>> {
     const taken = new Map<Waiter, Outcome["shells"]>();
     for (const claimId of this.#waiting.shell_claims) {
-      const waiter = waiters.find(
-        (one) =>
-          one.request.takes_shells &&
-          this.#freeOf(one) > 0 &&
-          !one.isAborted &&
-          !taken.has(one) &&
-          (claimId === null || claimId === one.request.request_id),
-      );
-      const shell = waiter && (await takeQueuedShell(this.#services.db, this.#services, waiter.request));
-      if (waiter && shell) taken.set(waiter, [shell]);
+      // Only workers that the shell's environment selects get it, so one worker of each place tries.
+      const tried = new Set<string>();
+      for (const waiter of waiters) {
+        const place = placeKey(waiter.request.worker);
+        const canTry =
+          waiter.request.takes_shells &&
+          this.#freeOf(waiter) > 0 &&
+          !waiter.isAborted &&
+          !taken.has(waiter) &&
+          !tried.has(place) &&
+          (claimId === null || claimId === waiter.request.request_id);
+        if (!canTry) continue;
+        tried.add(place);
+        const shell = await takeQueuedShell(this.#services.db, this.#services, waiter.request);
+        if (!shell) continue;
+        taken.set(waiter, [shell]);
+        break;
+      }
     }
     return taken;
   }
@@ -361,12 +373,14 @@ export class Claimer {
   }
 
   async #takeBuilds(waiters: Waiter[]) {
+    if (!this.#waiting.has_builds) return;
     for (const waiter of waiters) {
-      if (!this.#waiting.has_builds) return;
-      if (this.#freeOf(waiter) === 0 || waiter.isAborted) continue;
-      const build = await takeQueuedBuild(this.#services.db, this.#services, waiter.request.worker.worker_id);
+      const { worker } = waiter.request;
+      if (this.#freeOf(waiter) === 0 || waiter.isAborted || this.#placesWithoutBuild.has(placeKey(worker)))
+        continue;
+      const build = await takeQueuedBuild(this.#services.db, this.#services, worker);
       if (build) this.#finish(waiter, { ...nothing, builds: [build] });
-      else this.#waiting.has_builds = false;
+      else this.#placesWithoutBuild.add(placeKey(worker));
     }
   }
 }

@@ -93,7 +93,13 @@ async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<As
   const { vault, models, harnesses, policy } = services;
   const { run_id, execution_id, turn, attempt, limits, usage, turn_left_ms, history } = work;
   const { snapshot, receipt, output_schema } = work;
-  const { harness: name = DEFAULT_HARNESS, publish, ...config } = unmaskConfig(work, vault);
+  const {
+    harness: name = DEFAULT_HARNESS,
+    publish,
+    worker_host,
+    worker_selector,
+    ...config
+  } = unmaskConfig(work, vault);
   const modelId = config.model_id ?? models.list.default_model_id;
   const hasMcpServers = Object.keys(config.mcp_servers ?? {}).length > 0;
   const prepared = work.has_environment ? await environmentOfRun(sql, services, run_id) : {};

@@ -1,19 +1,14 @@
 import type { WorkerInfo } from "@outrider/contract/worker";
+import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
+import type { WorkerPlace } from "../../store/dispatch/requirements.ts";
 
-/** The pool of workers that name none, and of runs that require none. */
-export const DEFAULT_POOL = "default";
-
-/** The pool and the labels of a worker. Workers of an older version send neither. */
-export function placeOf(worker: WorkerInfo & { pool?: string; labels?: Record<string, string> }): {
-  pool: string;
-  labels: Record<string, string>;
-} {
-  return { pool: worker.pool ?? DEFAULT_POOL, labels: worker.labels ?? {} };
+/** Returns the pool and the labels of a worker. Workers of an older version send neither. */
+export function placeOf({ pool = DEFAULT_POOL, labels = {} }: WorkerInfo): WorkerPlace {
+  return { pool, labels };
 }
 
-/** What a run requires of its worker. */
-export interface Requirement {
-  pool?: string | undefined;
-  selector?: Record<string, string> | undefined;
-  needsHarness?: boolean | undefined;
+/** Returns a key that is the same for workers of the same pool with the same labels. */
+export function placeKey(worker: WorkerInfo): string {
+  const { pool, labels } = placeOf(worker);
+  return JSON.stringify([pool, ...Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))]);
 }

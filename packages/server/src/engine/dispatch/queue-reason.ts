@@ -2,6 +2,7 @@ import type { RunItem } from "@outrider/contract/run";
 import type { Sql } from "../../store/connection/db.ts";
 import { listConcurrencyLimits } from "../../store/dispatch/active-runs.ts";
 import { findQueuedRun, findQueuePosition } from "../../store/dispatch/leases.ts";
+import type { Requirement } from "../../store/dispatch/requirements.ts";
 import { findCapacity } from "../../store/dispatch/workers.ts";
 import { ALIVE_MS, type RunPolicy } from "../runs/run-policy.ts";
 
@@ -15,11 +16,21 @@ export async function getQueueStatus(sql: Sql, policy: RunPolicy, runId: string)
   const limits = await listConcurrencyLimits(sql, queued, policy.maxConcurrentRuns);
   const reached = limits.find(({ active, max }) => active >= max);
   if (reached) return { position, reason: `${reached.kind}_limit` };
-  const { needs_harness: needsHarness } = queued;
-  const { workers, free } = await findCapacity(sql, { aliveMs: ALIVE_MS, needsHarness });
-  if (workers === 0) {
-    const others = needsHarness && (await findCapacity(sql, { aliveMs: ALIVE_MS, needsHarness: false }));
-    return { position, reason: others && others.workers > 0 ? "no_harness_worker" : "no_worker" };
-  }
-  return free === 0 ? { position, reason: "workers_busy" } : { position };
+  const { requirement } = queued;
+  const capacity = (required?: Requirement) =>
+    findCapacity(sql, { aliveMs: ALIVE_MS, ...(required ? { requirement: required } : {}) });
+  const { workers, free } = await capacity(requirement);
+  if (workers > 0) return free === 0 ? { position, reason: "workers_busy" } : { position };
+  if ((await capacity()).workers === 0) return { position, reason: "no_worker" };
+  const isMatched = (await capacity({ ...requirement, needsHarness: false })).workers > 0;
+  if (isMatched) return { position, reason: "no_harness_worker" };
+  return { position, reason: "no_matching_worker", detail: describeRequirement(requirement) };
+}
+
+function describeRequirement({ pool, selector }: Requirement): string {
+  const labels = Object.entries(selector)
+    .map(([name, value]) => `\`${name}=${value}\``)
+    .sort();
+  if (labels.length === 0) return `No connected worker is in the pool \`${pool}\`.`;
+  return `No connected worker of the pool \`${pool}\` has ${labels.length === 1 ? "the label" : "the labels"} ${labels.join(", ")}.`;
 }

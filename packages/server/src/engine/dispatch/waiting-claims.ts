@@ -1,6 +1,8 @@
 import type { ClaimRequest } from "@outrider/contract/worker";
+import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import type { Work } from "../../store/dispatch/claims.ts";
-import { DEFAULT_POOL, placeOf, type Requirement } from "./pools.ts";
+import type { Requirement } from "../../store/dispatch/requirements.ts";
+import { placeOf } from "./pools.ts";
 
 export interface WaitingClaim {
   request: ClaimRequest;
@@ -30,7 +32,7 @@ export class WaitingClaims {
   }
 
   /** Removes and returns the claim that has been waiting longest and can take the run. */
-  take(requirement: Requirement = {}): WaitingClaim | undefined {
+  take(requirement: Partial<Requirement> = {}): WaitingClaim | undefined {
     for (const waitingClaim of this.#waiting) {
       if (!satisfies(waitingClaim.request, requirement)) continue;
       this.#waiting.delete(waitingClaim);
@@ -42,7 +44,7 @@ export class WaitingClaims {
 
 function satisfies(
   { worker, takes_harnesses }: ClaimRequest,
-  { pool = DEFAULT_POOL, selector = {}, needsHarness = false }: Requirement,
+  { pool = DEFAULT_POOL, selector = {}, needsHarness = false }: Partial<Requirement>,
 ): boolean {
   const place = placeOf(worker);
   return (

@@ -10,6 +10,7 @@ import {
 import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import type { CloudEnvironment } from "@outrider/contract/environment";
 import { allowsKind, type PublishKind, resolvePublishPolicy } from "@outrider/contract/publish-policy";
+import { WorkerLabels } from "@outrider/contract/worker-pool";
 import type { Sql } from "../../store/connection/db.ts";
 import { ApiError, invalidField } from "../api-error.ts";
 import { requireEnvironmentField } from "../auth/environment-access.ts";
@@ -33,7 +34,7 @@ export interface ResolvedConfig {
 
 /**
  * Resolves a run's configuration from the request, the cloud agent's defaults and the installation's defaults, in that
- * order. The environment's harness comes after that of the cloud agent.
+ * order. The environment's harness comes after that of the cloud agent. The environment also selects workers.
  */
 export async function resolveConfig(
   sql: Sql,
@@ -81,12 +82,30 @@ export async function resolveConfig(
     ...(reasoning_effort ? { reasoning_effort } : {}),
     ...(harness.isSet ? { harness: harness.name } : {}),
     ...(environment_id ? { environment_id } : {}),
+    ...selectWorkers(fields, environment),
     ...(masked ? { mcp_servers: masked } : {}),
     idle_timeout_minutes: fields.idle_timeout_minutes ?? DEFAULT_IDLE_TIMEOUT_MINUTES,
   };
   const hidden = servers && JSON.stringify(servers) !== JSON.stringify(masked);
   const namedBySkill = fields.name === undefined && fields.skill_spec !== undefined;
   return { config, namedBySkill, ...(hidden ? { unmasked: servers } : {}) };
+}
+
+/** Returns the pool and the labels of the run's workers. Those of the run replace those of the environment one by one. */
+function selectWorkers(
+  requested: Pick<AgentConfigInput, "worker_host" | "worker_selector">,
+  environment: CloudEnvironment | undefined,
+): Pick<AmbientAgentConfig, "worker_host" | "worker_selector"> {
+  const worker_host = requested.worker_host ?? environment?.worker_host;
+  const selector = { ...environment?.worker_selector, ...requested.worker_selector };
+  const worker_selector = WorkerLabels.safeParse(selector);
+  if (!worker_selector.success)
+    throw invalidField(
+      "/config/worker_selector",
+      "must have at most 32 labels with those of the environment",
+    );
+  const isSet = Object.keys(selector).length > 0;
+  return { ...(worker_host ? { worker_host } : {}), ...(isSet ? { worker_selector: selector } : {}) };
 }
 
 /** Throws if no repository of the environment may be published in this way. */

@@ -1,4 +1,4 @@
-import { skillName } from "@outrider/contract/agent-config";
+import { type AmbientAgentConfig, skillName } from "@outrider/contract/agent-config";
 import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import { type ErrorCode, errorEntry } from "@outrider/contract/errors/error";
 import type { EventData } from "@outrider/contract/event";
@@ -13,10 +13,12 @@ import type {
 } from "@outrider/contract/run";
 import { isFinal } from "@outrider/contract/run-state";
 import type { TurnOutcome } from "@outrider/contract/worker";
+import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import { annotate, currentTrace } from "@outrider/telemetry/spans";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql, Tx } from "../../store/connection/db.ts";
 import { inTransaction } from "../../store/connection/transaction.ts";
+import { MAX_REQUIREMENTS, type Requirement, storeRequirement } from "../../store/dispatch/requirements.ts";
 import { supersedePublications } from "../../store/publications.ts";
 import { storePlannedOutcome } from "../../store/run-branches.ts";
 import { insertAttachments } from "../../store/runs/attachments.ts";
@@ -31,7 +33,7 @@ import {
   type StateChange,
 } from "../../store/runs/run-state.ts";
 import { deleteRun, findRun, findRunOwnership, insertRun, type RunOwnership } from "../../store/runs/runs.ts";
-import { ApiError, notFound } from "../api-error.ts";
+import { ApiError, invalidField, notFound } from "../api-error.ts";
 import type { Principal } from "../auth/principal.ts";
 import { requireSteering, requireVisible } from "../auth/run-access.ts";
 import type { Vault } from "../auth/vault.ts";
@@ -91,7 +93,7 @@ export async function createRun(
   { vault, models, harnesses, quotas }: CreateRunServices,
   origin: Origin,
   request: RunAgentRequest,
-  takeClaim?: (options: { needsHarness: boolean }) => ClaimNewRun | undefined,
+  takeClaim?: (requirement: Requirement) => ClaimNewRun | undefined,
 ): Promise<RunAgentResponse> {
   const { principal, source, traceId } = origin;
   const services = { models, harnesses };
@@ -104,6 +106,9 @@ export async function createRun(
   }
   if (output_schema) requireSchema(output_schema, "/output_schema");
   await requireBudget(sql, principal, quotas);
+  const requirement = requirementOf(config);
+  const requirement_id = await storeRequirement(sql, requirement);
+  if (requirement_id === undefined) throw tooManyRequirements();
   const attachments = withIds(request.attachments);
   const run_id = uuidv7();
   annotate({ "outrider.run.id": run_id });
@@ -117,6 +122,8 @@ export async function createRun(
     credential_id: principal.credentialId,
     agent_config: config,
     named_by_skill: namedBySkill,
+    requirement,
+    requirement_id,
     ...(unmasked ? { sealed_config: vault.seal(JSON.stringify(unmasked), `run ${run_id}`) } : {}),
     ...(metadata ? { metadata } : {}),
     ...(runLimits ? { limits: runLimits } : {}),
@@ -126,7 +133,7 @@ export async function createRun(
     trace_id: traceId,
     trace: currentTrace(),
   };
-  const claim = takeClaim?.({ needsHarness: (config.harness ?? DEFAULT_HARNESS) !== DEFAULT_HARNESS });
+  const claim = takeClaim?.(requirement);
   const isSingleStatement = attachments.length === 0 && !claim;
   const at_capacity = isSingleStatement
     ? await insertRun(sql, run, ALIVE_MS)
@@ -138,6 +145,19 @@ export async function createRun(
         return isFull && !isClaimed;
       });
   return { run_id, state: "QUEUED", at_capacity };
+}
+
+/** Returns what a run with this configuration requires of its worker. It does not change later. */
+function requirementOf(config: AmbientAgentConfig): Requirement {
+  const { worker_host: pool = DEFAULT_POOL, worker_selector: selector = {} } = config;
+  return { pool, selector, needsHarness: (config.harness ?? DEFAULT_HARNESS) !== DEFAULT_HARNESS };
+}
+
+function tooManyRequirements(): ApiError {
+  return invalidField(
+    "/config/worker_selector",
+    `must not be new together with its pool: runs have already selected ${MAX_REQUIREMENTS} combinations of pools and labels; use one of these`,
+  );
 }
 
 /** Returns the prompt of a request that has only a skill. The contract requires one of the two. */

@@ -47,6 +47,7 @@ import { type Principal, requireUser } from "../auth/principal.ts";
 import type { Vault } from "../auth/vault.ts";
 import { checkBatch } from "../batches.ts";
 import { environmentWork } from "../builds/builds.ts";
+import { placeOf } from "../dispatch/pools.ts";
 import { type PubSub, topics } from "../live/pubsub.ts";
 import type { RunPolicy } from "../runs/run-policy.ts";
 
@@ -164,7 +165,8 @@ export async function takeQueuedShell(
   { worker, request_id }: ClaimRequest,
 ): Promise<ShellAssignment | undefined> {
   const { leaseMs } = policy;
-  const taken = await takeShell(db, { workerId: worker.worker_id, claimId: request_id, leaseMs });
+  const workerId = worker.worker_id;
+  const taken = await takeShell(db, { workerId, place: placeOf(worker), claimId: request_id, leaseMs });
   if (!taken) return undefined;
   const { shell_id, token, environment_id, version, config, terminal } = taken;
   const environment = await environmentWork(db, { vault, gitHost }, { environment_id, version, config });

@@ -1,11 +1,13 @@
 import type { RunUsage } from "@outrider/contract/run";
 import type { Signals, Snapshot } from "@outrider/contract/worker";
+import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 import { type FileRequestSignals, fileRequestSignals } from "../file-requests.ts";
 import { listDuePublications } from "../publications.ts";
 import { storePatch } from "../runs/artifacts.ts";
 import type { Dimensions } from "./active-runs.ts";
+import type { Requirement } from "./requirements.ts";
 
 /** How many queued proposals a worker is told about at a time. */
 const MAX_PROPOSALS = 10;
@@ -190,11 +192,14 @@ export async function findQueuePosition(sql: Sql, runId: string): Promise<number
 }
 
 export interface QueuedRun extends Dimensions {
-  needs_harness: boolean;
+  requirement: Requirement;
 }
 
 export async function findQueuedRun(sql: Sql, runId: string): Promise<QueuedRun | undefined> {
   const [row] = await sql<QueuedRun[]>`
-    select owner_uid, key_id, environment_id, needs_harness from run_state where run_id = ${runId} and state = 'QUEUED'`;
+    select h.owner_uid, h.key_id, h.environment_id, jsonb_build_object('pool', coalesce(r.pool, ${DEFAULT_POOL}),
+      'selector', coalesce(r.selector, '{}'), 'needsHarness', h.needs_harness) as requirement
+    from run_state h left join worker_requirements r using (requirement_id)
+    where h.run_id = ${runId} and h.state = 'QUEUED'`;
   return row;
 }

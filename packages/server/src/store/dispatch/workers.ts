@@ -3,6 +3,7 @@ import type { Worker, WorkerInfo, WorkerStats } from "@outrider/contract/worker"
 import type { Sql } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 import { activeTotal } from "./active-runs.ts";
+import { type Requirement, satisfies } from "./requirements.ts";
 
 /** Records that a worker is alive, along with its stats if given. Returns whether the worker should drain. */
 export async function recordWorker(
@@ -95,7 +96,7 @@ type WorkerRow = Omit<Worker, "disk_free_bytes" | "sandbox" | "harnesses"> & {
  */
 export async function listWorkers(sql: Sql, aliveMs: number, environmentIds?: string[]): Promise<Worker[]> {
   const rows = await sql<WorkerRow[]>`
-    select w.worker_id, w.name, w.version, w.slots, w.draining, w.first_seen_at, w.last_seen_at, w.stats ->> 'sandbox' as sandbox,
+    select w.worker_id, w.name, w.version, w.slots, w.pool, w.labels, w.draining, w.first_seen_at, w.last_seen_at, w.stats ->> 'sandbox' as sandbox,
       (select count(*)::int from executions e where e.worker_id = w.worker_id and e.ended_at is null) as busy,
       array(
         select json_build_object('run_id', r.run_id, 'title', r.title) from executions e join runs r using (run_id)
@@ -128,23 +129,30 @@ export interface Capacity {
 
 interface CapacityOptions {
   aliveMs: number;
-  /** If true, only workers that take runs with a harness count. */
-  needsHarness: boolean;
+  /** Only workers that satisfy it count. Default: all. */
+  requirement?: Requirement;
 }
 
 /**
  * Returns common table expressions for a `with` clause. The last one, `slots`, has a single row with the fields of
- * Capacity.
+ * Capacity. Active runs are counted only if some workers are in another pool or have other labels, because the number of
+ * all active runs is known.
  */
-export function slots(sql: Sql, { aliveMs, needsHarness }: CapacityOptions) {
+export function slots(sql: Sql, { aliveMs, requirement }: CapacityOptions) {
+  const isAlive = sql`w.last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' and not w.draining`;
+  const isMatching = requirement ? satisfies(sql, requirement) : sql`true`;
+  const isInPool = requirement ? satisfies(sql, { ...requirement, needsHarness: false }) : sql`true`;
   return sql`
     alive as materialized (
-      select count(*)::int as workers, coalesce(sum(slots), 0)::int as slots from workers
-      where last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' and not draining
-        ${needsHarness ? sql`and takes_harnesses` : sql``}
+      select count(*) filter (where ${isMatching})::int as workers,
+        coalesce(sum(w.slots) filter (where ${isMatching}), 0)::int as slots,
+        bool_and(${isInPool}) as are_all_in_pool
+      from workers w where ${isAlive}
     ),
     slots as materialized (
-      select workers, greatest(slots - ${activeTotal(sql)}, 0) as free from alive
+      select workers, greatest(slots - case when are_all_in_pool then ${activeTotal(sql)} else (
+        select count(*) from workers w join executions e on e.worker_id = w.worker_id and e.ended_at is null
+        where ${isAlive} and ${isMatching})::int end, 0) as free from alive
     )`;
 }
 

@@ -9,10 +9,12 @@ import {
   type RunState,
   zeroUsage,
 } from "@outrider/contract/run";
+import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import type { TraceContext } from "@outrider/telemetry/trace-context";
 import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 import { activeTotal } from "../dispatch/active-runs.ts";
+import type { Requirement } from "../dispatch/requirements.ts";
 import { slots } from "../dispatch/workers.ts";
 import { asJson, pullRequestsColumn } from "../pull-requests.ts";
 import { searchWords } from "./search.ts";
@@ -29,6 +31,9 @@ export interface NewRun {
   credential_id: string;
   agent_config: AmbientAgentConfig & { model_id: string };
   named_by_skill: boolean;
+  /** Default: any worker of the default pool that takes runs with the harness. */
+  requirement?: Requirement;
+  requirement_id?: number | null;
   sealed_config?: Buffer;
   metadata?: Record<string, string>;
   limits?: RunLimits;
@@ -49,6 +54,8 @@ export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise
   const files = attachments.length > 0 ? { attachments } : {};
   const created = { title: run.title, prompt: run.prompt, source: run.source, creator, ...files };
   const harness = config.harness === DEFAULT_HARNESS ? null : (config.harness ?? null);
+  const requirement = run.requirement ?? { pool: DEFAULT_POOL, selector: {}, needsHarness: harness !== null };
+  const requirementId = run.requirement_id ?? null;
   const words = searchWords(`${run.title}\n${run.prompt}\n${config.skill_spec ?? ""}`);
   const [row] = await sql<{ is_full: boolean }[]>`
     with clock as materialized (select outrider_now() as now),
@@ -71,18 +78,20 @@ export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise
     ),
     state as (
       insert into run_state (run_id, state, phase, last_seq, owner_uid, key_id, environment_id, priority, queued_at,
-        needs_harness)
+        needs_harness, requirement_id)
       select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.credential_id}, ${config.environment_id ?? null}::uuid,
-        ${run.priority}, now, ${harness !== null}
+        ${run.priority}, now, ${harness !== null}, ${requirementId}::int
       from clock
     ),
     event as (
       insert into events (run_id, seq, type, created_at, turn, attempt, data)
       select ${run.run_id}, 1, 'run.created', now, 1, 0, ${json(sql, created)} from clock
     ),
-    ${slots(sql, { aliveMs, needsHarness: harness !== null })}
+    ${slots(sql, { aliveMs, requirement })}
     select free = (
-      select count(*) from (select 1 from run_state where state = 'QUEUED' limit (select free from slots)) waiting
+      select count(*) from (
+        select 1 from run_state where state = 'QUEUED' and coalesce(requirement_id, 0) = ${requirementId ?? 0}::int
+        limit (select free from slots)) waiting
     ) as is_full from slots`;
   return row?.is_full ?? true;
 }

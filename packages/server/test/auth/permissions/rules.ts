@@ -357,6 +357,7 @@ export const rules: Record<OperationId, Rule> = {
   createSignInLink: { request: ({ user }) => ({ params: { userUid: user } }), createsCredential: true },
 
   listWorkers: { request: nothing },
+  getWorkerDemand: { request: nothing },
   getUsage: {
     request: ({ environment }) => ({ query: `environment_id=${environment.home}` }),
     access: "is user",

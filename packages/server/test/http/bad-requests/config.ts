@@ -188,9 +188,23 @@ const unknownMembers: BadRequest[] = [
     pointer: "/config/harness",
     says: "is not a harness of this installation; available: `outrider`, `claude`",
   }),
-  invalid("`worker_host`, which comes later", configured({ worker_host: "a" }), {
+  invalid("a pool whose name has a space", configured({ worker_host: "big machines" }), {
     pointer: "/config/worker_host",
+    says: "must be 1 to 63 letters, digits",
   }),
+  invalid("a label with an empty value", configured({ worker_selector: { gpu: "" } }), {
+    pointer: "/config/worker_selector/gpu",
+    says: "must be a label value",
+  }),
+  invalid("a label whose name has a space", configured({ worker_selector: { "a b": "c" } }), {
+    pointer: "/config/worker_selector/a b",
+    says: "must be a label name",
+  }),
+  invalid(
+    "more than 32 labels",
+    configured({ worker_selector: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`l${i}`, "x"])) }),
+    { pointer: "/config/worker_selector", says: "must have at most 32 labels, but has 33" },
+  ),
 ];
 
 export const configCases: BadRequest[] = [

@@ -17,6 +17,8 @@ const labels: Record<TextMember, string> = {
   reasoning_effort: "Reasoning effort",
   skill_spec: "Skill",
   publish: "Publish",
+  worker_host: "Worker pool",
+  worker_selector: "Worker labels",
   base_prompt: "Base prompt",
   idle_timeout_minutes: "Idle timeout (minutes)",
   max_steps: "Step limit",

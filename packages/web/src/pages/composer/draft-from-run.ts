@@ -1,5 +1,6 @@
 import type { MCPServerConfig, RunItem } from "@outrider/sdk";
 import { randomId } from "../../random.ts";
+import { formatLabels } from "../../ui/form/worker-labels.ts";
 import { type Draft, emptyDraft, type ServerDraft } from "./draft.ts";
 
 const text = (value: string | number | undefined) => (value === undefined ? "" : String(value));
@@ -19,6 +20,8 @@ export function draftOfRun(run: RunItem): Draft {
     reasoning_effort: text(config.reasoning_effort),
     skill_spec: text(config.skill_spec),
     publish: text(config.publish),
+    worker_host: text(config.worker_host),
+    worker_selector: formatLabels(config.worker_selector),
     base_prompt: text(config.base_prompt),
     idle_timeout_minutes: text(config.idle_timeout_minutes),
     max_steps: text(limits.max_steps),

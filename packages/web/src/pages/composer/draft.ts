@@ -14,6 +14,9 @@ export interface Draft {
   skill_spec: string;
   /** Empty: as the environment says. */
   publish: string;
+  worker_host: string;
+  /** Labels such as `region=eu, gpu`. */
+  worker_selector: string;
   base_prompt: string;
   idle_timeout_minutes: string;
   max_steps: string;
@@ -52,6 +55,8 @@ export const emptyDraft: Draft = {
   reasoning_effort: "",
   skill_spec: "",
   publish: "",
+  worker_host: "",
+  worker_selector: "",
   base_prompt: "",
   idle_timeout_minutes: "",
   max_steps: "",
@@ -75,6 +80,8 @@ const optional: TextMember[] = [
   ...([
     "reasoning_effort",
     "publish",
+    "worker_host",
+    "worker_selector",
     "max_cost_usd",
     "timeout_minutes",
     "priority",

@@ -72,6 +72,21 @@ const instructions: OptionField[] = [
   },
 ];
 
+const workerFields: OptionField[] = [
+  {
+    member: "worker_host",
+    name: "config.worker_host",
+    label: "Worker pool",
+    hint: "Default: the pool of the environment.",
+  },
+  {
+    member: "worker_selector",
+    name: "config.worker_selector",
+    label: "Worker labels",
+    hint: "Such as region=eu, gpu. Those of the environment apply too.",
+  },
+];
+
 const idleTimeout: OptionField = {
   member: "idle_timeout_minutes",
   name: "config.idle_timeout_minutes",
@@ -149,6 +164,7 @@ export function Options({ composer, harness: name }: OptionsProps) {
           )}
         </Field>
       </div>
+      <div className="grid gap-4 sm:grid-cols-2">{workerFields.map(line)}</div>
       <div className="grid items-start gap-4 sm:grid-cols-2">{instructions.map(line)}</div>
       <McpServers
         servers={draft.servers}

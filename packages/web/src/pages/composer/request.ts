@@ -8,6 +8,7 @@ import type {
   RunAgentRequest,
   RunLimits,
 } from "@outrider/sdk";
+import { parseLabels } from "../../ui/form/worker-labels.ts";
 import type { Draft, ServerDraft } from "./draft.ts";
 
 /** Builds the request and validates it as the server will. Returns the errors if it is invalid. */
@@ -23,6 +24,8 @@ export function requestOf(draft: Draft): { request: RunAgentRequest } | { fieldE
     environment_id: text(draft.environment_id),
     skill_spec: text(draft.skill_spec),
     publish: text(draft.publish) as PublishKind | undefined,
+    worker_host: text(draft.worker_host),
+    worker_selector: parseLabels(draft.worker_selector),
     base_prompt: draft.base_prompt.trim() ? draft.base_prompt : undefined,
     idle_timeout_minutes: number(draft.idle_timeout_minutes),
     mcp_servers:

@@ -1,6 +1,7 @@
 import type { CloudEnvironment } from "@outrider/sdk";
 import type { ReactNode } from "react";
 import { useHarnessTitles } from "../../harnesses/harnesses.ts";
+import { formatLabels } from "../../ui/form/worker-labels.ts";
 import { amounts } from "./form/form-limits.tsx";
 import { networkModes } from "./network.ts";
 import { repositoryDetails } from "./repository.ts";
@@ -72,6 +73,10 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
           {network.allow && <Lines of={network.allow} />}
         </Fact>
         {harness && <Fact name="Harness">{harness}</Fact>}
+        {environment.worker_host && <Fact name="Worker pool">{environment.worker_host}</Fact>}
+        {environment.worker_selector && (
+          <Fact name="Worker labels">{formatLabels(environment.worker_selector)}</Fact>
+        )}
         {amounts.map(({ name, valueIn, label, unit, fallback }) => (
           <Fact key={name} name={label}>
             {valueIn(environment) === undefined ? (

@@ -7,6 +7,7 @@ const reasons: Record<Reason, string> = {
   no_worker: "No worker is connected. Start one with `outrider worker`, or see Workers.",
   no_harness_worker:
     "The connected workers are too old for its harness. Upgrade or restart them, or see Workers.",
+  no_matching_worker: "No connected worker has its pool and labels.",
   workers_busy: "All workers are busy. It starts when a slot is free.",
   installation_limit:
     "The installation's concurrency limit has been reached. It starts when another run ends.",
@@ -28,7 +29,7 @@ export function queueMessage({ queue, turns }: Pick<RunItem, "queue" | "turns">)
       ? "It is next in line."
       : `${formatCount(ahead)} ${ahead === 1 ? "run is" : "runs are"} ahead of it.`;
   const detail = queue.reason
-    ? `${position} ${reasons[queue.reason]}`
+    ? `${position} ${queue.detail ?? reasons[queue.reason]}`
     : `${position} A worker will start it in a moment.`;
   return { title: `${subject} waiting for a worker`, detail };
 }

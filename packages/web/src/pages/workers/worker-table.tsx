@@ -7,6 +7,7 @@ import { showToast } from "../../frame/toasts.ts";
 import { queries, queryClient } from "../../queries.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
+import { formatLabels } from "../../ui/form/worker-labels.ts";
 import { formatBytes } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
 import { Confirm } from "../../ui/overlay/confirm.tsx";
@@ -40,11 +41,12 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
                 <WorkerState worker={worker} />
               </div>
               <div className="mt-0.5 text-xs text-muted">
-                version {worker.version} · since <Time at={worker.first_seen_at} />
+                pool {worker.pool} · version {worker.version} · since <Time at={worker.first_seen_at} />
                 {worker.sandbox !== undefined && ` · ${worker.sandbox} sandboxes`}
                 {worker.disk_free_bytes !== undefined &&
                   ` · ${formatBytes(worker.disk_free_bytes)} disk free`}
               </div>
+              <Labels worker={worker} />
               <div className="mt-2 sm:hidden">
                 <Slots worker={worker} />
               </div>
@@ -74,6 +76,20 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
       </Table>
       {selected && <Drain worker={selected} onClose={() => setSelected(undefined)} />}
     </>
+  );
+}
+
+function Labels({ worker: { labels } }: { worker: Worker }) {
+  const all = Object.entries(labels).sort(([a], [b]) => a.localeCompare(b, "en"));
+  if (all.length === 0) return null;
+  return (
+    <ul aria-label="Labels" className="mt-1 flex flex-wrap gap-1">
+      {all.map(([name, value]) => (
+        <li key={name}>
+          <Badge>{formatLabels({ [name]: value })}</Badge>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -17,6 +17,7 @@ import { FormSecrets } from "./form-secrets.tsx";
 import { FormSection } from "./form-section.tsx";
 import { FormSetup } from "./form-setup.tsx";
 import { FormVariables } from "./form-variables.tsx";
+import { FormWorkers } from "./form-workers.tsx";
 import { LeaveGuard } from "./leave-guard.tsx";
 import { check, fieldOf, requestOf, type Values } from "./values.ts";
 
@@ -81,6 +82,7 @@ export function EnvironmentForm(props: EnvironmentFormProps) {
       <FormNetwork form={form} />
       <FormHarness form={form} />
       <FormLimits form={form} />
+      <FormWorkers form={form} />
       <div className="sticky bottom-14 z-10 -mx-4 flex flex-wrap items-center justify-end gap-2 border-t border-line bg-canvas px-4 py-3 md:bottom-0">
         <p className="mr-auto text-muted" role="status">
           {isDirty ? (

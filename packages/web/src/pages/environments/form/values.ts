@@ -1,5 +1,6 @@
 import type { FieldError } from "@outrider/contract/errors/field-error";
 import type { CloudEnvironment } from "@outrider/sdk";
+import { formatLabels, parseLabels } from "../../../ui/form/worker-labels.ts";
 import { blankPublish, type PublishValues, policyOf, publishValuesOf } from "./publish-values.ts";
 
 type Text = string | undefined;
@@ -27,6 +28,9 @@ export interface Values {
   /** Not shown, but kept. */
   checks: CloudEnvironment["checks"];
   harness: Text;
+  worker_host: Text;
+  /** Labels such as `region=eu, gpu`. */
+  worker_selector: Text;
   timeout_minutes: number | undefined;
   max_concurrent_runs: number | undefined;
 }
@@ -79,6 +83,8 @@ export const blankValues: Values = {
   git_author: undefined,
   checks: undefined,
   harness: undefined,
+  worker_host: undefined,
+  worker_selector: undefined,
   timeout_minutes: undefined,
   max_concurrent_runs: undefined,
 };
@@ -114,6 +120,8 @@ export function valuesOf(environment: CloudEnvironment): Values {
     git_author: environment.git_author,
     checks: environment.checks,
     harness: environment.harness,
+    worker_host: environment.worker_host,
+    worker_selector: formatLabels(environment.worker_selector) || undefined,
     timeout_minutes: environment.timeout_minutes,
     max_concurrent_runs: environment.max_concurrent_runs,
   };
@@ -144,11 +152,14 @@ export function repositoryOf(values: RepositoryValues) {
 }
 
 export function requestOf(values: Values) {
-  const { repos, setup_commands, start_commands, variables, network, resources, dockerfile, ...same } =
+  const { repos, setup_commands, start_commands, variables, network, resources, dockerfile, ...others } =
     values;
+  const { worker_selector, ...same } = others;
+  const labels = parseLabels(worker_selector);
   const texts = (rows: { text: Text }[]) => rows.flatMap(({ text }) => text ?? []);
   return {
     ...same,
+    ...(labels ? { worker_selector: labels } : {}),
     ...(dockerfile.path === undefined ? {} : { dockerfile: { ...dockerfile, path: dockerfile.path } }),
     ...(Object.values(resources).some((amount) => amount !== undefined) ? { resources } : {}),
     repos: repos.filter(isFilled).map(repositoryOf),

@@ -17,6 +17,19 @@ class AsyncWorkers(AsyncResource):
         """List workers."""
         return await self._http.call(Call("GET", "/workers", types.ListWorkersResponse), options)
 
+    async def demand(
+        self, *, pool: str | None = None, **options: Unpack[RequestOptions]
+    ) -> types.WorkerDemandResponse:
+        """Get the demand for workers.
+
+        For autoscalers: the runs, workers and free slots of each pool.
+
+        :param pool: Returns only this pool, also if it has neither runs nor workers.
+        """
+        return await self._http.call(
+            Call("GET", "/workers/demand", types.WorkerDemandResponse, query={"pool": pool}), options
+        )
+
     async def drain(self, worker_id: str, **options: Unpack[PostOptions]) -> types.Worker:
         """Drain a worker.
 
@@ -38,10 +51,12 @@ class AsyncWorkers(AsyncResource):
 class AsyncWorkersWithRawResponse:
     def __init__(self, resource: AsyncWorkers) -> None:
         self.list = to_raw(resource.list)
+        self.demand = to_raw(resource.demand)
         self.drain = to_raw(resource.drain)
 
 
 class AsyncWorkersWithStreamingResponse:
     def __init__(self, resource: AsyncWorkers) -> None:
         self.list = to_streamed(resource.list)
+        self.demand = to_streamed(resource.demand)
         self.drain = to_streamed(resource.drain)

@@ -43,6 +43,8 @@ class Environments(Resource):
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
         harness: str | None = None,
+        worker_host: str | None = None,
+        worker_selector: Mapping[str, str] | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[PostOptions],
@@ -77,6 +79,10 @@ class Environments(Resource):
             agents list the commands.
         :param harness: Default harness for runs in this environment, if neither the run nor its cloud
             agent sets one.
+        :param worker_host: The pool whose workers build the environment and execute its runs. Default:
+            `default`. A change applies to new runs.
+        :param worker_selector: Labels that workers must have to build the environment and to execute
+            its runs. A change applies to new runs.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -104,6 +110,8 @@ class Environments(Resource):
                     "git_author": git_author,
                     "checks": checks,
                     "harness": harness,
+                    "worker_host": worker_host,
+                    "worker_selector": worker_selector,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },
@@ -143,6 +151,8 @@ class Environments(Resource):
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
         harness: str | None = None,
+        worker_host: str | None = None,
+        worker_selector: Mapping[str, str] | None = None,
         timeout_minutes: int | None = None,
         max_concurrent_runs: int | None = None,
         **options: Unpack[RequestOptions],
@@ -177,6 +187,10 @@ class Environments(Resource):
             agents list the commands.
         :param harness: Default harness for runs in this environment, if neither the run nor its cloud
             agent sets one.
+        :param worker_host: The pool whose workers build the environment and execute its runs. Default:
+            `default`. A change applies to new runs.
+        :param worker_selector: Labels that workers must have to build the environment and to execute
+            its runs. A change applies to new runs.
         :param timeout_minutes: Default timeout of a turn.
         :param max_concurrent_runs: Maximum number of concurrent runs in this environment.
         """
@@ -204,6 +218,8 @@ class Environments(Resource):
                     "git_author": git_author,
                     "checks": checks,
                     "harness": harness,
+                    "worker_host": worker_host,
+                    "worker_selector": worker_selector,
                     "timeout_minutes": timeout_minutes,
                     "max_concurrent_runs": max_concurrent_runs,
                 },

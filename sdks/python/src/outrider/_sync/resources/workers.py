@@ -18,6 +18,19 @@ class Workers(Resource):
         """List workers."""
         return self._http.call(Call("GET", "/workers", types.ListWorkersResponse), options)
 
+    def demand(
+        self, *, pool: str | None = None, **options: Unpack[RequestOptions]
+    ) -> types.WorkerDemandResponse:
+        """Get the demand for workers.
+
+        For autoscalers: the runs, workers and free slots of each pool.
+
+        :param pool: Returns only this pool, also if it has neither runs nor workers.
+        """
+        return self._http.call(
+            Call("GET", "/workers/demand", types.WorkerDemandResponse, query={"pool": pool}), options
+        )
+
     def drain(self, worker_id: str, **options: Unpack[PostOptions]) -> types.Worker:
         """Drain a worker.
 
@@ -39,10 +52,12 @@ class Workers(Resource):
 class WorkersWithRawResponse:
     def __init__(self, resource: Workers) -> None:
         self.list = to_raw(resource.list)
+        self.demand = to_raw(resource.demand)
         self.drain = to_raw(resource.drain)
 
 
 class WorkersWithStreamingResponse:
     def __init__(self, resource: Workers) -> None:
         self.list = to_streamed(resource.list)
+        self.demand = to_streamed(resource.demand)
         self.drain = to_streamed(resource.drain)
