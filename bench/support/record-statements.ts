@@ -20,6 +20,7 @@ import { Rates } from "../../packages/server/src/engine/limits/rates.ts";
 import { openDeltas } from "../../packages/server/src/engine/live/deltas.ts";
 import { openPubSub } from "../../packages/server/src/engine/live/pubsub.ts";
 import { openRunWatcher } from "../../packages/server/src/engine/live/run-watcher.ts";
+import { openServerChannel } from "../../packages/server/src/engine/live/server-channel.ts";
 import { openLiveModels } from "../../packages/server/src/engine/models/live-models.ts";
 import { ModelProviders } from "../../packages/server/src/engine/models/model-providers.ts";
 import { Counters } from "../../packages/server/src/engine/operations/counters.ts";
@@ -72,14 +73,15 @@ export async function recordRequests(
   // Rate-limit shares and notifications are sent once per many requests, so they are not recorded.
   const unrecorded = openDb(connection, { connections: 1, applicationName: "outrider-bench-recorder" });
   stack.defer(() => unrecorded.end({ timeout: 5 }));
-  const pubsubOptions = { db: unrecorded, open: () => openDb(connection, { connections: 1 }), counters, log };
-  const pubsub = await openPubSub(pubsubOptions);
+  const open = () => openDb(connection, { connections: 1 });
+  const channel = await openServerChannel({ db: unrecorded, open, counters, log });
+  stack.defer(() => channel.close());
+  const pubsub = openPubSub(channel);
   stack.defer(() => pubsub.close());
   const runWatcher = openRunWatcher({ db, pubsub, counters, log });
   stack.defer(() => runWatcher.close());
   const vault = openVault(randomBytes(32));
-  const deltas = await openDeltas(pubsubOptions);
-  stack.defer(() => deltas.close());
+  const deltas = openDeltas(channel);
   const maintenance = await openMaintenance({ db, pubsub, counters, log });
   // Stopped, because its polling would be recorded.
   await maintenance.stop();
@@ -126,7 +128,7 @@ export async function recordRequests(
     counters,
     gitHost: "",
     origin: () => "",
-    listLimiter: createListLimiter(),
+    listLimiter: createListLimiter(8),
     streams: new Streams({ max: 1, maxPerCaller: 1 }, stopping),
     stopping,
     log,

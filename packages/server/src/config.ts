@@ -22,6 +22,8 @@ export interface Config extends Exposure {
   maxStreams: number;
   maxStreamsPerKey: number;
   databaseUrl?: string;
+  /** The maximum number of connections that this server opens to PostgreSQL. */
+  databaseConnections: number;
   /** A key of 32 bytes. If absent, the server creates one in the data directory. */
   masterKey?: Buffer;
   logLevel: string;
@@ -87,6 +89,12 @@ const positiveInteger = (defaultValue: number) =>
     .min(1, "must be a whole number above 0")
     .default(defaultValue);
 
+/** The default for the number of connections that a server opens to PostgreSQL. */
+const DATABASE_CONNECTIONS = 12;
+/** Four connections have a purpose of their own, and requests share the others. */
+const MIN_DATABASE_CONNECTIONS = 6;
+const connectionsRule = `must be a whole number from ${MIN_DATABASE_CONNECTIONS} to 1000`;
+
 const schema = z.object({
   host: z.string().default("127.0.0.1"),
   port: z.coerce
@@ -116,6 +124,12 @@ const schema = z.object({
     .string()
     .regex(/^postgres(ql)?:\/\//, { error: "must start with postgres://" })
     .optional(),
+  databaseConnections: z.coerce
+    .number(connectionsRule)
+    .int(connectionsRule)
+    .min(MIN_DATABASE_CONNECTIONS, connectionsRule)
+    .max(1_000, connectionsRule)
+    .default(DATABASE_CONNECTIONS),
   masterKey: z
     .base64("must be 32 bytes in base64; create one with `openssl rand -base64 32`")
     .transform((text) => Buffer.from(text, "base64"))
@@ -189,6 +203,7 @@ const variables = {
   maxStreams: "OUTRIDER_MAX_STREAMS",
   maxStreamsPerKey: "OUTRIDER_MAX_STREAMS_PER_KEY",
   databaseUrl: "DATABASE_URL",
+  databaseConnections: "OUTRIDER_DATABASE_CONNECTIONS",
   masterKey: "OUTRIDER_MASTER_KEY",
   logLevel: "OUTRIDER_LOG_LEVEL",
   logFormat: "OUTRIDER_LOG_FORMAT",

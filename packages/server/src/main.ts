@@ -25,6 +25,7 @@ import { Rates } from "./engine/limits/rates.ts";
 import { openDeltas } from "./engine/live/deltas.ts";
 import { openPubSub } from "./engine/live/pubsub.ts";
 import { openRunWatcher } from "./engine/live/run-watcher.ts";
+import { openServerChannel } from "./engine/live/server-channel.ts";
 import { openLiveModels } from "./engine/models/live-models.ts";
 import { ModelProviders } from "./engine/models/model-providers.ts";
 import { createFirstUser, renewLocalWorkerKey, requireSameMasterKey } from "./engine/operations/bootstrap.ts";
@@ -46,7 +47,8 @@ import { type Db, isRemote, openDb, requireSupportedVersion } from "./store/conn
 import { TrackedSockets } from "./store/connection/tracked-sockets.ts";
 import { migrate } from "./store/migrate.ts";
 
-const POOL_SIZE = 32;
+/** Claims, the sender and the listener of notifications, and the watchdog have a connection each. */
+const RESERVED_CONNECTIONS = 4;
 
 export interface Server {
   /** The URL that the server listens on, without a path. */
@@ -102,7 +104,8 @@ export async function startServer(config: Config): Promise<Server> {
     if (embedded) stops.push(() => embedded.stop());
     const database = config.databaseUrl ?? (embedded as NonNullable<typeof embedded>).connection;
     const sockets = new TrackedSockets();
-    const db = openDb(database, { connections: POOL_SIZE, sockets });
+    const poolSize = config.databaseConnections - RESERVED_CONNECTIONS;
+    const db = openDb(database, { connections: poolSize, sockets });
     stops.push(() => db.end({ timeout: 5 }));
     const claims = openDb(database, { connections: 1, sockets });
     stops.push(() => claims.end({ timeout: 5 }));
@@ -143,22 +146,16 @@ export async function startServer(config: Config): Promise<Server> {
       .flatMap(({ name, available }) => (available ? name : []));
     log.info({ providers: activeProviders, default_model_id }, "models configured");
 
-    // Notifications between servers may be lost, so the transactions that send them need not wait for a disk flush.
-    const openPubSubDb = (connections: number) =>
-      openDb(database, {
-        connections,
-        sockets,
-        applicationName: "outrider pubsub",
-        settings: { synchronous_commit: "off" },
-      });
-    const pubsubDb = openPubSubDb(2);
-    stops.push(() => pubsubDb.end({ timeout: 5 }));
-    await requireSupportedVersion(pubsubDb);
-    const pubsubOptions = { db: pubsubDb, open: () => openPubSubDb(1), counters, log };
-    const pubsub = await openPubSub(pubsubOptions);
-    stops.push(() => pubsub.close());
-    const deltas = await openDeltas(pubsubOptions);
-    stops.push(() => deltas.close());
+    const openNotifyDb = () =>
+      openDb(database, { connections: 1, sockets, applicationName: "outrider pubsub" });
+    const sender = openNotifyDb();
+    stops.push(() => sender.end({ timeout: 5 }));
+    await requireSupportedVersion(sender);
+    const channel = await openServerChannel({ db: sender, open: openNotifyDb, counters, log });
+    stops.push(() => channel.close());
+    const pubsub = openPubSub(channel);
+    stops.push(async () => pubsub.close());
+    const deltas = openDeltas(channel);
     const runWatcher = openRunWatcher({ db, pubsub, counters, log });
     stops.push(() => runWatcher.close());
     const blobs = await openOwnBlobs(config.blobs, { db, log });
@@ -249,7 +246,7 @@ export async function startServer(config: Config): Promise<Server> {
       maintenance,
       counters,
       origin: httpServer.origin,
-      listLimiter: createListLimiter(),
+      listLimiter: createListLimiter(poolSize),
       streams: new Streams(
         { max: config.maxStreams, maxPerCaller: config.maxStreamsPerKey },
         stopping.signal,

@@ -46,6 +46,10 @@ describe("the configuration", () => {
   test.each([
     [{ OUTRIDER_HOST: "0.0.0.0" }, /OUTRIDER_HOST 0\.0\.0\.0 .*in clear text.*--tls-cert.*--trust-proxy/],
     [{ OUTRIDER_HOST: "::" }, /OUTRIDER_HOST/],
+    [
+      { OUTRIDER_DATABASE_CONNECTIONS: "5" },
+      /OUTRIDER_DATABASE_CONNECTIONS must be a whole number from 6 to 1000/,
+    ],
     [{ OUTRIDER_HOST: "0.0.0.0", OUTRIDER_PUBLIC_URL: "https://a.example" }, /in clear text/],
     [{ OUTRIDER_HOST: "0.0.0.0", OUTRIDER_TRUST_PROXY: "10.0.0.1" }, /in clear text/],
     [

@@ -15,8 +15,6 @@ import { workFindings } from "./queue.ts";
 type Db = ReturnType<typeof openDb>;
 
 const SLOW_MS = 50;
-/** The maximum number of connections that one server opens. */
-const CONNECTIONS_PER_SERVER = 38;
 const LAG_SECONDS = 30;
 const CLOCK_SECONDS = 2;
 
@@ -47,7 +45,7 @@ export async function checkInstallation(config: Config): Promise<DatabaseCheck> 
     const findings = [
       checkDatabase(diagnosis, ms),
       ...(databaseUrl ? [] : [checkAccount(dataDir)]),
-      checkConnections(diagnosis),
+      checkConnections(diagnosis, config.databaseConnections),
       ...checkStandbys(diagnosis),
       checkClock((sent + Date.now()) / 2_000 - diagnosis.clock_seconds),
       migrations,
@@ -91,14 +89,14 @@ function checkAccount(dataDir: string): Finding {
     : ok("account", message);
 }
 
-function checkConnections({ connections, connections_max }: Diagnosis): Finding {
+function checkConnections({ connections, connections_max }: Diagnosis, perServer: number): Finding {
   const left = connections_max - connections;
   const message = `${left} of ${connections_max} available`;
-  return left < CONNECTIONS_PER_SERVER
+  return left < perServer
     ? warn(
         "connections",
         message,
-        `a server opens up to ${CONNECTIONS_PER_SERVER}: raise max_connections before you start another server`,
+        `a server opens up to ${perServer}: raise max_connections before you start another server`,
       )
     : ok("connections", message);
 }

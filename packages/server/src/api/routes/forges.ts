@@ -45,9 +45,9 @@ export const forgeHandlers: Pick<Handlers, ForgeOperation> = {
     return ok(await client.listRepositories(options).catch(rethrow));
   },
 
-  async testForge({ services, principal, params, body }) {
+  async testForge({ sql, services, principal, params, body }) {
     requireAllEnvironments(principal);
-    return ok(await services.forges.test(params.forgeId, body.repository).catch(rethrow));
+    return ok(await services.forges.test(sql, params.forgeId, body.repository).catch(rethrow));
   },
 
   async createAppManifest({ sql, services, principal, body }) {

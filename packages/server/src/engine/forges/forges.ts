@@ -115,8 +115,8 @@ export class Forges {
   }
 
   /** Tests the access to a repository and stores the result. */
-  async test(forgeId: string, repository: string): Promise<ForgeTest> {
-    const client = await this.clientFor(forgeId);
+  async test(sql: Sql, forgeId: string, repository: string): Promise<ForgeTest> {
+    const client = await this.clientFor(forgeId, sql);
     const steps = await client.testAccess(parseFullName(repository));
     const test: ForgeTest = {
       repository,
@@ -124,7 +124,7 @@ export class Forges {
       steps,
       tested_at: new Date().toISOString(),
     };
-    await recordForgeTest(this.#db, forgeId, test);
+    await recordForgeTest(sql, forgeId, test);
     return test;
   }
 }

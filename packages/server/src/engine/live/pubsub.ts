@@ -1,11 +1,7 @@
-import { randomUUID } from "node:crypto";
-import type { Logger } from "pino";
-import type { Db } from "../../store/connection/db.ts";
-import { subscribe } from "../../store/connection/subscribe.ts";
-import type { Counters } from "../operations/counters.ts";
+import { MESSAGE_BYTES, type ServerChannel } from "./server-channel.ts";
 
 /*
- * Publish/subscribe between an installation's servers, based on PostgreSQL's LISTEN and NOTIFY.
+ * Publish/subscribe between an installation's servers, through the channel between them.
  *
  * Messages are topic names without content. A message means that something about the topic has changed; the listener
  * reads the database to find out what.
@@ -14,7 +10,7 @@ import type { Counters } from "../operations/counters.ts";
  * 1. `publish` immediately calls the listeners on this server, then adds the topic to the `pending` set.
  * 2. After LEAD_MS the pending topics are sent to the other servers in one notification. Further topics follow in
  *    batches, at most one notification every BATCH_MS.
- * 3. A payload is the sender's ID followed by one topic per line. A server ignores payloads that it sent itself.
+ * 3. A message has one topic per line.
  *
  * Invariants:
  * - Publish only after the transaction commits; otherwise a listener may read the old state.
@@ -23,12 +19,9 @@ import type { Counters } from "../operations/counters.ts";
  *   serialize all commits.
  */
 
-const CHANNEL = "outrider";
 /** Other servers are notified this much later than local listeners. */
 const LEAD_MS = 2;
 const BATCH_MS = 10;
-/** PostgreSQL limits a notification to 8,000 bytes. */
-const BATCH_BYTES = 7_000;
 
 export interface PubSub {
   /** Notifies listeners on all servers. Call it after the transaction commits. */
@@ -61,17 +54,7 @@ export const topics = {
   shell: (shellId: string) => `shell ${shellId}`,
 };
 
-export interface PubSubOptions {
-  /** The pool that sends notifications. */
-  db: Db;
-  /** Opens a pool that listens for notifications. */
-  open(): Db;
-  counters: Counters;
-  log: Logger;
-}
-
-export async function openPubSub({ db, open, counters, log }: PubSubOptions): Promise<PubSub> {
-  const serverId = randomUUID().slice(0, 8);
+export function openPubSub(channel: ServerChannel): PubSub {
   const listeners = new Map<string, Set<() => void>>();
   const pending = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
@@ -84,25 +67,19 @@ export async function openPubSub({ db, open, counters, log }: PubSubOptions): Pr
   function notifyOtherServers() {
     timer = undefined;
     if (pending.size === 0) return;
-    let payload = serverId;
+    let message = "";
     for (const topic of pending) {
-      if (payload.length + topic.length >= BATCH_BYTES) break;
-      payload += `\n${topic}`;
+      if (message.length + topic.length >= MESSAGE_BYTES) break;
+      message += message === "" ? topic : `\n${topic}`;
       pending.delete(topic);
     }
-    db.notify(CHANNEL, payload).catch((error) => {
-      counters.failed("pubsub");
-      log.debug({ error }, "failed to notify other servers");
-    });
+    channel.send("topics", message);
     timer = setTimeout(notifyOtherServers, BATCH_MS);
   }
 
-  const onMessage = (payload: string) => {
-    const [sender, ...received] = payload.split("\n");
-    if (sender !== serverId) for (const topic of received) notifyListeners(topic);
-  };
-  const onLost = () => counters.failed("subscription");
-  const subscription = await subscribe({ db, open, channel: CHANNEL, onMessage, onLost });
+  channel.on("topics", (message) => {
+    for (const topic of message.split("\n")) notifyListeners(topic);
+  });
 
   function on(topic: string, listener: () => void) {
     const existing = listeners.get(topic) ?? new Set();
@@ -136,7 +113,6 @@ export async function openPubSub({ db, open, counters, log }: PubSubOptions): Pr
     },
     async close() {
       clearTimeout(timer);
-      await subscription.close();
     },
   };
 }

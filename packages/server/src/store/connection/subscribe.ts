@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { startTicker } from "../../ticker.ts";
 import type { Db } from "./db.ts";
+import { notify } from "./notify.ts";
 
 const CHECK_MS = 5_000;
 /** Distinguishes probes from messages, which never start with this prefix. */
@@ -53,7 +54,7 @@ export async function subscribe(options: SubscribeOptions): Promise<Subscription
     }
     probeArrived = false;
     // If the probe cannot be sent, its absence does not mean that the subscription is lost.
-    await withTimeout(db.notify(channel, probe), checkMs).catch(() => {
+    await withTimeout(notify(db, channel, probe), checkMs).catch(() => {
       probeArrived = true;
     });
   }
