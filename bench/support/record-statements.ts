@@ -81,7 +81,8 @@ export async function recordRequests(
   const runWatcher = openRunWatcher({ db, pubsub, counters, log });
   stack.defer(() => runWatcher.close());
   const vault = openVault(randomBytes(32));
-  const deltas = openDeltas(channel);
+  const deltas = openDeltas(channel, counters);
+  stack.defer(() => deltas.close());
   const maintenance = await openMaintenance({ db, pubsub, counters, log });
   // Stopped, because its polling would be recorded.
   await maintenance.stop();

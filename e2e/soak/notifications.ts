@@ -45,7 +45,8 @@ async function receivesNotifications({ client, db, server, runId }: Notification
   const signal = AbortSignal.any([done.signal, AbortSignal.timeout(DELIVERY_TIMEOUT_MS)]);
   // A server that does not listen yet misses notifications, so they are repeated.
   const publishing = (async () => {
-    for (; !signal.aborted; await pause(REPEAT_MS)) await db.notify("outrider", `probe deltas\n${runId}text`);
+    for (; !signal.aborted; await pause(REPEAT_MS))
+      await db.notify("outrider", `probe deltas\n${JSON.stringify([runId, "probe", null, 1, "text"])}`);
   })();
   try {
     const headers = { ...client.headers(), accept: "text/event-stream" };

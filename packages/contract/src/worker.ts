@@ -407,7 +407,13 @@ export const Signals = z.object({
 });
 export type Signals = z.infer<typeof Signals>;
 
-export const DeltaRequest = z.strictObject({ run_id: Uuid, text: z.string().max(6_000) });
+export const DeltaRequest = z.strictObject({
+  run_id: Uuid,
+  /** The number of the delta within its execution, from 0. Servers restore the order with it. */
+  index: z.int().min(0).optional(),
+  text: z.string().max(6_000),
+});
+export type DeltaRequest = z.infer<typeof DeltaRequest>;
 
 export const HistoryResponse = z.object({ events: z.array(LoggedEvent), has_next_page: z.boolean() });
 export type HistoryResponse = z.infer<typeof HistoryResponse>;

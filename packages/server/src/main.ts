@@ -155,7 +155,8 @@ export async function startServer(config: Config): Promise<Server> {
     stops.push(() => channel.close());
     const pubsub = openPubSub(channel);
     stops.push(async () => pubsub.close());
-    const deltas = openDeltas(channel);
+    const deltas = openDeltas(channel, counters);
+    stops.push(async () => deltas.close());
     const runWatcher = openRunWatcher({ db, pubsub, counters, log });
     stops.push(() => runWatcher.close());
     const blobs = await openOwnBlobs(config.blobs, { db, log });

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { zeroUsage } from "@outrider/contract/run";
 import type { Assignment } from "@outrider/contract/worker";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { browser } from "../auth/browser.ts";
 import { type TwoServers, twoServers } from "../second-server.ts";
 
@@ -124,5 +125,96 @@ describe("after revocation on one server, the other server rejects", () => {
     expect((await on(0, "DELETE", `/keys/${key_id}`)).status).toBe(204);
     await stream.ended;
     expect((await claimed).status).toBe(401);
+  });
+});
+
+describe("deltas", () => {
+  const heard: string[] = [];
+  let path: string;
+  let runId: string;
+  let sent = 0;
+
+  beforeAll(async () => {
+    await servers.first.db.listen("outrider", (payload) => heard.push(payload));
+    runId = (await on(0, "POST", "/agent/run", { body: { prompt: "SAY: a" } })).body.run_id;
+    const worker = { worker_id: randomUUID(), name: "deltas", version: "0", slots: 100 };
+    const body = { request_id: randomUUID(), worker, free: 100, wait_ms: 0 };
+    const { executions } = (await on(0, "POST", "/worker/claim", { body, key: workerKey })).body;
+    const { execution_id } = executions.find(({ run_id }: Assignment) => run_id === runId);
+    path = `/worker/executions/${execution_id}/delta`;
+  });
+
+  /** Each text is the delta's number, so that readers can check the order. */
+  const send = async (server: number, text = `${sent} `) => {
+    const body = { run_id: runId, index: sent++, text };
+    expect((await on(server, "POST", path, { body, key: workerKey })).status).toBe(204);
+  };
+  const batches = () => heard.filter((payload) => /^\w+ deltas\n/.test(payload));
+
+  async function watch(server: number): Promise<{ texts: string[]; close(): void }> {
+    const closing = new AbortController();
+    const headers = { authorization: `Bearer ${servers.first.key}`, accept: "text/event-stream" };
+    const url = `${servers.bases[server]}/agent/runs/${runId}/events`;
+    const response = await fetch(url, { headers, signal: closing.signal });
+    const texts: string[] = [];
+    const read = async () => {
+      let rest = "";
+      for await (const chunk of (response.body as ReadableStream).pipeThrough(new TextDecoderStream())) {
+        const events = (rest + chunk).split("\n\n");
+        rest = events.pop() as string;
+        for (const event of events)
+          if (event.startsWith("event: message.agent.delta"))
+            texts.push(JSON.parse(event.split("data: ")[1] as string).text);
+      }
+    };
+    read().catch(() => {});
+    return { texts, close: () => closing.abort() };
+  }
+  const numbersIn = (texts: string[]) => texts.join("").trim().split(" ").map(Number);
+
+  test("cost no notification without a reader on another server, and few with one", async () => {
+    for (let count = 0; count < 10; count++) await send(0);
+    const local = await watch(0);
+    await vi.waitUntil(async () => {
+      await send(0);
+      return local.texts.length >= 10;
+    }, waitOptions);
+    const unwatched = sent;
+
+    const remote = await watch(1);
+    await vi.waitUntil(async () => {
+      await send(0);
+      return remote.texts.length > 0;
+    }, waitOptions);
+    // Had the deltas before been sent to other servers, their notifications would have arrived before these.
+    const indexes = batches().flatMap((payload) =>
+      payload
+        .split("\n")
+        .slice(1)
+        .map((line) => JSON.parse(line)[2] as number),
+    );
+    expect(Math.min(...indexes)).toBeGreaterThanOrEqual(unwatched);
+
+    heard.length = 0;
+    const start = performance.now();
+    // A load balancer may spread the requests of one worker over all servers.
+    for (let count = 0; count < 100; count++) await send(count);
+    const last = sent;
+    await send(0, "x".repeat(6_000));
+    await send(1, "end");
+    for (const { texts } of [local, remote])
+      await vi.waitUntil(() => texts.join("").endsWith(`${"x".repeat(6_000)}end`), waitOptions);
+    const seconds = (performance.now() - start) / 1_000;
+    const bySender = Map.groupBy(
+      heard.filter((payload) => /^\w+ \w+\n/.test(payload)),
+      (payload) => payload.slice(0, 8),
+    );
+    for (const payloads of bySender.values()) expect(payloads.length).toBeLessThanOrEqual(20 * seconds + 2);
+    for (const { texts, close } of [local, remote]) {
+      close();
+      const numbers = numbersIn([texts.join("").replace(/x+end$/, "")]);
+      expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+      expect(numbers.at(-1)).toBeLessThan(last);
+    }
   });
 });

@@ -129,7 +129,9 @@ export class Execution {
     this.#redactor = redactor;
     const { signal } = lease;
     const { execution_id, run_id } = assignment;
-    const send = (text: string) => void server.delta(execution_id, { run_id, text }, signal).catch(() => {});
+    let index = 0;
+    const send = (text: string) =>
+      void server.delta(execution_id, { run_id, index: index++, text }, signal).catch(() => {});
     this.#deltas = new DeltaStream({ redactor, send });
     this.#reporter = new Reporter({ server, assignment, redactor, signal });
     this.#budget = new Budget({ server, assignment, signal });

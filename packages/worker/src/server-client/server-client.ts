@@ -7,6 +7,7 @@ import type {
   ClaimRequest,
   ClaimResponse,
   CloseRequest,
+  DeltaRequest,
   FinishRequest,
   FinishResponse,
   HeartbeatRequest,
@@ -112,7 +113,7 @@ export interface ServerClient {
   reserve(executionId: string, body: ReserveRequest, signal: AbortSignal): Promise<ReserveResponse>;
   settle(executionId: string, body: SettleRequest, signal: AbortSignal): Promise<void>;
   report(executionId: string, body: ReportRequest, signal: AbortSignal): Promise<ReportResponse>;
-  delta(executionId: string, body: { run_id: string; text: string }, signal: AbortSignal): Promise<void>;
+  delta(executionId: string, body: DeltaRequest, signal: AbortSignal): Promise<void>;
   finish(executionId: string, body: FinishRequest, signal: AbortSignal): Promise<FinishResponse>;
   close(executionId: string, body: CloseRequest, signal: AbortSignal): Promise<void>;
   release(

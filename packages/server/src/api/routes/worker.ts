@@ -216,8 +216,9 @@ export const workerHandlers: WorkerHandlers = {
     return ok(response);
   },
 
-  async delta({ services, body }) {
-    services.deltas.send(body.run_id, body.text);
+  async delta({ services, params, body }) {
+    const { run_id: runId, index, text } = body;
+    services.deltas.send({ runId, executionId: params.executionId, index, text });
     return noContent;
   },
 

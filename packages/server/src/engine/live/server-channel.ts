@@ -21,7 +21,7 @@ const CHANNEL = "outrider";
 export const MESSAGE_BYTES = 7_900;
 
 /** The kinds of messages, and the background task that counts their failures. */
-const kinds = { topics: "pubsub", deltas: "deltas" } as const;
+const kinds = { topics: "pubsub", deltas: "deltas", watched: "deltas" } as const;
 export type MessageKind = keyof typeof kinds;
 
 export type OnMessage = (message: string, sender: string) => void;
