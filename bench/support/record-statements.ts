@@ -11,6 +11,8 @@ import { openVault } from "../../packages/server/src/engine/auth/vault.ts";
 import { openBlobs } from "../../packages/server/src/engine/blobs.ts";
 import { openAdmission } from "../../packages/server/src/engine/dispatch/admission.ts";
 import { Claimer } from "../../packages/server/src/engine/dispatch/claimer.ts";
+import { Heartbeats } from "../../packages/server/src/engine/dispatch/heartbeats.ts";
+import { SignalReader } from "../../packages/server/src/engine/dispatch/signals.ts";
 import { WaitingClaims } from "../../packages/server/src/engine/dispatch/waiting-claims.ts";
 import { WorkerAccess } from "../../packages/server/src/engine/dispatch/worker-access.ts";
 import { Forges } from "../../packages/server/src/engine/forges/forges.ts";
@@ -109,6 +111,8 @@ export async function recordRequests(
     claimer,
     waitingClaims,
     workerAccess: new WorkerAccess(),
+    heartbeats: new Heartbeats({ db, leaseMs: defaultRunPolicy.leaseMs }),
+    signalReader: new SignalReader({ db, pubsub }),
     vault,
     models,
     modelProviders: new ModelProviders({ configured, models, vault, networks, references: [] }),

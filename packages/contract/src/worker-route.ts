@@ -82,6 +82,7 @@ export const workerRoutes = {
     method: "POST",
     path: "/worker/heartbeat",
     body: HeartbeatRequest,
+    ownTransactions: true,
     responses: { 200: { description: "The renewed leases.", schema: HeartbeatResponse } },
   }),
   signals: route({

@@ -15,7 +15,9 @@ import { storeOrigin } from "./engine/auth/sign-in-links.ts";
 import { openVault } from "./engine/auth/vault.ts";
 import { openAdmission } from "./engine/dispatch/admission.ts";
 import { Claimer } from "./engine/dispatch/claimer.ts";
+import { Heartbeats } from "./engine/dispatch/heartbeats.ts";
 import { startReaper } from "./engine/dispatch/reaper.ts";
+import { SignalReader } from "./engine/dispatch/signals.ts";
 import { WaitingClaims } from "./engine/dispatch/waiting-claims.ts";
 import { WorkerAccess } from "./engine/dispatch/worker-access.ts";
 import { Forges } from "./engine/forges/forges.ts";
@@ -222,11 +224,15 @@ export async function startServer(config: Config): Promise<Server> {
         maintenance,
       },
     });
+    const signalReader = new SignalReader({ db, pubsub });
+    stops.push(async () => signalReader.close());
     const services = {
       db,
       claimer,
       waitingClaims,
       workerAccess: new WorkerAccess(),
+      heartbeats: new Heartbeats({ db, leaseMs: policy.leaseMs }),
+      signalReader,
       vault,
       models,
       modelProviders,

@@ -1,11 +1,7 @@
 import type { AmbientAgentConfig } from "@outrider/contract/agent-config";
 import type { RunFileSource } from "@outrider/contract/run-file";
 import type { Snapshot } from "@outrider/contract/worker";
-import type {
-  FileRequestFinishRequest,
-  FileRequestKind,
-  FileRequestSignal,
-} from "@outrider/contract/worker/run-file";
+import type { FileRequestFinishRequest, FileRequestKind } from "@outrider/contract/worker/run-file";
 import type { Sql, Tx } from "./connection/db.ts";
 import { json } from "./connection/json.ts";
 
@@ -77,35 +73,6 @@ export async function findFileRequest(sql: Sql, requestId: string): Promise<File
     from file_requests where request_id = ${requestId}`;
   return row;
 }
-
-/**
- * Returns an expression for the requests that a worker can take, as JSON. The preferred worker is asked first. If it does
- * not take the request, because it is of an older version or does not respond, any worker can read the snapshot.
- */
-export function fileRequestSignals(
-  sql: Sql,
-  {
-    workerId,
-    preferMs,
-    waitMs,
-    limit,
-  }: { workerId: string; preferMs: number; waitMs: number; limit: number },
-) {
-  return sql`(
-    select json_agg(json_build_object('request_id', request_id, 'run_id', run_id, 'source',
-      case when is_preferred then source else 'snapshot' end)) from (
-      select request_id, run_id, source,
-        preferred_worker_id is not null and created_at > outrider_now() - ${preferMs} * interval '1 ms' as is_preferred
-      from file_requests
-      where state = 'QUEUED' and created_at > outrider_now() - ${waitMs} * interval '1 ms'
-        and (preferred_worker_id is null or preferred_worker_id = ${workerId}
-          or created_at <= outrider_now() - ${preferMs} * interval '1 ms')
-      order by created_at limit ${limit}
-    ) queued
-  )`;
-}
-
-export type FileRequestSignals = FileRequestSignal[] | null;
 
 /** Assigns a queued request to a worker. Repeating the call for the same worker returns the same request. */
 export async function takeFileRequest(

@@ -216,13 +216,12 @@ function isBehind(sql: Sql, states: PublicationState[]) {
       and earlier.position < p.position and earlier.state = any(${states}))`;
 }
 
-/** Returns queued publications that a worker can take now. */
-export async function listDuePublications(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ publication_id: string }[]>`
+/** Returns a query for the queued publications that a worker can take now. */
+export function duePublications(sql: Sql) {
+  return sql`
     select publication_id from publications p
     where state = 'QUEUED' and next_attempt_at <= outrider_now() and not ${isBehind(sql, ["QUEUED", "PUSHING"])}
     order by next_attempt_at limit ${MAX_SIGNALED}`;
-  return rows.map(({ publication_id }) => publication_id);
 }
 
 interface Take {

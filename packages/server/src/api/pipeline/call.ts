@@ -11,6 +11,8 @@ import type { Vault } from "../../engine/auth/vault.ts";
 import type { Blobs } from "../../engine/blobs.ts";
 import type { Admission } from "../../engine/dispatch/admission.ts";
 import type { Claimer } from "../../engine/dispatch/claimer.ts";
+import type { Heartbeats } from "../../engine/dispatch/heartbeats.ts";
+import type { SignalReader } from "../../engine/dispatch/signals.ts";
 import type { WaitingClaims } from "../../engine/dispatch/waiting-claims.ts";
 import type { WorkerAccess } from "../../engine/dispatch/worker-access.ts";
 import type { Forges } from "../../engine/forges/forges.ts";
@@ -37,6 +39,8 @@ export interface Services {
   claimer: Claimer;
   waitingClaims: WaitingClaims;
   workerAccess: WorkerAccess;
+  heartbeats: Heartbeats;
+  signalReader: SignalReader;
   vault: Vault;
   models: LiveModels;
   modelProviders: ModelProviders;

@@ -1,19 +1,14 @@
 import { limits } from "@outrider/contract/limits";
-import { runFileLimits } from "@outrider/contract/run-file";
 import { notFound } from "../../engine/api-error.ts";
 import { recordChunks } from "../../engine/builds/build-chunks.ts";
 import { finishBuild, prepare, reportBuild } from "../../engine/builds/builds.ts";
 import { assignProposal, finishProposal } from "../../engine/builds/proposals.ts";
-import { PREFER_MS } from "../../engine/files/file-requests.ts";
 import { repositoryCredential } from "../../engine/forges/credentials.ts";
 import { reserve, settle } from "../../engine/limits/budgets.ts";
 import { topics } from "../../engine/live/pubsub.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/runs/executions.ts";
 import { interrupt } from "../../engine/runs/interruptions.ts";
 import { finishShell, reportShell, waitForInput } from "../../engine/shells/shells.ts";
-import { findRevokedCredentials } from "../../store/auth/credentials.ts";
-import { listSignals, renewLeases } from "../../store/dispatch/leases.ts";
-import { recordWorker } from "../../store/dispatch/workers.ts";
 import { findArtifact } from "../../store/runs/artifacts.ts";
 import { findAttachment } from "../../store/runs/attachments.ts";
 import { listEventsForWorker, omitNullPrivate } from "../../store/runs/events.ts";
@@ -23,10 +18,6 @@ import { readPage } from "../streams/event-log.ts";
 import { openStream } from "../streams/sse.ts";
 import { workerFileRequestHandlers } from "./worker-file-requests.ts";
 import { workerPublicationHandlers } from "./worker-publications.ts";
-
-/** How long the signal stream waits for a notification before it polls. */
-const POLL_MS = 800;
-const fileRequestTimes = { preferMs: PREFER_MS, waitMs: runFileLimits.waitMs };
 
 export const workerHandlers: WorkerHandlers = {
   ...workerPublicationHandlers,
@@ -56,12 +47,9 @@ export const workerHandlers: WorkerHandlers = {
     return ok({ ...response, executions });
   },
 
-  async heartbeat({ sql, services, body }) {
-    const draining = await recordWorker(sql, body.worker, body.stats);
-    const { executions, worker } = body;
-    const { leaseMs } = services.policy;
-    const held = await renewLeases(sql, { workerId: worker.worker_id, executions, leaseMs });
-    services.counters.add("leases_refused", executions.length - held.length);
+  async heartbeat({ services, body }) {
+    const { held, draining } = await services.heartbeats.record(body);
+    services.counters.add("leases_refused", body.executions.length - held.length);
     return ok({ held, draining, takes_stats: true });
   },
 
@@ -70,27 +58,15 @@ export const workerHandlers: WorkerHandlers = {
    * signals even if they look unchanged: a run may have started and ended in the meantime.
    */
   async signals({ services, principal, query, reply }) {
-    const { db, pubsub, maintenance, stopping } = services;
+    const { signalReader, maintenance, stopping } = services;
     const stream = openStream(reply, stopping);
-    let isNotified = true;
-    const unsubscribe = pubsub.on(topics.worker(query.worker_id), () => {
-      isNotified = true;
-    });
+    const watched = signalReader.watch(query.worker_id, principal.credentialId);
     try {
-      for (let last = ""; !stream.signal.aborted; ) {
-        const wait = { ms: POLL_MS, signal: stream.signal };
-        const notified = Promise.race([
-          pubsub.next(topics.worker(query.worker_id), wait),
-          pubsub.next(topics.publications, wait),
-          pubsub.next(topics.fileRequests, wait),
-        ]);
-        const mustSend = isNotified;
-        isNotified = false;
-        const [current, revoked] = await Promise.all([
-          listSignals(db, query.worker_id, fileRequestTimes),
-          findRevokedCredentials(db, [principal.credentialId]),
-        ]);
-        if (revoked.length > 0) break;
+      for (let last = ""; ; ) {
+        const reading = await watched.next(stream.signal);
+        if (!reading?.signals) break;
+        // Other streams of this worker may have the same signals.
+        const current = { ...reading.signals };
         // These are new work, which the worker must not start while dispatch is paused.
         if (!maintenance.dispatchEnabled() || current.draining) {
           delete current.proposals;
@@ -103,12 +79,11 @@ export const workerHandlers: WorkerHandlers = {
         const signals = JSON.stringify(current);
         // A worker may have been too busy to take what it was told about.
         const hasWork = current.publications !== undefined || current.file_requests !== undefined;
-        if (mustSend || hasWork || signals !== last) await stream.write(`data: ${signals}\n\n`);
+        if (reading.isNotified || hasWork || signals !== last) await stream.write(`data: ${signals}\n\n`);
         last = signals;
-        if (!isNotified) await notified;
       }
     } finally {
-      unsubscribe();
+      watched.close();
       stream.end();
     }
     return STREAMED;

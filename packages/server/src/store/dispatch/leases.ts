@@ -1,18 +1,11 @@
 import type { RunUsage } from "@outrider/contract/run";
-import type { Signals, Snapshot } from "@outrider/contract/worker";
+import type { Snapshot } from "@outrider/contract/worker";
 import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
-import { type FileRequestSignals, fileRequestSignals } from "../file-requests.ts";
-import { listDuePublications } from "../publications.ts";
 import { storePatch } from "../runs/artifacts.ts";
 import type { Dimensions } from "./active-runs.ts";
 import type { Requirement } from "./requirements.ts";
-
-/** How many queued proposals a worker is told about at a time. */
-const MAX_PROPOSALS = 10;
-/** The same for requests for files. */
-const MAX_FILE_REQUESTS = 20;
 
 interface LeaseRenewal {
   workerId: string;
@@ -33,39 +26,6 @@ export async function renewLeases(
       and worker_id = ${workerId} and lease_expires_at > outrider_now()
     returning execution_id`;
   return rows.map((row) => row.execution_id);
-}
-
-/** Returns the signals that a worker must react to: queued follow-ups, interrupts, draining, and other queued work. */
-export async function listSignals(
-  sql: Sql,
-  workerId: string,
-  fileRequests: { preferMs: number; waitMs: number },
-): Promise<Signals> {
-  const executions = await sql<Signals["executions"]>`
-    select h.execution_id,
-      coalesce(bool_or(f.mode <> 'queue'), false) as waiting,
-      coalesce(array_agg(f.followup_id) filter (where f.mode = 'interrupt'), '{}') as interrupts
-    from executions e join run_state h on h.run_id = e.run_id and h.execution_id = e.execution_id
-      left join followups f on f.run_id = h.run_id and f.delivery = 'queued'
-    where e.worker_id = ${workerId} and e.ended_at is null
-    group by h.execution_id order by h.execution_id`;
-  const [worker] = await sql<
-    { draining: boolean; proposals: string[] | null; file_requests: FileRequestSignals }[]
-  >`
-    select draining, (
-      select array_agg(proposal_id) from (
-        select proposal_id from environment_proposals where state = 'QUEUED' order by created_at limit ${MAX_PROPOSALS}
-      ) queued
-    ) as proposals, ${fileRequestSignals(sql, { workerId, ...fileRequests, limit: MAX_FILE_REQUESTS })} as file_requests
-    from workers where worker_id = ${workerId}`;
-  const publications = await listDuePublications(sql);
-  return {
-    executions: [...executions],
-    draining: worker?.draining ?? false,
-    ...(worker?.proposals ? { proposals: worker.proposals } : {}),
-    ...(publications.length > 0 ? { publications } : {}),
-    ...(worker?.file_requests ? { file_requests: worker.file_requests } : {}),
-  };
 }
 
 export interface Overdue {
