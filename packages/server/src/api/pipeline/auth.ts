@@ -4,15 +4,19 @@ import { hashKey } from "../../engine/auth/keys.ts";
 import { type Principal, principalOf, principalOfSession } from "../../engine/auth/principal.ts";
 import { hashSession } from "../../engine/auth/sign-in.ts";
 import { networkOf } from "../../engine/limits/client-network.ts";
-import { findKeyOwner, recordKeyUse } from "../../store/auth/keys.ts";
+import { topics } from "../../engine/live/pubsub.ts";
+import { findKeyOwner, findKeyOwners, type KeyOwner, recordKeyUse } from "../../store/auth/keys.ts";
 import { findSessionOwner, recordSessionUse } from "../../store/auth/sessions.ts";
 import { startTicker } from "../../ticker.ts";
 import { readSessionCookie, requireSameOrigin } from "../http/cookie.ts";
 import type { Services } from "./call.ts";
 import type { RateLimits } from "./rate-limits.ts";
 import { RecentCallers } from "./recent-callers.ts";
+import { WorkerKeys } from "./worker-keys.ts";
 
 const RECORD_USE_INTERVAL_MS = 10_000;
+/** The requests that idle workers repeat. */
+const idleOperations = new Set(["worker.claim", "worker.heartbeat", "worker.signals"]);
 
 export interface Authenticator {
   /** Authenticates by API key, or by the browser's session cookie if no key is sent. Counts the request. */
@@ -22,13 +26,19 @@ export interface Authenticator {
 
 /**
  * Authenticates requests. Every request is checked against the database, so that a revoked credential is rejected
- * immediately by every server.
+ * immediately by every server. Only the requests that idle workers repeat are not: see worker-keys.ts.
  *
  * Failed attempts count toward a limit for the client's network, so that keys cannot be guessed. That limit does not
  * apply to recently authenticated clients, so that a stranger behind the same address cannot lock them out.
  */
 export function createAuthenticator(
-  { db, databaseHealth, counters, origin }: Pick<Services, "db" | "databaseHealth" | "counters" | "origin">,
+  {
+    db,
+    databaseHealth,
+    counters,
+    origin,
+    pubsub,
+  }: Pick<Services, "db" | "databaseHealth" | "counters" | "origin" | "pubsub">,
   rateLimits: RateLimits,
 ): Authenticator {
   const recentCallers = new RecentCallers();
@@ -49,14 +59,19 @@ export function createAuthenticator(
   const ticker = startTicker({ everyMs: RECORD_USE_INTERVAL_MS, task: flush });
   const findOwnerOfKey = coalesce((hash) => findKeyOwner(db, hash));
   const findOwnerOfSession = coalesce((hash) => findSessionOwner(db, hash));
+  const workerKeys = new WorkerKeys((hashes) => findKeyOwners(db, hashes));
+  const unsubscribe = pubsub.on(topics.keys, () => workerKeys.forget());
 
-  async function authenticateKey(hash: Buffer | undefined): Promise<Principal> {
+  async function authenticateKey(
+    hash: Buffer | undefined,
+    findOwner: (hash: Buffer) => Promise<KeyOwner | undefined>,
+  ): Promise<Principal> {
     if (!hash)
       throw new ApiError(
         "authentication_required",
         "The API key is malformed. Check that it was copied completely.",
       );
-    const owner = await findOwnerOfKey(hash);
+    const owner = await findOwner(hash);
     if (!owner) throw new ApiError("authentication_required", "The API key is unknown, expired or revoked.");
     usedKeys.add(owner.key_id);
     return principalOf(owner);
@@ -79,7 +94,11 @@ export function createAuthenticator(
     if (authorization) {
       const raw = /^Bearer +([!-~]+) *$/i.exec(authorization)?.[1];
       const hash = raw === undefined ? undefined : hashKey(raw);
-      return { hash, find: () => authenticateKey(hash) };
+      const { operation = "" } = request.routeOptions.config as { operation?: string };
+      const findOwner = idleOperations.has(operation)
+        ? (known: Buffer) => workerKeys.findOwner(known)
+        : findOwnerOfKey;
+      return { hash, find: () => authenticateKey(hash, findOwner) };
     }
     const token = readSessionCookie(request, origin());
     if (!token) return { find: reject("Send `Authorization: Bearer KEY`.") };
@@ -123,6 +142,7 @@ export function createAuthenticator(
       return operation.startsWith("worker.") ? admit() : databaseHealth.failFast(admit);
     },
     async close() {
+      unsubscribe();
       await ticker.stop();
       await flush();
     },

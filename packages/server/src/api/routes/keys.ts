@@ -1,5 +1,6 @@
 import { createKey, revoke } from "../../engine/auth/keys.ts";
 import { isAdmin, requireUser } from "../../engine/auth/principal.ts";
+import { topics } from "../../engine/live/pubsub.ts";
 import { listKeys } from "../../store/auth/keys.ts";
 import { type Handlers, noContent, ok } from "../pipeline/call.ts";
 
@@ -14,8 +15,9 @@ export const keyHandlers: Pick<Handlers, "listKeys" | "createKey" | "deleteKey">
     return { status: 201, body: { ...key, key: raw }, replayBody: key };
   },
 
-  async deleteKey({ sql, principal, params }) {
+  async deleteKey({ sql, principal, params, publish }) {
     await revoke(sql, principal, params.keyId);
+    publish(topics.keys);
     return noContent;
   },
 };

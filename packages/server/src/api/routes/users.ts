@@ -3,6 +3,7 @@ import type { Me, SignInLinkResponse } from "@outrider/contract/auth/user";
 import { type Principal, requireNoLimits } from "../../engine/auth/principal.ts";
 import { type CreatedLink, replaceSignInLink } from "../../engine/auth/sign-in-links.ts";
 import { changeUser, invite, removeUser } from "../../engine/auth/users.ts";
+import { topics } from "../../engine/live/pubsub.ts";
 import { listUsers } from "../../store/auth/users.ts";
 import { type Handlers, noContent, ok, type Result } from "../pipeline/call.ts";
 import { quotasOf } from "../pipeline/quotas.ts";
@@ -44,8 +45,9 @@ export const usersHandlers: Pick<
     return ok(await changeUser(sql, params.userUid, body));
   },
 
-  async deleteUser({ sql, principal, params }) {
+  async deleteUser({ sql, principal, params, publish }) {
     await removeUser(sql, principal, params.userUid);
+    publish(topics.keys);
     return noContent;
   },
 

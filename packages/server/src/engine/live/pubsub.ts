@@ -39,6 +39,8 @@ export const topics = {
   /** A run of the pool is waiting. Servers of the previous version know only the default pool. */
   queueOf: (pool: string) => (pool === "default" ? "queue" : `queue ${pool}`),
   maintenance: "maintenance",
+  /** A key has been revoked. */
+  keys: "keys",
   /** Model providers, the default model or aliases have changed. */
   models: "models",
   /** A publication has become due. */

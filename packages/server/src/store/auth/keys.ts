@@ -52,15 +52,31 @@ export interface KeyOwner {
 }
 
 export async function findKeyOwner(sql: Sql, hash: Buffer): Promise<KeyOwner | undefined> {
-  const [row] = await sql<KeyOwner[]>`
-    select k.key_id, k.name as key_name, k.type as key_type, k.scopes, k.limits, k.expires_at,
-      p.uid as user_uid, p.display_name as user_name, p.email, p.role,
-      i.uid as agent_uid, i.name as agent_name, i.model_id as agent_model_id,
-      i.reasoning_effort as agent_reasoning_effort, i.harness as agent_harness, i.environment_id as agent_environment_id
-    from keys k join users p on p.uid = k.user_uid left join identities i on i.uid = k.agent_uid
-    where k.hash = ${hash} and k.revoked_at is null and (k.expires_at is null or k.expires_at > outrider_now())
-      and p.deleted_at is null`;
+  const [row] = await sql<KeyOwner[]>`select ${ownerColumns(sql)} ${validKeys(sql)} and k.hash = ${hash}`;
   return row;
+}
+
+/** Returns the owners of several keys. Keys that are not valid are omitted. */
+export async function findKeyOwners(sql: Sql, hashes: Buffer[]): Promise<(KeyOwner & { hash: Buffer })[]> {
+  // The driver cannot send an array of byte strings.
+  const encoded = hashes.map((hash) => hash.toString("hex"));
+  return sql<(KeyOwner & { hash: Buffer })[]>`
+    select k.hash, ${ownerColumns(sql)} ${validKeys(sql)}
+      and k.hash = any(array(select decode(hash, 'hex') from unnest(${encoded}::text[]) as hash))`;
+}
+
+function ownerColumns(sql: Sql) {
+  return sql`
+    k.key_id, k.name as key_name, k.type as key_type, k.scopes, k.limits, k.expires_at,
+    p.uid as user_uid, p.display_name as user_name, p.email, p.role,
+    i.uid as agent_uid, i.name as agent_name, i.model_id as agent_model_id,
+    i.reasoning_effort as agent_reasoning_effort, i.harness as agent_harness, i.environment_id as agent_environment_id`;
+}
+
+function validKeys(sql: Sql) {
+  return sql`
+    from keys k join users p on p.uid = k.user_uid left join identities i on i.uid = k.agent_uid
+    where k.revoked_at is null and (k.expires_at is null or k.expires_at > outrider_now()) and p.deleted_at is null`;
 }
 
 /** Returns all keys that are not revoked, or only those that the given user is responsible for. */
