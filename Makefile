@@ -5,7 +5,7 @@ export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format sbom sdk bench eval chaos soak screenshots full clean setup setup-check setup-test setup-sdk
+.PHONY: help run test check format sbom sdk release bench eval chaos soak screenshots full clean setup setup-check setup-test setup-sdk
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,6 +38,9 @@ sbom: setup ## write the bill of materials to sbom.cdx.json (CycloneDX)
 
 sdk: setup-sdk ## pack the TypeScript SDK for npm (ARGS="folder" for another folder than this one)
 	@node packages/sdk/scripts/pack.ts $(ARGS)
+
+release: setup ## make the npm package, the offline bundle, the SBOM and checksums (ARGS="folder" for another folder than release)
+	@node --disable-warning=ExperimentalWarning scripts/release/main.ts $(ARGS)
 
 format: setup ## format, sort imports and apply safe fixes
 	@biome check --write .

@@ -116,7 +116,7 @@ export const entries = {
   },
   admin: {
     group: operate,
-    description: "Manage users and keys directly in the database.",
+    description: "Manage users, keys and migrations directly in the database.",
   },
   backup: {
     group: operate,

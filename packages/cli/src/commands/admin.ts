@@ -4,7 +4,9 @@ import { addKey, addUser } from "@outrider/server/engine/operations/bootstrap";
 import { findEmbedded } from "@outrider/server/postgres/embedded-postgres";
 import { listUsers } from "@outrider/server/store/auth/users";
 import { openDb } from "@outrider/server/store/connection/db";
+import { migrate } from "@outrider/server/store/migrate";
 import { Command, Option } from "commander";
+import { locationOptions, withInstallation } from "../with-installation.ts";
 
 type Db = ReturnType<typeof openDb>;
 
@@ -75,9 +77,28 @@ const listUsersCommand = new Command("list-users")
     }),
   );
 
+const migrateCommand = new Command("migrate")
+  .description(
+    "Apply this version's database migrations before an upgrade. Servers of the previous version can keep running.",
+  )
+  .option(...(locationOptions[0] as [string, string]))
+  .option(...(locationOptions[1] as [string, string]))
+  .option(...jsonOption)
+  .action((flags: { dataDir?: string; databaseUrl?: string; json?: true }) =>
+    withInstallation(flags, async ({ withDb }) => {
+      const applied = await withDb(migrate);
+      if (flags.json) console.log(JSON.stringify({ applied }));
+      else if (applied.length === 0) console.log("The database is up to date.");
+      else for (const name of applied) console.log(name);
+    }),
+  );
+
 export const adminCommand = new Command("admin")
-  .description("Manage users and keys directly in the database. Run this command on the server's machine.")
+  .description(
+    "Manage users, keys and migrations directly in the database. Run this command on the server's machine.",
+  )
   .addCommand(addUserCommand)
   .addCommand(createKeyCommand)
   .addCommand(signInLinkCommand)
-  .addCommand(listUsersCommand);
+  .addCommand(listUsersCommand)
+  .addCommand(migrateCommand);

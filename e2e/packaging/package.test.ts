@@ -1,0 +1,78 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { readCheckout } from "../../scripts/release/checkout.ts";
+import { compile } from "../../scripts/release/compile.ts";
+import { stagePackage } from "../../scripts/release/stage.ts";
+import { waitOptions } from "../../scripts/tests/wait-options.ts";
+import { call, keyOf, makeDataDir, type Running, removeDataDir, root, run } from "../process.ts";
+
+/**
+ * The npm package with the dependencies of the checkout. npm.full.test.ts installs the whole package with npm.
+ */
+
+const checkout = readCheckout(root);
+const folder = mkdtempSync(join(tmpdir(), "outrider-package-"));
+const home = join(folder, "node_modules/outrider");
+const dataDir = makeDataDir();
+let server: Running | undefined;
+
+beforeAll(() => {
+  stagePackage(checkout, home, { modules: false });
+  for (const parent of [".", "packages/agent", "packages/cli", "packages/server", "packages/worker"]) {
+    mkdirSync(join(home, parent), { recursive: true });
+    const modules = join(root, parent, "node_modules");
+    if (existsSync(modules)) symlinkSync(modules, join(home, parent, "node_modules"));
+  }
+});
+afterAll(async () => {
+  await server?.end("SIGTERM");
+  removeDataDir(dataDir);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("the package runs inside node_modules, where Node accepts no TypeScript", async () => {
+  server = run(
+    ["serve", "--port", "0", "--data-dir", dataDir],
+    { OUTRIDER_LOG_FORMAT: "json" },
+    join(home, "bin/outrider.js"),
+  );
+  await server.waitForOutput("  workers ");
+  const origin = /Outrider is listening on (http:\S+)/.exec(server.stderr())?.[1];
+  const key = keyOf(dataDir);
+  const prompt = "RUN: echo from a package > file.txt; cat file.txt\nSAY: done";
+  const { body } = await call("POST", `${origin}/api/v1/agent/run`, { key, body: { prompt } });
+  await vi.waitFor(async () => {
+    const found = await call("GET", `${origin}/api/v1/agent/runs/${body.run_id}`, { key });
+    expect(found.body).toMatchObject({ state: "SUCCEEDED" });
+  }, waitOptions);
+  const transcript = await call("GET", `${origin}/runs/${body.run_id}`, { key });
+  expect(transcript.text).toContain("from a package");
+  // The web app, the reference page and the description of the API are files of the package.
+  expect((await call("GET", `${origin}/login`)).text).toContain('<div id="app">');
+  expect((await call("GET", `${origin}/docs`)).status).toBe(200);
+  expect((await call("GET", `${origin}/api/v1/openapi.json`)).body.info).toBeDefined();
+});
+
+test("imports of other workspaces and paths of programs lead to compiled files", () => {
+  const source = [
+    'import type { A } from "./a.ts";',
+    'import { runs } from "@outrider/contract/routes/runs";',
+    'import { b } from "../b.ts";',
+    'const url = new URL("./program.ts", import.meta.url) as URL;',
+    'await import("./later.ts");',
+  ].join("\n");
+  const lines = compile(source, "packages/server/src/engine/x.ts", root).split("\n");
+  expect(lines.map((line) => line.trim())).toEqual([
+    "",
+    'import { runs } from "../../../contract/src/routes/runs.js";',
+    'import { b } from "../b.js";',
+    expect.stringContaining('new URL("./program.js", import.meta.url)'),
+    'await import("./later.js");',
+  ]);
+});
+
+test("a source file that is named in an unknown way is an error", () => {
+  expect(() => compile('start("main.ts");', "packages/cli/src/x.ts", root)).toThrow("main.ts");
+});
