@@ -34,7 +34,7 @@ export async function pushDebian(registry: RegistryServer, release: string): Pro
 }
 
 /** Returns the address of the archive from which apt gets its main packages. */
-function aptArchive(): string {
+export function aptArchive(): string {
   const targets = execFileSync(
     "apt-get",
     ["indextargets", "--format", "$(REPO_URI) $(COMPONENT)", "Created-By: Packages"],
