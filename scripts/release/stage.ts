@@ -4,7 +4,9 @@ import type { Checkout } from "./checkout.ts";
 import { compileWorkspace } from "./compile.ts";
 import { copyModules, findRuntimePackages, type LockedPackage, readLock } from "./modules.ts";
 
-const workspaces = ["agent", "cli", "contract", "sdk", "server", "worker"].map((name) => `packages/${name}`);
+const workspaces = ["agent", "cli", "contract", "sdk", "server", "telemetry", "worker"].map(
+  (name) => `packages/${name}`,
+);
 
 /** What the compiled sources need besides each other. */
 const files = [
