@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { bundleName } from "../../scripts/release/bundle.ts";
 import { readCheckout } from "../../scripts/release/checkout.ts";
 import { makeRelease } from "../../scripts/release/main.ts";
+import { testTimeout } from "../../scripts/tests/wait-options.ts";
 import { type Running, root } from "../process.ts";
 import { type Isolated, openIsolated } from "./isolated.ts";
 
@@ -73,24 +74,28 @@ function makeNext(version: string, sql: string): string {
   return bundle;
 }
 
-test("a release has packages, notes, a bill of materials and checksums", () => {
-  const release = join(folder, "release");
-  makeRelease(checkout, release);
-  expect(execFileSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: release, encoding: "utf8" })).toContain(
-    "OK",
-  );
-  const sbom = JSON.parse(readFileSync(join(release, `outrider-${checkout.version}.cdx.json`), "utf8"));
-  const names = sbom.components.map(({ name }: { name: string }) => name);
-  expect(names).toEqual(expect.arrayContaining(["fastify", "react", "node"]));
-  expect(names).not.toContain("vitest");
-  mkdirSync(first);
-  const archive = join(release, `${bundleName(checkout)}.tar.gz`);
-  execFileSync("tar", ["xzf", archive, "-C", first, "--strip-components=1"]);
+test(
+  "a release has packages, notes, a bill of materials and checksums",
+  () => {
+    const release = join(folder, "release");
+    makeRelease(checkout, release);
+    expect(
+      execFileSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: release, encoding: "utf8" }),
+    ).toContain("OK");
+    const sbom = JSON.parse(readFileSync(join(release, `outrider-${checkout.version}.cdx.json`), "utf8"));
+    const names = sbom.components.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(expect.arrayContaining(["fastify", "react", "node"]));
+    expect(names).not.toContain("vitest");
+    mkdirSync(first);
+    const archive = join(release, `${bundleName(checkout)}.tar.gz`);
+    execFileSync("tar", ["xzf", archive, "-C", first, "--strip-components=1"]);
 
-  makeRelease(checkout, join(folder, "again"));
-  const sums = (name: string) => readFileSync(join(folder, name, "SHA256SUMS"), "utf8");
-  expect(sums("again")).toBe(sums("release"));
-});
+    makeRelease(checkout, join(folder, "again"));
+    const sums = (name: string) => readFileSync(join(folder, name, "SHA256SUMS"), "utf8");
+    expect(sums("again")).toBe(sums("release"));
+  },
+  2 * testTimeout,
+);
 
 test("the bundle installs without a network, and the service executes a run", async () => {
   await expect(install(first, "upgrade")).rejects.toThrow("no version is installed");

@@ -55,6 +55,8 @@ export async function startDocker(folder: string): Promise<Docker> {
     async stop() {
       daemon.kill("SIGTERM");
       await ended;
+      // The daemon leaves the namespace of --network host mounted.
+      for (const mount of globSync(join(folder, "exec/netns/*"))) execFileSync("umount", [mount]);
       for (const path of globSync(`/sys/fs/cgroup/{,*/}${group}`))
         execFileSync("find", [path, "-depth", "-type", "d", "-exec", "rmdir", "{}", "+"], {
           stdio: "ignore",

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -20,11 +20,8 @@ let server: Running | undefined;
 
 beforeAll(() => {
   stagePackage(checkout, home, { modules: false });
-  for (const parent of [".", "packages/agent", "packages/cli", "packages/server", "packages/worker"]) {
-    mkdirSync(join(home, parent), { recursive: true });
-    const modules = join(root, parent, "node_modules");
-    if (existsSync(modules)) symlinkSync(modules, join(home, parent, "node_modules"));
-  }
+  for (const modules of globSync(["node_modules", "packages/*/node_modules"], { cwd: root }))
+    if (existsSync(join(home, modules, ".."))) symlinkSync(join(root, modules), join(home, modules));
 });
 afterAll(async () => {
   await server?.end("SIGTERM");

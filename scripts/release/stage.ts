@@ -4,10 +4,6 @@ import type { Checkout } from "./checkout.ts";
 import { compileWorkspace } from "./compile.ts";
 import { copyModules, findRuntimePackages, type LockedPackage, readLock } from "./modules.ts";
 
-const workspaces = ["agent", "cli", "contract", "sdk", "server", "telemetry", "worker"].map(
-  (name) => `packages/${name}`,
-);
-
 /** What the compiled sources need besides each other. */
 const files = [
   ["LICENSE", "run the release in a complete checkout"],
@@ -26,7 +22,7 @@ export function stagePackage(checkout: Checkout, folder: string, options: { modu
   const lock = readLock(checkout);
   const paths = findRuntimePackages(lock, ["packages/cli"]);
   mkdirSync(folder, { recursive: true });
-  for (const workspace of workspaces) {
+  for (const workspace of paths.filter((path) => !path.includes("node_modules/"))) {
     compileWorkspace({ root, workspace, folder });
     const { name, license } = readJson(join(root, workspace, "package.json"));
     writeJson(join(folder, workspace, "package.json"), {
