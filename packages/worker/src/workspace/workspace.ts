@@ -495,19 +495,22 @@ export class RunWorkspace implements Workspace {
 
   /** Starts to open the sandbox for a command that follows soon. Its processes start at the same time. */
   openSoon(): void {
-    this.#sandbox ??= this.#openNew();
-    this.#sandbox.then(
+    this.#openOnce().then(
       (sandbox) => sandbox.warmUp(),
       () => {}, // The command reports it.
     );
   }
 
   async open(): Promise<Sandbox> {
-    this.#sandbox ??= inSpan("open sandbox", {}, () => this.#openNew());
-    const sandbox = await this.#sandbox;
+    const sandbox = await this.#openOnce();
     this.#services ??= this.#startServices(sandbox);
     await this.#services;
     return sandbox;
+  }
+
+  #openOnce(): Promise<Sandbox> {
+    this.#sandbox ??= inSpan("open sandbox", {}, () => this.#openNew());
+    return this.#sandbox;
   }
 
   async #startServices(sandbox: Sandbox): Promise<void> {
