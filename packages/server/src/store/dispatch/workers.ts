@@ -146,7 +146,7 @@ export function slots(sql: Sql, { aliveMs, requirement }: CapacityOptions) {
     alive as materialized (
       select count(*) filter (where ${isMatching})::int as workers,
         coalesce(sum(w.slots) filter (where ${isMatching}), 0)::int as slots,
-        bool_and(${isInPool}) as are_all_in_pool
+        coalesce(bool_and(${isInPool}), true) as are_all_in_pool
       from workers w where ${isAlive}
     ),
     slots as materialized (

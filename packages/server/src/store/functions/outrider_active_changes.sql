@@ -6,6 +6,6 @@ language sql stable as $$
   from active_changes c cross join lateral (values
     ('installation', '00000000-0000-0000-0000-000000000000'::uuid), ('agent', c.owner_uid), ('key', c.key_id),
     ('environment', c.environment_id)) n(kind, id)
-  where c.xid >= outrider_folded_before() and n.id is not null
+  where c.xid >= (select outrider_folded_before()) and n.id is not null
   group by n.kind, n.id
 $$;

@@ -78,7 +78,7 @@ begin
     (select coalesce(jsonb_object_agg(l.kind || ' ' || l.id, l.max - coalesce(c.change, 0)
         - coalesce((select n.count from active_counts n where n.kind = l.kind and n.id = l.id), 0)), '{}')
       from limits l left join changes c on c.kind = l.kind and c.id = l.id),
-    (select count(*) from active_changes c where c.xid >= outrider_folded_before())
+    (select count(*) from active_changes c where c.xid >= (select outrider_folded_before()))
   into remaining, unfolded;
   if p_is_shared and remaining <> '{}' then
     return;
@@ -134,7 +134,7 @@ begin
 
     for candidate in
       with recursive changes as materialized (
-        select c.owner_uid, sum(c.change)::int as change from active_changes c where c.xid >= outrider_folded_before()
+        select c.owner_uid, sum(c.change)::int as change from active_changes c where c.xid >= (select outrider_folded_before())
         group by c.owner_uid
       ),
       -- The owners in each queue. The query is recursive because PostgreSQL has no index skip scan for this.

@@ -5,7 +5,7 @@ begin
   return coalesce((select n.count from active_counts n where n.kind = p_kind and n.id = p_id), 0)
     + coalesce((
       select sum(c.change) from active_changes c
-      where c.xid >= outrider_folded_before() and p_id = case p_kind when 'agent' then c.owner_uid when 'key' then c.key_id
+      where c.xid >= (select outrider_folded_before()) and p_id = case p_kind when 'agent' then c.owner_uid when 'key' then c.key_id
         when 'environment' then c.environment_id else p_id end), 0);
 end
 $$;

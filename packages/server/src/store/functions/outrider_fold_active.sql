@@ -24,7 +24,7 @@ begin
   -- Taken before the rows are read: a transaction that ends in between may stay before the horizon only if it is folded.
   horizon := pg_snapshot_xmin(pg_current_snapshot());
   with folded as (
-    delete from active_changes c where c.xid >= outrider_folded_before()
+    delete from active_changes c where c.xid >= (select outrider_folded_before())
     returning c.owner_uid, c.key_id, c.environment_id, c.change
   )
   merge into active_counts t
