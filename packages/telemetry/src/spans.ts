@@ -100,7 +100,7 @@ export function record(histogram: HistogramName, value: number, attributes: Attr
 
 /**
  * Returns a function that calls others in the current scope, even if there is none. Callbacks of connections, such as
- * those of a database driver, run in the scope of whoever opened or last used the connection.
+ * those of a database driver, run in the scope of the code that opened or last used the connection.
  */
 export function captureScope(): <T>(work: () => T) => T {
   const scope = storage.getStore() as Scope;

@@ -20,7 +20,7 @@ export interface S3Settings {
   /** Whether the bucket is part of the path instead of the host name. */
   forcePathStyle: boolean;
   encryption?: S3Encryption;
-  /** Who may exchange data with the bucket directly, through URLs that the server signs. */
+  /** The programs that may transfer files to and from the bucket directly, through URLs that the server signs. */
   direct: (typeof directModes)[number];
 }
 

@@ -4,7 +4,7 @@ import { revokedCredentials } from "../auth/credentials.ts";
 import type { Sql } from "../connection/db.ts";
 import { duePublications } from "../publications.ts";
 
-/** How many queued proposals a worker is told about at a time. */
+/** The maximum number of queued proposals in the signals of a worker. */
 const MAX_PROPOSALS = 10;
 /** The same for requests for files. */
 const MAX_FILE_REQUESTS = 20;

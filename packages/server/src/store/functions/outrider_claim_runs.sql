@@ -1,6 +1,6 @@
--- Claims runs of the default pool for one worker, on behalf of a server of the previous version, which does not know pools,
--- or in the transaction that creates a run; see outrider_claim_batch. The result has one row per claimed run, or a single row
--- with only `draining` if no run was claimed.
+-- Claims runs of the default pool for one worker, on behalf of a server of the previous version, which does not know pools.
+-- This version calls outrider_claim_batch. The result has one row per claimed run, or a single row with only `draining` if no
+-- run was claimed.
 --
 -- p_takes_harnesses is false for workers that do not know harnesses. They get no runs that need one.
 create or replace function outrider_claim_runs(

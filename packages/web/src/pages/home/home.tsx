@@ -82,7 +82,7 @@ export function Home() {
   );
 }
 
-/** Returns whether the form's notes are loaded. What is below waits for them, because they change the form's height. */
+/** Returns whether the form's notes are loaded. The lists below wait for them, because they change the form's height. */
 function useNotesLoaded(): boolean {
   const pending = [
     useQuery(queries.models()).isPending,
