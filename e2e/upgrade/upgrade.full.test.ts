@@ -132,6 +132,22 @@ describe("the previous and the current version together", { timeout: 120_000 }, 
   test.each([
     ["previous", "current"],
     ["current", "previous"],
+  ] as const)("deltas of a %s worker reach readers at a %s server", async (version, at) => {
+    const worker = await startWorker(version, at);
+    const runId = await create(at, "RUN: sleep 1\nSAY: live\nSLEEP: 500\nSAY: end");
+    const stream = await fetch(`${origins[at]}/api/v1/agent/runs/${runId}/events`, {
+      headers: { authorization: `Bearer ${key}`, accept: "text/event-stream" },
+    });
+    const deltas = (await stream.text())
+      .split("\n\n")
+      .filter((event) => event.includes("message.agent.delta"));
+    expect(deltas.join("")).toContain('"text":"live"');
+    expect((await worker.end("SIGTERM")).code).toBe(0);
+  });
+
+  test.each([
+    ["previous", "current"],
+    ["current", "previous"],
   ] as const)("a build of a %s worker is used by a %s worker", async (builder, user) => {
     const setup_commands = ["head -c 5000000 /dev/zero > zeros; echo built > made.txt"];
     const body = { name: `built by ${builder}`, setup_commands };

@@ -202,6 +202,7 @@ export const ClaimResponse = z.object({
   offers_shells: z.boolean().optional(),
   offers_harnesses: z.boolean().optional(),
   offers_pools: z.boolean().optional(),
+  offers_delta_index: z.boolean().optional(),
   shells: z.array(ShellAssignment).optional(),
 });
 export type ClaimResponse = z.infer<typeof ClaimResponse>;
@@ -409,7 +410,10 @@ export type Signals = z.infer<typeof Signals>;
 
 export const DeltaRequest = z.strictObject({
   run_id: Uuid,
-  /** The number of the delta within its execution, from 0. Servers restore the order with it. */
+  /**
+   * The number of the delta within its execution, from 0. Servers restore the order with it. Sent only if the last response
+   * to a claim set `offers_delta_index`.
+   */
   index: z.int().min(0).optional(),
   text: z.string().max(6_000),
 });

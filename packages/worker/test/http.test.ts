@@ -156,6 +156,28 @@ describe("the worker's HTTP client", () => {
   });
 });
 
+test("deltas have a number only if the server of the last claim offers it", async () => {
+  const numbers: unknown[] = [];
+  let offers = {};
+  const server = await serve(async (incoming, response) => {
+    const body = JSON.parse(await text(incoming));
+    if (incoming.url?.endsWith("/claim"))
+      return response.end(JSON.stringify({ executions: [], builds: [], draining: false, ...offers }));
+    expect(body).toMatchObject({ run_id: "r", text: "a" });
+    numbers.push(body.index);
+    response.writeHead(204).end();
+  });
+  const client = connectToServer({ url: server.origin, key: KEY });
+  onTestFinished(() => client.stop());
+  const worker = { worker_id: "w", name: "w", version: "0", slots: 1 };
+  for (const offered of [undefined, true, false]) {
+    offers = { offers_delta_index: offered };
+    await client.claim({ request_id: "q", worker, free: 1, wait_ms: 0 }, never());
+    await client.delta("e", { run_id: "r", index: 7, text: "a" }, never());
+  }
+  expect(numbers).toEqual([undefined, 7, undefined]);
+});
+
 describe("direct transfers of files", () => {
   const large = Buffer.alloc(2 ** 20, "large");
   const sha256 = "a".repeat(64);

@@ -139,8 +139,9 @@ describe("deltas", () => {
     runId = (await on(0, "POST", "/agent/run", { body: { prompt: "SAY: a" } })).body.run_id;
     const worker = { worker_id: randomUUID(), name: "deltas", version: "0", slots: 100 };
     const body = { request_id: randomUUID(), worker, free: 100, wait_ms: 0 };
-    const { executions } = (await on(0, "POST", "/worker/claim", { body, key: workerKey })).body;
-    const { execution_id } = executions.find(({ run_id }: Assignment) => run_id === runId);
+    const claim = (await on(0, "POST", "/worker/claim", { body, key: workerKey })).body;
+    expect(claim.offers_delta_index).toBe(true);
+    const { execution_id } = claim.executions.find(({ run_id }: Assignment) => run_id === runId);
     path = `/worker/executions/${execution_id}/delta`;
   });
 

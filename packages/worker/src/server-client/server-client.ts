@@ -157,6 +157,8 @@ export function connectToServer({
   const http = createHttpClient({ origin, key, ...trust });
   const direct = new DirectBlobs(http, trust);
   const reportedReasons = new Set<string>();
+  /** Whether the last response to a claim offered it. Older servers reject deltas with a number. */
+  let acceptsDeltaIndex = false;
 
   function reportUntrusted(error: unknown): undefined {
     const reason = explainUntrusted(error);
@@ -204,7 +206,11 @@ export function connectToServer({
   };
 
   return {
-    claim: (body, signal) => post("/claim", body, signal, body.wait_ms + REQUEST_MS),
+    async claim(body, signal) {
+      const response = await post<ClaimResponse>("/claim", body, signal, body.wait_ms + REQUEST_MS);
+      acceptsDeltaIndex = response.offers_delta_index ?? false;
+      return response;
+    },
     heartbeat: (body, signal) => post("/heartbeat", body, signal),
     async history(executionId, after, signal) {
       const path = `/executions/${executionId}/events?after=${after}`;
@@ -233,7 +239,8 @@ export function connectToServer({
     reserve: (executionId, body, signal) => post(`/executions/${executionId}/reserve`, body, signal),
     settle: (executionId, body, signal) => post(`/executions/${executionId}/settle`, body, signal),
     report: (executionId, body, signal) => post(`/executions/${executionId}/report`, body, signal),
-    delta: (executionId, body, signal) => post(`/executions/${executionId}/delta`, body, signal),
+    delta: (executionId, { index, ...body }, signal) =>
+      post(`/executions/${executionId}/delta`, acceptsDeltaIndex ? { ...body, index } : body, signal),
     finish: (executionId, body, signal) => post(`/executions/${executionId}/finish`, body, signal),
     close: (executionId, body, signal) => post(`/executions/${executionId}/close`, body, signal),
     release: (executionId, body, signal) => post(`/executions/${executionId}/release`, body, signal),

@@ -40,8 +40,8 @@ const SEEN_MS = 4_000;
 const FIRST_BATCH = 16;
 const BATCH = 128;
 
-/** Tells workers which fields this server accepts in the next claim. */
-const offers = { offers_shells: true, offers_harnesses: true, offers_pools: true };
+/** Tells workers which fields this server accepts in the next requests. */
+const offers = { offers_shells: true, offers_harnesses: true, offers_pools: true, offers_delta_index: true };
 
 export interface ClaimerServices extends ClaimServices {
   db: Db;
