@@ -2,12 +2,13 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { CreateKeyRequest } from "@outrider/contract/auth/key";
 import type { ErrorCode } from "@outrider/contract/errors/error";
 import type { RunAgentRequest, RunUsage } from "@outrider/contract/run";
-import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
+import type { Assignment, ClaimRequest, WorkerInfo } from "@outrider/contract/worker";
 import { ApiError } from "../src/engine/api-error.ts";
 import { createKey, hashKey } from "../src/engine/auth/keys.ts";
 import { type Principal, principalOf } from "../src/engine/auth/principal.ts";
 import { openVault, type Vault } from "../src/engine/auth/vault.ts";
-import { claim } from "../src/engine/dispatch/claims.ts";
+import { assignAll, type ClaimServices, claimForAll } from "../src/engine/dispatch/claims.ts";
+import { placeOf } from "../src/engine/dispatch/pools.ts";
 import { reap } from "../src/engine/dispatch/reaper.ts";
 import { type Harnesses, openHarnesses } from "../src/engine/harnesses/harnesses.ts";
 import type { BudgetLimits } from "../src/engine/limits/budgets.ts";
@@ -91,12 +92,11 @@ export async function testEngine(
     },
     async claim({ worker = anyWorker, free = 100, request_id = randomUUID(), ...takes } = {}) {
       const { models: currentModels, harnesses } = engine;
-      const { executions } = await claim(
+      return claim(
         db,
         { vault, models: currentModels, harnesses, policy, gitHost: "https://git.test" },
         { request_id, worker, free, wait_ms: 0, ...takes },
       );
-      return executions;
     },
     async claimed(request) {
       const run_id = await engine.create(request);
@@ -110,6 +110,12 @@ export async function testEngine(
     },
   };
   return engine;
+}
+
+/** Claims runs for all of a worker's free slots, as far as the concurrency limits allow. */
+export async function claim(db: Db, services: ClaimServices, request: ClaimRequest): Promise<Assignment[]> {
+  const { claimed } = await claimForAll(db, services, placeOf(request.worker).pool, [request]);
+  return assignAll(db, services, claimed.get(request.request_id)?.work ?? []);
 }
 
 export function newWorker(name = "test"): WorkerInfo {

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { fillDatabase } from "../../../../bench/lists/fill-database.ts";
 import type { Principal } from "../../src/engine/auth/principal.ts";
 import { openVault } from "../../src/engine/auth/vault.ts";
-import { claim } from "../../src/engine/dispatch/claims.ts";
 import { getQueueStatus } from "../../src/engine/dispatch/queue-reason.ts";
 import { reap } from "../../src/engine/dispatch/reaper.ts";
 import { openHarnesses } from "../../src/engine/harnesses/harnesses.ts";
@@ -41,6 +40,7 @@ import { listTurnCommands } from "../../src/store/runs/turn-commands.ts";
 import { findStats } from "../../src/store/stats.ts";
 import { INSTALLATION } from "../../src/store/usage/rollups.ts";
 import { countViews, listViews } from "../../src/store/views.ts";
+import { claim } from "../engine.ts";
 import { testDatabase } from "../server.ts";
 import { recordChanges } from "../usage/record-changes.ts";
 

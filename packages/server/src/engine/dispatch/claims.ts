@@ -45,19 +45,6 @@ export interface ClaimServices {
   gitHost: string;
 }
 
-export interface Claimed {
-  executions: Assignment[];
-  draining: boolean;
-}
-
-/** Claims runs for all of the worker's free slots, as far as the concurrency limits allow. */
-export async function claim(sql: Sql, services: ClaimServices, request: ClaimRequest): Promise<Claimed> {
-  const { pool } = placeOf(request.worker);
-  const { claimed } = await claimForAll(sql, services, pool, [request]);
-  const { work, draining } = claimed.get(request.request_id) ?? { work: [], draining: false };
-  return { executions: await assignAll(sql, services, work), draining };
-}
-
 /** Claims runs for several workers of a pool. Returns what each request got, and whether runs are still queued. */
 export async function claimForAll(
   sql: Sql,
