@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
-import type { HeartbeatRequest, WorkerInfo } from "@outrider/contract/worker";
+import type { HeartbeatRequest } from "@outrider/contract/worker";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Heartbeats } from "../../src/engine/dispatch/heartbeats.ts";
 import { abandonLease } from "../../src/store/dispatch/leases.ts";
-import { bindWorker, drainWorker } from "../../src/store/dispatch/workers.ts";
+import { drainWorker } from "../../src/store/dispatch/workers.ts";
 import { lockRunState } from "../../src/store/runs/run-state.ts";
 import { newWorker, type TestEngine, testEngine } from "../engine.ts";
 import { recordStatements } from "./record-statements.ts";
+import { claimWithNewWorker, registerWorker } from "./registered-worker.ts";
 
 const LEASE_MS = 600_000;
 
@@ -17,18 +18,10 @@ beforeAll(async () => {
 afterAll(() => engine.stop());
 afterEach(() => engine.db`delete from runs`);
 
-async function registered(): Promise<WorkerInfo> {
-  const worker = newWorker();
-  await bindWorker(engine.db, worker, engine.admin.credentialId);
-  return worker;
-}
-
-async function claimed() {
-  const worker = await registered();
-  const run_id = await engine.create();
-  const [execution] = await engine.claim({ worker, free: 1 });
-  expect(execution?.run_id).toBe(run_id);
-  return { worker, executions: [{ run_id, execution_id: execution?.execution_id as string }] };
+const registered = () => registerWorker(engine);
+async function claimed(): Promise<HeartbeatRequest> {
+  const { worker, runId, executionId } = await claimWithNewWorker(engine);
+  return { worker, executions: [{ run_id: runId, execution_id: executionId }] };
 }
 
 const idsOf = ({ executions }: HeartbeatRequest) => executions.map(({ execution_id }) => execution_id);

@@ -9,10 +9,11 @@ import { Counters } from "../../src/engine/operations/counters.ts";
 import { sendFollowup } from "../../src/engine/runs/followups.ts";
 import { revokeKey } from "../../src/store/auth/keys.ts";
 import { openDb } from "../../src/store/connection/db.ts";
-import { bindWorker, drainWorker } from "../../src/store/dispatch/workers.ts";
+import { drainWorker } from "../../src/store/dispatch/workers.ts";
 import { insertFileRequest } from "../../src/store/file-requests.ts";
 import { newWorker, type TestEngine, testEngine } from "../engine.ts";
 import { recordStatements } from "./record-statements.ts";
+import { claimWithNewWorker, registerWorker } from "./registered-worker.ts";
 
 let engine: TestEngine;
 let channel: ServerChannel;
@@ -45,19 +46,8 @@ const forever = new AbortController().signal;
 const watch = (worker: WorkerInfo, credentialId = engine.admin.credentialId) =>
   reader.watch(worker.worker_id, credentialId);
 
-async function registered(): Promise<WorkerInfo> {
-  const worker = newWorker();
-  await bindWorker(engine.db, worker, engine.admin.credentialId);
-  return worker;
-}
-
-async function claimed() {
-  const worker = await registered();
-  const runId = await engine.create();
-  const [execution] = await engine.claim({ worker, free: 1 });
-  expect(execution?.run_id).toBe(runId);
-  return { worker, runId, executionId: execution?.execution_id as string };
-}
+const registered = () => registerWorker(engine);
+const claimed = () => claimWithNewWorker(engine);
 
 const request = (runId: string, preferredWorkerId: string | null) => ({
   ...{ request_id: randomUUID(), run_id: runId, kind: "list" as const, path: "", source: "sandbox" as const },
