@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readCheckout } from "../../scripts/release/checkout.ts";
 import { packNpm } from "../../scripts/release/pack.ts";
-import { keyOf, makeDataDir, type Running, removeDataDir, root } from "../process.ts";
+import { expectNothingOn, keyOf, makeDataDir, type Running, removeDataDir, root } from "../process.ts";
 import { type Isolated, openIsolated } from "./isolated.ts";
 
 /** Installs the npm package and executes a first run without any network. Needs root and iproute2. */
@@ -22,7 +22,7 @@ beforeAll(async () => {
   isolated = await openIsolated();
 });
 afterAll(async () => {
-  await server?.end("SIGTERM");
+  await server?.end("SIGINT");
   await isolated?.close();
   removeDataDir(dataDir);
   rmSync(folder, { recursive: true, force: true });
@@ -44,4 +44,8 @@ test("npm installs the package without a registry, and npx starts a service that
   const { stdout } = await isolated.run(["node_modules/.bin/outrider", "run", prompt, "--follow"], client);
   expect(stdout).toContain("from npm");
   expect(stdout).toContain("done");
+
+  // npx passes the signal on to a shell only. A terminal sends it to all of them.
+  await server.end("SIGINT");
+  await expectNothingOn(dataDir);
 });
