@@ -9,6 +9,7 @@ import { readConfig } from "@outrider/server/config";
 import { collectBlobs } from "@outrider/server/engine/operations/blob-gc";
 import { type Db, openDb } from "@outrider/server/store/connection/db";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { openRequestGate, type RequestGate } from "../../packages/server/test/blobs/request-gate.ts";
 import { type S3Server, s3Environment, startS3Server } from "../../packages/server/test/blobs/s3-server.ts";
 import { testDatabase } from "../../packages/server/test/server.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
@@ -24,7 +25,6 @@ import {
   type Serving,
   serve,
 } from "../process.ts";
-import { openRequestGate, type RequestGate } from "./request-gate.ts";
 
 /** A real server with two workers whose files are in a bucket. The tests share it and run in order. */
 

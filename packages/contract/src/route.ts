@@ -40,4 +40,10 @@ export interface Route {
 
 export const route = <const R extends Route>(definition: R) => definition;
 
+/** A response of operations that return stored files. */
+export const redirectToBucket = {
+  description: "The content is large and is in a bucket that sends it itself. The URL is valid for a minute.",
+  headers: { Location: "Signed URL of the content. Requests to it must not contain the key." },
+} as const;
+
 export const noContent = { 204: { description: "Deleted." } };

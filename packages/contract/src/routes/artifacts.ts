@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Artifact } from "../artifact.ts";
-import { route } from "../route.ts";
+import { redirectToBucket, route } from "../route.ts";
 import { Uuid } from "../text.ts";
 
 const runId = z.object({ runId: Uuid });
@@ -31,6 +31,7 @@ export const artifactsRoutes = {
         media: ["application/octet-stream"],
         ranges: true,
       },
+      307: redirectToBucket,
     },
     errors: ["range_not_satisfiable"],
   }),

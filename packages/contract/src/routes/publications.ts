@@ -5,7 +5,7 @@ import {
   PublicationDecisionRequest,
   PublicationRequest,
 } from "../publication.ts";
-import { route } from "../route.ts";
+import { redirectToBucket, route } from "../route.ts";
 import { text, Uuid } from "../text.ts";
 
 const runId = z.object({ runId: Uuid });
@@ -84,7 +84,10 @@ export const publicationsRoutes = {
         description: "Path of the repository in the workspace. Required if the run has changes in several.",
       }),
     }),
-    responses: { 200: { description: "The bundle.", media: ["application/x-git-bundle"] } },
+    responses: {
+      200: { description: "The bundle.", media: ["application/x-git-bundle"] },
+      307: redirectToBucket,
+    },
     errors: ["conflict"],
   }),
 };

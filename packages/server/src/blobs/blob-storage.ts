@@ -32,13 +32,21 @@ export interface BlobStorage {
   list(startOfHash?: string): AsyncIterable<StoredBlob[]>;
   /** Deletes what uploads have left behind that began before this time and never finished. Returns their number. */
   deleteAbandonedUploads(before: Date): Promise<number>;
-  /** Returns a URL that downloads a blob for a few minutes, even if the blob does not exist. */
+  /** Returns a URL with which a worker downloads a blob for a few minutes, even if the blob does not exist. */
   presignDownload?(sha256: string): Promise<string>;
+  /** Returns a URL with which a user downloads a blob within a minute, as a file with this name. */
+  presignUserDownload?(sha256: string, file: DownloadedFile): Promise<string>;
   /**
    * Returns a request that stores a blob of this size for a few minutes. The storage accepts no other content. Returns
    * undefined if the storage cannot ensure that.
    */
   presignUpload?(sha256: string, size: number): Promise<DirectUpload | undefined>;
+}
+
+export interface DownloadedFile {
+  contentType: string;
+  /** The value of `Content-Disposition`. */
+  disposition: string;
 }
 
 export interface DirectUpload {

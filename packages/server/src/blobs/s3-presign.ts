@@ -6,25 +6,41 @@ import {
   type S3Client,
 } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
-import type { DirectUpload } from "./blob-storage.ts";
+import type { DirectUpload, DownloadedFile } from "./blob-storage.ts";
 
 /** A URL is used at once. The time covers slow clocks and retries, not long downloads, which may take longer. */
 const EXPIRES_SECONDS = 300;
+/** Clients of users follow a redirect at once. The URL may end up in logs and histories, so it is short-lived. */
+const USER_EXPIRES_SECONDS = 60;
 /** S3 accepts no larger object with one request. */
 const MAX_DIRECT_BYTES = 5 * 2 ** 30;
 
 type Target = Pick<PutObjectCommandInput, "Bucket" | "Key" | "ServerSideEncryption" | "SSEKMSKeyId">;
 
-/** Signs a URL that downloads an object. A browser never renders it. */
-export function presignDownload(client: S3Client, { Bucket, Key }: Target): Promise<string> {
+/** Signs a URL with which a worker downloads an object. */
+export function presignDownload(client: S3Client, object: Target): Promise<string> {
+  const file = { contentType: "application/octet-stream", disposition: "attachment" };
+  return signDownload(client, { ...object, ...file, expiresIn: EXPIRES_SECONDS });
+}
+
+/** Signs a URL with which a user downloads an object. */
+export function presignUserDownload(client: S3Client, object: Target, file: DownloadedFile): Promise<string> {
+  return signDownload(client, { ...object, ...file, expiresIn: USER_EXPIRES_SECONDS });
+}
+
+/** The signature covers the headers of the response, so a browser never renders the object as a page of the bucket. */
+function signDownload(
+  client: S3Client,
+  { Bucket, Key, contentType, disposition, expiresIn }: Target & DownloadedFile & { expiresIn: number },
+): Promise<string> {
   const command = new GetObjectCommand({
     Bucket,
     Key,
-    ResponseContentType: "application/octet-stream",
-    ResponseContentDisposition: "attachment",
+    ResponseContentType: contentType,
+    ResponseContentDisposition: disposition,
     ResponseCacheControl: "private, no-store",
   });
-  return getSignedUrl(client, command, { expiresIn: EXPIRES_SECONDS });
+  return getSignedUrl(client, command, { expiresIn });
 }
 
 /**

@@ -14,9 +14,16 @@ import {
 } from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
 import type { S3Settings } from "../config/blobs.ts";
-import { type BlobStorage, isHash, relativePath, StorageError, type StoredBlob } from "./blob-storage.ts";
+import {
+  type BlobStorage,
+  type DownloadedFile,
+  isHash,
+  relativePath,
+  StorageError,
+  type StoredBlob,
+} from "./blob-storage.ts";
 import { explainS3Error } from "./s3-errors.ts";
-import { presignDownload, presignUpload, verifiesChecksums } from "./s3-presign.ts";
+import { presignDownload, presignUpload, presignUserDownload, verifiesChecksums } from "./s3-presign.ts";
 import { verifiedContent } from "./verified-content.ts";
 
 /** Content up to this size is stored with one request. S3 accepts at most 10,000 parts, so 80 GB in all. */
@@ -40,8 +47,10 @@ const MAX_SOCKETS = 512;
 
 /** Stores blobs as objects in a bucket of S3, or of a compatible server. */
 export function openS3(settings: S3Settings): BlobStorage {
-  const { bucket, prefix, encryption, direct } = settings;
+  const { bucket, prefix, encryption, direct, publicEndpoint } = settings;
   const client = openClient(settings);
+  // A signature covers the host, so URLs for users are signed by a client of their own, which sends no requests.
+  const publicClient = publicEndpoint && openClient({ ...settings, endpoint: publicEndpoint });
   const keyOf = (sha256: string) => `${prefix}${relativePath(sha256)}`;
   const object = (sha256: string) => ({ Bucket: bucket, Key: keyOf(sha256) });
   const encrypted = {
@@ -192,6 +201,13 @@ export function openS3(settings: S3Settings): BlobStorage {
         markers = page;
       }
     },
+
+    ...(publicClient
+      ? {
+          presignUserDownload: (sha256: string, file: DownloadedFile) =>
+            explained(presignUserDownload(publicClient, object(sha256), file)),
+        }
+      : {}),
 
     ...(direct === "none"
       ? {}

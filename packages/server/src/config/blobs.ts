@@ -16,6 +16,8 @@ export interface S3Settings {
   prefix: string;
   /** The URL of another server than Amazon's. */
   endpoint?: string;
+  /** The URL of the same server for users. Without it, their downloads pass through the server. */
+  publicEndpoint?: string;
   region?: string;
   /** Whether the bucket is part of the path instead of the host name. */
   forcePathStyle: boolean;
@@ -72,6 +74,7 @@ export function readBlobs(read: Read, dataDir: string, other?: string): BlobSett
   const [, bucket, path = ""] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(text) as unknown as [string, string, string];
   const trimmed = path.replace(/^\/+|\/+$/g, "");
   const url = read("OUTRIDER_S3_ENDPOINT", endpoint);
+  const publicUrl = read("OUTRIDER_S3_PUBLIC_ENDPOINT", endpoint);
   const region = read("OUTRIDER_S3_REGION", z.string().optional());
   const encrypted = read("OUTRIDER_S3_ENCRYPTION", encryption);
   return {
@@ -79,6 +82,7 @@ export function readBlobs(read: Read, dataDir: string, other?: string): BlobSett
     bucket,
     prefix: trimmed ? `${trimmed}/` : "",
     ...(url ? { endpoint: url } : {}),
+    ...(publicUrl ? { publicEndpoint: publicUrl } : {}),
     ...(region ? { region } : {}),
     forcePathStyle: read("OUTRIDER_S3_FORCE_PATH_STYLE", boolean) ?? url !== undefined,
     ...(encrypted ? { encryption: encrypted } : {}),

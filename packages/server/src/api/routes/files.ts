@@ -5,6 +5,7 @@ import type { Sql } from "../../store/connection/db.ts";
 import { findPatch, uriList } from "../../store/runs/artifacts.ts";
 import { matchesTag } from "../http/etag.ts";
 import { type ByteRange, selectRange } from "../http/range.ts";
+import { redirectDownload } from "./redirect-download.ts";
 
 /**
  * Sends an artifact, or the requested part of it, as a download. Agents produce artifacts, so a browser must never render
@@ -19,6 +20,10 @@ export async function sendArtifact(
   }: { blobs: Blobs; artifact: { sha256: string; name: string; removed_at?: string | undefined } },
 ): Promise<void> {
   requireNotRemoved(artifact);
+  const contentType = "application/octet-stream";
+  const disposition = `attachment; filename*=UTF-8''${encodeURIComponent(artifact.name)}`;
+  const file = { sha256: artifact.sha256, contentType, disposition };
+  if (await redirectDownload(request, reply, blobs, file)) return;
   const etag = `"${artifact.sha256}"`;
   reply.headers({ etag, "accept-ranges": "bytes" });
   if (matchesTag(request.headers["if-none-match"], etag)) return void (await reply.code(304).send());
@@ -27,9 +32,9 @@ export async function sendArtifact(
   const { size, range } = blob;
   if (range) reply.code(206).header("content-range", `bytes ${range.start}-${range.end}/${size}`);
   await reply
-    .type("application/octet-stream")
+    .type(contentType)
     .header("content-length", range ? range.end - range.start + 1 : size)
-    .header("content-disposition", `attachment; filename*=UTF-8''${encodeURIComponent(artifact.name)}`)
+    .header("content-disposition", disposition)
     .send(blob.content);
 }
 

@@ -11,6 +11,7 @@ import { requireUsableHarness } from "../../engine/runs/followups.ts";
 import { requireRun } from "../../engine/runs/runs.ts";
 import { listStagedCommits } from "../../store/staged-commits.ts";
 import { created, type Handlers, ok, STREAMED } from "../pipeline/call.ts";
+import { redirectDownload } from "./redirect-download.ts";
 
 type Operation =
   | "createPublication"
@@ -60,7 +61,7 @@ export const publicationHandlers: Pick<Handlers, Operation> = {
     return ok(publication);
   },
 
-  async getCommits({ sql, services, principal, params, query, reply }) {
+  async getCommits({ sql, services, principal, params, query, request, reply }) {
     await requireRun(sql, principal, params.runId);
     const staged = chooseStaged(await listStagedCommits(sql, params.runId), query.path, "path");
     const { bundle, is_removed } = staged;
@@ -71,13 +72,16 @@ export const publicationHandlers: Pick<Handlers, Operation> = {
       const message = "The commits are not stored, because they cannot be published. The run's log says why.";
       throw new ApiError("conflict", message);
     }
+    const contentType = "application/x-git-bundle";
+    const disposition = `attachment; filename="${params.runId}.bundle"`;
+    const file = { sha256: bundle.sha256, contentType, disposition };
+    if (await redirectDownload(request, reply, services.blobs, file)) return STREAMED;
     const blob = await services.blobs.open(bundle.sha256);
     if (!blob) throw notFound("bundle");
-    const name = `${params.runId}.bundle`;
     await reply
-      .type("application/x-git-bundle")
+      .type(contentType)
       .header("content-length", blob.size)
-      .header("content-disposition", `attachment; filename="${name}"`)
+      .header("content-disposition", disposition)
       .send(blob.content);
     return STREAMED;
   },

@@ -41,7 +41,13 @@ class AsyncHttp:
         while True:
             request = exchange.request(self._http_client)
             try:
-                response = await self._http_client.send(request, stream=True)
+                # Downloads may be redirected to the bucket that stores the file. httpx does not send it the key.
+                is_download = exchange.call.cast is bytes
+                response = await self._http_client.send(
+                    request,
+                    stream=True,
+                    follow_redirects=True if is_download else httpx.USE_CLIENT_DEFAULT,
+                )
                 if is_read or not response.is_success:
                     await self._read(response, exchange.deadline)
             except httpx.RequestError as error:

@@ -42,7 +42,13 @@ class Http:
         while True:
             request = exchange.request(self._http_client)
             try:
-                response = self._http_client.send(request, stream=True)
+                # Downloads may be redirected to the bucket that stores the file. httpx does not send it the key.
+                is_download = exchange.call.cast is bytes
+                response = self._http_client.send(
+                    request,
+                    stream=True,
+                    follow_redirects=True if is_download else httpx.USE_CLIENT_DEFAULT,
+                )
                 if is_read or not response.is_success:
                     self._read(response, exchange.deadline)
             except httpx.RequestError as error:

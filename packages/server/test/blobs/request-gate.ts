@@ -1,8 +1,17 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request as send } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** An HTTP proxy in front of an S3 server that can hold requests back, so that a test can kill their sender. */
+export interface SeenRequest {
+  method: string;
+  url: string;
+  headers: IncomingHttpHeaders;
+}
+
+/**
+ * An HTTP proxy in front of an S3 server that records requests, and can hold them back, so that a test can kill their
+ * sender.
+ */
 export interface RequestGate {
   url: string;
   /** From now on, requests whose URL contains the text are not forwarded. */
@@ -11,6 +20,8 @@ export interface RequestGate {
   reject(text: string): void;
   /** Returns how many requests are or were held back. */
   held(): number;
+  /** All requests since the last call. */
+  takeRequests(): SeenRequest[];
   open(): void;
   close(): void;
 }
@@ -20,7 +31,9 @@ export async function openRequestGate(target: string): Promise<RequestGate> {
   let heldText: string | undefined;
   let rejectedText: string | undefined;
   let held = 0;
+  let requests: SeenRequest[] = [];
   const server = createServer((request, response) => {
+    requests.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers });
     if (heldText !== undefined && request.url?.includes(heldText)) {
       held += 1;
       return;
@@ -49,6 +62,11 @@ export async function openRequestGate(target: string): Promise<RequestGate> {
       rejectedText = text;
     },
     held: () => held,
+    takeRequests() {
+      const taken = requests;
+      requests = [];
+      return taken;
+    },
     open() {
       heldText = undefined;
       rejectedText = undefined;
