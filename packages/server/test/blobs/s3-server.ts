@@ -18,8 +18,13 @@ export const s3Credentials = { accessKeyId: "testkey", secretAccessKey: "testsec
 /** The variables with which a server finds the credentials. */
 export const s3Environment = { AWS_ACCESS_KEY_ID: "testkey", AWS_SECRET_ACCESS_KEY: "testsecret" };
 
+/** The only key of MinIO's key management. Other servers here have none. */
+export const s3KmsKey = "outrider-test-key";
+
 export interface S3Server {
   endpoint: string;
+  /** Contains the server's data. */
+  folder: string;
   /** A client with the right credentials. */
   client: S3Client;
   newBucket(): Promise<string>;
@@ -63,6 +68,7 @@ export async function startS3Server(name: S3ServerName = "s3proxy"): Promise<S3S
   let buckets = 0;
   return {
     endpoint,
+    folder,
     client,
     async newBucket() {
       const Bucket = `bucket-${++buckets}`;
@@ -117,6 +123,8 @@ const commands: Record<S3ServerName, (place: Place) => Promise<Command>> = {
       MINIO_ROOT_USER: s3Credentials.accessKeyId,
       MINIO_ROOT_PASSWORD: s3Credentials.secretAccessKey,
       MINIO_UPDATE: "off",
+      // Objects are encrypted only if a request asks for it.
+      MINIO_KMS_SECRET_KEY: `${s3KmsKey}:${Buffer.alloc(32, "secret").toString("base64")}`,
     };
     const address = ["--address", `127.0.0.1:${port}`];
     return [program, ["server", ...address, "--quiet", join(folder, "data")], env];

@@ -103,10 +103,19 @@ describe("S3", () => {
       },
     ],
   ])("asks for the encryption %s with every object", async (OUTRIDER_S3_ENCRYPTION, expected) => {
-    const received: Record<string, unknown>[] = [];
+    const received: { request: string; headers: Record<string, unknown> }[] = [];
     const recorder = createServer((request, response) => {
-      if (request.method === "PUT" || request.method === "POST") received.push(request.headers);
-      request.resume().on("end", () => response.writeHead(request.method === "HEAD" ? 404 : 200).end());
+      const { method = "", url = "", headers } = request;
+      const { pathname, searchParams } = new URL(url, "http://recorder");
+      const parameters = [...searchParams.keys()].filter((name) => name !== "x-id").sort();
+      if (method !== "HEAD") received.push({ request: [method, ...parameters].join(" "), headers });
+      const answers: Record<string, string> = {
+        uploads: "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>",
+        uploadId: "<CompleteMultipartUploadResult><ETag>1</ETag></CompleteMultipartUploadResult>",
+      };
+      const status = method === "HEAD" ? 404 : pathname.endsWith("-probe") ? 400 : 200;
+      const answer = method === "POST" ? answers[parameters[0] ?? ""] : "";
+      request.resume().on("end", () => response.writeHead(status, { etag: "1" }).end(answer));
     }).listen(0, "127.0.0.1");
     onTestFinished(() => void recorder.close());
     await vi.waitUntil(() => recorder.listening);
@@ -117,8 +126,28 @@ describe("S3", () => {
     });
     const content = Buffer.from("secret");
     await encrypted.put(hashOf(content), streamOf(content), { size: content.length });
-    expect(received).toHaveLength(1);
-    expect(received[0]).toMatchObject({ ...expected, "if-none-match": "*" });
+    await encrypted.claim?.("this installation");
+    expect(received.map(({ request }) => request)).toEqual(["PUT", "PUT", "GET"]);
+    for (const { headers } of received.splice(0).slice(0, 2))
+      expect(headers).toMatchObject({ ...expected, "if-none-match": "*" });
+
+    // The whole upload asks for it. S3 rejects parts that ask again.
+    const large = Buffer.alloc(9 * 2 ** 20);
+    await encrypted.put(hashOf(large), streamOf(large), { size: large.length });
+    const upload = "POST uploadId";
+    const part = "PUT partNumber uploadId";
+    expect(received.map(({ request }) => request)).toEqual(["POST uploads", part, part, upload]);
+    const [begin, ...rest] = received.splice(0);
+    expect(begin?.headers).toMatchObject(expected);
+    for (const { headers } of rest) expect(headers).not.toHaveProperty("x-amz-server-side-encryption");
+
+    const target = await encrypted.presignUpload?.(hashOf(content), content.length);
+    expect(received.map(({ request, headers }) => [request, headers])).toEqual([
+      ["PUT", expect.objectContaining(expected)], // the check whether the server verifies checksums
+    ]);
+    expect(target?.headers).toMatchObject(expected);
+    const signed = new URL(target?.url as string).searchParams.get("X-Amz-SignedHeaders")?.split(";");
+    expect(signed).toEqual(expect.arrayContaining(Object.keys(expected)));
   });
 
   describe("says what is wrong", () => {
