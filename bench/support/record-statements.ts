@@ -90,7 +90,7 @@ export async function recordRequests(
   await maintenance.stop();
   const admission = await openAdmission({ folders: {}, minFreeBytes: 0, maintenance, log });
   stack.defer(() => admission.stop());
-  const databaseHealth = startDatabaseHealth(unrecorded, log);
+  const databaseHealth = startDatabaseHealth({ ping: () => unrecorded`select 1`, log });
   stack.defer(() => databaseHealth.stop());
   const rates = new Rates(unrecorded);
   stack.defer(() => rates.close());

@@ -34,6 +34,7 @@ import { createFirstUser, renewLocalWorkerKey, requireSameMasterKey } from "./en
 import { startCleanup } from "./engine/operations/cleanup.ts";
 import { Counters } from "./engine/operations/counters.ts";
 import { startDatabaseHealth } from "./engine/operations/database-health.ts";
+import { startDueWork } from "./engine/operations/due-work.ts";
 import { openMaintenance } from "./engine/operations/maintenance.ts";
 import { openOwnBlobs } from "./engine/own-blobs.ts";
 import { startPublicationReaper } from "./engine/publishing/publication-reaper.ts";
@@ -186,7 +187,7 @@ export async function startServer(config: Config): Promise<Server> {
       log,
     });
     stops.push(admission.stop);
-    const databaseHealth = startDatabaseHealth(db, log);
+    const databaseHealth = startDatabaseHealth({ ping: maintenance.read, log });
     stops.push(databaseHealth.stop);
     const rates = new Rates(db);
     stops.push(() => rates.close());
@@ -209,6 +210,13 @@ export async function startServer(config: Config): Promise<Server> {
       origin: httpServer.origin,
     });
     stops.push(pullRequestTasks.stop);
+    const tasks = {
+      closeShells: shellReaper,
+      reapPublications: publicationReaper,
+      openPullRequests: pullRequestTasks.opener,
+      pollPullRequests: pullRequestTasks.poller,
+    };
+    stops.push(startDueWork({ db, tasks, counters, log }).stop);
     const waitingClaims = new WaitingClaims();
     const claimer = new Claimer({
       ...{

@@ -1,4 +1,4 @@
-/** Repeats a task at an interval. Calls never overlap: a tick is skipped while the previous call is running. */
+/** Calls a task at an interval or when triggered. Calls never overlap: a tick is skipped while the previous call is running. */
 export interface Ticker {
   /** Calls the task now, or once more after the current call. */
   trigger(): void;
@@ -7,7 +7,8 @@ export interface Ticker {
 }
 
 export interface TickerOptions {
-  everyMs: number;
+  /** Without it, the task is called only when triggered. */
+  everyMs?: number;
   task(): unknown;
   /** Called if the task throws or rejects. The ticker continues. */
   onError?(error: unknown): void;
@@ -35,9 +36,10 @@ export function startTicker({ everyMs, task, onError = () => {} }: TickerOptions
     });
   }
 
-  const timer = setInterval(() => {
+  const tick = () => {
     if (!current) start();
-  }, everyMs).unref();
+  };
+  const timer = everyMs === undefined ? undefined : setInterval(tick, everyMs).unref();
 
   return {
     trigger() {

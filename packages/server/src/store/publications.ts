@@ -261,11 +261,15 @@ export async function listOverduePublications(
   sql: Sql,
   { maxQueuedMs }: { maxQueuedMs: number },
 ): Promise<OverduePublication[]> {
-  return sql<OverduePublication[]>`
+  return sql<OverduePublication[]>`${overduePublications(sql, { maxQueuedMs })} limit 100`;
+}
+
+/** The same as a query, for use in a larger statement. */
+export function overduePublications(sql: Sql, { maxQueuedMs }: { maxQueuedMs: number }) {
+  return sql`
     select publication_id, run_id from publications
     where (state = 'PUSHING' and lease_expires_at <= outrider_now())
-      or (state = 'QUEUED' and queued_at <= outrider_now() - ${maxQueuedMs} * interval '1 ms')
-    limit 100`;
+      or (state = 'QUEUED' and queued_at <= outrider_now() - ${maxQueuedMs} * interval '1 ms')`;
 }
 
 /** Returns whether a publication's lease has expired. */
@@ -284,11 +288,16 @@ export async function takePushedPublication(
   const [row] = await sql<PublicationRow[]>`
     update publications set next_attempt_at = outrider_now() + ${leaseMs} * interval '1 ms', attempts = attempts + 1
     where publication_id = (
-      select publication_id from publications p
-      where state = 'PUSHED' and next_attempt_at <= outrider_now() and not ${isBehind(sql, ["PUSHED"])}
-      order by next_attempt_at limit 1 for update skip locked
+      ${pushedPublications(sql)} order by next_attempt_at limit 1 for update skip locked
     ) returning ${columns(sql)}`;
   return row;
+}
+
+/** Returns a query for the pushed publications that need a pull request now. */
+export function pushedPublications(sql: Sql) {
+  return sql`
+    select publication_id from publications p
+    where state = 'PUSHED' and next_attempt_at <= outrider_now() and not ${isBehind(sql, ["PUSHED"])}`;
 }
 
 /** Stores the current state of a pull request in the publications that opened or updated it. */

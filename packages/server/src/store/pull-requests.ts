@@ -155,10 +155,7 @@ export async function takeDuePullRequests(
 ): Promise<DuePullRequest[]> {
   const rows = await sql<DuePullRequest[]>`
     with due as materialized (
-      select p.pull_request_id, p.next_poll_at from pull_requests p
-      where p.next_poll_at <= outrider_now()
-        and not exists (select 1 from forge_requests f where f.forge_id = p.forge_id and f.blocked_until > outrider_now())
-      order by p.next_poll_at limit ${limit} for update of p skip locked
+      ${duePullRequests(sql)} order by p.next_poll_at limit ${limit} for update of p skip locked
     )
     update pull_requests p
     set next_poll_at = outrider_now() + ${leaseMs} * interval '1 ms', poll_token = gen_random_uuid()
@@ -166,6 +163,14 @@ export async function takeDuePullRequests(
     returning ${sql(columns.map((column) => `p.${column}`))}, p.poll_token,
       round(extract(epoch from outrider_now() - p.changed_at) * 1000)::float as unchanged_ms`;
   return rows;
+}
+
+/** Returns a query for the pull requests that are due. */
+export function duePullRequests(sql: Sql) {
+  return sql`
+    select p.pull_request_id, p.next_poll_at from pull_requests p
+    where p.next_poll_at <= outrider_now()
+      and not exists (select 1 from forge_requests f where f.forge_id = p.forge_id and f.blocked_until > outrider_now())`;
 }
 
 /** Locks a pull request that the caller polls. Returns undefined if the caller's lease is over. */

@@ -297,8 +297,13 @@ export async function listOverdueShells(
   sql: Sql,
   shellId?: string,
 ): Promise<{ shell_id: string; reason: OverdueReason }[]> {
+  return sql<{ shell_id: string; reason: OverdueReason }[]>`${overdueShells(sql, shellId)}`;
+}
+
+/** The same as a query, for use in a larger statement. */
+export function overdueShells(sql: Sql, shellId?: string) {
   const { clientMs, idleMs, openMs } = shellLimits;
-  return sql<{ shell_id: string; reason: OverdueReason }[]>`
+  return sql`
     select shell_id, reason from (
       select shell_id, case
         when lease_expires_at <= outrider_now() and report_batch > 0 then 'lease'

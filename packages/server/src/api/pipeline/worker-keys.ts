@@ -6,6 +6,7 @@ import type { KeyOwner } from "../../store/auth/keys.ts";
  *
  * - A key is used without a lookup for at most MAX_AGE_MS, counted from the start of the lookup.
  * - One statement looks up all keys that were used recently, so its frequency does not depend on the number of keys.
+ *   Requests with a key that is being looked up wait for that lookup.
  * - `forget` is called whenever a key is revoked on any server. Results of lookups that have started before are then not
  *   remembered. So only a lost notification delays the revocation, by MAX_AGE_MS.
  */
@@ -29,6 +30,8 @@ export class WorkerKeys {
   readonly #remembered = new Map<string, Remembered>();
   readonly #asked = new Map<string, Buffer>();
   #lookup: Promise<Map<string, KeyOwner>> | undefined;
+  /** The lookup that started last, with the keys that it looks up. */
+  #started: { names: Set<string>; found: Promise<Map<string, KeyOwner>>; at: number } | undefined;
   #generation = 0;
 
   /** `find` returns the owners of those keys that are valid. */
@@ -44,6 +47,8 @@ export class WorkerKeys {
       known.usedAt = performance.now();
       return known.owner;
     }
+    const { names, found, at = 0 } = this.#started ?? {};
+    if (known && names?.has(name) && performance.now() - at < MAX_AGE_MS) return (await found)?.get(name);
     this.#asked.set(name, hash);
     // All requests of one event-loop turn share a lookup, which starts after all of them have arrived.
     this.#lookup ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#lookUp());
@@ -53,6 +58,7 @@ export class WorkerKeys {
   /** Forgets all keys, because one of them may have been revoked. */
   forget() {
     this.#generation++;
+    this.#started = undefined;
     for (const known of this.#remembered.values()) known.checkedAt = Number.NEGATIVE_INFINITY;
   }
 
@@ -67,8 +73,14 @@ export class WorkerKeys {
       if (checkedAt - known.usedAt > RECENT_MS) this.#remembered.delete(name);
       else if (checkedAt - known.checkedAt > MIN_AGE_MS) hashes.set(name, known.hash);
     }
-    const owners = await this.#find([...hashes.values()]);
-    const found = new Map(owners.map((owner) => [owner.hash.toString("base64"), owner]));
+    const looked = this.#find([...hashes.values()]).then(
+      (owners) => new Map(owners.map((owner) => [owner.hash.toString("base64"), owner])),
+    );
+    const started = { names: new Set(hashes.keys()), found: looked, at: checkedAt };
+    this.#started = started;
+    const found = await looked.finally(() => {
+      if (this.#started === started) this.#started = undefined;
+    });
     for (const [name, hash] of hashes) {
       const owner = found.get(name);
       if (owner?.key_type !== "worker") this.#remembered.delete(name);

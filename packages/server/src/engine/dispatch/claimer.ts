@@ -1,6 +1,5 @@
 import type { ClaimRequest, ClaimResponse } from "@outrider/contract/worker";
 import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
-import { findRevokedCredentials } from "../../store/auth/credentials.ts";
 import type { Db } from "../../store/connection/db.ts";
 import type { Work } from "../../store/dispatch/claims.ts";
 import { findWaitingWork, type WaitingWork } from "../../store/dispatch/waiting-work.ts";
@@ -20,25 +19,32 @@ import type { Offer, WaitingClaims } from "./waiting-claims.ts";
  *
  * The claimer works in rounds, one at a time, so that a server never has more than one claim in progress. Whatever happens
  * during a round is part of the next one. A round
- * 1. checks that no worker's key has been revoked, because assignments contain secrets;
- * 2. asks which kinds of work are waiting, in one query for all workers. It does so after a notification, and every POLL_MS
- *    because notifications can be lost. A server without waiting workers asks nothing;
+ * 1. asks which kinds of work are waiting and which keys have been revoked, in one query for all workers. It does so after a
+ *    notification, and every POLL_MS because notifications can be lost. A server without waiting workers asks nothing;
+ * 2. ends the claims whose key has been revoked, because assignments contain secrets;
  * 3. takes shells, because users are waiting for them;
  * 4. claims runs in one statement for all workers of a pool that may get one: all after a notification, and otherwise only
  *    those whose claim is new;
  * 5. takes builds for workers that are still idle.
+ *
+ * A new claim starts a round at once, unless many workers of the same place are idle: what they cannot take, it cannot take
+ * either. New claims are then collected for COLLECT_MS, so that the cost does not depend on the number of workers.
  *
  * Between rounds, each idle claim is offered to the transactions that create runs (waiting-claims.ts). A claim is in only one
  * of these two places at a time, so it never gets more work than it has free slots.
  */
 
 const POLL_MS = 800;
-const CREDENTIAL_CHECK_MS = 500;
+const COLLECT_MS = 200;
+/** The number of idle workers of a place from which on its new claims are collected. */
+const MANY_IDLE = 100;
 /** How often waiting workers are recorded as alive. Less than a third of the time after which they count as lost. */
 const SEEN_MS = 4_000;
-/** The number of claims in the first statement of a round. Most notifications are about one run. */
+/** The number of claims in the first statement of a round if runs are waiting. Most notifications are about one run. */
 const FIRST_BATCH = 16;
 const BATCH = 128;
+/** The number of claims in a statement after one that claimed nothing: few of them, if any, can take a waiting run. */
+const LAST_BATCH = 2_000;
 
 /** Tells workers which fields this server accepts in the next requests. */
 const offers = { offers_shells: true, offers_harnesses: true, offers_pools: true, offers_delta_index: true };
@@ -73,6 +79,8 @@ class Waiter {
   readonly request: ClaimRequest;
   readonly credentialId: string;
   readonly pool: string;
+  /** The same for all claims that can take the same runs. */
+  readonly place: string;
   readonly deadline: number;
   /** True if a run may be waiting for this claim. */
   needsClaim = true;
@@ -88,6 +96,7 @@ class Waiter {
     this.credentialId = credentialId;
     this.deadline = deadline;
     this.pool = placeOf(request.worker).pool;
+    this.place = `${placeKey(request.worker)} ${request.takes_harnesses ?? false}`;
   }
 
   get outcome(): Promise<Outcome> {
@@ -113,17 +122,18 @@ export class Claimer {
   readonly #pools = new Set<string>();
   #isRunning = false;
   #mustLook = false;
-  #waiting: WaitingWork = { has_runs: false, has_builds: false, shell_claims: [], draining: [] };
+  #waiting: WaitingWork = { has_runs: false, has_builds: false, shell_claims: [], draining: [], revoked: [] };
   /** Keys of places for whose workers no build was waiting at the last look. */
   readonly #placesWithoutBuild = new Set<string>();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: { handle: NodeJS.Timeout; dueAt: number } | undefined;
+  #roundAt = 0;
   #lookedAt = 0;
-  #checkedAt = 0;
   #seenAt = 0;
 
   constructor(services: ClaimerServices) {
     this.#services = services;
     this.#subscribe(DEFAULT_POOL);
+    services.pubsub.on(topics.keys, () => this.#look());
   }
 
   /** The subscription lasts as long as the server, so that a worker's next claim need not look for work again. */
@@ -168,13 +178,12 @@ export class Claimer {
   #add(waiter: Waiter) {
     this.#waiters.add(waiter);
     this.#subscribe(waiter.pool);
-    if (Date.now() - this.#lookedAt > POLL_MS) this.#mustLook = true;
-    this.#start();
+    this.#schedule();
   }
 
   #remove(waiter: Waiter) {
     this.#waiters.delete(waiter);
-    if (this.#waiters.size === 0) clearTimeout(this.#timer);
+    if (this.#waiters.size === 0) this.#clearTimer();
   }
 
   #finish(waiter: Waiter, outcome: Outcome) {
@@ -203,21 +212,50 @@ export class Claimer {
   /** Looks for work because there may be some. */
   #look() {
     this.#mustLook = true;
-    this.#start();
+    this.#schedule();
   }
 
-  #start() {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    clearTimeout(this.#timer);
-    void this.#runRounds();
+  /** Starts a round when one is due. */
+  #schedule() {
+    if (this.#isRunning || this.#waiters.size === 0) return;
+    const dueAt = this.#nextRoundAt();
+    if (dueAt <= Date.now()) {
+      this.#clearTimer();
+      this.#isRunning = true;
+      void this.#runRounds();
+    } else if (!this.#timer || dueAt < this.#timer.dueAt) {
+      this.#clearTimer();
+      const onDue = () => {
+        this.#timer = undefined;
+        this.#schedule();
+      };
+      this.#timer = { handle: setTimeout(onDue, dueAt - Date.now()), dueAt };
+    }
+  }
+
+  #clearTimer() {
+    clearTimeout(this.#timer?.handle);
+    this.#timer = undefined;
+  }
+
+  /** Returns when the next round is due: at once for a claim that may get something, and otherwise when it is time to look. */
+  #nextRoundAt(): number {
+    if (this.#mustLook) return 0;
+    const lookAt = this.#lookedAt + POLL_MS;
+    const pending = this.#takeable().filter(({ needsClaim }) => needsClaim);
+    if (pending.length === 0) return lookAt;
+    const idle = new Map<string, number>();
+    for (const { isNew, place, request } of this.#waiters)
+      if (!isNew && request.free > 0) idle.set(place, (idle.get(place) ?? 0) + 1);
+    const canWait = (waiter: Waiter) =>
+      waiter.isNew && !isShort(waiter) && (idle.get(waiter.place) ?? 0) >= MANY_IDLE;
+    return pending.every(canWait) ? Math.min(lookAt, this.#roundAt + COLLECT_MS) : 0;
   }
 
   async #runRounds() {
-    while (
-      this.#waiters.size > 0 &&
-      (this.#mustLook || this.#takeable().some((waiter) => waiter.needsClaim))
-    ) {
+    while (this.#waiters.size > 0 && this.#nextRoundAt() <= Date.now()) {
+      this.#roundAt = Date.now();
+      if (this.#roundAt >= this.#lookedAt + POLL_MS) this.#mustLook = true;
       const waiters = this.#takeable().filter((waiter) => this.#take(waiter));
       try {
         await this.#round(waiters);
@@ -227,7 +265,7 @@ export class Claimer {
       for (const waiter of waiters) this.#return(waiter);
     }
     this.#isRunning = false;
-    if (this.#waiters.size > 0) this.#timer = setTimeout(() => this.#look(), POLL_MS);
+    this.#schedule();
   }
 
   #takeable(): Waiter[] {
@@ -253,7 +291,7 @@ export class Claimer {
       if (work.length > 0) return this.#finish(waiter, { ...nothing, work });
       waiter.needsClaim = true;
       this.#return(waiter);
-      this.#start();
+      this.#schedule();
     });
   }
 
@@ -263,16 +301,16 @@ export class Claimer {
   }
 
   async #round(all: Waiter[]) {
-    const isShort = all.some(({ isNew, deadline }) => isNew && deadline - Date.now() < POLL_MS);
-    await Promise.all([
-      this.#checkCredentials(all),
-      this.#mustLook || isShort ? this.#findWork() : undefined,
-      this.#recordSeen(),
-    ]);
+    const mustLook = this.#mustLook || all.some((waiter) => waiter.isNew && isShort(waiter));
+    await Promise.all([mustLook ? this.#findWork() : undefined, this.#recordSeen()]);
+    const draining = new Set(this.#waiting.draining);
+    const revoked = new Set(this.#waiting.revoked);
     for (const waiter of all.filter((one) => this.#waiters.has(one))) {
-      const isDraining = this.#waiting.draining.includes(waiter.request.worker.worker_id);
+      if (revoked.has(waiter.credentialId))
+        this.#fail(waiter, new ApiError("authentication_required", "The API key is expired or revoked."));
       // A draining worker still gets what an earlier response contained, if that was lost.
-      if (isDraining && !waiter.isNew) this.#finish(waiter, { ...nothing, draining: true });
+      else if (draining.has(waiter.request.worker.worker_id) && !waiter.isNew)
+        this.#finish(waiter, { ...nothing, draining: true });
     }
     const open = () => all.filter((waiter) => this.#waiters.has(waiter));
     const shells = await this.#takeShells(open());
@@ -280,21 +318,12 @@ export class Claimer {
     await this.#takeBuilds(open());
   }
 
-  async #checkCredentials(waiters: Waiter[]) {
-    if (Date.now() - this.#checkedAt < CREDENTIAL_CHECK_MS) return;
-    const ids = new Set([...this.#waiters].map(({ credentialId }) => credentialId));
-    const revoked = new Set(await findRevokedCredentials(this.#services.db, [...ids]));
-    this.#checkedAt = Date.now();
-    for (const waiter of waiters)
-      if (revoked.has(waiter.credentialId))
-        this.#fail(waiter, new ApiError("authentication_required", "The API key is expired or revoked."));
-  }
-
   async #findWork() {
     this.#mustLook = false;
     this.#lookedAt = Date.now();
     const workerIds = [...this.#waiters].map(({ request }) => request.worker.worker_id);
-    this.#waiting = await findWaitingWork(this.#services.db, workerIds);
+    const credentialIds = [...new Set([...this.#waiters].map(({ credentialId }) => credentialId))];
+    this.#waiting = await findWaitingWork(this.#services.db, { workerIds, credentialIds });
     this.#placesWithoutBuild.clear();
     if (!this.#waiting.has_runs) return;
     for (const waiter of this.#waiters) waiter.needsClaim ||= this.#freeOf(waiter) > 0;
@@ -340,12 +369,15 @@ export class Claimer {
     );
     for (const [pool, inPool] of pools) {
       let hasMore = true;
-      for (let start = 0, size = FIRST_BATCH; start < inPool.length; start += size, size = BATCH) {
+      let size = this.#waiting.has_runs ? FIRST_BATCH : BATCH;
+      for (let start = 0; start < inPool.length; ) {
         const batch = inPool.slice(start, start + size);
+        start += size;
         // New claims must be recorded, and may repeat one whose response was lost.
         const claimed = hasMore ? batch : batch.filter((waiter) => waiter.isNew || shells.has(waiter));
         if (claimed.length > 0) hasMore = await this.#claimBatch(pool, claimed, shells);
         for (const waiter of batch) waiter.needsClaim = false;
+        size = batch.some((waiter) => !this.#waiters.has(waiter)) ? BATCH : LAST_BATCH;
       }
     }
   }
@@ -383,4 +415,9 @@ export class Claimer {
       else this.#placesWithoutBuild.add(placeKey(worker));
     }
   }
+}
+
+/** Whether a claim ends before the server looks for work the next time. */
+function isShort({ deadline }: Waiter): boolean {
+  return deadline - Date.now() < POLL_MS;
 }

@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import type { Db } from "../../store/connection/db.ts";
 import { startTicker } from "../../ticker.ts";
 import { type ApiError, unavailable } from "../api-error.ts";
 
@@ -10,7 +9,7 @@ const TIMEOUT_MS = 3_000;
 /**
  * Checks the database's health by sending one small query at a time through the pool that requests use. If the query is
  * not answered, other queries would not be answered either, so requests fail immediately instead of joining a growing
- * queue.
+ * queue. The query reads the maintenance settings, which the server must poll anyway.
  */
 export interface DatabaseHealth {
   /**
@@ -25,7 +24,13 @@ export interface DatabaseHealth {
   stop(): Promise<void>;
 }
 
-export function startDatabaseHealth(db: Db, log: Logger): DatabaseHealth {
+interface DatabaseHealthOptions {
+  /** Sends the query. */
+  ping(): Promise<unknown>;
+  log: Logger;
+}
+
+export function startDatabaseHealth({ ping: send, log }: DatabaseHealthOptions): DatabaseHealth {
   const pending = new Set<{ reject(error: ApiError): void; isCommitted(): boolean }>();
   /** The time at which the oldest unanswered ping was sent. */
   let since: number | undefined;
@@ -57,7 +62,7 @@ export function startDatabaseHealth(db: Db, log: Logger): DatabaseHealth {
     };
     // An error does not count as a response: even if new connections fail quickly, requests may still be waiting on
     // dead connections.
-    db`select 1`
+    send()
       .then(
         () => {
           since = undefined;

@@ -8,8 +8,6 @@ import type { Principal } from "../auth/principal.ts";
 import { type PubSub, topics } from "../live/pubsub.ts";
 import type { Counters } from "./counters.ts";
 
-/** Ensures that a change takes effect on every server within a second, even if its notification is lost. */
-const POLL_MS = 400;
 /** Longer than the one minute for which SDKs retry automatically, so that the user sees the error. */
 const RETRY_AFTER_SECONDS = 120;
 
@@ -17,7 +15,9 @@ const normal: StoredMaintenance = { admission: "open", queue: "open", mode: "nor
 
 /**
  * Caches the current maintenance settings, because every request checks them and should not need a query. Pub/sub
- * messages and polling update the cache. While the database is unreachable, the last known settings apply.
+ * messages update the cache, and so do the pings of the database's health (database-health.ts): a change takes effect on
+ * every server within a second, even if its notification is lost. While the database is unreachable, the last known settings
+ * apply.
  */
 export interface MaintenanceView {
   current(): StoredMaintenance;
@@ -28,6 +28,8 @@ export interface MaintenanceView {
   requireWritable(): void;
   /** Applies a change that this server has just committed, without waiting for the next poll. */
   apply(changed: StoredMaintenance): void;
+  /** Reads the current settings. */
+  read(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -46,8 +48,10 @@ export async function openMaintenance({
 }: MaintenanceOptions): Promise<MaintenanceView> {
   let current = normal;
 
-  /** Counts calls to `apply`, so that reads that started before the last call can be detected. */
+  /** Counts calls to `apply` and reads, so that results that are no longer current can be detected. */
   let applied = 0;
+  let started = 0;
+  let latest = 0;
 
   function update(found: StoredMaintenance) {
     const { admission, queue, mode, message, changed_at, changed_by } = found;
@@ -59,23 +63,26 @@ export async function openMaintenance({
     current = found;
   }
 
-  async function poll() {
+  async function read() {
     const before = applied;
+    const number = ++started;
     const found = (await findMaintenance(db)) ?? normal;
-    // A read that overlaps a local change may return the previous settings, so its result is ignored.
-    if (before === applied) update(found);
+    // A read that overlaps a local change or a later read may return the previous settings, so its result is ignored.
+    if (before === applied && number > latest) {
+      latest = number;
+      update(found);
+    }
     counters.succeeded("maintenance");
   }
-  await poll();
-  const ticker = startTicker({
-    everyMs: POLL_MS,
-    task: poll,
-    onError(error) {
+  await read();
+  const readAndCount = () =>
+    read().catch((error) => {
       counters.failed("maintenance");
       log.debug({ error }, "failed to read maintenance settings");
-    },
-  });
-  const off = pubsub.on(topics.maintenance, ticker.trigger);
+      throw error;
+    });
+  const reader = startTicker({ task: readAndCount });
+  const off = pubsub.on(topics.maintenance, reader.trigger);
 
   const acceptsWrites = () => current.mode === "normal";
   const acceptsRuns = () => acceptsWrites() && current.admission === "open";
@@ -94,9 +101,10 @@ export async function openMaintenance({
       applied++;
       update(changed);
     },
+    read: readAndCount,
     async stop() {
       off();
-      await ticker.stop();
+      await reader.stop();
     },
   };
 }

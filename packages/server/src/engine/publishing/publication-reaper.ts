@@ -18,7 +18,6 @@ import { retryDelay } from "./retries.ts";
  * servers can do this at the same time: each publication is checked again while its run is locked.
  */
 
-const EVERY_MS = 1_000;
 const MAX_LOST_ATTEMPTS = 5;
 
 interface PublicationReaperOptions {
@@ -62,10 +61,10 @@ async function reapPublication(db: Db, publicationId: string, runId: string): Pr
   });
 }
 
+/** Starts the reaper, which checks publications when it is triggered. */
 export function startPublicationReaper(options: PublicationReaperOptions): Ticker {
   const { counters, log } = options;
   return startTicker({
-    everyMs: EVERY_MS,
     task: () => reapPublications(options),
     onError(error) {
       counters.failed("publications");

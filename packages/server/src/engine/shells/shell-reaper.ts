@@ -12,9 +12,7 @@ import { close } from "./shells.ts";
  * time: each shell is checked again while its row is locked.
  */
 
-const EVERY_MS = 1_000;
-/** Old data is deleted in every thirtieth round. */
-const DELETE_EVERY = 30;
+const DELETE_EVERY_MS = 30_000;
 
 const messages: Record<OverdueReason, string> = {
   lease: "The worker that ran the shell was lost. Open a new shell.",
@@ -43,18 +41,19 @@ export async function reapShells({ db, vault, pubsub, log }: ShellReaperOptions)
   }
 }
 
+/** Starts the reaper, which closes overdue shells when it is triggered. */
 export function startShellReaper(options: ShellReaperOptions): Ticker {
   const { db, counters, log } = options;
-  let round = 0;
-  return startTicker({
-    everyMs: EVERY_MS,
-    async task() {
-      await reapShells(options);
-      if (round++ % DELETE_EVERY === 0) await deleteOldShells(db);
+  const onError = (error: unknown) => {
+    counters.failed("shells");
+    log.warn({ error }, "failed to close overdue shells or to delete old ones");
+  };
+  const closing = startTicker({ task: () => reapShells(options), onError });
+  const deletion = startTicker({ everyMs: DELETE_EVERY_MS, task: () => deleteOldShells(db), onError });
+  return {
+    trigger: closing.trigger,
+    async stop() {
+      await Promise.all([closing.stop(), deletion.stop()]);
     },
-    onError(error) {
-      counters.failed("shells");
-      log.warn({ error }, "failed to close overdue shells");
-    },
-  });
+  };
 }

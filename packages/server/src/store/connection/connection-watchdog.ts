@@ -30,9 +30,10 @@ export interface WatchdogOptions {
  * Detects that the database has vanished without closing its connections, for example because its host lost power or
  * the network is dropping packets.
  *
- * Every second, the watchdog sends a ping, which a healthy database answers immediately. If no connection has received
- * any data for MAX_SILENT_CHECKS checks, the watchdog drops all connections. Pending statements then fail, and later
- * ones reconnect. As long as the database answers pings, long-running statements are not interrupted.
+ * Every second, the watchdog checks whether any connection has received data. If none has, it sends a ping, which a healthy
+ * database answers immediately. If no connection has received any data for MAX_SILENT_CHECKS checks, the watchdog drops all
+ * connections. Pending statements then fail, and later ones reconnect. As long as the database answers pings, long-running
+ * statements are not interrupted.
  */
 export function startConnectionWatchdog(options: WatchdogOptions): ConnectionWatchdog {
   const { db, sockets, onDropped = () => {}, log, everyMs = EVERY_MS } = options;
@@ -55,6 +56,7 @@ export function startConnectionWatchdog(options: WatchdogOptions): ConnectionWat
     received = sockets.received;
     silentChecks = received === before ? silentChecks + 1 : 0;
     if (silentChecks === 0) isSilent = false;
+    else ping();
     if (silentChecks < MAX_SILENT_CHECKS) return;
     silentChecks = 0;
     const connections = sockets.destroyAll();
@@ -64,11 +66,9 @@ export function startConnectionWatchdog(options: WatchdogOptions): ConnectionWat
     isSilent = true;
   }
 
-  ping();
   return startTicker({
     everyMs,
     task() {
-      ping();
       // Checks only after pending data has been read.
       setImmediate(check);
     },

@@ -1,3 +1,4 @@
+import { revokedCredentials } from "../auth/credentials.ts";
 import type { Sql } from "../connection/db.ts";
 
 /** Which kinds of work are waiting for a worker. */
@@ -8,12 +9,17 @@ export interface WaitingWork {
   shell_claims: (string | null)[];
   /** Those of the given workers that drain. */
   draining: string[];
+  /** Those of the given credentials that are revoked or expired. */
+  revoked: string[];
 }
 
 const MAX_SHELLS = 100;
 
 /** Returns which kinds of work are waiting. This is the only statement that a server with idle workers repeats. */
-export async function findWaitingWork(sql: Sql, workerIds: string[]): Promise<WaitingWork> {
+export async function findWaitingWork(
+  sql: Sql,
+  { workerIds, credentialIds }: { workerIds: string[]; credentialIds: string[] },
+): Promise<WaitingWork> {
   const [row] = await sql<WaitingWork[]>`
     select exists (select 1 from run_state where state = 'QUEUED')
         or exists (select 1 from run_state where state = 'INPROGRESS' and execution_id is null) as has_runs,
@@ -26,6 +32,7 @@ export async function findWaitingWork(sql: Sql, workerIds: string[]): Promise<Wa
           where state = 'QUEUED' or (state = 'OPENING' and report_batch = 0) order by created_at limit ${MAX_SHELLS}
         ) takeable
       ) as shell_claims,
-      array(select worker_id from workers where worker_id = any(${workerIds}::uuid[]) and draining) as draining`;
+      array(select worker_id from workers where worker_id = any(${workerIds}::uuid[]) and draining) as draining,
+      array(${revokedCredentials(sql, credentialIds)}) as revoked`;
   return row as WaitingWork;
 }
