@@ -3,6 +3,7 @@ import { benchBuilds } from "./builds/builds.ts";
 import { benchCalls } from "./calls/calls.ts";
 import { benchClaims } from "./claims/claims.ts";
 import { benchGateway } from "./gateway/gateway.ts";
+import { benchIdle } from "./idle/idle.ts";
 import { benchLists } from "./lists/lists.ts";
 import { benchRedaction } from "./redaction/redaction.ts";
 import { benchCancelLatency } from "./runs/cancel-latency.ts";
@@ -32,6 +33,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   calls: benchCalls,
   claim: benchClaimLatency,
   claims: benchClaims,
+  idle: benchIdle,
   runs: benchThroughput,
   events: benchEventLatency,
   cancel: benchCancelLatency,

@@ -13,6 +13,8 @@ export interface Comparison {
   baseline(): Promise<Sample>;
 }
 
+type Unit = "MiB" | "ms" | "/s";
+
 export interface BenchResult {
   name: string;
   limit: number;
@@ -23,7 +25,7 @@ export interface BenchResult {
   baseline: number;
   latency?: { p50: number; p99: number };
   /** The unit of `subject` and `baseline`; a rate if absent. */
-  unit?: "MiB" | "ms";
+  unit?: Unit;
 }
 
 const ROUNDS = 5;
@@ -75,7 +77,7 @@ export function checkLimit({
   name: string;
   measured: number[];
   max: number;
-  unit: "MiB" | "ms";
+  unit: Unit;
 }): BenchResult {
   const ratios = measured.map((value) => max / value);
   const subject = median(measured);
@@ -113,7 +115,7 @@ export function printResults(results: BenchResult[]) {
     );
 }
 
-function formatValue(value: number, unit?: "MiB" | "ms"): string {
+function formatValue(value: number, unit?: Unit): string {
   return unit ? `${value.toFixed(2)} ${unit}` : perSecond(value);
 }
 

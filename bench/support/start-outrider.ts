@@ -17,13 +17,22 @@ export interface Outrider extends AsyncDisposable {
   pid: number;
 }
 
-/** Starts the service as users do, with its own database and a new data folder. Its log goes to a file. */
-export async function startOutrider(): Promise<Outrider> {
+interface ExternalDatabase {
+  databaseUrl: string;
+  /** A direct connection to the same database. */
+  connection: PostgresConnection;
+}
+
+/**
+ * Starts the service as users do, with its own database, unless another one is given, and a new data folder. Its log goes to
+ * a file.
+ */
+export async function startOutrider(external?: ExternalDatabase): Promise<Outrider> {
   const dataDir = await mkdtemp(join(tmpdir(), "outrider-bench-"));
   const log = openSync(join(dataDir, "stdout.log"), "w");
   const program = resolve(import.meta.dirname, "../../bin/outrider");
   const server = spawn(program, ["serve", "--workers", "0", "--port", "0", "--data-dir", dataDir], {
-    env: { ...cleanEnvironment(), ...unlimited },
+    env: { ...cleanEnvironment(), ...unlimited, ...(external ? { DATABASE_URL: external.databaseUrl } : {}) },
     stdio: ["ignore", log, "pipe"],
     signal: interruption.signal,
   });
@@ -41,7 +50,7 @@ export async function startOutrider(): Promise<Outrider> {
       if (!origin) continue;
       server.stderr?.resume();
       const key = (await readFile(join(dataDir, "key"), "utf8")).trim();
-      const connection = await findEmbedded(dataDir);
+      const connection = external?.connection ?? (await findEmbedded(dataDir));
       if (!connection) throw new Error("Outrider is running, but its database is not.");
       return { origin, key, connection, pid: server.pid as number, [Symbol.asyncDispose]: stop };
     }
