@@ -37,7 +37,7 @@ import type { Offer, WaitingClaims } from "./waiting-claims.ts";
 const POLL_MS = 800;
 const COLLECT_MS = 200;
 /** The number of idle workers of a place from which on its new claims are collected. */
-const MANY_IDLE = 100;
+const MANY_IDLE = 32;
 /** How often waiting workers are recorded as alive. Less than a third of the time after which they count as lost. */
 const SEEN_MS = 4_000;
 /** The number of claims in the first statement of a round if runs are waiting. Most notifications are about one run. */
