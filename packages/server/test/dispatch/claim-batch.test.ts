@@ -2,6 +2,7 @@ import { randomInt, randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { json } from "../../src/store/connection/json.ts";
 import { type BatchClaim, claimBatch } from "../../src/store/dispatch/claims.ts";
+import { insertEnvironment } from "../../src/store/environments.ts";
 import { newWorker, type TestEngine, testEngine } from "../engine.ts";
 
 let engine: TestEngine;
@@ -154,20 +155,41 @@ describe("a batch", () => {
     expect(claimed.get(other.request_id)).toMatchObject({ draining: false, work: [{}] });
   });
 
+  const keepWarm = (runId: string, workerId: string, queuedSeconds: number) => engine.db`
+    update run_state set warm_worker_id = ${workerId}, warm_until = outrider_now() + interval '1 minute',
+      queued_at = outrider_now() - ${queuedSeconds} * interval '1 s' where run_id = ${runId}`;
+
   test("gives a run to the worker that keeps its sandbox warm, and to no other for two seconds", async () => {
     const [warm, other] = [newClaim(1), newClaim(5)];
-    const runId = await engine.create();
-    await engine.db`
-      update run_state set warm_worker_id = ${warm.worker.worker_id}, warm_until = outrider_now() + interval '1 minute'
-      where run_id = ${runId}`;
+    const [first, second] = [await engine.create(), await engine.create()];
+    // These times are in the future, so that the two seconds do not pass during the test.
+    await keepWarm(first, warm.worker.worker_id, -60);
+    await keepWarm(second, warm.worker.worker_id, -61);
     expect(await claimFor([other])).toEqual({ runs: [[]], hasMore: true });
-    await engine.db`update run_state set queued_at = outrider_now() + interval '1 minute' where run_id = ${runId}`;
+    // The second run waits, although another worker has free slots.
+    expect(await claimFor([other, warm])).toEqual({ runs: [[], [first]], hasMore: true });
+    await keepWarm(second, warm.worker.worker_id, 3);
+    expect((await claimFor([newClaim(1)])).runs).toEqual([[second]]);
+  });
+
+  test("prefers the worker that keeps a run's sandbox warm after two seconds too", async () => {
+    const [warm, other] = [newClaim(1), newClaim(5)];
+    const runId = await engine.create();
+    await keepWarm(runId, warm.worker.worker_id, 3);
     expect((await claimFor([other, warm])).runs).toEqual([[], [runId]]);
-    const late = await engine.create();
-    await engine.db`
-      update run_state set warm_worker_id = ${randomUUID()}, warm_until = outrider_now() + interval '1 minute',
-        queued_at = outrider_now() - interval '3 s' where run_id = ${late}`;
-    expect((await claimFor([newClaim(1)])).runs).toEqual([[late]]);
+  });
+
+  test("gets nothing under a shared lock once there is a limit", async () => {
+    await engine.create();
+    const { worker, ...claim } = newClaim(1);
+    const claims = json(engine.db, [{ ...claim, worker_id: worker.worker_id }]);
+    const choose = (isShared: boolean) =>
+      engine.db`select run_id from outrider_choose_batch('default', ${claims}, null, ${isShared})`;
+    expect(await choose(true)).toHaveLength(1);
+    // The limit was created after the claim had chosen its lock, and applies to claims in other pools too.
+    await insertEnvironment(engine.db, randomUUID(), { name: "limited", max_concurrent_runs: 1 });
+    expect(await choose(true)).toHaveLength(0);
+    expect(await choose(false)).toHaveLength(1);
   });
 
   test("gives runs only to workers of their pool that have the labels", async () => {
