@@ -54,6 +54,51 @@ describe("environment form", () => {
     expect(consoleErrors.filter((each) => !each.includes("400 (Bad Request)"))).toEqual([]);
   });
 
+  test("selects workers by pool and labels, to which a run adds its own", async () => {
+    const { page, consoleErrors } = await app.visit("/environments/new");
+    await page.getByLabel("Name", { exact: true }).fill("placed");
+    await page.getByLabel("Worker pool").fill("gpu pool");
+    await page.getByLabel("Worker labels").fill("region=eu, gpu");
+    await page.getByRole("button", { name: "Create environment" }).click();
+    await page.getByText(/^Worker pool must be 1 to 63 letters/).waitFor();
+    await page.getByLabel("Worker pool").fill("gpu");
+    await page.getByLabel("Worker labels").fill("region=eu west, gpu");
+    await page.getByRole("button", { name: "Create environment" }).click();
+    await page.getByText(/^Worker labels .* must be a label value/).waitFor();
+    expect(await page.getByLabel("Worker labels").inputValue()).toBe("region=eu west, gpu");
+    await page.getByLabel("Worker labels").fill("region=eu, gpu");
+    await page.getByRole("button", { name: "Create environment" }).click();
+    await page.getByRole("heading", { name: "placed" }).waitFor();
+    const id = new URL(page.url()).pathname.split("/").at(-1) as string;
+    expect(await stored(id)).toMatchObject({
+      worker_host: "gpu",
+      worker_selector: { region: "eu", gpu: "true" },
+    });
+    await page.reload();
+    expect(await page.getByLabel("Worker labels").inputValue()).toBe("gpu, region=eu");
+
+    await page.goto("/");
+    await page.getByRole("textbox", { name: "What should the agent do?" }).fill("SAY: hello");
+    await chooseOption(page.getByRole("combobox", { name: "Environment" }), "placed");
+    await page.getByRole("button", { name: /^Options/ }).click();
+    await page.getByLabel("Worker pool").fill("large");
+    await page.getByLabel("Worker labels").fill("region=us");
+    // A worker of the default pool is connected.
+    await app.db`insert into workers (worker_id, name, version, slots) values (${randomUUID()}, 'w', '0', 1)`;
+    await page.getByRole("button", { name: "Start run" }).click();
+    await page.waitForURL(/\/runs\//);
+    const { agent_config, queue } = await app.get(page.url().split("/").at(-1) as string);
+    expect(agent_config).toMatchObject({
+      worker_host: "large",
+      worker_selector: { region: "us", gpu: "true" },
+    });
+    expect(queue).toMatchObject({ reason: "no_matching_worker" });
+    await page
+      .getByText(/No connected worker of the pool .*large.* has the labels .*gpu=true.*region=us/)
+      .waitFor();
+    expect(consoleErrors).toEqual([]);
+  });
+
   test("shows an error at its row even if empty rows precede it", async () => {
     const { page, consoleErrors } = await app.visit("/environments/new");
     await page.getByLabel("Name", { exact: true }).fill("rows");
