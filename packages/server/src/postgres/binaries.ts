@@ -69,7 +69,7 @@ function describe(root: string, version: string): Binaries {
 /**
  * Creates the links that the package's postinstall script would create, because npm may be configured to skip scripts.
  */
-function createMissingLinks(root: string): boolean {
+export function createMissingLinks(root: string): boolean {
   const list = join(root, "native", "pg-symlinks.json");
   const links: { source: string; target: string }[] = existsSync(list)
     ? JSON.parse(readFileSync(list, "utf8"))
