@@ -20,7 +20,7 @@ export async function openIsolated(setup = ""): Promise<Isolated> {
   const enter = ["--target", first, "--net", "--mount", "--pid"];
   return {
     start(command, { environment = {}, cwd = "/" } = {}) {
-      const started = spawn("nsenter", [...enter, `--wd=${cwd}`, ...command], {
+      const started = spawn("nsenter", [...enter, "env", `--chdir=${cwd}`, ...command], {
         env: environment,
         stdio: ["ignore", "pipe", "pipe"],
         detached: true,
@@ -37,7 +37,7 @@ export async function openIsolated(setup = ""): Promise<Isolated> {
     },
     async run(command, { environment = {}, cwd = "/" } = {}) {
       const options = { env: environment, maxBuffer: 64 * 1024 * 1024 };
-      return execute("nsenter", [...enter, `--wd=${cwd}`, ...command], options);
+      return execute("nsenter", [...enter, "env", `--chdir=${cwd}`, ...command], options);
     },
     async close() {
       child.stdin.end();

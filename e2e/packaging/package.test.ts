@@ -1,4 +1,4 @@
-import { existsSync, globSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -72,4 +72,10 @@ test("imports of other workspaces and paths of programs lead to compiled files",
 
 test("a source file that is named in an unknown way is an error", () => {
   expect(() => compile('start("main.ts");', "packages/cli/src/x.ts", root)).toThrow("main.ts");
+});
+
+test("compose.yaml names the images of this version", () => {
+  const file = readFileSync(join(root, "packaging/compose.yaml"), "utf8");
+  const versions = [...file.matchAll(/OUTRIDER_VERSION:-([^}]*)\}/g)].map(([, version]) => version);
+  expect(versions).toEqual([checkout.version, checkout.version]);
 });

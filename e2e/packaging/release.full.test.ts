@@ -17,10 +17,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Returns the folder of the release. */
 async function makeReleaseIn(clone: string, variables: Record<string, string>): Promise<string> {
   execFileSync("git", ["clone", "--quiet", "--depth=1", `file://${root}`, clone]);
-  // The environment of the tests has settings of their own.
-  const { PATH = "", HOME = "/" } = process.env;
+  // The settings of the test runner would change how the web app is built.
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(NODE_ENV|TEST|VITEST.*)$/.test(name));
+  const env = { ...Object.fromEntries(inherited), ...variables };
   const command = ["-c", 'umask "$1" && exec make release', "sh", variables.UMASK ?? "022"];
-  await promisify(execFile)("sh", command, { cwd: clone, env: { PATH, HOME, ...variables } });
+  await promisify(execFile)("sh", command, { cwd: clone, env });
   return join(clone, "release");
 }
 
