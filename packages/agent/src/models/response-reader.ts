@@ -16,7 +16,15 @@
  */
 
 import type { Replay } from "@outrider/contract/private-data";
-import { jsonSchema, type LanguageModelUsage, type ModelMessage, type ToolSet, tool, zodSchema } from "ai";
+import {
+  type FlexibleSchema,
+  jsonSchema,
+  type LanguageModelUsage,
+  type ModelMessage,
+  type ToolSet,
+  tool,
+  zodSchema,
+} from "ai";
 import {
   asLanguageModelUsage,
   convertToLanguageModelPrompt,
@@ -257,18 +265,26 @@ type PreparedTools = ReturnType<typeof prepareTools>;
 
 const preparedTools = new WeakMap<readonly Tool[], PreparedTools>();
 
-/**
- * Prepares the tools and caches the result per list, because converting the schemas takes longer than the rest of a
- * short response.
- */
+/** Converting a schema takes longer than the rest of a short response, and the tools of all runs share their schemas. */
+const inputSchemas = new WeakMap<Tool["input"], FlexibleSchema>();
+
+function inputSchemaOf(input: Tool["input"]): FlexibleSchema {
+  const cached = inputSchemas.get(input);
+  if (cached) return cached;
+  const schema = "jsonSchema" in input ? jsonSchema(input.jsonSchema) : zodSchema(input);
+  inputSchemas.set(input, schema);
+  return schema;
+}
+
+/** Prepares the tools and caches the result per list. */
 function prepareToolSet(list: readonly Tool[]): PreparedTools {
   const cached = preparedTools.get(list);
   if (cached) return cached;
   const tools: ToolSet = Object.fromEntries(
-    list.map(({ name, description, input }) => {
-      const inputSchema = "jsonSchema" in input ? jsonSchema(input.jsonSchema) : zodSchema(input);
-      return [name, tool({ description, inputSchema })];
-    }),
+    list.map(({ name, description, input }) => [
+      name,
+      tool({ description, inputSchema: inputSchemaOf(input) }),
+    ]),
   );
   const prepared = prepareTools({ tools });
   preparedTools.set(list, prepared);

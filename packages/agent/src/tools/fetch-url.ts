@@ -15,12 +15,16 @@ const MAX_ERROR_BYTES = 2 * 1024;
 /** Fetches a page within the run's network policy. Rejects with a message for the model if that is not possible. */
 export type FetchPage = (url: URL, signal: AbortSignal) => Promise<FetchedPage>;
 
+// Shared by all runs, because a description is read from a file and a schema is expensive to convert.
+const description = loadDescription(FETCH_URL);
+const Input = z.object({ url: z.string().min(1).max(MAX_URL_CHARACTERS) });
+
 export function createFetchUrl(fetchPage: FetchPage): Tool {
   return defineTool({
     name: FETCH_URL,
-    description: loadDescription(FETCH_URL),
+    description,
     isReadOnly: true,
-    input: z.object({ url: z.string().min(1).max(MAX_URL_CHARACTERS) }),
+    input: Input,
     async run({ url: text }, { workspace, signal }) {
       const url = URL.canParse(text) ? new URL(text) : undefined;
       if (!url || !/^https?:$/.test(url.protocol))

@@ -173,6 +173,16 @@ describe("a run that selects workers", () => {
     expect((await create()).body.at_capacity).toBe(false);
   });
 
+  test("counts the runs that are created at the same time", async () => {
+    await claim(newWorker({ pool: "wide" }, { slots: 3 }));
+    const created = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => create({ worker_host: n % 2 ? "wide" : "narrow" })),
+    );
+    const full = created.filter(({ body }) => body.at_capacity).length;
+    // One of the four that need the workers of `wide` is too many. Nobody takes the others.
+    expect(full).toBe(5);
+  });
+
   test("is rejected if it would be one combination too many", async () => {
     await server.db`
       insert into worker_requirements (pool, selector, needs_harness)

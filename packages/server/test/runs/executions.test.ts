@@ -234,6 +234,48 @@ describe("the end of a turn", () => {
     expect((await call(`${path}/finish`, { ...body, batch: 2 })).body.ended).toBe(true);
   });
 
+  test("of several runs at once ends each as if it were alone", async () => {
+    const runs: Awaited<ReturnType<typeof claimed>>[] = [];
+    for (let n = 0; n < 6; n++) runs.push(await claimed({ title: `run ${n}` }));
+    const [, asked, steered, cancelled, repeated] = runs;
+    await server.call("POST", `/agent/runs/${steered?.run_id}/followups`, {
+      body: { message: "wait", mode: "queue" },
+    });
+    await server.call("POST", `/agent/runs/${cancelled?.run_id}/cancel`);
+    const finish = (run: (typeof runs)[number]) =>
+      call(`${run.path}/finish`, {
+        run_id: run.run_id,
+        batch: 1,
+        events: [message],
+        usage: { ...usage, output_tokens: runs.indexOf(run) },
+        outcome: run === asked ? { type: "blocked", question: "Which one?" } : succeeded,
+      });
+    const finishes = await Promise.all([...runs, repeated as NonNullable<typeof repeated>].map(finish));
+    expect(finishes.map(({ status, body }) => body.ended ?? status)).toEqual([
+      true,
+      true,
+      false,
+      409,
+      true,
+      true,
+      true,
+    ]);
+    const found = await Promise.all(runs.map(({ run_id }) => get(run_id)));
+    expect(found.map(({ title, state, usage }) => [title, state, usage.output_tokens])).toEqual([
+      ["run 0", "SUCCEEDED", 0],
+      ["run 1", "BLOCKED", 1],
+      ["run 2", "INPROGRESS", 2],
+      ["run 3", "CANCELLED", 0],
+      ["run 4", "SUCCEEDED", 4],
+      ["run 5", "SUCCEEDED", 5],
+    ]);
+    const ended = ["run.created", "run.claimed", "message.agent", "run.succeeded"];
+    for (const { run_id } of [runs[0], runs[4], runs[5]] as typeof runs) {
+      expect(await types(run_id)).toEqual(ended);
+      expect((await events(run_id)).map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3, 4]);
+    }
+  });
+
   test("without usage keeps the usage that was reported before", async () => {
     const { run_id, execution, path } = await claimed();
     await call(`${path}/report`, { run_id, batch: 1, events: [], usage, deliver: false });

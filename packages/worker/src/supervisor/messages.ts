@@ -36,7 +36,7 @@ export type FromProcess =
   | { type: "failed"; message: string }
   | { type: "claiming"; request_id: string }
   | { type: "started"; run_id: string; execution_id: string }
-  | { type: "ended"; execution_id: string }
+  | { type: "ended"; execution_ids: string[] }
   | { type: "isolate"; assignment: Assignment };
 
 /** The file descriptor of a worker process to which its event-loop watchdog writes its report. */

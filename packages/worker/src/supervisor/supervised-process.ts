@@ -111,7 +111,7 @@ export class SupervisedProcess {
         this.#executions.set(message.execution_id, message);
         break;
       case "ended":
-        this.#executions.delete(message.execution_id);
+        for (const id of message.execution_ids) this.#executions.delete(id);
     }
     this.#onMessage(message);
   }

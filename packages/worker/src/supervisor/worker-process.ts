@@ -76,6 +76,7 @@ class ProcessLink implements SupervisorLink {
   readonly draining: Promise<void>;
   stalls = 0;
   readonly #isolated = new Map<string, PromiseWithResolvers<void>>();
+  #ended: string[] = [];
 
   constructor() {
     const started = Promise.withResolvers<StartMessage>();
@@ -109,8 +110,14 @@ class ProcessLink implements SupervisorLink {
     this.send({ type: "started", run_id, execution_id });
   }
 
+  /** Executions that end together are one message. If the process is killed before it is sent, returning them changes nothing. */
   onEnded({ execution_id }: Assignment): void {
-    this.send({ type: "ended", execution_id });
+    this.#ended.push(execution_id);
+    if (this.#ended.length > 1) return;
+    setImmediate(() => {
+      this.send({ type: "ended", execution_ids: this.#ended });
+      this.#ended = [];
+    });
   }
 
   isolate(assignment: Assignment): Promise<void> {

@@ -12,7 +12,7 @@ import type { FetchPage } from "@outrider/agent/tools/fetch-url";
 import type { FetchedPage } from "@outrider/agent/tools/page-text/page-text";
 import type { Dial } from "../egress/dial.ts";
 import type { Exceptions } from "../egress/exceptions.ts";
-import { openRemote } from "../mcp/remote.ts";
+import { openRemote, type Remote } from "../mcp/remote.ts";
 
 const MAX_BODY_BYTES = 2 * 2 ** 20;
 const MAX_REDIRECTS = 5;
@@ -40,11 +40,13 @@ export function openPageFetcher({
   exceptions: Exceptions;
   timeoutMs?: number;
 }): PageFetcher {
-  const remote = openRemote({ exceptions, dial, allowsPlainHttp: true });
+  // Opened by the first call, because most runs fetch nothing.
+  let remote: Remote | undefined;
   const fetchPage: FetchPage = async (first, callSignal) => {
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = AbortSignal.any([callSignal, timeout]);
     let url = first;
+    remote ??= openRemote({ exceptions, dial, allowsPlainHttp: true });
     try {
       for (let redirects = 0; ; redirects++) {
         const response = await remote.send({ method: "GET", url, headers, signal });
@@ -60,7 +62,7 @@ export function openPageFetcher({
       throw error;
     }
   };
-  return { fetchPage, close: () => remote.close() };
+  return { fetchPage, close: () => remote?.close() };
 }
 
 function redirectTarget({ status, header }: HttpResponse, url: URL): URL | undefined {

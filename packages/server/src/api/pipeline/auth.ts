@@ -15,8 +15,6 @@ import { RecentCallers } from "./recent-callers.ts";
 import { WorkerKeys } from "./worker-keys.ts";
 
 const RECORD_USE_INTERVAL_MS = 10_000;
-/** The requests that idle workers repeat. */
-const idleOperations = new Set(["worker.claim", "worker.heartbeat", "worker.signals"]);
 
 export interface Authenticator {
   /** Authenticates by API key, or by the browser's session cookie if no key is sent. Counts the request. */
@@ -95,7 +93,7 @@ export function createAuthenticator(
       const raw = /^Bearer +([!-~]+) *$/i.exec(authorization)?.[1];
       const hash = raw === undefined ? undefined : hashKey(raw);
       const { operation = "" } = request.routeOptions.config as { operation?: string };
-      const findOwner = idleOperations.has(operation)
+      const findOwner = operation.startsWith("worker.")
         ? (known: Buffer) => workerKeys.findOwner(known)
         : findOwnerOfKey;
       return { hash, find: () => authenticateKey(hash, findOwner) };

@@ -1,8 +1,8 @@
 import type { KeyOwner } from "../../store/auth/keys.ts";
 
 /*
- * Remembers the worker keys that were valid a moment ago. Idle workers repeat three requests: they claim, send heartbeats
- * and open a stream of signals. Thousands of workers would otherwise look up the same few keys hundreds of times a second.
+ * Remembers the worker keys that were valid a moment ago. Thousands of workers, or a few busy ones, would otherwise look up the
+ * same few keys hundreds of times a second.
  *
  * - A key is used without a lookup for at most MAX_AGE_MS, counted from the start of the lookup.
  * - One statement looks up all keys that were used recently, so its frequency does not depend on the number of keys.
@@ -14,7 +14,7 @@ import type { KeyOwner } from "../../store/auth/keys.ts";
 const MAX_AGE_MS = 500;
 /** A lookup includes all other keys whose last one is longer ago than this, so that they need none of their own. */
 const MIN_AGE_MS = 50;
-/** Longer than the time between two requests of an idle worker. */
+/** Longer than the time between two requests of a worker. */
 const RECENT_MS = 60_000;
 const MAX_KEYS = 10_000;
 

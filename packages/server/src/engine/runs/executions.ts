@@ -30,7 +30,7 @@ import { endTurn, failRun } from "./runs.ts";
  * response is lost, the worker repeats the batch; it then receives the first response again and nothing is written.
  *
  * In the common case, a report or the end of a turn is a single statement that calls outrider_append_events or
- * outrider_end_turn. If it writes nothing (because the batch is repeated, the lease is lost or a follow-up is queued),
+ * outrider_end_turns. If it writes nothing (because the batch is repeated, the lease is lost or a follow-up is queued),
  * or if there is more to store (a snapshot, artifacts, a skill's name), a transaction is used instead. It locks the run
  * and then calls the same functions.
  */

@@ -28,7 +28,7 @@ returns table (run_id uuid, request_id uuid) language plpgsql as $$
 #variable_conflict use_column
 declare
   installation constant text := 'installation 00000000-0000-0000-0000-000000000000';
-  max_unfolded constant integer := 500;
+  max_unfolded constant integer := 64;
   -- How many runs of an owner a round lists.
   max_length constant integer := 16;
   -- The claims.

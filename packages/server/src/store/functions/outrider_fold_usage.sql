@@ -49,10 +49,20 @@ begin
       0, 0, 0, 0, null, null, c.wait_bin, c.cost_usd, c.input_tokens, c.cached_input_tokens, c.output_tokens, c.run_seconds
     from change c where c.created_hour <> c.changed_hour
   ),
+  -- Most parts have everything but their numbers in common, so they are added up before each counts in two dozen places.
+  summed as materialized (
+    select p.hour, p.environment_id, p.environment_key, p.model_id, p.user_key, p.agent_key, p.source,
+      p.from_bin, p.to_bin, p.wait_bin, count(*) as parts,
+      sum(p.succeeded) as succeeded, sum(p.failed) as failed, sum(p.cancelled) as cancelled, sum(p.unfinished) as unfinished,
+      sum(p.cost_usd) as cost_usd, sum(p.input_tokens) as input_tokens, sum(p.cached_input_tokens) as cached_input_tokens,
+      sum(p.output_tokens) as output_tokens, sum(p.run_seconds) as run_seconds
+    from part p group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+  ),
   counted as materialized (
     select s.environment_id, d.dimension, g.granularity, g.starts_at, d.key, p.succeeded, p.failed, p.cancelled, p.unfinished,
-      p.from_bin, p.to_bin, p.wait_bin, p.cost_usd, p.input_tokens, p.cached_input_tokens, p.output_tokens, p.run_seconds
-    from part p
+      p.from_bin, p.to_bin, p.wait_bin, p.parts, p.cost_usd, p.input_tokens, p.cached_input_tokens, p.output_tokens,
+      p.run_seconds
+    from summed p
     cross join lateral (values ('hour', p.hour), ('day', date_trunc('day', p.hour, 'UTC'))) g(granularity, starts_at)
     cross join lateral (values (installation), (p.environment_id)) s(environment_id)
     cross join lateral (values ('total', ''), ('model', p.model_id), ('environment', p.environment_key), ('user', p.user_key),
@@ -61,7 +71,7 @@ begin
       and (g.granularity = 'day' or p.hour > outrider_now() - interval '15 days')
     union all
     select s.environment_id, 'failure', g.granularity, g.starts_at, f.error || ' ' || c.environment_key, 0, f.count, 0, 0,
-      null, null, null, 0, 0, 0, 0, 0
+      null, null, null, 1, 0, 0, 0, 0, 0
     from change c
     cross join lateral (values (c.from_error, -1), (c.to_error, 1)) f(error, count)
     cross join lateral (values ('hour', c.created_hour), ('day', date_trunc('day', c.created_hour, 'UTC'))) g(granularity, starts_at)
@@ -82,7 +92,7 @@ begin
       jsonb_object_agg(b.bin, b.count) filter (where b.is_duration) as durations,
       jsonb_object_agg(b.bin, b.count) filter (where not b.is_duration) as waits
     from (
-      select n.environment_id, n.dimension, n.granularity, n.starts_at, n.key, v.bin, v.is_duration, sum(v.count) as count
+      select n.environment_id, n.dimension, n.granularity, n.starts_at, n.key, v.bin, v.is_duration, sum(v.count * n.parts) as count
       from counted n
       cross join lateral (values (n.from_bin, true, -1), (n.to_bin, true, 1), (n.wait_bin, false, 1)) v(bin, is_duration, count)
       where v.bin is not null group by 1, 2, 3, 4, 5, 6, 7

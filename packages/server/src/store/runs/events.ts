@@ -97,15 +97,14 @@ export async function appendReport(
   report: Report,
   { deliver }: { deliver: boolean },
 ): Promise<{ last_seq: number; followups: DeliveredFollowup[] } | undefined> {
+  const { runId, executionId, batch, events, phase = null, usage, receipt } = report;
   const [row] = await sql<{ last_seq: number; followups: DeliveredFollowup[] | null }[]>`
-    select * from outrider_append_events(${reportArguments(sql, report)}, ${deliver})`;
+    select * from outrider_append_events(${runId}, ${executionId}, ${batch}, ${json(sql, events)}, ${phase}, ${json(sql, usage)},
+      ${json(sql, receipt)}, ${hasOutput(report)}, ${deliver})`;
   return row && { last_seq: row.last_seq, followups: (row.followups ?? []).map(omitNulls) };
 }
 
-/** Returns the arguments that outrider_append_events and outrider_end_turn have in common. */
-export function reportArguments(sql: Sql, report: Report) {
-  const { runId, executionId, batch, events, phase = null, usage, receipt } = report;
-  const hasOutput = events.some(({ type }) => outputTypes.has(type));
-  return sql`${runId}, ${executionId}, ${batch}, ${json(sql, events)}, ${phase}, ${json(sql, usage)},
-    ${json(sql, receipt)}, ${hasOutput}`;
+/** Returns whether the report has the agent's first output, or a later one. */
+export function hasOutput({ events }: Pick<Report, "events">): boolean {
+  return events.some(({ type }) => outputTypes.has(type));
 }

@@ -1,8 +1,9 @@
 import type { NewEvent } from "@outrider/contract/event";
 import { type RunPhase, type RunState, type RunStatusMessage, transitions } from "@outrider/contract/run";
 import type { Sql, Tx } from "../connection/db.ts";
+import { type GroupedWrite, writeGrouped } from "../connection/grouped-writes.ts";
 import { json } from "../connection/json.ts";
-import { type Report, reportArguments } from "./events.ts";
+import { hasOutput, type Report } from "./events.ts";
 
 export interface RunStateRow {
   run_id: string;
@@ -85,23 +86,53 @@ export interface EndedTurn {
 }
 
 /**
- * Stores the execution's last report and ends the turn in one statement. Returns undefined and writes nothing if the
- * lease is lost, the batch is not the next one, or a follow-up is queued.
+ * Stores the execution's last report and ends the turn, in one statement with others that end at the same time. Returns undefined
+ * and writes nothing if the lease is lost, the batch is not the next one, or a follow-up is queued.
  */
 export async function appendFinalReport(
   sql: Sql,
   report: Report,
   change: StateChange,
 ): Promise<EndedTurn | undefined> {
-  const { to, phase, event, status_message, warmMinutes = null } = change;
-  const [row] = await sql<{ ended: boolean; lacks_commits: boolean }[]>`
-    select outrider_end_turn(${reportArguments(sql, { ...report, events: [...report.events, event] })}, ${to}, ${phase},
-      ${json(sql, status_message)}, ${warmMinutes}) as ended,
-      ${to} = 'SUCCEEDED' and exists (
-        select 1 from runs r join executions e using (run_id)
-        where r.run_id = ${report.runId} and e.execution_id = ${report.executionId} and not e.has_staged
-          and r.agent_config ->> 'publish' <> 'none') as lacks_commits`;
-  return row?.ended ? { lacksCommits: row.lacks_commits } : undefined;
+  const { ended, lacks_commits } = await writeGrouped(sql, turnEnds, { report, change });
+  return ended ? { lacksCommits: lacks_commits } : undefined;
+}
+
+interface TurnEnd {
+  report: Report;
+  change: StateChange;
+}
+
+const turnEnds: GroupedWrite<TurnEnd, { ended: boolean; lacks_commits: boolean }> = {
+  async write(sql, ends, { waits }) {
+    const rows = await sql<{ execution_id: string; ended: boolean | null; lacks_commits: boolean }[]>`
+      select * from outrider_end_turns(${json(sql, ends.map(toArguments))}, ${waits})`;
+    const byExecution = new Map(rows.map((row) => [row.execution_id, row]));
+    return ends.map(({ report }) => {
+      const { ended = null, lacks_commits = false } = byExecution.get(report.executionId) ?? {};
+      return ended === null ? undefined : { ended, lacks_commits };
+    });
+  },
+};
+
+/** Returns an object for outrider_end_turns. */
+function toArguments({ report, change }: TurnEnd) {
+  const { runId, executionId, batch, phase, usage, receipt } = report;
+  const { to, event, status_message, warmMinutes } = change;
+  return {
+    run_id: runId,
+    execution_id: executionId,
+    batch,
+    events: [...report.events, event],
+    phase,
+    usage,
+    receipt,
+    has_output: hasOutput({ events: [...report.events, event] }),
+    state: to,
+    final_phase: change.phase,
+    status_message,
+    warm_minutes: warmMinutes,
+  };
 }
 
 /** Updates the run's `updated_at`, so that lists and change streams show that the run has changed. */

@@ -12,6 +12,7 @@ import {
 import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import type { TraceContext } from "@outrider/telemetry/trace-context";
 import type { Sql, Tx } from "../connection/db.ts";
+import { type GroupedWrite, writeGrouped } from "../connection/grouped-writes.ts";
 import { json } from "../connection/json.ts";
 import { activeTotal } from "../dispatch/active-runs.ts";
 import type { Requirement } from "../dispatch/requirements.ts";
@@ -46,54 +47,105 @@ export interface NewRun {
 }
 
 /**
- * Inserts a run, its state and its first event in one statement. Returns whether earlier queued runs already need all
- * free slots.
+ * Inserts a run, its state and its first event, in one statement with others that are created at the same time. Returns whether
+ * earlier queued runs already need all free slots.
  */
 export async function insertRun(sql: Sql, run: NewRun, aliveMs: number): Promise<boolean> {
-  const { creator, agent_config: config, attachments } = run;
+  return writeGrouped(sql, insertions, { run, aliveMs });
+}
+
+interface Insertion {
+  run: NewRun;
+  aliveMs: number;
+}
+
+const insertions: GroupedWrite<Insertion, boolean> = {
+  // The free slots are counted once for each group.
+  kindOf: ({ run, aliveMs }) => `${aliveMs} ${run.requirement_id ?? 0} ${harnessOf(run) !== null}`,
+  async write(sql, items) {
+    const [{ run, aliveMs }] = items as [Insertion];
+    const needsHarness = harnessOf(run) !== null;
+    const requirement = run.requirement ?? { pool: DEFAULT_POOL, selector: {}, needsHarness };
+    const [row] = await sql<{ free: number; waiting: number }[]>`
+      with clock as materialized (select outrider_now() as now),
+      item as materialized (
+        select * from jsonb_to_recordset(${json(sql, items.map(toRow))}) as item (
+          run_id uuid, title text, prompt text, source text, creator_type text, creator_uid uuid, key_id uuid, credential_id uuid,
+          config_name text, named_by_skill boolean, model_id text, environment_id uuid, skill_spec text, agent_config jsonb,
+          sealed_config text, metadata jsonb, limits jsonb, output_schema jsonb, priority integer, trace_id text,
+          trace_context jsonb, harness text, words text[], created jsonb, requirement_id integer)
+      ),
+      run as (
+        insert into runs (
+          run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
+          config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, sealed_config,
+          metadata, limits, output_schema, priority, trace_id, trace_context, harness)
+        select run_id, title, prompt, 'QUEUED', now, now, source, creator_type, creator_uid, key_id,
+          config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, decode(sealed_config, 'base64'),
+          metadata, limits, output_schema, priority, trace_id, trace_context, harness
+        from item, clock
+      ),
+      search as (
+        insert into run_search (run_id, title, search, metadata)
+        select run_id, title, array_to_tsvector(words), metadata from item
+      ),
+      state as (
+        insert into run_state (run_id, state, phase, last_seq, owner_uid, key_id, environment_id, priority, queued_at,
+          needs_harness, requirement_id)
+        select run_id, 'QUEUED', 'queued', 1, creator_uid, credential_id, environment_id, priority, now, harness is not null,
+          requirement_id
+        from item, clock
+      ),
+      event as (
+        insert into events (run_id, seq, type, created_at, turn, attempt, data)
+        select run_id, 1, 'run.created', now, 1, 0, created from item, clock
+      ),
+      ${slots(sql, { aliveMs, requirement })}
+      select free, (
+        select count(*)::int from (
+          select 1 from run_state where state = 'QUEUED' and coalesce(requirement_id, 0) = ${run.requirement_id ?? 0}::int
+          limit (select free from slots)) waiting
+      ) as waiting from slots`;
+    const { free, waiting } = row as { free: number; waiting: number };
+    return items.map((_, index) => waiting + index >= free);
+  },
+};
+
+/** Returns null for the built-in agent. */
+function harnessOf({ agent_config: { harness } }: NewRun): string | null {
+  return harness === DEFAULT_HARNESS ? null : (harness ?? null);
+}
+
+function toRow({ run }: Insertion) {
+  const { creator, agent_config: config, attachments, title, prompt, source, sealed_config, trace } = run;
   const files = attachments.length > 0 ? { attachments } : {};
-  const created = { title: run.title, prompt: run.prompt, source: run.source, creator, ...files };
-  const harness = config.harness === DEFAULT_HARNESS ? null : (config.harness ?? null);
-  const requirement = run.requirement ?? { pool: DEFAULT_POOL, selector: {}, needsHarness: harness !== null };
-  const requirementId = run.requirement_id ?? null;
-  const words = searchWords(`${run.title}\n${run.prompt}\n${config.skill_spec ?? ""}`);
-  const [row] = await sql<{ is_full: boolean }[]>`
-    with clock as materialized (select outrider_now() as now),
-    run as (
-      insert into runs (
-        run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
-        config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, sealed_config,
-        metadata, limits, output_schema, priority, trace_id, trace_context, harness)
-      select
-        ${run.run_id}, ${run.title}, ${run.prompt}, 'QUEUED', now, now, ${run.source}, ${creator.type}, ${creator.uid},
-        ${run.key_id ?? null}::uuid, ${config.name ?? null}, ${run.named_by_skill}, ${config.model_id}, ${config.environment_id ?? null}::uuid,
-        ${config.skill_spec ?? null}, ${json(sql, config)}, ${run.sealed_config ?? null}::bytea,
-        ${json(sql, run.metadata)}::jsonb, ${json(sql, run.limits)}::jsonb, ${json(sql, run.output_schema)}::jsonb,
-        ${run.priority}, ${run.trace_id}, ${json(sql, run.trace && { ...run.trace, turn: 1 })}::jsonb, ${harness}
-      from clock
-    ),
-    search as (
-      insert into run_search (run_id, title, search, metadata)
-      values (${run.run_id}, ${run.title}, array_to_tsvector(${words}::text[]), ${json(sql, run.metadata)}::jsonb)
-    ),
-    state as (
-      insert into run_state (run_id, state, phase, last_seq, owner_uid, key_id, environment_id, priority, queued_at,
-        needs_harness, requirement_id)
-      select ${run.run_id}, 'QUEUED', 'queued', 1, ${creator.uid}, ${run.credential_id}, ${config.environment_id ?? null}::uuid,
-        ${run.priority}, now, ${harness !== null}, ${requirementId}::int
-      from clock
-    ),
-    event as (
-      insert into events (run_id, seq, type, created_at, turn, attempt, data)
-      select ${run.run_id}, 1, 'run.created', now, 1, 0, ${json(sql, created)} from clock
-    ),
-    ${slots(sql, { aliveMs, requirement })}
-    select free = (
-      select count(*) from (
-        select 1 from run_state where state = 'QUEUED' and coalesce(requirement_id, 0) = ${requirementId ?? 0}::int
-        limit (select free from slots)) waiting
-    ) as is_full from slots`;
-  return row?.is_full ?? true;
+  return {
+    run_id: run.run_id,
+    title,
+    prompt,
+    source,
+    creator_type: creator.type,
+    creator_uid: creator.uid,
+    key_id: run.key_id,
+    credential_id: run.credential_id,
+    config_name: config.name,
+    named_by_skill: run.named_by_skill,
+    model_id: config.model_id,
+    environment_id: config.environment_id,
+    skill_spec: config.skill_spec,
+    agent_config: config,
+    sealed_config: sealed_config?.toString("base64"),
+    metadata: run.metadata,
+    limits: run.limits,
+    output_schema: run.output_schema,
+    priority: run.priority,
+    trace_id: run.trace_id,
+    trace_context: trace && { ...trace, turn: 1 },
+    harness: harnessOf(run),
+    words: searchWords(`${title}\n${prompt}\n${config.skill_spec ?? ""}`),
+    created: { title, prompt, source, creator, ...files },
+    requirement_id: run.requirement_id,
+  };
 }
 
 /** Returns a run, including fields that lists omit, such as the full prompt, attachments and artifacts. */
