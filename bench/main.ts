@@ -10,6 +10,7 @@ import { benchCancelLatency } from "./runs/cancel-latency.ts";
 import { benchClaimLatency } from "./runs/claim-latency.ts";
 import { benchMemory } from "./runs/memory.ts";
 import { benchThroughput } from "./runs/throughput.ts";
+import { benchScale } from "./scale/scale.ts";
 import { benchSearch } from "./search/search.ts";
 import { benchCli } from "./startup/cli.ts";
 import { benchCommand } from "./startup/command.ts";
@@ -34,6 +35,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   claim: benchClaimLatency,
   claims: benchClaims,
   idle: benchIdle,
+  scale: benchScale,
   runs: benchThroughput,
   events: benchEventLatency,
   cancel: benchCancelLatency,

@@ -13,7 +13,7 @@ export interface Comparison {
   baseline(): Promise<Sample>;
 }
 
-type Unit = "MiB" | "ms" | "/s";
+type Unit = "MiB" | "ms" | "/s" | "connections" | "active";
 
 export interface BenchResult {
   name: string;

@@ -21,6 +21,9 @@ interface ExternalDatabase {
   databaseUrl: string;
   /** A direct connection to the same database. */
   connection: PostgresConnection;
+  settings?: Record<string, string>;
+  /** The first server's key, for further servers. */
+  key?: string;
 }
 
 /**
@@ -32,7 +35,10 @@ export async function startOutrider(external?: ExternalDatabase): Promise<Outrid
   const log = openSync(join(dataDir, "stdout.log"), "w");
   const program = resolve(import.meta.dirname, "../../bin/outrider");
   const server = spawn(program, ["serve", "--workers", "0", "--port", "0", "--data-dir", dataDir], {
-    env: { ...cleanEnvironment(), ...unlimited, ...(external ? { DATABASE_URL: external.databaseUrl } : {}) },
+    env: {
+      ...{ ...cleanEnvironment(), ...unlimited, ...external?.settings },
+      ...(external ? { DATABASE_URL: external.databaseUrl } : {}),
+    },
     stdio: ["ignore", log, "pipe"],
     signal: interruption.signal,
   });
@@ -49,7 +55,7 @@ export async function startOutrider(external?: ExternalDatabase): Promise<Outrid
       const origin = /is listening on (http:\S+)/.exec(line)?.[1];
       if (!origin) continue;
       server.stderr?.resume();
-      const key = (await readFile(join(dataDir, "key"), "utf8")).trim();
+      const key = external?.key ?? (await readFile(join(dataDir, "key"), "utf8")).trim();
       const connection = external?.connection ?? (await findEmbedded(dataDir));
       if (!connection) throw new Error("Outrider is running, but its database is not.");
       return { origin, key, connection, pid: server.pid as number, [Symbol.asyncDispose]: stop };

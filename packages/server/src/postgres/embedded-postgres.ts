@@ -26,9 +26,16 @@ export interface EmbeddedPostgres {
 
 const database = "outrider";
 
+interface EmbeddedOptions {
+  dataDir: string;
+  /** Settings that replace those of this module. */
+  settings?: Record<string, string>;
+  log: Logger;
+}
+
 /** Runs an embedded PostgreSQL server in the data folder for this process only, until `stop` is called. */
-export async function startEmbedded(options: { dataDir: string; log: Logger }): Promise<EmbeddedPostgres> {
-  const { log } = options;
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { log, settings = {} } = options;
   const dataDir = prepareDataDir(options.dataDir);
   const locks = [await lockFolder(dataDir, dataDir)];
   const releaseLocks = () => {
@@ -39,7 +46,7 @@ export async function startEmbedded(options: { dataDir: string; log: Logger }): 
     // A copied data folder may link to the original folder's database, so that database is locked too.
     const home = dirname(paths.cluster);
     if (home !== dataDir && home.startsWith(`${sharedRoot}/`)) locks.push(await lockFolder(home, dataDir));
-    const running = await run(paths, log);
+    const running = await run(paths, settings, log);
     let stopped: Promise<void> | undefined;
     const stop = () => {
       stopped ??= running.stop().finally(releaseLocks);
@@ -77,7 +84,11 @@ async function lockFolder(folder: string, dataDir: string): Promise<Lock> {
   );
 }
 
-async function run(paths: ClusterPaths, log: Logger): Promise<EmbeddedPostgres> {
+async function run(
+  paths: ClusterPaths,
+  replaced: Record<string, string>,
+  log: Logger,
+): Promise<EmbeddedPostgres> {
   const { cluster, identity, logPath, dataDir } = paths;
   const binaries = await prepareBinaries({ identity, copyTo: identity ? sharedRoot : dataDir, log });
   const socketFolder = prepareSocketFolder(paths);
@@ -85,7 +96,7 @@ async function run(paths: ClusterPaths, log: Logger): Promise<EmbeddedPostgres> 
   const password = await ensureCluster({ paths, binaries, log });
   trimLog(logPath);
 
-  const settings = serverSettings({ cluster, socketFolder });
+  const settings = { ...serverSettings({ cluster, socketFolder }), ...replaced };
   const supervisor = await supervise({
     launch: async (signal) => {
       await clearLeftovers({ cluster, socketFolder, log });

@@ -59,6 +59,29 @@ describe("worker keys", () => {
     expect(statements.texts).toHaveLength(2);
   });
 
+  test("that are being looked up are not looked up again", async () => {
+    const key = await newKey();
+    const started = Promise.withResolvers<void>();
+    const mayEnd = Promise.withResolvers<void>();
+    let lookups = 0;
+    const workerKeys = new WorkerKeys(async (hashes) => {
+      if (++lookups === 2) {
+        started.resolve();
+        await mayEnd.promise;
+      }
+      return findKeyOwners(server.db, hashes);
+    });
+    await workerKeys.findOwner(hashOf(key));
+    workerKeys.forget();
+    const first = workerKeys.findOwner(hashOf(key));
+    await started.promise;
+    const second = workerKeys.findOwner(hashOf(key));
+    mayEnd.resolve();
+    expect((await first)?.key_id).toBe(key.key_id);
+    expect(await second).toEqual(await first);
+    expect(lookups).toBe(2);
+  });
+
   test("are looked up again if one is revoked during a lookup", async () => {
     const key = await newKey();
     const started = Promise.withResolvers<void>();

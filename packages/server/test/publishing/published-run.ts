@@ -5,7 +5,9 @@ import type { PubSub } from "../../src/engine/live/pubsub.ts";
 import { Counters } from "../../src/engine/operations/counters.ts";
 import { openPullRequests } from "../../src/engine/publishing/open-pull-requests.ts";
 import { pollPullRequests } from "../../src/engine/publishing/poll-pull-requests.ts";
+import { MAX_RETRY_MS } from "../../src/engine/publishing/publications.ts";
 import { endTurn } from "../../src/engine/runs/runs.ts";
+import { findDueWork } from "../../src/store/due-work.ts";
 import { insertEnvironment } from "../../src/store/environments.ts";
 import {
   changePublication,
@@ -64,7 +66,10 @@ export function publishing(engine: TestEngine, forge: MemoryForge): Publishing {
       await endTurn(db, { runId, executionId, batch: 1, events: [] }, { outcome });
     }
   };
-  const poll = () => pollPullRequests(options);
+  const dueWork = () => findDueWork(db, { maxQueuedMs: MAX_RETRY_MS });
+  const poll = async () => {
+    if ((await dueWork()).pollPullRequests) await pollPullRequests(options);
+  };
   return {
     async endedRun(publish = {}) {
       const environment_id = randomUUID();
@@ -99,7 +104,9 @@ export function publishing(engine: TestEngine, forge: MemoryForge): Publishing {
       });
       return publication_id;
     },
-    open: () => openPullRequests(options),
+    async open() {
+      if ((await dueWork()).openPullRequests) await openPullRequests(options);
+    },
     poll,
     async pollNow() {
       await db`update pull_requests set next_poll_at = outrider_now() where next_poll_at is not null`;
