@@ -67,14 +67,15 @@ export async function benchScale(part?: string): Promise<BenchResult[]> {
   const startNext = async () => {
     servers.push(stack.use(await startOutrider({ ...database, settings, key: first.key })));
   };
-  for (const count of part ? SERVERS.filter((number) => number === Number(part)) : SERVERS) {
+  const counts = part ? SERVERS.filter((count) => count === Number(part)) : SERVERS;
+  for (const count of counts) {
     while (servers.length < count)
       await Promise.all(Array.from({ length: Math.min(START_TOGETHER, count - servers.length) }, startNext));
     await using workers = startChild(new URL("../support/protocol-workers.ts", import.meta.url));
     const origins = servers.map(({ origin }) => origin);
     await workers.ask({ origins, keys, workers: WORKERS, holdMs: HOLD_MS } satisfies StartWorkers);
     results.push(...(await measureIdle(database, count)));
-    if (count === Math.max(...SERVERS)) results.push(...(await runAll(database, db, servers)));
+    if (count === counts.at(-1)) results.push(...(await runAll(database, db, servers)));
   }
   return results;
 }
@@ -94,7 +95,7 @@ async function measureIdle({ counter }: CountedDatabase, servers: number): Promi
   );
   return [
     comparePrediction(`${servers} servers, idle`, perSecond, predicted),
-    comparePrediction(`${servers} servers, connections`, connections, max),
+    { ...comparePrediction(`${servers} servers, predicted`, connections, max), unit: "connections" },
     checkLimit({ name: `${servers} servers, limit`, measured: [connections], max, unit: "connections" }),
   ];
 }

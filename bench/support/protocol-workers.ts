@@ -16,8 +16,8 @@ const CLAIM_WAIT_MS = 20_000;
 const HEARTBEAT_MS = 5_000;
 const RETRY_MS = 100;
 const SLOTS = 4;
-/** Workers start one after another, because a thousand connections at once exceed the listen backlog. */
-const START_EVERY_MS = 10;
+/** The number of workers that start at the same time. A thousand connections at once exceed the listen backlog. */
+const START_TOGETHER = 16;
 
 export interface StartWorkers {
   /** The workers are distributed evenly. */
@@ -37,20 +37,21 @@ const agent = new Agent({ keepAlive: true });
 
 /** Resolves when all workers have sent each of their requests once. They work until the process ends. */
 answerParent(async ({ origins, keys, workers, holdMs = 0 }: StartWorkers) => {
-  const started: Promise<unknown>[] = [];
-  for (let index = 0; index < workers; index++) {
-    const origin = origins[index % origins.length] as string;
-    const key = keys[index % keys.length] as string;
-    started.push(startWorker({ origin, key }, holdMs));
-    await sleep(START_EVERY_MS);
-  }
-  await Promise.all(started);
+  let next = 0;
+  const start = async () => {
+    for (let index = next++; index < workers; index = next++) {
+      const origin = origins[index % origins.length] as string;
+      const key = keys[index % keys.length] as string;
+      await startWorker({ origin, key }, holdMs);
+    }
+  };
+  await Promise.all(Array.from({ length: START_TOGETHER }, start));
   return workers;
 });
 
 async function startWorker(to: Connection, holdMs: number): Promise<void> {
   const worker = { worker_id: randomUUID(), name: "bench", version: "0", slots: SLOTS };
-  const held = new Map<string, Promise<void>>();
+  const held = new Map<string, { run_id: string; ended: Promise<void> }>();
   const hold = async ({ run_id, execution_id }: Assignment) => {
     await sleep(holdMs);
     const outcome = { type: "succeeded", text: "" };
@@ -59,15 +60,21 @@ async function startWorker(to: Connection, holdMs: number): Promise<void> {
     held.delete(execution_id);
   };
   const claim = async (waitMs: number) => {
-    if (held.size === SLOTS) await Promise.race(held.values());
+    if (held.size === SLOTS) await Promise.race([...held.values()].map(({ ended }) => ended));
     const request = { request_id: randomUUID(), worker, free: SLOTS - held.size, wait_ms: waitMs };
     const { executions } = await call<ClaimResponse>(to, "/claim", request);
-    for (const execution of executions) held.set(execution.execution_id, hold(execution));
+    for (const execution of executions)
+      held.set(execution.execution_id, { run_id: execution.run_id, ended: hold(execution) });
   };
   await claim(0);
   const signals = openSignals(to, worker.worker_id);
-  repeat(() => claim(CLAIM_WAIT_MS), 0);
-  repeat(() => call(to, "/heartbeat", { worker, executions: [...held.keys()] }), HEARTBEAT_MS);
+  // The first claim ends earlier, so that the workers do not repeat their claims at the same time.
+  void claim(Math.round(Math.random() * CLAIM_WAIT_MS)).then(() => repeat(() => claim(CLAIM_WAIT_MS), 0));
+  const beat = () => {
+    const executions = [...held].map(([execution_id, { run_id }]) => ({ run_id, execution_id }));
+    return call(to, "/heartbeat", { worker, executions });
+  };
+  repeat(beat, HEARTBEAT_MS);
   await signals;
 }
 
@@ -103,6 +110,8 @@ function call<T>({ origin, key }: Connection, path: string, body: object): Promi
       { method: "POST", agent, headers },
       async (reply) => {
         const answer = await text(reply);
+        // On a busy machine, a server may fail to connect to the database in time.
+        if (reply.statusCode === 503) return void retry();
         if (reply.statusCode !== 200) fail(new Error(`${path} returned ${reply.statusCode}: ${answer}`));
         resolve(JSON.parse(answer));
       },
