@@ -14,10 +14,12 @@ export interface SeenRequest {
  */
 export interface RequestGate {
   url: string;
-  /** From now on, requests whose URL contains the text are not forwarded. */
-  hold(text: string): void;
-  /** From now on, requests whose URL contains the text are answered with 503. */
-  reject(text: string): void;
+  /** From now on, requests whose line, such as `PUT /bucket/key?partNumber=2`, matches are not forwarded. */
+  hold(line: RegExp): void;
+  /** From now on, such requests are forwarded, but not answered. */
+  holdAnswer(line: RegExp): void;
+  /** From now on, such requests are answered with 503. */
+  reject(line: RegExp): void;
   /** Returns how many requests are or were held back. */
   held(): number;
   /** All requests since the last call. */
@@ -28,23 +30,29 @@ export interface RequestGate {
 
 export async function openRequestGate(target: string): Promise<RequestGate> {
   const { hostname, port } = new URL(target);
-  let heldText: string | undefined;
-  let rejectedText: string | undefined;
+  let behavior: { of: RegExp; kind: "hold" | "holdAnswer" | "reject" } | undefined;
   let held = 0;
   let requests: SeenRequest[] = [];
   const server = createServer((request, response) => {
     requests.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers });
-    if (heldText !== undefined && request.url?.includes(heldText)) {
+    const applied = behavior?.of.test(`${request.method} ${request.url}`) ? behavior.kind : undefined;
+    if (applied === "hold") {
       held += 1;
       return;
     }
-    if (rejectedText !== undefined && request.url?.includes(rejectedText)) {
+    if (applied === "reject") {
       request.resume();
       return void response.writeHead(503).end();
     }
     const { method, url, headers } = request;
     // The signature covers the headers, so they are forwarded unchanged.
     const forwarded = send({ hostname, port, method, path: url, headers }, (answer: IncomingMessage) => {
+      if (applied === "holdAnswer") {
+        answer.resume().on("end", () => {
+          held += 1;
+        });
+        return;
+      }
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
     });
@@ -55,11 +63,14 @@ export async function openRequestGate(target: string): Promise<RequestGate> {
   await once(server, "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    hold(text) {
-      heldText = text;
+    hold(of) {
+      behavior = { of, kind: "hold" };
     },
-    reject(text) {
-      rejectedText = text;
+    holdAnswer(of) {
+      behavior = { of, kind: "holdAnswer" };
+    },
+    reject(of) {
+      behavior = { of, kind: "reject" };
     },
     held: () => held,
     takeRequests() {
@@ -68,8 +79,7 @@ export async function openRequestGate(target: string): Promise<RequestGate> {
       return taken;
     },
     open() {
-      heldText = undefined;
-      rejectedText = undefined;
+      behavior = undefined;
     },
     close() {
       server.close();
