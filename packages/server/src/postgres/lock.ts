@@ -1,4 +1,5 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
 
 export interface Lock {
   release(): void;
@@ -24,5 +25,15 @@ export async function acquireLock(path: string): Promise<{ lock: Lock } | { owne
     throw error;
   }
   closeSync(file);
-  return { ownerPid: readFileSync(path, "utf8").trim() };
+  return { ownerPid: await readOwner(path) };
+}
+
+/** The owner writes its pid right after it has locked the file, so the file may still be empty. */
+async function readOwner(path: string): Promise<string> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const pid = readFileSync(path, "utf8").trim();
+    if (pid !== "") return pid;
+    await pause(10);
+  }
+  return "unknown";
 }
