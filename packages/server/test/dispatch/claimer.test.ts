@@ -17,6 +17,7 @@ import { recordStatements } from "./record-statements.ts";
 let stack: AsyncDisposableStack;
 let engine: TestEngine;
 let claims: Db;
+let waitingClaims: WaitingClaims;
 let claimer: Claimer;
 let credentialId: string;
 /** Notifies the claimer that there may be work. */
@@ -37,8 +38,9 @@ beforeEach(async () => {
   stack.defer(() => pubsub.close());
   const maintenance = await openMaintenance({ db, pubsub, counters, log });
   stack.defer(() => maintenance.stop());
+  waitingClaims = new WaitingClaims();
   claimer = new Claimer({
-    ...{ ...engine, claims, waitingClaims: new WaitingClaims(), gitHost: "", pubsub, maintenance },
+    ...{ ...engine, claims, waitingClaims, gitHost: "", pubsub, maintenance },
   });
   credentialId = (await engine.key({ name: "w", type: "worker" })).credentialId;
   notify = () => pubsub.publish(topics.queueOf("default"));
@@ -84,6 +86,30 @@ test("a request that is open twice gets the same run, once", async () => {
   expect(first?.executions).toMatchObject([{ attempt: 1 }]);
   expect(second).toEqual(first);
   expect(await engine.db`select from executions`).toHaveLength(1);
+});
+
+test("a claim whose worker is gone gets no run", async () => {
+  await engine.create();
+  const { executions } = await claimer.claim({
+    request: { request_id: randomUUID(), worker: newWorker(), free: 1, wait_ms: 0 },
+    credentialId,
+    signal: AbortSignal.abort(),
+    onClaimed() {},
+  });
+  expect(executions).toEqual([]);
+  expect(await engine.claim()).toHaveLength(1);
+});
+
+test("a claim that a creation of a run has taken gets no other run", async () => {
+  const first = wait();
+  const taken = await vi.waitUntil(() => waitingClaims.take(), waitOptions);
+  await createRuns(2);
+  notify();
+  expect((await wait()).executions).toHaveLength(1);
+  expect(await engine.db`select from executions`).toHaveLength(1);
+  // The creation fails, so the claim is free again.
+  taken.settle([]);
+  expect((await first).executions).toHaveLength(1);
 });
 
 test("all of many waiting claims get a run, in few statements", async () => {
