@@ -1,7 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bundleName } from "../../scripts/release/bundle.ts";
 import { readCheckout } from "../../scripts/release/checkout.ts";
@@ -89,6 +98,9 @@ test(
     mkdirSync(first);
     const archive = join(release, `${bundleName(checkout)}.tar.gz`);
     execFileSync("tar", ["xzf", archive, "-C", first, "--strip-components=1"]);
+    expect(readdirSync(join(first, "containers"))).toEqual([
+      ...["compose.yaml", "server.Dockerfile", "worker.Dockerfile"],
+    ]);
   },
   2 * testTimeout,
 );
@@ -96,11 +108,6 @@ test(
 test("the bundle installs without a network, and the service executes a run", async () => {
   await expect(install(first, "upgrade")).rejects.toThrow("no version is installed");
   expect(await install(first, "install")).toContain(`version ${checkout.version} is installed`);
-  const units = ["outrider-server", "outrider-worker"].map((name) => `/etc/systemd/system/${name}.service`);
-  expect(await isolated.run(["systemd-analyze", "verify", ...units], { environment })).toEqual({
-    stdout: "",
-    stderr: "",
-  });
   await startServer();
   await isolated.run(["sh", "-c", `outrider login --key-stdin < ${serverData}/key`], { environment });
   await startWorker((await installed("key", "create", "machine", "--type", "worker")).trim());
@@ -108,6 +115,22 @@ test("the bundle installs without a network, and the service executes a run", as
     "from the bundle",
   );
   await expect(install(first, "install")).rejects.toThrow("is installed");
+});
+
+test("systemd accepts the installed units, and a misspelled setting is found", async () => {
+  const units = ["outrider-server", "outrider-worker"].map((name) => `/etc/systemd/system/${name}.service`);
+  const verify = (...files: string[]) =>
+    isolated.run(["systemd-analyze", "verify", ...files], { environment });
+  expect(await verify(...units)).toEqual({ stdout: "", stderr: "" });
+  for (const unit of units) {
+    const misspelled = join(folder, basename(unit));
+    await isolated.run(["sh", "-c", `sed s/^ProtectHome/ProtectHom/ ${unit} > ${misspelled}`], {
+      environment,
+    });
+    // Some versions print the problem and exit with 0.
+    const { stderr } = await verify(misspelled).catch((error) => error);
+    expect(stderr).toContain("'ProtectHom'");
+  }
 });
 
 test("a failed migration keeps the version in use", async () => {

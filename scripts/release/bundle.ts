@@ -19,6 +19,9 @@ export function stageBundle({ root, version }: Checkout, folder: string): void {
     ["outrider", "bin/outrider"],
     ["install.sh", "install.sh"],
     ["systemd", "systemd"],
+    ["server.Dockerfile", "containers/server.Dockerfile"],
+    ["worker.Dockerfile", "containers/worker.Dockerfile"],
+    ["compose.yaml", "containers/compose.yaml"],
   ] as const)
     cpSync(join(packaging, source), join(folder, target), { recursive: true });
   mkdirSync(join(folder, "docs"), { recursive: true });
