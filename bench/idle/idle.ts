@@ -16,7 +16,8 @@ const MAX_PER_SECOND = 20;
 const ROUNDS = 3;
 /** Longer than any interval of a worker or of a background task that runs often. */
 const ROUND_MS = 20_000;
-const SETTLE_MS = 5_000;
+/** Longer than the first claim of a worker, which may end at once. */
+const SETTLE_MS = 20_000;
 const UNMATCHED_RUNS = 10;
 
 export async function benchIdle(): Promise<BenchResult[]> {
