@@ -67,7 +67,7 @@ const unlimitedRates = {
 /** Returns the machine's environment without variables that configure Outrider, plus the given ones. */
 function environmentWith(variables: Environment): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^OUTRIDER_|^DATABASE_URL$/.test(name) && !modelKeyVariables.includes(name),
+    ([name]) => !/^OUTRIDER_|^DATABASE_(DIRECT_)?URL$/.test(name) && !modelKeyVariables.includes(name),
   );
   return { ...Object.fromEntries(inherited), ...unlimitedRates, ...variables };
 }

@@ -71,6 +71,7 @@ const fakes = {
   java: "",
   mvn: "",
   sshd: "",
+  pgbouncer: "",
   "docker-registry": "",
   newuidmap: "",
 };

@@ -2,6 +2,7 @@ import { type Config, type Flags, readConfig } from "@outrider/server/config";
 import { findEmbedded, startEmbedded } from "@outrider/server/postgres/embedded-postgres";
 import { copySettings, SNAPSHOT_CONNECTIONS } from "@outrider/server/store/backup/snapshot";
 import { openDb, requireSupportedVersion } from "@outrider/server/store/connection/db";
+import { requireNoPooler } from "@outrider/server/store/connection/pooler";
 import { pino } from "pino";
 import { exits, UsageError } from "./exit-codes.ts";
 
@@ -23,8 +24,9 @@ export interface Installation {
 }
 
 /**
- * Runs a task with direct access to an installation's database. Uses DATABASE_URL, or else the embedded database in the
- * data directory. If no server is running, starts the embedded database for the duration of the task.
+ * Runs a task with direct access to an installation's database. Uses --database-url, DATABASE_DIRECT_URL or
+ * DATABASE_URL, or else the embedded database in the data directory. If no server is running, starts the embedded
+ * database for the duration of the task.
  */
 export async function withInstallation(
   { dataDir, databaseUrl }: Flags,
@@ -39,7 +41,11 @@ export async function withInstallation(
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrupt);
   const { signal } = interruption;
   try {
-    await work({ config, signal, withDb: (task) => withDb(config, task) });
+    await work({
+      config,
+      signal,
+      withDb: (task) => withDb(databaseUrl ?? directUrlOf(config), config, task),
+    });
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new UsageError("Interrupted. You can start it again.", {
@@ -51,8 +57,17 @@ export async function withInstallation(
   }
 }
 
-async function withDb<T>({ databaseUrl, dataDir }: Config, work: (db: Db) => Promise<T>): Promise<T> {
-  const running = databaseUrl ?? (await findEmbedded(dataDir));
+/** The address for commands, which execute few statements and can therefore do without a pooler. */
+export function directUrlOf({ databaseUrl, databaseDirectUrl }: Config): string | undefined {
+  return databaseDirectUrl ?? databaseUrl;
+}
+
+async function withDb<T>(
+  url: string | undefined,
+  { dataDir }: Config,
+  work: (db: Db) => Promise<T>,
+): Promise<T> {
+  const running = url ?? (await findEmbedded(dataDir));
   const own = running ? undefined : await startEmbedded({ dataDir, log: pino({ level: "silent" }) });
   const db = openDb(running ?? (own as NonNullable<typeof own>).connection, {
     connections: SNAPSHOT_CONNECTIONS,
@@ -60,7 +75,7 @@ async function withDb<T>({ databaseUrl, dataDir }: Config, work: (db: Db) => Pro
     settings: copySettings,
   });
   try {
-    await requireSupportedVersion(db);
+    await requireNoPooler(db, requireSupportedVersion);
     return await work(db);
   } finally {
     await db.end({ timeout: 1 });

@@ -22,6 +22,8 @@ export interface Config extends Exposure {
   maxStreams: number;
   maxStreamsPerKey: number;
   databaseUrl?: string;
+  /** PostgreSQL's own address. Present if `databaseUrl` leads to a connection pooler in transaction mode. */
+  databaseDirectUrl?: string;
   /** The maximum number of connections that this server opens to PostgreSQL. */
   databaseConnections: number;
   /** A key of 32 bytes. If absent, the server creates one in the data directory. */
@@ -89,6 +91,11 @@ const positiveInteger = (defaultValue: number) =>
     .min(1, "must be a whole number above 0")
     .default(defaultValue);
 
+const PostgresUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//, { error: "must start with postgres://" })
+  .optional();
+
 /** The default for the number of connections that a server opens to PostgreSQL. */
 const DATABASE_CONNECTIONS = 12;
 /** Four connections have a purpose of their own, and requests share the others. */
@@ -120,10 +127,8 @@ const schema = z.object({
   maxConnectionsPerAddress: positiveInteger(1_000),
   maxStreams: positiveInteger(5_000),
   maxStreamsPerKey: positiveInteger(500),
-  databaseUrl: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, { error: "must start with postgres://" })
-    .optional(),
+  databaseUrl: PostgresUrl,
+  databaseDirectUrl: PostgresUrl,
   databaseConnections: z.coerce
     .number(connectionsRule)
     .int(connectionsRule)
@@ -203,6 +208,7 @@ const variables = {
   maxStreams: "OUTRIDER_MAX_STREAMS",
   maxStreamsPerKey: "OUTRIDER_MAX_STREAMS_PER_KEY",
   databaseUrl: "DATABASE_URL",
+  databaseDirectUrl: "DATABASE_DIRECT_URL",
   databaseConnections: "OUTRIDER_DATABASE_CONNECTIONS",
   masterKey: "OUTRIDER_MASTER_KEY",
   logLevel: "OUTRIDER_LOG_LEVEL",
@@ -241,6 +247,10 @@ export function readConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     minFreeBytes: read("OUTRIDER_MIN_FREE_MB", minFree) * 1024 ** 2,
   } as Omit<Config, "models" | "harnesses">;
   requireSafe(config);
+  if (config.databaseDirectUrl && !config.databaseUrl)
+    throw new Error(
+      "DATABASE_DIRECT_URL is set without DATABASE_URL. Set DATABASE_URL to the pooler's address, or to this one if there is no pooler.",
+    );
   const telemetry = readTelemetrySettings((name) => environment[name]);
   const variable = (name: string) =>
     (name === "OUTRIDER_DEFAULT_MODEL" && flags.defaultModel) || environment[name] || undefined;

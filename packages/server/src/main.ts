@@ -47,6 +47,7 @@ import { OutboundNetwork } from "./outbound/outbound-network.ts";
 import { startEmbedded } from "./postgres/embedded-postgres.ts";
 import { startConnectionWatchdog } from "./store/connection/connection-watchdog.ts";
 import { type Db, isRemote, openDb, requireSupportedVersion } from "./store/connection/db.ts";
+import { requireNoPooler, requireUsablePooler } from "./store/connection/pooler.ts";
 import { TrackedSockets } from "./store/connection/tracked-sockets.ts";
 import { migrate } from "./store/migrate.ts";
 
@@ -106,25 +107,26 @@ export async function startServer(config: Config): Promise<Server> {
     const embedded = config.databaseUrl ? undefined : await startEmbedded({ dataDir: config.dataDir, log });
     if (embedded) stops.push(() => embedded.stop());
     const database = config.databaseUrl ?? (embedded as NonNullable<typeof embedded>).connection;
+    const isPooled = config.databaseDirectUrl !== undefined;
     const sockets = new TrackedSockets();
     const poolSize = config.databaseConnections - RESERVED_CONNECTIONS;
-    const db = openDb(database, { connections: poolSize, sockets });
+    const db = openDb(database, { connections: poolSize, sockets, isPooled });
     stops.push(() => db.end({ timeout: 5 }));
-    const claims = openDb(database, { connections: 1, sockets });
+    const claims = openDb(database, { connections: 1, sockets, isPooled });
     stops.push(() => claims.end({ timeout: 5 }));
     // Comes after the parts that log and before the database, which the last metrics are read from.
     stops.push(closeTelemetry);
-    await prepareDatabase(db, log);
+    await prepareDatabase(db, config, log);
     await requireSupportedVersion(claims);
 
     const vault = openVault(config.masterKey ?? (await loadOrCreateMasterKey(config.dataDir)));
     await requireSameMasterKey(db, vault);
     if (isRemote(database)) {
-      const watchdogDb = openDb(database, { connections: 1, sockets });
+      const watchdogDb = openDb(database, { connections: 1, sockets, isPooled });
       stops.push(() => watchdogDb.end({ timeout: 0 }));
       await requireSupportedVersion(watchdogDb);
       const onDropped = () => counters.failed("connection_watchdog");
-      stops.push(startConnectionWatchdog({ db: watchdogDb, sockets, onDropped, log }).stop);
+      stops.push(startConnectionWatchdog({ db: watchdogDb, sockets, isPooled, onDropped, log }).stop);
     }
     const allowsLoopback = isLoopback(config.host) && config.publicUrl === undefined;
     const addressPolicy = allowsLoopback ? "public_or_loopback" : "public";
@@ -149,12 +151,19 @@ export async function startServer(config: Config): Promise<Server> {
       .flatMap(({ name, available }) => (available ? name : []));
     log.info({ providers: activeProviders, default_model_id }, "models configured");
 
-    const openNotifyDb = () =>
-      openDb(database, { connections: 1, sockets, applicationName: "outrider pubsub" });
-    const sender = openNotifyDb();
+    const applicationName = "outrider pubsub";
+    const sender = openDb(database, { connections: 1, sockets, isPooled, applicationName });
     stops.push(() => sender.end({ timeout: 5 }));
     await requireSupportedVersion(sender);
-    const channel = await openServerChannel({ db: sender, open: openNotifyDb, counters, log });
+    // Behind a pooler, the watchdog does not observe this connection, because what it receives says nothing about the pooler.
+    const listenerSockets = isPooled ? {} : { sockets };
+    const channel = await openServerChannel({
+      db: sender,
+      open: () =>
+        openDb(config.databaseDirectUrl ?? database, { connections: 1, ...listenerSockets, applicationName }),
+      counters,
+      log,
+    });
     stops.push(() => channel.close());
     const pubsub = openPubSub(channel);
     stops.push(async () => pubsub.close());
@@ -308,8 +317,24 @@ export async function startServer(config: Config): Promise<Server> {
   }
 }
 
-async function prepareDatabase(db: Db, log: Logger) {
-  await requireSupportedVersion(db);
+/** Checks the addresses of the database and applies migrations, which need a direct connection. */
+async function prepareDatabase(db: Db, { databaseUrl, databaseDirectUrl }: Config, log: Logger) {
+  if (databaseDirectUrl === undefined) {
+    if (databaseUrl) await requireNoPooler(db, requireSupportedVersion);
+    else await requireSupportedVersion(db);
+    return applyMigrations(db, log);
+  }
+  const direct = openDb(databaseDirectUrl, { connections: 1 });
+  try {
+    for (const pool of [direct, db]) await requireSupportedVersion(pool);
+    await requireUsablePooler({ pooled: db, direct });
+    await applyMigrations(direct, log);
+  } finally {
+    await direct.end({ timeout: 5 });
+  }
+}
+
+async function applyMigrations(db: Db, log: Logger) {
   const applied = await migrate(db);
   if (applied.length > 0) log.info({ applied }, "database migrated");
 }

@@ -74,6 +74,8 @@ describe("the configuration", () => {
     [{ OUTRIDER_PORT: "http" }, /OUTRIDER_PORT must be a port number/],
     [{ OUTRIDER_PORT: "70000" }, /OUTRIDER_PORT/],
     [{ DATABASE_URL: "mysql://x" }, /DATABASE_URL must start with postgres/],
+    [{ DATABASE_DIRECT_URL: "mysql://x" }, /DATABASE_DIRECT_URL must start with postgres/],
+    [{ DATABASE_DIRECT_URL: "postgres://x" }, /DATABASE_DIRECT_URL is set without DATABASE_URL/],
     [{ OUTRIDER_MASTER_KEY: "c2hvcnQ=" }, /OUTRIDER_MASTER_KEY must be 32 bytes/],
     [{ OUTRIDER_PUBLIC_URL: "example.com" }, /OUTRIDER_PUBLIC_URL must be an http/],
     [{ OUTRIDER_LOG_LEVEL: "loud" }, /OUTRIDER_LOG_LEVEL/],

@@ -6,14 +6,15 @@ import { listUsers } from "@outrider/server/store/auth/users";
 import { openDb } from "@outrider/server/store/connection/db";
 import { migrate } from "@outrider/server/store/migrate";
 import { Command, Option } from "commander";
-import { locationOptions, withInstallation } from "../with-installation.ts";
+import { directUrlOf, locationOptions, withInstallation } from "../with-installation.ts";
 
 type Db = ReturnType<typeof openDb>;
 
 /** Runs a task with the installation's database. Admin commands run on the server's machine and need no API key. */
 async function withDatabase(work: (db: Db) => Promise<void>) {
-  const { databaseUrl, dataDir } = readConfig();
-  const target = databaseUrl ?? (await findEmbedded(dataDir));
+  const config = readConfig();
+  const { dataDir } = config;
+  const target = directUrlOf(config) ?? (await findEmbedded(dataDir));
   if (!target)
     throw new Error(
       `No server is running with the data directory ${dataDir}. Start it first, or set DATABASE_URL or OUTRIDER_DATA_DIR.`,

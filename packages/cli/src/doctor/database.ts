@@ -5,11 +5,14 @@ import { findAccountName, nobodyAccount } from "@outrider/server/postgres/accoun
 import { findEmbedded } from "@outrider/server/postgres/embedded-postgres";
 import { openDb, requireSupportedVersion } from "@outrider/server/store/connection/db";
 import { type Diagnosis, diagnose } from "@outrider/server/store/connection/diagnosis";
+import { DatabaseSettingsError, requireNoPooler } from "@outrider/server/store/connection/pooler";
 import { compareMigrations } from "@outrider/server/store/migrate";
 import { findStoredModels, type StoredModels } from "@outrider/server/store/model-providers";
+import { directUrlOf } from "../with-installation.ts";
 import { type Finding, fail, formatDuration, formatGibibytes, ok, warn } from "./finding.ts";
 import { forgeFindings } from "./forges.ts";
 import { secretFindings } from "./master-key.ts";
+import { poolerFindings } from "./pooler.ts";
 import { workFindings } from "./queue.ts";
 
 type Db = ReturnType<typeof openDb>;
@@ -26,15 +29,15 @@ export interface DatabaseCheck {
 
 /** Checks the installation's database and the state that it contains. */
 export async function checkInstallation(config: Config): Promise<DatabaseCheck> {
-  const { databaseUrl, dataDir } = config;
-  const target = databaseUrl ?? (await findEmbedded(dataDir));
+  const { databaseUrl, databaseDirectUrl, dataDir } = config;
+  const target = directUrlOf(config) ?? (await findEmbedded(dataDir));
   if (!target) {
     const message = `the embedded database in ${dataDir} is not running`;
     return { findings: [warn("database", message, "start it with `outrider serve`")] };
   }
   const db = openDb(target, { connections: 1, applicationName: "outrider-doctor" });
   try {
-    await requireSupportedVersion(db);
+    await (databaseDirectUrl ? requireSupportedVersion(db) : requireNoPooler(db, requireSupportedVersion));
     const start = performance.now();
     const sent = Date.now();
     const diagnosis = await diagnose(db);
@@ -44,8 +47,9 @@ export async function checkInstallation(config: Config): Promise<DatabaseCheck> 
     const isCurrent = migrations.state !== "fail";
     const findings = [
       checkDatabase(diagnosis, ms),
+      ...(await poolerFindings(config, db)),
       ...(databaseUrl ? [] : [checkAccount(dataDir)]),
-      checkConnections(diagnosis, config.databaseConnections),
+      checkConnections(diagnosis, databaseDirectUrl ? 1 : config.databaseConnections),
       ...checkStandbys(diagnosis),
       checkClock((sent + Date.now()) / 2_000 - diagnosis.clock_seconds),
       migrations,
@@ -54,8 +58,10 @@ export async function checkInstallation(config: Config): Promise<DatabaseCheck> 
     ];
     return { findings, ...(isCurrent ? { storedModels: await findStoredModels(db) } : {}) };
   } catch (error) {
+    if (error instanceof DatabaseSettingsError)
+      return { findings: [fail("database", error.problem, error.remedy)] };
     const { message, code = "" } = error as Error & { code?: string };
-    const remedy = "check that it is running and that DATABASE_URL is correct";
+    const remedy = `check that it is running and that ${databaseDirectUrl ? "DATABASE_DIRECT_URL" : "DATABASE_URL"} is correct`;
     return { findings: [fail("database", `unreachable: ${message || code}`, remedy)] };
   } finally {
     await db.end({ timeout: 5 });

@@ -10,6 +10,8 @@ const EVERY_MS = 1_000;
  * resumes.
  */
 const MAX_SILENT_CHECKS = 10;
+/** Behind a pooler, a ping can wait until another transaction releases one of the pooler's connections. */
+const MAX_SILENT_CHECKS_POOLED = 30;
 
 export interface ConnectionWatchdog {
   stop(): Promise<void>;
@@ -20,6 +22,8 @@ export interface WatchdogOptions {
   db: Db;
   /** All connections to the database, including this one. */
   sockets: TrackedSockets;
+  /** The connections lead to a pooler. */
+  isPooled?: boolean;
   /** Called whenever the connections are dropped. */
   onDropped?: () => void;
   log: Logger;
@@ -36,7 +40,8 @@ export interface WatchdogOptions {
  * statements are not interrupted.
  */
 export function startConnectionWatchdog(options: WatchdogOptions): ConnectionWatchdog {
-  const { db, sockets, onDropped = () => {}, log, everyMs = EVERY_MS } = options;
+  const { db, sockets, isPooled = false, onDropped = () => {}, log, everyMs = EVERY_MS } = options;
+  const maxSilentChecks = isPooled ? MAX_SILENT_CHECKS_POOLED : MAX_SILENT_CHECKS;
   let received = sockets.received;
   let silentChecks = 0;
   let isPinging = false;
@@ -57,7 +62,7 @@ export function startConnectionWatchdog(options: WatchdogOptions): ConnectionWat
     silentChecks = received === before ? silentChecks + 1 : 0;
     if (silentChecks === 0) isSilent = false;
     else ping();
-    if (silentChecks < MAX_SILENT_CHECKS) return;
+    if (silentChecks < maxSilentChecks) return;
     silentChecks = 0;
     const connections = sockets.destroyAll();
     onDropped();

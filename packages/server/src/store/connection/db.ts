@@ -2,6 +2,7 @@ import { limits } from "@outrider/contract/limits";
 import postgres from "postgres";
 import type { TrackedSockets } from "./tracked-sockets.ts";
 import { guardTransactions } from "./transaction.ts";
+import { withoutPipelining } from "./without-pipelining.ts";
 
 export type Db = postgres.Sql;
 /** A pool or a transaction. Most store functions accept either. */
@@ -30,14 +31,31 @@ export interface DbOptions {
   settings?: Record<string, string>;
   /** Tracks the connections, if they use the network. */
   sockets?: TrackedSockets;
+  /**
+   * The connections lead to a pooler in transaction mode, such as PgBouncer, which gives each transaction any of its
+   * connections. They therefore prepare no statements, and their settings come from the role; see pooler.ts.
+   */
+  isPooled?: boolean;
 }
+
+/** Settings that the server's statements rely on. */
+const sessionSettings = {
+  lock_timeout: LOCK_MS,
+  // A server that is suspended or disconnected during a transaction must not keep its locks, because all claims
+  // need the same lock and TCP times out only after hours. The value is longer than the lock timeout, so that a
+  // server that is merely slow is not interrupted.
+  idle_in_transaction_session_timeout: 2 * LOCK_MS,
+  "pg_trgm.strict_word_similarity_threshold": TITLE_SIMILARITY,
+};
+
+export const sessionSettingNames = Object.keys(sessionSettings);
 
 /** The idle time after which TCP keepalive probes are sent. */
 const KEEP_ALIVE_SECONDS = 5;
 
 export function openDb(
   target: string | PostgresConnection,
-  { connections, applicationName, settings, sockets }: DbOptions,
+  { connections, applicationName, settings, sockets, isPooled = false }: DbOptions,
 ): Db {
   const options = {
     max: connections,
@@ -55,28 +73,28 @@ export function openDb(
     keep_alive: KEEP_ALIVE_SECONDS,
     // Keeps the backoff short, so that a database restart delays requests only briefly.
     backoff: (attempt: number) => Math.min(0.05 * 2 ** attempt, 1),
+    prepare: !isPooled,
     connection: {
       application_name: applicationName ?? "outrider",
       TimeZone: "UTC",
-      lock_timeout: LOCK_MS,
-      // A server that is suspended or disconnected during a transaction must not keep its locks, because all claims
-      // need the same lock and TCP times out only after hours. The value is longer than the lock timeout, so that a
-      // server that is merely slow is not interrupted.
-      idle_in_transaction_session_timeout: 2 * LOCK_MS,
-      // Without keepalives, the connections of a server that vanished would count toward max_connections for hours.
-      tcp_keepalives_idle: 10,
-      tcp_keepalives_interval: 5,
-      tcp_keepalives_count: 4,
-      "pg_trgm.strict_word_similarity_threshold": TITLE_SIMILARITY,
-      ...settings,
+      // PgBouncer rejects connections that specify other settings than the two above.
+      ...(isPooled
+        ? {}
+        : {
+            ...sessionSettings,
+            // Without keepalives, the connections of a server that vanished would count toward max_connections for hours.
+            tcp_keepalives_idle: 10,
+            tcp_keepalives_interval: 5,
+            tcp_keepalives_count: 4,
+            ...settings,
+          }),
     },
   };
   const socket = typeof target === "string" ? socketOf(target) : target;
-  return guardTransactions(
-    socket
-      ? postgres({ ...options, ...socket })
-      : postgres(target as string, { ...options, ...(sockets ? { socket: sockets.connect } : {}) }),
-  );
+  const db = socket
+    ? postgres({ ...options, ...socket })
+    : postgres(target as string, { ...options, ...(sockets ? { socket: sockets.connect } : {}) });
+  return guardTransactions(isPooled ? withoutPipelining(db) : db);
 }
 
 /** Returns whether the database is accessed over the network, where a lost connection may go unnoticed. */
