@@ -41,7 +41,7 @@ class AsyncHttp:
         while True:
             request = exchange.request(self._http_client)
             try:
-                # Downloads may be redirected to the bucket that stores the file. httpx does not send it the key.
+                # Downloads may be redirected to the bucket with the file. httpx does not send it the key.
                 is_download = exchange.call.cast is bytes
                 response = await self._http_client.send(
                     request,

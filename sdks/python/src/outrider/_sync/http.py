@@ -42,7 +42,7 @@ class Http:
         while True:
             request = exchange.request(self._http_client)
             try:
-                # Downloads may be redirected to the bucket that stores the file. httpx does not send it the key.
+                # Downloads may be redirected to the bucket with the file. httpx does not send it the key.
                 is_download = exchange.call.cast is bytes
                 response = self._http_client.send(
                     request,
