@@ -42,7 +42,9 @@ export interface Visitor {
 
 export async function startWebApp(environment: Record<string, string> = {}): Promise<WebApp> {
   const app = await startTestInstallation(environment);
-  const browser = await chromium.launch({ executablePath: findBrowser(), args: flags });
+  // Without a UTF-8 locale, Chromium cannot give a download a name that is not ASCII.
+  const env = { ...process.env, LC_ALL: "C.UTF-8" } as Record<string, string>;
+  const browser = await chromium.launch({ executablePath: findBrowser(), args: flags, env });
   return {
     ...app,
     browser,
