@@ -33,6 +33,8 @@ const OWNERS = [
   { name: "fourth", runs: 40, agentLimit: 15, keyLimit: 5 },
 ];
 const CREATORS = 8;
+/** The number of concurrent requests after which a server has opened all its connections. */
+const BURST = 100;
 /** An owner waits at most this many times as long as with exactly its share of the claims. */
 const MAX_UNFAIRNESS = 2;
 
@@ -74,10 +76,22 @@ export async function benchScale(part?: string): Promise<BenchResult[]> {
     await using workers = startChild(new URL("../support/protocol-workers.ts", import.meta.url));
     const origins = servers.map(({ origin }) => origin);
     await workers.ask({ origins, keys, workers: WORKERS, holdMs: HOLD_MS } satisfies StartWorkers);
+    for (const server of servers) await openConnections(server);
     results.push(...(await measureIdle(database, count)));
     if (count === counts.at(-1)) results.push(...(await runAll(database, db, servers)));
   }
   return results;
+}
+
+/** A server opens connections when it needs them and keeps them, so its most requests at a time decide how many it has. */
+async function openConnections({ origin, key }: Outrider) {
+  const headers = { authorization: `Bearer ${key}` };
+  const get = async () => {
+    const reply = await fetch(`${origin}/api/v1/agent/environments`, { headers });
+    if (!reply.ok) throw new Error(`GET /agent/environments returned ${reply.status}: ${await reply.text()}`);
+    await reply.arrayBuffer();
+  };
+  await Promise.all(Array.from({ length: BURST }, get));
 }
 
 async function measureIdle({ counter }: CountedDatabase, servers: number): Promise<BenchResult[]> {
