@@ -23,15 +23,27 @@ import { failRun } from "../runs/runs.ts";
  * period is longer than a worker's own deadline for stopping its sandboxes. The lost worker's sandbox has therefore
  * stopped before another worker starts, and two workers never execute the same run at the same time.
  *
- * Any number of servers can run the reaper concurrently. It lists candidates without locks, then checks each one again
- * while holding the run's lock and skips it if it is no longer overdue.
+ * Any number of servers can run the reaper concurrently. They take turns in looking for candidates, because that reads all
+ * active runs. It lists candidates without locks, then checks each one again while holding the run's lock and skips it if it is
+ * no longer overdue.
  */
 
 const EVERY_MS = 1_000;
 
+interface ReapOptions {
+  counters?: Counters;
+  /** Does nothing if a server has looked for overdue runs within so many milliseconds. */
+  turnMs?: number;
+}
+
 /** Fails or recovers all runs that exceed a time limit. */
-export async function reap(db: Db, policy: RunPolicy, pubsub: PubSub, counters?: Counters): Promise<void> {
-  for (const overdue of await listOverdue(db, policy)) {
+export async function reap(
+  db: Db,
+  policy: RunPolicy,
+  pubsub: PubSub,
+  { counters, turnMs }: ReapOptions = {},
+): Promise<void> {
+  for (const overdue of await listOverdue(db, policy, { turnMs })) {
     if (!(await reapRun(db, policy, overdue))) continue;
     if (counters) counters.reaped[overdue.reason]++;
     pubsub.publish(topics.run(overdue.run_id));
@@ -43,7 +55,7 @@ export async function reap(db: Db, policy: RunPolicy, pubsub: PubSub, counters?:
 async function reapRun(db: Db, policy: RunPolicy, { run_id }: Overdue): Promise<boolean> {
   return db.begin(async (tx) => {
     const runState = await lockRunState(tx, run_id);
-    const [overdue] = await listOverdue(tx, policy, run_id);
+    const [overdue] = await listOverdue(tx, policy, { runId: run_id });
     if (!runState || !overdue) return false;
     if (overdue.reason === "queue") {
       const message = `No worker claimed the run within ${formatDuration(policy.queueMs)}.`;
@@ -76,9 +88,11 @@ interface ReaperOptions {
 }
 
 export function startReaper(db: Db, policy: RunPolicy, { log, pubsub, counters }: ReaperOptions): Ticker {
+  const everyMs = Math.min(EVERY_MS, policy.leaseMs / 4);
   return startTicker({
-    everyMs: Math.min(EVERY_MS, policy.leaseMs / 4),
-    task: () => reap(db, policy, pubsub, counters),
+    everyMs,
+    // Less than the interval, so that a server that is alone has a turn every time.
+    task: () => reap(db, policy, pubsub, { counters, turnMs: everyMs / 2 }),
     onError(error) {
       counters.failed("reaper");
       log.warn({ error }, "failed to reap overdue runs");

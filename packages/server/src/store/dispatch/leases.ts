@@ -34,31 +34,48 @@ export interface Overdue {
   reason: "lease" | "turn" | "queue" | "answer";
 }
 
+interface OverdueOptions {
+  /** Checks only this run. */
+  runId?: string;
+  /** Returns nothing if a server has called this within so many milliseconds. */
+  turnMs?: number | undefined;
+}
+
 /**
- * Returns the runs that exceed a time limit (see engine/dispatch/reaper.ts), or checks only the given run. It is called
- * every second, so it must not read a long queue. A run that has waited too long was also created at least that long
- * ago, so an index on creation time finds it.
+ * Returns the runs that exceed a time limit (see engine/dispatch/reaper.ts). It reads all active runs, so servers take turns:
+ * the number of servers does not change how often they are read. It must not read a long queue. A run that has waited too
+ * long was also created at least that long ago, so an index on creation time finds it.
  */
 export async function listOverdue(
   sql: Sql,
   limits: { graceMs: number; wrapUpMs: number; queueMs: number; blockedMs: number },
-  runId?: string,
+  { runId, turnMs }: OverdueOptions = {},
 ): Promise<Overdue[]> {
-  const onlyRun = runId ? sql`and run_id = ${runId}` : sql``;
   const ago = (ms: number) => sql`outrider_now() - ${ms} * interval '1 ms'`;
+  const turn =
+    turnMs === undefined
+      ? sql``
+      : sql`with turn as (
+          update reaper_turn set taken_at = outrider_now()
+          where taken_at not between ${ago(turnMs)} and outrider_now() returning taken_at)`;
+  const ofRun = runId === undefined ? sql`` : sql`and run_id = ${runId}`;
+  // It has no columns, so PostgreSQL reads no run if it is false.
+  const inTurn = turnMs === undefined ? sql`` : sql`and (select count(*) from turn) = 1`;
+  const conditions = sql`${ofRun} ${inTurn}`;
   return sql<Overdue[]>`
+    ${turn}
     select h.run_id, h.state, 'queue' as reason from runs r join run_state h using (run_id)
-    where r.state = 'QUEUED' and r.created_at <= (select ${ago(limits.queueMs)}) ${onlyRun}
+    where r.state = 'QUEUED' and r.created_at <= (select ${ago(limits.queueMs)}) ${conditions}
       and h.state = 'QUEUED' and h.queued_at <= (select ${ago(limits.queueMs)})
     union all
     select h.run_id, h.state, 'answer' from runs r join run_state h using (run_id)
-    where r.state = 'BLOCKED' and r.created_at <= (select ${ago(limits.blockedMs)}) ${onlyRun}
+    where r.state = 'BLOCKED' and r.created_at <= (select ${ago(limits.blockedMs)}) ${conditions}
       and h.state = 'BLOCKED' and h.blocked_at <= (select ${ago(limits.blockedMs)})
     union all
     select run_id, state, case when turn_deadline_at <= (select ${ago(limits.wrapUpMs)}) then 'turn' else 'lease' end
     from run_state
     where state = 'INPROGRESS' and (turn_deadline_at <= (select ${ago(limits.wrapUpMs)})
-      or (execution_id is not null and lease_expires_at <= (select ${ago(limits.graceMs)}))) ${onlyRun}
+      or (execution_id is not null and lease_expires_at <= (select ${ago(limits.graceMs)}))) ${conditions}
     limit 500`;
 }
 
