@@ -9,7 +9,7 @@ import { ApiError } from "../../engine/api-error.ts";
  */
 
 const QUOTE = '"';
-const [QUOTE_CODE, COMMA] = [34, 44];
+const [QUOTE_CODE, COMMA, COLON] = [34, 44, 58];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125];
 
 export interface JsonLimits {
@@ -29,17 +29,22 @@ export const workerLimits: JsonLimits = { values: 1_000_000, entries: 200_000 };
 
 /**
  * Rejects a body with too many values before it is parsed. One megabyte of brackets would become half a million
- * objects, and validating them would block the event loop. Ignores syntax errors, which the parser reports later.
+ * objects, and validating them would block the event loop. Ignores syntax errors, which the parser reports later. Returns
+ * the number of fields in all objects, which is exact if the text is valid JSON.
  */
-export function requireWithinLimits(text: string, { values: maxValues, entries: maxEntries }: JsonLimits) {
+export function requireWithinLimits(
+  text: string,
+  { values: maxValues, entries: maxEntries }: JsonLimits,
+): { fields: number } {
   /** The number of commas seen so far in each open object and array. */
   const open: number[] = [];
   let values = 0;
+  let fields = 0;
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at);
     if (character === QUOTE_CODE) {
       at = endOfString(text, at);
-      if (at === -1) return;
+      if (at === -1) return { fields };
     } else if (character === OPEN_LIST || character === OPEN_OBJECT) {
       values++;
       if (open.push(0) > limits.jsonDepth)
@@ -56,8 +61,11 @@ export function requireWithinLimits(text: string, { values: maxValues, entries: 
       open[open.length - 1] = entries - 1;
       if (++values > maxValues)
         throw new ApiError("invalid_request", `The body contains more than ${maxValues} values.`);
+    } else if (character === COLON) {
+      fields++;
     }
   }
+  return { fields };
 }
 
 /** Rejects objects with a duplicate field. The text must be valid JSON. */
