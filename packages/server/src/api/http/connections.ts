@@ -26,7 +26,7 @@ export class Connections {
   readonly #peers = new Map<string, Peer>();
   readonly #idle = new Set<Socket>();
   /** Admitted sockets by remote endpoint. With TLS, a request has a different socket object with the same endpoint. */
-  readonly #byEndpoint = new Map<string, Socket>();
+  readonly #byEndpoint = new Map<string, { socket: Socket; peer: Peer }>();
 
   /** Counts idle connections that were closed in favor of new ones, and new connections that were refused. */
   readonly closed = { idle: 0, refused: 0 };
@@ -57,10 +57,10 @@ export class Connections {
     this.#peers.set(network, peer);
     peer.count++;
     const endpoint = endpointOf(socket);
-    this.#byEndpoint.set(endpoint, socket);
+    this.#byEndpoint.set(endpoint, { socket, peer });
     this.#markIdle(socket, peer);
     socket.once("close", () => {
-      if (this.#byEndpoint.get(endpoint) === socket) this.#byEndpoint.delete(endpoint);
+      if (this.#byEndpoint.get(endpoint)?.socket === socket) this.#byEndpoint.delete(endpoint);
       this.#idle.delete(socket);
       peer.idle.delete(socket);
       if (--peer.count === 0) this.#peers.delete(network);
@@ -71,9 +71,9 @@ export class Connections {
   /** Starts to track which of the server's connections have a request in progress. */
   watch(server: Server) {
     server.on("request", ({ socket: requestSocket }, response) => {
-      const socket = this.#byEndpoint.get(endpointOf(requestSocket));
-      const peer = socket && this.#peers.get(networkOf(socket.remoteAddress ?? ""));
-      if (!socket || !peer) return;
+      const admitted = this.#byEndpoint.get(endpointOf(requestSocket));
+      if (!admitted) return;
+      const { socket, peer } = admitted;
       this.#idle.delete(socket);
       peer.idle.delete(socket);
       response.once("close", () => !socket.destroyed && this.#markIdle(socket, peer));

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -14,9 +14,10 @@ function base62(bytes: Buffer, width: number): string {
 }
 
 function checksum(body: string): string {
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(body));
-  return base62(sum, CHECKSUM);
+  let rest = crc32(body);
+  let text = "";
+  for (; text.length < CHECKSUM; rest = Math.floor(rest / 62)) text = ALPHABET[rest % 62] + text;
+  return text;
 }
 
 /**
@@ -37,5 +38,5 @@ const wellFormed = new RegExp(`^[a-z]{${PREFIX - 1}}_[0-9A-Za-z]{${BODY + CHECKS
 export function hashToken(raw: string, prefixes: readonly string[]): Buffer | undefined {
   if (!wellFormed.test(raw) || !prefixes.includes(raw.slice(0, PREFIX))) return undefined;
   const body = raw.slice(0, -CHECKSUM);
-  return checksum(body) === raw.slice(-CHECKSUM) ? createHash("sha256").update(raw).digest() : undefined;
+  return checksum(body) === raw.slice(-CHECKSUM) ? hash("sha256", raw, "buffer") : undefined;
 }

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /**
@@ -6,6 +6,8 @@ import ipaddr from "ipaddr.js";
  * client usually controls an entire /64.
  */
 export function networkOf(address: string): string {
+  // Almost every request asks for the network of its client.
+  if (isIPv4(address)) return address;
   const [withoutZone = ""] = address.split("%");
   if (isIP(withoutZone) === 0) return address;
   const parsed = ipaddr.process(withoutZone);
