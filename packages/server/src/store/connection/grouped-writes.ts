@@ -1,9 +1,9 @@
 import { type Db, isUnreachable, type Sql } from "./db.ts";
 
 /*
- * Groups writes of the same kind: creating runs, and ending turns. While a group is being written, further items wait and form
- * the next group, which is one statement. So a busy server executes and commits one statement for many runs, and an idle one
- * writes each at once.
+ * Groups writes of the same kind: creating runs, and ending turns. A group consists of the items of one turn of the event loop,
+ * and is one statement. While a group is being written, further items wait and form the next group. So a busy server executes
+ * and commits one statement for many runs, and an idle one writes each at once.
  *
  * An item that a group could not write without waiting for a lock is written alone. So is every item of a group that failed, so
  * that what is wrong with one does not affect the others. If the connection is lost, the group may or may not have been
@@ -59,7 +59,8 @@ class Writer {
   readonly #db: Db;
   readonly #grouped: GroupedWrite<unknown, unknown>;
   #waiting: Waiting[] = [];
-  #isWriting = false;
+  /** True while a group is being collected or written. */
+  #isBusy = false;
 
   constructor(db: Db, grouped: GroupedWrite<unknown, unknown>) {
     this.#db = db;
@@ -74,15 +75,21 @@ class Writer {
   }
 
   #next() {
-    const [first] = this.#waiting;
-    if (!first || this.#isWriting) return;
-    const group = this.#waiting.filter(({ kind }) => kind === first.kind).slice(0, MAX_GROUP);
-    this.#waiting = this.#waiting.filter((waiting) => !group.includes(waiting));
-    this.#isWriting = true;
-    void this.#writeGroup(group).finally(() => {
-      this.#isWriting = false;
+    if (this.#isBusy || this.#waiting.length === 0) return;
+    this.#isBusy = true;
+    setImmediate(async () => {
+      await this.#writeGroup(this.#takeGroup());
+      this.#isBusy = false;
       this.#next();
     });
+  }
+
+  /** Takes the oldest item and others of its kind. */
+  #takeGroup(): Waiting[] {
+    const [first] = this.#waiting;
+    const group = this.#waiting.filter(({ kind }) => kind === first?.kind).slice(0, MAX_GROUP);
+    this.#waiting = this.#waiting.filter((waiting) => !group.includes(waiting));
+    return group;
   }
 
   async #writeGroup(group: Waiting[]): Promise<void> {
