@@ -98,7 +98,7 @@ export class Reporter {
 
   /** Queues the receipt for the next batch, which may be the last one. */
   setReceipt(receipt: RunReceipt) {
-    this.#receipt = toStorableFields(receipt, (text) => text);
+    this.#receipt = receipt;
     this.#receiptTimer ??= setTimeout(() => {
       this.flush().catch(() => {});
     }, RECEIPT_MS);
@@ -193,7 +193,7 @@ export class Reporter {
   }
 
   #nextReport(batch = this.#batches.take()) {
-    const receipt = this.#receipt;
+    const receipt = this.#receipt && toStorableFields(this.#receipt, (text) => text);
     this.#receipt = undefined;
     clearTimeout(this.#receiptTimer);
     this.#receiptTimer = undefined;

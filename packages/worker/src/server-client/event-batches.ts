@@ -25,7 +25,8 @@ interface EventBatchesOptions {
  */
 export class EventBatches<E> {
   readonly #options: EventBatchesOptions;
-  readonly #pending: E[] = [];
+  readonly #pending: { event: E; bytes: number }[] = [];
+  #pendingBytes = 0;
   #batch = 0;
   /** The number of the last batch that the server has stored. */
   #storedBatch = 0;
@@ -52,7 +53,9 @@ export class EventBatches<E> {
 
   /** Adds an event to the next batch, which is sent soon. */
   add(event: E) {
-    this.#pending.push(event);
+    const bytes = JSON.stringify(event).length;
+    this.#pending.push({ event, bytes });
+    this.#pendingBytes += bytes;
     this.flushSoon();
   }
 
@@ -78,7 +81,7 @@ export class EventBatches<E> {
 
   /** Sends full batches until the remaining events fit in one batch. */
   async sendExcess(send: (batch: Batch<E>) => Promise<unknown>): Promise<void> {
-    while (this.#pending.length > MAX_EVENTS || jsonSize(this.#pending) > MAX_BYTES) {
+    while (this.#pending.length > MAX_EVENTS || this.#pendingBytes > MAX_BYTES) {
       await send(this.take());
       this.#storedBatch = this.#batch;
     }
@@ -87,15 +90,16 @@ export class EventBatches<E> {
   /** Returns the next batch. It may be empty. */
   take(): Batch<E> {
     this.stop();
-    let bytes = 0;
+    let total = 0;
     let count = 0;
-    for (const event of this.#pending.slice(0, MAX_EVENTS)) {
-      bytes += jsonSize(event);
-      if (count > 0 && bytes > MAX_BYTES) break;
+    for (const { bytes } of this.#pending.slice(0, MAX_EVENTS)) {
+      if (count > 0 && total + bytes > MAX_BYTES) break;
+      total += bytes;
       count += 1;
     }
     this.#batch += 1;
-    return { batch: this.#batch, events: this.#pending.splice(0, count) };
+    this.#pendingBytes -= total;
+    return { batch: this.#batch, events: this.#pending.splice(0, count).map(({ event }) => event) };
   }
 
   /**
@@ -105,6 +109,7 @@ export class EventBatches<E> {
   dropUnstored() {
     this.stop();
     this.#pending.length = 0;
+    this.#pendingBytes = 0;
     this.#batch = this.#storedBatch;
     this.#failure = undefined;
   }
@@ -114,8 +119,4 @@ export class EventBatches<E> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
-}
-
-function jsonSize(value: unknown): number {
-  return JSON.stringify(value).length;
 }
