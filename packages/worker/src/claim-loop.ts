@@ -28,8 +28,8 @@ interface ClaimLoopOptions {
   place: WorkerPlace;
   active: ActiveWork;
   freeSpace: FreeSpace;
-  /** `leaseStart` is the time at which the execution's lease starts. */
-  startExecution(assignment: Assignment, leaseStart: bigint): void;
+  /** `leaseStart` is the time at which the executions' leases start. */
+  startExecutions(assignments: Assignment[], leaseStart: bigint): void;
   startBuild(assignment: BuildAssignment): void;
   /** `leaseStart` is the time at which the shell's lease starts. */
   startShell(assignment: ShellAssignment, leaseStart: bigint): void;
@@ -145,17 +145,17 @@ export class ClaimLoop {
    * claim was pending for long.
    */
   async #startExecutions(executions: Assignment[], claimedAt: bigint) {
-    const { server, worker, startExecution, stopped } = this.#options;
+    const { server, worker, startExecutions, stopped } = this.#options;
     const shortestLeaseMs = Math.min(...executions.map(({ lease_ms }) => lease_ms));
     const sentAt = process.hrtime.bigint();
     if (Number(sentAt - claimedAt) / 1e6 < shortestLeaseMs / 2) {
-      for (const assignment of executions) startExecution(assignment, claimedAt);
+      startExecutions(executions, claimedAt);
       return;
     }
     const ids = executions.map(({ run_id, execution_id }) => ({ run_id, execution_id }));
     const { held } = await server.heartbeat({ worker, executions: ids }, stopped);
-    for (const assignment of executions)
-      if (held.includes(assignment.execution_id)) startExecution(assignment, sentAt);
+    const isHeld = ({ execution_id }: Assignment) => held.includes(execution_id);
+    startExecutions(executions.filter(isHeld), sentAt);
   }
 
   async #release(executions: Assignment[], signal: AbortSignal) {

@@ -83,7 +83,8 @@ export interface SupervisorLink {
   /** The isolated runs that an earlier process of this worker started. Each settles when the run's process exits. */
   readonly isolatedRuns: Promise<void>[];
   onClaim(requestId: string): void;
-  onStarted(assignment: Assignment): void;
+  /** Called before executions that were claimed together start. */
+  onStarting(assignments: Assignment[]): void;
   onEnded(assignment: Assignment): void;
   /** Executes an assignment in a process of its own. Resolves when that process has exited. */
   isolate(assignment: Assignment): Promise<void>;
@@ -100,8 +101,8 @@ export interface WorkerRuntime {
   stopping: AbortController;
   /** Aborts when the worker stops talking to the server. */
   stopped: AbortSignal;
-  /** `leaseStart` is the time at which the execution's lease starts. */
-  startExecution(assignment: Assignment, leaseStart: bigint): void;
+  /** `leaseStart` is the time at which the executions' leases start. */
+  startExecutions(assignments: Assignment[], leaseStart: bigint): void;
   startBuild(assignment: BuildAssignment): void;
   /** `leaseStart` is the time at which the shell's lease starts. */
   startShell(assignment: ShellAssignment, leaseStart: bigint): void;
@@ -196,10 +197,14 @@ export async function openWorkerRuntime(
     log,
   });
 
+  function startExecutions(assignments: Assignment[], leaseStart: bigint) {
+    if (assignments.length > 0) supervisor?.onStarting(assignments);
+    for (const assignment of assignments) startExecution(assignment, leaseStart);
+  }
+
   function startExecution(assignment: Assignment, leaseStart: bigint) {
     heartbeat.setLeaseDuration(assignment.lease_ms);
     const { run_id, execution_id } = assignment;
-    supervisor?.onStarted(assignment);
     runOnBehalfOf({ run_id, execution_id }, () => {
       const lease = new Lease({
         sentAt: leaseStart,
@@ -284,7 +289,7 @@ export async function openWorkerRuntime(
   const listening = server.signals(worker.worker_id, handleSignals, stopped.signal);
 
   return {
-    ...{ server, worker, active, freeSpace, log, stopping, startExecution, startBuild, startShell },
+    ...{ server, worker, active, freeSpace, log, stopping, startExecutions, startBuild, startShell },
     stopped: stopped.signal,
     async drain(idle) {
       stopping.abort();

@@ -20,9 +20,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const claimLoop = new ClaimLoop({
     ...runtime,
     place: { pool: options.pool ?? DEFAULT_POOL, labels: options.labels ?? {} },
-    startExecution(assignment, leaseStart) {
-      if (assignment.is_isolated && supervisor) active.occupySlot(supervisor.isolate(assignment));
-      else runtime.startExecution(assignment, leaseStart);
+    startExecutions(assignments, leaseStart) {
+      const own = supervisor ? assignments.filter(({ is_isolated }) => !is_isolated) : assignments;
+      runtime.startExecutions(own, leaseStart);
+      for (const assignment of assignments)
+        if (supervisor && assignment.is_isolated) active.occupySlot(supervisor.isolate(assignment));
     },
     onClaim: (requestId) => supervisor?.onClaim(requestId),
   });
@@ -44,7 +46,7 @@ export async function startIsolatedRun(options: WorkerOptions, claimed: Assignme
   // Nothing has renewed the lease since the claim.
   const sentAt = process.hrtime.bigint();
   const { held } = await server.heartbeat({ worker, executions: [{ run_id, execution_id }] }, stopped);
-  if (held.includes(execution_id)) runtime.startExecution(assignment, sentAt);
+  if (held.includes(execution_id)) runtime.startExecutions([assignment], sentAt);
   const idle = () => active.finished();
   return { workerId: worker.worker_id, drained: idle(), drain: () => runtime.drain(idle) };
 }

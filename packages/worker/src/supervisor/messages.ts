@@ -2,6 +2,11 @@ import type { Assignment } from "@outrider/contract/worker";
 import type { TelemetrySettings } from "@outrider/telemetry/settings";
 import type { WorkerOptions } from "../worker-runtime.ts";
 
+export interface RunExecution {
+  run_id: string;
+  execution_id: string;
+}
+
 /** The settings of a worker process, in a form that can be sent to it. */
 export type WorkerSettings = Omit<WorkerOptions, "log" | "supervisor" | "telemetry">;
 
@@ -35,7 +40,7 @@ export type FromProcess =
   | { type: "ready" }
   | { type: "failed"; message: string }
   | { type: "claiming"; request_id: string }
-  | { type: "started"; run_id: string; execution_id: string }
+  | { type: "started"; executions: RunExecution[] }
   | { type: "ended"; execution_ids: string[] }
   | { type: "isolate"; assignment: Assignment };
 

@@ -1,6 +1,6 @@
 import type { InterruptRequest, WorkerInfo } from "@outrider/contract/worker";
 import { LeaseLostError, type ServerClient } from "../server-client/server-client.ts";
-import type { RunExecution } from "./supervised-process.ts";
+import type { RunExecution } from "./messages.ts";
 
 export type Suspicion = InterruptRequest["suspicion"];
 

@@ -5,14 +5,15 @@ import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Stall } from "../event-loop-watchdog/stall.ts";
 import { findProcessesWithTag } from "../sandboxes/local/process/process-tag.ts";
-import { type FromProcess, STALL_REPORT_FD, type StartMessage, type ToProcess } from "./messages.ts";
+import {
+  type FromProcess,
+  type RunExecution,
+  STALL_REPORT_FD,
+  type StartMessage,
+  type ToProcess,
+} from "./messages.ts";
 
 const CHECK_SANDBOXES_MS = 20;
-
-export interface RunExecution {
-  run_id: string;
-  execution_id: string;
-}
 
 /** How a worker process ended. */
 export interface ProcessEnd {
@@ -108,7 +109,7 @@ export class SupervisedProcess {
         this.#requestId = message.request_id;
         break;
       case "started":
-        this.#executions.set(message.execution_id, message);
+        for (const execution of message.executions) this.#executions.set(execution.execution_id, execution);
         break;
       case "ended":
         for (const id of message.execution_ids) this.#executions.delete(id);

@@ -22,14 +22,9 @@ import type { Stall } from "../event-loop-watchdog/stall.ts";
 import type { Log } from "../log.ts";
 import { removeFolder } from "../remove-folder.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
-import type { FromProcess, StartMessage, WorkerSettings } from "./messages.ts";
+import type { FromProcess, RunExecution, StartMessage, WorkerSettings } from "./messages.ts";
 import type { Suspicion } from "./return-executions.ts";
-import {
-  type ProcessEnd,
-  type RunExecution,
-  SupervisedProcess,
-  type WorkerProgram,
-} from "./supervised-process.ts";
+import { type ProcessEnd, SupervisedProcess, type WorkerProgram } from "./supervised-process.ts";
 
 const SANDBOXES_EXIT_MS = 5_000;
 const RETURN_MS = 20_000;

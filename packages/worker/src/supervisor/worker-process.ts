@@ -106,8 +106,9 @@ class ProcessLink implements SupervisorLink {
     this.send({ type: "claiming", request_id });
   }
 
-  onStarted({ run_id, execution_id }: Assignment): void {
-    this.send({ type: "started", run_id, execution_id });
+  onStarting(assignments: Assignment[]): void {
+    const executions = assignments.map(({ run_id, execution_id }) => ({ run_id, execution_id }));
+    this.send({ type: "started", executions });
   }
 
   /** Executions that end together are one message. If the process is killed before it is sent, returning them changes nothing. */
