@@ -35,6 +35,8 @@ import {
   ClaimResponse,
   CloseRequest,
   DeltaRequest,
+  FinishAllRequest,
+  FinishAllResponse,
   FinishRequest,
   FinishResponse,
   HeartbeatRequest,
@@ -266,6 +268,13 @@ export const workerRoutes = {
     body: FinishRequest,
     ownTransactions: true,
     responses: { 200: { description: "Whether the turn has ended.", schema: FinishResponse } },
+  }),
+  finishAll: route({
+    method: "POST",
+    path: "/worker/finish",
+    body: FinishAllRequest,
+    ownTransactions: true,
+    responses: { 200: { description: "The turns that have ended or continue.", schema: FinishAllResponse } },
   }),
   close: route({
     method: "POST",

@@ -203,6 +203,7 @@ export const ClaimResponse = z.object({
   offers_harnesses: z.boolean().optional(),
   offers_pools: z.boolean().optional(),
   offers_delta_index: z.boolean().optional(),
+  offers_finish_all: z.boolean().optional(),
   shells: z.array(ShellAssignment).optional(),
 });
 export type ClaimResponse = z.infer<typeof ClaimResponse>;
@@ -360,6 +361,21 @@ export const FinishResponse = z.object({
   followups: z.array(DeliveredFollowup),
 });
 export type FinishResponse = z.infer<typeof FinishResponse>;
+
+/** Ends the turns of several executions. Sent only if the last response to a claim set `offers_finish_all`. */
+export const FinishAllRequest = z.strictObject({
+  finishes: z
+    .array(FinishRequest.extend({ execution_id: Uuid }))
+    .min(1)
+    .max(64),
+});
+export type FinishAllRequest = z.infer<typeof FinishAllRequest>;
+
+/** Lacks the executions for which the request had no effect. The worker sends a request of its own for each of them. */
+export const FinishAllResponse = z.object({
+  finished: z.array(FinishResponse.extend({ execution_id: Uuid })),
+});
+export type FinishAllResponse = z.infer<typeof FinishAllResponse>;
 
 export const CloseRequest = z.strictObject({
   run_id: Uuid,

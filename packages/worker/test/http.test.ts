@@ -1,12 +1,13 @@
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
+import type { FinishRequest } from "@outrider/contract/worker";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ensureSelfSigned } from "../../server/src/api/http/tls/self-signed.ts";
 import { explainUntrusted } from "../src/server-client/certificate-trust.ts";
@@ -176,6 +177,106 @@ test("deltas have a number only if the server of the last claim offers it", asyn
     await client.delta("e", { run_id: "r", index: 7, text: "a" }, never());
   }
   expect(numbers).toEqual([undefined, 7, undefined]);
+});
+
+describe("turns that end at the same time", () => {
+  const ids = ["a", "b", "c"];
+  const usage = {
+    input_tokens: 0,
+    cached_input_tokens: 0,
+    output_tokens: 0,
+    cost_usd: 0,
+    steps: 0,
+    run_seconds: 0,
+  };
+  const end = (id: string): FinishRequest => {
+    const outcome = { type: "succeeded", text: id } as const;
+    return { run_id: id, batch: 1, events: [], usage, outcome };
+  };
+  const worker = { worker_id: "w", name: "w", version: "0", slots: 9 };
+
+  /** Starts a server and a client. `finishAll` answers the requests with several ends of turns. */
+  async function start(
+    finishAll: (executionIds: string[], response: ServerResponse) => unknown,
+    offers: object = { offers_finish_all: true },
+  ) {
+    const requests: string[] = [];
+    const server = await serve(async (incoming, response) => {
+      const path = incoming.url?.replace("/api/v1/worker", "") as string;
+      const body = JSON.parse(await text(incoming));
+      if (path === "/claim")
+        return response.end(JSON.stringify({ executions: [], builds: [], draining: false, ...offers }));
+      requests.push(path);
+      const { finishes } = body as { finishes?: { execution_id: string }[] };
+      if (finishes)
+        return finishAll(
+          finishes.map(({ execution_id }) => execution_id),
+          response,
+        );
+      expect(body).toEqual(end(body.run_id));
+      return response.end(JSON.stringify({ ended: true, followups: [] }));
+    });
+    const client = connectToServer({ url: server.origin, key: KEY });
+    onTestFinished(() => client.stop());
+    await client.claim({ request_id: "q", worker, free: 1, wait_ms: 0 }, never());
+    const finish = (id: string, signal = never()) => client.finish(id, end(id), signal);
+    return { finish, requests };
+  }
+
+  const endAll = (executionIds: string[], response: ServerResponse) => {
+    const finished = executionIds.map((execution_id) => ({ execution_id, ended: true, followups: [] }));
+    response.end(JSON.stringify({ finished }));
+  };
+  const ended = { ended: true, followups: [] };
+  const alone = ids.map((id) => `/executions/${id}/finish`);
+
+  test("share a request", async () => {
+    const { finish, requests } = await start(endAll);
+    expect(await Promise.all(ids.map((id) => finish(id)))).toEqual([ended, ended, ended]);
+    expect(requests).toEqual(["/finish"]);
+  });
+
+  test("do not share it with a server that does not offer this", async () => {
+    const { finish, requests } = await start(endAll, {});
+    expect(await Promise.all(ids.map((id) => finish(id)))).toEqual([ended, ended, ended]);
+    expect(requests.toSorted()).toEqual(alone);
+  });
+
+  test("are reported alone if the server left them out", async () => {
+    const { finish, requests } = await start(([first], response) => endAll([first as string], response));
+    expect(await Promise.all(ids.map((id) => finish(id)))).toEqual([ended, ended, ended]);
+    expect(requests.toSorted()).toEqual([...alone.slice(1), "/finish"]);
+  });
+
+  test.each([404, 500])("are reported alone if the shared request gets a %i", async (status) => {
+    const { finish, requests } = await start((_, response) => response.writeHead(status).end());
+    expect(await Promise.all(ids.map((id) => finish(id)))).toEqual([ended, ended, ended]);
+    expect(requests.toSorted()).toEqual([...alone, "/finish"]);
+  });
+
+  test("do not wait for the shared request when the lease is lost", async () => {
+    const { finish } = await start(() => {});
+    const lost = new AbortController();
+    const finishing = ids.map((id) => finish(id, lost.signal));
+    setImmediate(() => lost.abort(new Error("lease lost")));
+    for (const { status } of await Promise.allSettled(finishing)) expect(status).toBe("rejected");
+  });
+
+  test("do not wait for a shared request that takes long", async () => {
+    const { finish, requests } = await start(
+      (executionIds, response) => executionIds.includes("a") || endAll(executionIds, response),
+    );
+    for (const id of ["a", "b"]) void finish(id).catch(() => {});
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await Promise.all([finish("c"), finish("d")])).toEqual([ended, ended]);
+    expect(requests).toEqual(["/finish", "/finish"]);
+  });
+
+  test("are reported alone if there is only one", async () => {
+    const { finish, requests } = await start(endAll);
+    expect(await finish("a")).toEqual(ended);
+    expect(requests).toEqual(alone.slice(0, 1));
+  });
 });
 
 describe("direct transfers of files", () => {

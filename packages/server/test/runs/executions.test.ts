@@ -324,3 +324,57 @@ test("deleting a run deletes its events and executions", async () => {
   await server.call("DELETE", `/agent/runs/${run_id}`);
   expect(await left()).toEqual({ events: 0, executions: 0 });
 });
+
+describe("the ends of several turns in one request", () => {
+  const outcome = { type: "succeeded", text: "hello" };
+  const endOf = ({ run_id, execution }: Awaited<ReturnType<typeof claimed>>, more: object = {}) => {
+    const { execution_id } = execution;
+    return { execution_id, run_id, batch: 1, events: [], usage, outcome, ...more };
+  };
+
+  test("end each turn once, also if the request is repeated", async () => {
+    const runs = [await claimed(), await claimed(), await claimed()];
+    const finishes = runs.map((run) => endOf(run));
+    for (let time = 0; time < 2; time++) {
+      const { status, body } = await call("/finish", { finishes });
+      expect(status).toBe(200);
+      const finished = runs.map(({ execution: { execution_id } }) => ({
+        ...{ execution_id, ended: true, followups: [] },
+      }));
+      expect(body).toEqual({ finished });
+    }
+    for (const { run_id } of runs) {
+      expect(await get(run_id)).toMatchObject({ state: "SUCCEEDED" });
+      expect(await types(run_id)).toEqual(["run.created", "run.claimed", "run.succeeded"]);
+    }
+  });
+
+  test("leave out an execution that lost its lease, and end the others", async () => {
+    const [cancelled, other] = [await claimed(), await claimed()];
+    await server.call("POST", `/agent/runs/${cancelled.run_id}/cancel`);
+    const { status, body } = await call("/finish", { finishes: [endOf(cancelled), endOf(other)] });
+    expect(status).toBe(200);
+    expect(body.finished).toMatchObject([{ execution_id: other.execution.execution_id, ended: true }]);
+    expect(await get(cancelled.run_id)).toMatchObject({ state: "CANCELLED" });
+    expect((await call(`${cancelled.path}/finish`, withoutId(endOf(cancelled)))).status).toBe(409);
+  });
+
+  test("deliver a follow-up instead of ending its turn", async () => {
+    const [followed, other] = [await claimed(), await claimed()];
+    await server.call("POST", `/agent/runs/${followed.run_id}/followups`, { body: { message: "more" } });
+    const { body } = await call("/finish", { finishes: [endOf(followed), endOf(other)] });
+    expect(body.finished).toMatchObject([
+      { ended: false, followups: [{ message: "more" }] },
+      { ended: true },
+    ]);
+  });
+
+  test("are all rejected if the execution does not belong to the run", async () => {
+    const [first, second] = [await claimed(), await claimed()];
+    const finishes = [endOf(first), endOf(second, { run_id: first.run_id })];
+    expect((await call("/finish", { finishes })).status).toBe(404);
+    expect(await get(first.run_id)).toMatchObject({ state: "INPROGRESS" });
+  });
+
+  const withoutId = ({ execution_id: _, ...end }: { execution_id: string }) => end;
+});

@@ -11,6 +11,8 @@ export interface HttpRequest {
   method: "GET" | "POST" | "PUT" | "HEAD";
   path: string;
   body?: object;
+  /** The request body as JSON text, instead of `body`. */
+  json?: string;
   /** The request body as bytes, instead of `body`. */
   content?: Readable | Buffer;
   signal: AbortSignal;
@@ -24,7 +26,7 @@ export interface HttpClient {
   send(request: HttpRequest): Promise<HttpResponse>;
   /** Returns the response body as a stream. Rejects unless the status is 200. */
   open(
-    request: Omit<HttpRequest, "body" | "content"> & {
+    request: Omit<HttpRequest, "body" | "json" | "content"> & {
       accept: string;
       /** Opens the URL of a redirect. Without it, a redirect rejects. */
       onRedirect?: (url: string) => Promise<Readable>;
@@ -62,6 +64,7 @@ export function createHttpClient({
     method,
     path,
     body,
+    json = body && JSON.stringify(body),
     content,
     signal,
     timeoutMs,
@@ -74,12 +77,12 @@ export function createHttpClient({
       signal,
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
-      body: body === undefined ? (content ?? null) : JSON.stringify(body),
+      body: json ?? content ?? null,
       headers: {
         authorization: `Bearer ${key}`,
         ...traceHeaders(),
         ...(accept ? { accept } : {}),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(json === undefined ? {} : { "content-type": "application/json" }),
         ...(content ? { "content-type": "application/octet-stream" } : {}),
         ...(contentLength === undefined ? {} : { "content-length": String(contentLength) }),
       },

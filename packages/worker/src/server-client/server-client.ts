@@ -48,8 +48,10 @@ import type {
   ShellInputResponse,
   ShellReportRequest,
 } from "@outrider/contract/worker/shell";
+import { traceHeaders } from "@outrider/telemetry/spans";
 import { explainUntrusted, trustOptions } from "./certificate-trust.ts";
 import { DirectBlobs } from "./direct-blobs.ts";
+import { FinishGroups } from "./finish-groups.ts";
 import { createHttpClient, type HttpRequest, type HttpResponse, HttpStatusError } from "./http.ts";
 
 const REQUEST_MS = 15_000;
@@ -159,6 +161,8 @@ export function connectToServer({
   const reportedReasons = new Set<string>();
   /** Whether the last response to a claim offered it. Older servers reject deltas with a number. */
   let acceptsDeltaIndex = false;
+  /** The same for groups of finishes. */
+  let acceptsFinishGroups = false;
 
   function reportUntrusted(error: unknown): undefined {
     const reason = explainUntrusted(error);
@@ -205,10 +209,18 @@ export function connectToServer({
     return (response.body.length > 0 ? JSON.parse(response.body.toString()) : undefined) as T;
   };
 
+  const stopping = new AbortController();
+  const finishGroups = new FinishGroups(async (json) => {
+    const { signal } = stopping;
+    const request = { method: "POST", path: "/finish", json, signal, timeoutMs: REQUEST_MS } as const;
+    return JSON.parse(requireSuccess(await http.send(request), "/finish").body.toString());
+  });
+
   return {
     async claim(body, signal) {
       const response = await post<ClaimResponse>("/claim", body, signal, body.wait_ms + REQUEST_MS);
       acceptsDeltaIndex = response.offers_delta_index ?? false;
+      acceptsFinishGroups = response.offers_finish_all ?? false;
       return response;
     },
     heartbeat: (body, signal) => post("/heartbeat", body, signal),
@@ -241,7 +253,12 @@ export function connectToServer({
     report: (executionId, body, signal) => post(`/executions/${executionId}/report`, body, signal),
     delta: (executionId, { index, ...body }, signal) =>
       post(`/executions/${executionId}/delta`, acceptsDeltaIndex ? { ...body, index } : body, signal),
-    finish: (executionId, body, signal) => post(`/executions/${executionId}/finish`, body, signal),
+    async finish(executionId, body, signal) {
+      // A request belongs to one trace at most.
+      const canBeGrouped = acceptsFinishGroups && traceHeaders().traceparent === undefined;
+      const response = canBeGrouped ? await finishGroups.finish(executionId, body, signal) : undefined;
+      return response ?? post(`/executions/${executionId}/finish`, body, signal);
+    },
     close: (executionId, body, signal) => post(`/executions/${executionId}/close`, body, signal),
     release: (executionId, body, signal) => post(`/executions/${executionId}/release`, body, signal),
     interrupt: (executionId, body, signal) => post(`/executions/${executionId}/interrupt`, body, signal),
@@ -305,6 +322,7 @@ export function connectToServer({
       }
     },
     stop() {
+      stopping.abort();
       direct.close();
       http.close();
     },

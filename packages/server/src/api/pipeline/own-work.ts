@@ -9,6 +9,7 @@ interface Named {
   run_id?: string;
   worker_id?: string;
   worker?: WorkerInfo;
+  finishes?: { execution_id: string; run_id: string }[];
 }
 
 /**
@@ -26,10 +27,12 @@ async function checkOwnership({ sql, services, principal, params, query, body }:
   const { workerAccess } = services;
   const keyId = principal.credentialId;
   const { executionId, buildId, shellId } = (params ?? {}) as Named;
-  const { worker, worker_id, run_id: runId } = { ...(query as Named), ...(body as Named) };
+  const { worker, worker_id, run_id: runId, finishes = [] } = { ...(query as Named), ...(body as Named) };
   if (worker) await workerAccess.register(sql, keyId, worker);
   if (worker_id) await workerAccess.requireWorker(sql, keyId, worker_id);
   if (executionId) await workerAccess.requireExecution(sql, keyId, { executionId, runId });
+  for (const { execution_id, run_id } of finishes)
+    await workerAccess.requireExecution(sql, keyId, { executionId: execution_id, runId: run_id });
   if (buildId) await workerAccess.requireBuild(sql, keyId, buildId);
   if (shellId) await workerAccess.requireShell(sql, keyId, shellId);
 }

@@ -204,6 +204,18 @@ export const workerHandlers: WorkerHandlers = {
     return ok(response);
   },
 
+  async finishAll({ sql, services, body, publish }) {
+    const finished = body.finishes.map(async ({ execution_id, ...request }) => {
+      // The worker tries it again in a request of its own, which reports the error.
+      const response = await finish(sql, execution_id, request).catch(() => undefined);
+      if (!response) return [];
+      services.counters.add("events_reported", request.events.length);
+      publish(topics.run(request.run_id));
+      return [{ execution_id, ...response }];
+    });
+    return ok({ finished: (await Promise.all(finished)).flat() });
+  },
+
   async close({ sql, params, body, publish }) {
     await close(sql, params.executionId, body);
     publish(topics.run(body.run_id));

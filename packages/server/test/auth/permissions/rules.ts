@@ -528,6 +528,14 @@ export const workerRules: Record<WorkerOperationId, WorkerRule> = {
     request: inExecution({ ...batch, usage: zeroUsage, outcome: { type: "succeeded", text: "done" } }),
     otherKey: 404,
   },
+  finishAll: {
+    request: async (fixture, isFresh) => {
+      const { run_id, params } = await ofExecution(fixture, isFresh);
+      const end = { ...batch, usage: zeroUsage, outcome: { type: "succeeded", text: "done" } };
+      return { body: { finishes: [{ execution_id: params.executionId, run_id, ...end }] } };
+    },
+    otherKey: 404,
+  },
   close: { request: inExecution({}), otherKey: 404 },
   release: { request: inExecution({}), otherKey: 404 },
   interrupt: { request: inExecution({ suspicion: "none" }), otherKey: 404 },
