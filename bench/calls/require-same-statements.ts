@@ -4,8 +4,8 @@ import type { Step } from "../support/record-statements.ts";
 const SAMPLE_MS = 5;
 /** Rarer statements belong to the service's background tasks. */
 const MIN_SHARE = 0.01;
-/** Rate limits, notifications and maintenance are read or sent at most a few times per second, whatever the load. */
-const BACKGROUND = "outrider_take_rate_share|pg_notify|from maintenance";
+/** Rate limits, notifications, maintenance and overdue runs are read or sent at most a few times per second, whatever the load. */
+const BACKGROUND = "outrider_take_rate_share|pg_notify|from maintenance|'queue' as reason from runs";
 /** PostgreSQL shows the first 1,024 bytes of a statement. */
 const MAX_BYTES = 1_000;
 
