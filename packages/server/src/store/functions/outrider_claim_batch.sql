@@ -31,8 +31,9 @@ returns table (
   environment_variables jsonb, has_environment boolean, output_schema jsonb, receipt jsonb, snapshot jsonb, history json)
 language plpgsql
 -- Every read can use an index, so a generic plan without sequential scans is always good. Planning each call with
--- current size estimates would take longer than the work itself.
-set plan_cache_mode = force_generic_plan set enable_seqscan = off
+-- current size estimates would take longer than the work itself. Hash and merge joins are off, because the generic plan may
+-- have been made while tables were small, and would then read all of them.
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
