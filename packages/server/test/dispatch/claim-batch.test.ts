@@ -133,6 +133,22 @@ describe("a batch", () => {
     expect(await claimFor([newClaim(5)])).toMatchObject({ runs: [[expect.any(String)]], hasMore: false });
   });
 
+  test("appends the next event to each run, with the name of its worker", async () => {
+    const claims = [newClaim(2), newClaim(1)];
+    await Promise.all(Array.from({ length: 3 }, () => engine.create()));
+    const { runs } = await claimFor(claims);
+    expect(runs.map(({ length }) => length)).toEqual([2, 1]);
+    for (const [index, { worker }] of claims.entries()) {
+      for (const runId of runs[index] as string[]) {
+        const [event] = await engine.db`
+          select e.seq, h.last_seq, e.type, e.turn, e.attempt, e.data from events e join run_state h using (run_id)
+          where e.run_id = ${runId} and e.seq > 1`;
+        const data = { worker: worker.name };
+        expect(event).toEqual({ seq: 2, last_seq: 2, type: "run.claimed", turn: 1, attempt: 1, data });
+      }
+    }
+  });
+
   test("returns what a repeated request got, and claims for the others only", async () => {
     await engine.create();
     const first = newClaim(2);

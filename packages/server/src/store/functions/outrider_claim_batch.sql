@@ -128,20 +128,21 @@ begin
       from clock, chosen, locked
       where h.run_id = chosen.run_id and locked.run_id = chosen.run_id
         and (h.state = 'QUEUED' or (h.state = 'INPROGRESS' and h.execution_id is null))
-      returning h.run_id, h.execution_id, h.turn, h.attempt, h.worker_id, chosen.request_id
+      returning h.run_id, h.execution_id, h.turn, h.attempt, h.last_seq, h.worker_id, chosen.request_id
     ),
     run as (
       update runs r set state = 'INPROGRESS', updated_at = clock.now, started_at = coalesce(r.started_at, clock.now),
         session_id = coalesce(r.session_id, gen_random_uuid())
       from state_row, clock where r.run_id = state_row.run_id
+    ),
+    event as (
+      insert into events (run_id, seq, type, created_at, turn, attempt, data)
+      select s.run_id, s.last_seq, 'run.claimed', clock.now, s.turn, s.attempt, jsonb_build_object('worker', w.name)
+      from state_row s join workers w on w.worker_id = s.worker_id, clock
     )
     insert into executions (execution_id, run_id, turn, attempt, worker_id, request_id, claimed_at)
     select s.execution_id, s.run_id, s.turn, s.attempt, s.worker_id, s.request_id, clock.now
     from state_row s, clock;
-    perform outrider_insert_events(h.run_id, h.last_seq, h.turn, h.attempt, jsonb_build_array(jsonb_build_object(
-      'type', 'run.claimed', 'data', jsonb_build_object('worker', w.name))))
-    from run_state h join executions own on own.execution_id = h.execution_id join workers w on w.worker_id = h.worker_id
-    where h.run_id = any(claimed) and own.request_id = any(claimed_for);
     -- A recovered turn continues, so follow-ups for the end of the turn remain queued.
     if exists (select 1 from followups f where f.run_id = any(claimed) and f.delivery = 'queued') then
       perform outrider_deliver_followups(h.run_id, h.execution_id, 0, exists (
