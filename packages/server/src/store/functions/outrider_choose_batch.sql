@@ -183,16 +183,24 @@ begin
       where h.number <= l.max
       order by h.priority desc, h.active + h.number, h.queued_at, h.run_id limit free_left
     loop
-      is_repeated := remaining <> '{}' and exists (
-        select 1 from unnest(array[installation, 'agent ' || candidate.owner_uid, 'key ' || candidate.key_id,
-          'environment ' || candidate.environment_id]) l(name) where (remaining ->> l.name)::int <= 0);
-      exit when is_repeated;
+      -- Statements and expressions with a query are avoided where possible: starting one takes longer than a simple expression.
+      if remaining <> '{}' then
+        is_repeated := exists (
+          select 1 from unnest(array[installation, 'agent ' || candidate.owner_uid, 'key ' || candidate.key_id,
+            'environment ' || candidate.environment_id]) l(name) where (remaining ->> l.name)::int <= 0);
+        exit when is_repeated;
+      end if;
       done := done || candidate.run_id;
-      select c.number into place
-      from unnest(workers, frees, takes, labels) with ordinality c(worker, free, takes, labels, number)
-      where c.free > 0 and (c.takes or not candidate.needs_harness) and c.labels @> candidate.selector
-        and (not candidate.is_warm or c.worker = candidate.warm_worker_id)
-      order by c.worker is not distinct from candidate.warm_worker_id desc, c.free desc, c.number limit 1;
+      if cardinality(frees) = 1 then
+        place := case when (takes[1] or not candidate.needs_harness) and labels[1] @> candidate.selector
+          and (not candidate.is_warm or workers[1] = candidate.warm_worker_id) then 1 end;
+      else
+        select c.number into place
+        from unnest(workers, frees, takes, labels) with ordinality c(worker, free, takes, labels, number)
+        where c.free > 0 and (c.takes or not candidate.needs_harness) and c.labels @> candidate.selector
+          and (not candidate.is_warm or c.worker = candidate.warm_worker_id)
+        order by c.worker is not distinct from candidate.warm_worker_id desc, c.free desc, c.number limit 1;
+      end if;
       is_repeated := place is null;
       exit when is_repeated;
       frees[place] := frees[place] - 1;
