@@ -5,12 +5,17 @@ import { type Db, isUnreachable, type Sql } from "./db.ts";
  * and is one statement. While a group is being written, further items wait and form the next group. So a busy server executes
  * and commits one statement for many runs, and an idle one writes each at once.
  *
+ * Callers that wait for the result of one item before they send the next would form two groups that alternate. A group
+ * therefore waits until it has as many items as were written or waiting when the previous one ended, but for GATHER_MS at most.
+ * A caller that is alone never waits.
+ *
  * An item that a group could not write without waiting for a lock is written alone. So is every item of a group that failed, so
  * that what is wrong with one does not affect the others. If the connection is lost, the group may or may not have been
  * written, and all of its callers get the error, as they would without a group.
  */
 
 const MAX_GROUP = 64;
+const GATHER_MS = 8;
 
 export interface GroupedWrite<Item, Result> {
   /** Items with different kinds are not in the same group. */
@@ -61,6 +66,10 @@ class Writer {
   #waiting: Waiting[] = [];
   /** True while a group is being collected or written. */
   #isBusy = false;
+  /** How many callers wrote at the same time lately, and until when a group waits for as many. */
+  #expected = 0;
+  #gatherUntil = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(db: Db, grouped: GroupedWrite<unknown, unknown>) {
     this.#db = db;
@@ -76,9 +85,23 @@ class Writer {
 
   #next() {
     if (this.#isBusy || this.#waiting.length === 0) return;
+    const gatherMs = this.#waiting.length < this.#expected ? this.#gatherUntil - performance.now() : 0;
+    if (gatherMs > 0) {
+      this.#timer ??= setTimeout(() => {
+        this.#expected = 0;
+        this.#timer = undefined;
+        this.#next();
+      }, gatherMs);
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#isBusy = true;
     setImmediate(async () => {
-      await this.#writeGroup(this.#takeGroup());
+      const group = this.#takeGroup();
+      await this.#writeGroup(group);
+      this.#expected = Math.min(group.length + this.#waiting.length, MAX_GROUP);
+      this.#gatherUntil = performance.now() + GATHER_MS;
       this.#isBusy = false;
       this.#next();
     });
