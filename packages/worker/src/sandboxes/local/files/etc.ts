@@ -1,6 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { connectScript } from "../network/proxy.ts";
+import { connectScript } from "../../network/proxy.ts";
 import { firstCopiedFd } from "../process/launch.ts";
 
 export const npmConfigPath = "/etc/npmrc";
