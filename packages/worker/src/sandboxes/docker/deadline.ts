@@ -32,9 +32,12 @@ export class Deadline {
   #schedule(): void {
     clearTimeout(this.#timer);
     const ms = Math.max(0, Math.ceil(Number(this.#at - process.hrtime.bigint()) / 1e6));
-    this.#timer = setTimeout(() => {
-      if (process.hrtime.bigint() < this.#at) this.#schedule();
-      else this.#onPassed();
-    }, Math.min(ms, maxTimerMs)).unref();
+    this.#timer = setTimeout(
+      () => {
+        if (process.hrtime.bigint() < this.#at) this.#schedule();
+        else this.#onPassed();
+      },
+      Math.min(ms, maxTimerMs),
+    ).unref();
   }
 }

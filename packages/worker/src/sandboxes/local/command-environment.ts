@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
+import { npmConfigPath } from "../files/etc-files.ts";
 import { programsPath } from "../files/programs.ts";
 import { homeFolders } from "../systems/base-environment.ts";
-import { npmConfigPath } from "./files/etc.ts";
 
 const systemFolders = [
   ...["/usr/local/sbin", "/usr/local/bin", ...localFolders()],
