@@ -27,6 +27,7 @@ export const hostPlace: LocalPlace = {
     ...{ isImage: false, user: "sandbox", uid: 1000, home: "/home/sandbox", env: {} },
     ...{ capabilities: "0000000000000000", hasOtherUsers: false },
   },
+  startMs: 0,
   open: () => openPlace(),
 };
 
@@ -43,6 +44,7 @@ export const imagePlace: LocalPlace = {
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
     capabilities: "00000000a80025fb",
   },
+  startMs: 0,
   open: () => {
     layer ??= systemLayer({}, imageOptions());
     return openPlace(layer);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type Docker from "dockerode";
 import type { ProcessKind } from "../../systems/command-system.ts";
 import { EngineError, isEngineError } from "../engine/errors.ts";
@@ -53,15 +54,15 @@ export class SandboxContainers {
   }
 
   async pause(): Promise<void> {
-    await this.#forEach((container) => container.pause(), "container_stopped", "conflict", "not_found");
+    await this.#forEach((container) => setPaused(container, true));
   }
 
   async unpause(): Promise<void> {
-    await this.#forEach((container) => container.unpause(), "container_stopped", "conflict", "not_found");
+    await this.#forEach((container) => setPaused(container, false));
   }
 
   async remove(): Promise<void> {
-    await this.#forEach((container) => container.remove({ force: true, v: true }), "not_found");
+    await this.#forEach((container) => container.remove({ force: true, v: true }));
     this.#created.clear();
   }
 
@@ -89,10 +90,7 @@ export class SandboxContainers {
     }
   }
 
-  async #forEach(
-    action: (container: Docker.Container) => Promise<unknown>,
-    ...ignored: Parameters<typeof isEngineError>[1][]
-  ): Promise<void> {
+  async #forEach(action: (container: Docker.Container) => Promise<unknown>): Promise<void> {
     const containers = await Promise.all(
       [...this.#created.values()].map((each) => each.catch(() => undefined)),
     );
@@ -101,9 +99,27 @@ export class SandboxContainers {
         try {
           if (container) await action(container);
         } catch (error) {
-          if (!isEngineError(error, ...ignored)) throw error;
+          if (!isEngineError(error, "not_found")) throw error; // somebody has removed it
         }
       }),
     );
+  }
+}
+
+const settleTimeoutMs = 10_000;
+
+/** A container that does not run needs no pause. One that is being killed cannot be resumed, and then does not run. */
+async function setPaused(container: Docker.Container, isPaused: boolean): Promise<void> {
+  const giveUpAt = performance.now() + settleTimeoutMs;
+  for (let wait = 5; ; wait = Math.min(wait * 2, 250)) {
+    try {
+      await (isPaused ? container.pause() : container.unpause());
+      return;
+    } catch (error) {
+      const { Running: isRunning, Paused: isPausedNow } = (await container.inspect()).State;
+      if (!isRunning || isPausedNow === isPaused) return;
+      if (performance.now() > giveUpAt) throw error;
+      await delay(wait);
+    }
   }
 }
