@@ -75,17 +75,8 @@ export class DockerImages implements ImageSource {
     authorization: Authorization,
     signal: AbortSignal,
   ): Promise<string> {
-    try {
-      const found = await this.#docker
-        .getImage(reference.text)
-        .distribution(authorization ? { authconfig: authorization } : {});
-      signal.throwIfAborted();
-      const { digest } = (found as { Descriptor: { digest: unknown } }).Descriptor;
-      if (isDigest(digest)) return digest;
-    } catch (error) {
-      // Podman does not have this call.
-      if (!isEngineError(error, "not_found")) throw error;
-    }
+    const found = await this.#findInRegistry(reference.text, authorization, signal);
+    if (found !== undefined) return found;
     await this.#pull(reference.text, authorization, { signal });
     const { RepoDigests: digests } = await this.#docker.getImage(reference.text).inspect();
     const digest = (digests ?? [])
@@ -98,6 +89,24 @@ export class DockerImages implements ImageSource {
       `The engine pulled ${reference.text}, but has no digest of it.`,
       "Name the image with its digest (@sha256:…).",
     );
+  }
+
+  /** Returns undefined if the engine cannot ask registries without pulling, as Podman. */
+  async #findInRegistry(
+    name: string,
+    authorization: Authorization,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    try {
+      const image = this.#docker.getImage(name);
+      const found = await image.distribution(authorization ? { authconfig: authorization } : {});
+      signal.throwIfAborted();
+      const { digest } = (found as { Descriptor: { digest: unknown } }).Descriptor;
+      return isDigest(digest) ? digest : undefined;
+    } catch (error) {
+      if (isEngineError(error, "not_found")) return undefined;
+      throw error;
+    }
   }
 
   async pull(
@@ -116,6 +125,8 @@ export class DockerImages implements ImageSource {
       } else {
         const authorization = authorize(parsed, credentials);
         await assertReachable(parsed, this.#options.exceptions);
+        // Docker does not ask the registry again for an image that it has.
+        await this.#findInRegistry(name, authorization, signal);
         await this.#pull(name, authorization, { signal, progress });
         this.#records.add(key);
         progress.finish();
