@@ -26,6 +26,8 @@ for path in etc opt; do
   mkdir -p "/run/.changes/$path" "/run/.work/$path"
   mount -t overlay overlay -o "lowerdir=/$path,upperdir=/run/.changes/$path,workdir=/run/.work/$path" "/$path"
 done
+# Images are imported and removed several times as fast as on a disk.
+[[ -n ${ENGINE_ON_DISK:-} ]] || mount -t tmpfs -o mode=755 tmpfs "$folder/data"
 ulimit -n "$(ulimit -Hn)"
 
 engine=

@@ -46,10 +46,13 @@ export interface DockerOptions {
   args?: string[];
   /** Whether it has gVisor's runtime, with the name `runsc`. */
   hasGvisor?: boolean;
+  /** Whether it stores its data on the disk, as benchmarks need it, instead of in memory. */
+  isOnDisk?: boolean;
 }
 
 /** Starts Docker in about 2 s. Its containers can have no network, but it can reach registries on localhost. */
-export async function startDocker({ args = [], hasGvisor = false }: DockerOptions = {}): Promise<TestEngine> {
+export async function startDocker(options: DockerOptions = {}): Promise<TestEngine> {
+  const { args = [], hasGvisor = false, isOnDisk = false } = options;
   const folder = makeFolder();
   const runtimes = hasGvisor ? [`--add-runtime=runsc=${writeGvisorWrapper(folder)}`] : [];
   return await startEngine({
@@ -58,7 +61,8 @@ export async function startDocker({ args = [], hasGvisor = false }: DockerOption
     program: "dockerd",
     args: [
       `--host=unix://${join(folder, "engine.sock")}`,
-      ...["data-root", "exec-root"].map((name) => `--${name}=${join(folder, name)}`),
+      `--data-root=${join(folder, "data")}`,
+      `--exec-root=${join(folder, "exec")}`,
       `--pidfile=${join(folder, "pid")}`,
       "--storage-driver=overlay2",
       ...["--exec-opt=native.cgroupdriver=cgroupfs", `--cgroup-parent=/${basename(folder)}`],
@@ -67,13 +71,14 @@ export async function startDocker({ args = [], hasGvisor = false }: DockerOption
       ...["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"],
       ...[...runtimes, ...args],
     ],
-    env: {},
+    env: isOnDisk ? { ENGINE_ON_DISK: "1" } : {},
   });
 }
 
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "outrider-engine-"));
   chmodSync(folder, 0o755);
+  mkdirSync(join(folder, "data"));
   return folder;
 }
 
@@ -118,7 +123,7 @@ exit_command_delay = 10
 runc = ["${findProgram("runc")}"]
 runsc = ["${writeGvisorWrapper(folder)}"]
 `,
-    "storage.conf": `[storage]\ndriver="overlay"\ngraphroot="${folder}/storage"\nrunroot="${folder}/run"\n`,
+    "storage.conf": `[storage]\ndriver="overlay"\ngraphroot="${folder}/data/storage"\nrunroot="${folder}/data/run"\n`,
     "registries.conf": `unqualified-search-registries = []\n[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n`,
     ".config/containers/policy.json": `{"default":[{"type":"insecureAcceptAnything"}]}`,
   };

@@ -2,10 +2,10 @@
 import { createReadStream, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import type Docker from "dockerode";
 import { ByteReader } from "../../../images/byte-reader.ts";
 import { readEntries } from "../../../images/tar-entries.ts";
 import { paddingOf, writeHeader } from "../../../images/tar-header.ts";
-import type { Engine } from "../engine/connect.ts";
 import { isEngineError } from "../engine/errors.ts";
 
 export interface ArchiveEntry {
@@ -127,11 +127,11 @@ export function describeFile(source: string, path: string): ArchiveEntry | undef
 
 /** Unpacks the entries in a folder of a container that exists. */
 export async function uploadEntries(
-  { docker }: Engine,
+  docker: Docker,
   container: string,
   folder: string,
   entries: Iterable<ArchiveEntry>,
-  { signal }: { signal?: AbortSignal } = {},
+  { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<void> {
   const archive = Readable.from(packEntries(entries), { objectMode: false });
   try {
@@ -148,7 +148,7 @@ export async function uploadEntries(
  * engine follows no symbolic link at the end of the path.
  */
 export async function readContainerFile(
-  { docker }: Engine,
+  docker: Docker,
   container: string,
   path: string,
   maxBytes: number,
