@@ -1,22 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { dirname } from "node:path";
-import { afterAll } from "vitest";
+import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { removeFolder } from "../../src/remove-folder.ts";
 import { openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
 import { openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
 import { labelFilters, labelNames } from "../../src/sandboxes/docker/labels.ts";
 import type { OpenPlace, Place } from "../conformance/place.ts";
+import { pullSystemImage } from "../images/pull-system-image.ts";
+import { imageOptions } from "../images/suite-image.ts";
+import { systemLayer } from "../images/system-image.ts";
 import { commandLine, makeRoot, processesWith, silent, until } from "../sandboxes/sandbox-support.ts";
-import { startDocker, type TestEngine } from "./test-engine.ts";
-
-/** One engine for all tests of a file, because it takes seconds to start. */
-let engine: Promise<TestEngine> | undefined;
-afterAll(async () => (await engine)?.stop());
-
-export function getEngine(): Promise<TestEngine> {
-  engine ??= startDocker();
-  return engine;
-}
+import { sharedDocker } from "./shared-docker.ts";
 
 /** Docker with the system that the worker makes of its own programs. */
 export const dockerPlace: Place = {
@@ -32,16 +26,43 @@ export const dockerPlace: Place = {
   open: () => openPlace(),
 };
 
-export const dockerPlaces = [dockerPlace];
+/** Docker with an image, in which commands are root. */
+export const dockerImagePlace: Place = {
+  ...dockerPlace,
+  name: "docker with an image",
+  capabilities: { ...dockerPlace.capabilities, images: true, ids: false },
+  system: {
+    ...{ isImage: true, user: "root", uid: 0, home: "/root" },
+    ...{ capabilities: "00000000a80025fb", hasOtherUsers: true },
+    env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
+  },
+  open: () => {
+    layer ??= systemLayer({}, imageOptions());
+    return openPlace(layer);
+  },
+};
 
-async function openPlace(): Promise<OpenPlace> {
-  const { host } = await getEngine();
+/** The same in all test files of a machine, so that the default system is made once. */
+const installation = "conformance";
+
+/** Made once per test file. */
+let layer: Buffer | undefined;
+
+export const dockerPlaces = [dockerPlace, dockerImagePlace];
+
+async function openPlace(imageLayer?: Buffer): Promise<OpenPlace> {
+  const host = await sharedDocker();
   const { root } = makeRoot();
-  const owner = { installation: randomUUID(), worker: randomUUID() };
-  const openAgain = () => openDockerProvider({ root, log: silent, docker: { engine: { host }, owner } });
+  const owner = { installation: `test-${installation}`, worker: randomUUID() };
+  const openAgain = () =>
+    openDockerProvider({
+      ...{ root, log: silent, exceptions: parseExceptions("127.0.0.1") },
+      docker: { engine: { host }, owner },
+    });
   const provider = await openAgain();
   return {
-    ...{ provider, openAgain, image: undefined },
+    ...{ provider, openAgain },
+    image: imageLayer && (await pullSystemImage(provider, imageLayer)),
     processesWith: async (text: string) => processesWith(text).map(commandLine),
     expectNoLeftovers: () => until(async () => (await leftoversOf(host, owner.worker)).length === 0),
     async close() {

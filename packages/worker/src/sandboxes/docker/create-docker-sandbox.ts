@@ -37,6 +37,7 @@ export async function createDockerSandbox(
   const labels = sandboxLabels(owner, { kind: "sandbox", sandbox: id, label });
   const volumes = new SandboxVolumes(docker, {
     ...{ prefix: sandboxObjectName(owner, { sandbox: id, kind: "volume" }), labels },
+    disk_mb: limits.disk_mb,
   });
   try {
     const base =

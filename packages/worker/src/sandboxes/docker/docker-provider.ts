@@ -10,6 +10,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
 import type { Log } from "../../log.ts";
 import { installPrograms, ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
 import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
@@ -17,9 +18,10 @@ import type { Base, ImageSource, Label, OpenOptions, Sandbox, SandboxProvider, S
 import { DockerBases } from "./bases/docker-bases.ts";
 import { createDockerSandbox } from "./create-docker-sandbox.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
-import { describeCapabilities } from "./engine/capabilities.ts";
 import { type EngineOptions, openEngine, readEngineEnv } from "./engine/connect.ts";
+import { describeCapabilities, describeEngine } from "./engine/describe.ts";
 import { isEngineError } from "./engine/errors.ts";
+import { DockerImages } from "./images/docker-images.ts";
 import type { Owner } from "./labels.ts";
 import { reap } from "./reap.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
@@ -42,6 +44,8 @@ export interface DockerProviderOptions {
   /** A folder of the worker for programs and the list of bases. */
   root: string;
   docker?: DockerOptions | undefined;
+  /** The private addresses from which images can be pulled. */
+  exceptions?: Exceptions;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
   log: Log;
@@ -56,18 +60,27 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   const systemImage = await ensureSystemImage(engine, {
     ...{ owner, image: dockerOptions.systemImage ?? process.env.OUTRIDER_DOCKER_SYSTEM_IMAGE },
   });
-  const seccomp = seccompProfile();
-  const { capabilities, ids } = await describeCapabilities(docker, { hasSeccomp: seccomp !== undefined });
+  const { architecture } = await describeEngine(engine);
+  const seccomp = seccompProfile(architecture);
+  const { runtime } = dockerOptions;
+  const { capabilities, ids } = await describeCapabilities(engine, {
+    ...{ image: systemImage, runtime, hasSeccompProfile: seccomp !== undefined },
+  });
   const shared: SharedResources = {
     ...{ engine, docker, owner, log, capabilities, ids, seccomp, systemImage },
-    runtime: dockerOptions.runtime,
+    runtime,
     programs: await installPrograms(root),
     bases: new DockerBases(root),
     bundleVolumes: new BundleVolumes({ docker, owner, image: systemImage }),
     canOverlay: true,
     imageHomes: new Map(),
   };
-  const provider = new DockerProvider(shared, options.onOpenFailed ?? (() => {}));
+  const images = new DockerImages({
+    ...{ engine, owner, ids, architecture },
+    folder: join(root, ".docker-images"),
+    exceptions: options.exceptions ?? parseExceptions(""),
+  });
+  const provider = new DockerProvider({ shared, images, onOpenFailed: options.onOpenFailed ?? (() => {}) });
   try {
     await provider.check();
     return provider;
@@ -92,16 +105,17 @@ function readOwner(root: string): Owner {
 class DockerProvider implements SandboxProvider {
   readonly kind = "docker";
   readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
-  readonly images: ImageSource | undefined = undefined;
+  readonly images: ImageSource | undefined;
   readonly #shared: SharedResources;
   readonly #sandboxes = new Map<string, DockerSandbox>();
   /** The ids of sandboxes that are being opened. */
   readonly #opening = new Set<string>();
   readonly #onOpenFailed: () => void;
 
-  constructor(shared: SharedResources, onOpenFailed: () => void) {
-    this.#shared = shared;
-    this.#onOpenFailed = onOpenFailed;
+  constructor(options: { shared: SharedResources; images: ImageSource; onOpenFailed(): void }) {
+    this.#shared = options.shared;
+    this.images = options.images;
+    this.#onOpenFailed = options.onOpenFailed;
   }
 
   capabilities(): Capabilities {
@@ -113,8 +127,7 @@ class DockerProvider implements SandboxProvider {
   }
 
   async open(options: OpenOptions): Promise<Sandbox> {
-    const { id, image } = options;
-    if (image && !this.images) throw new Error("This worker cannot use images with this container engine.");
+    const { id } = options;
     if (this.#sandboxes.has(id) || this.#opening.has(id))
       throw new Error(`The sandbox ${id} exists already.`);
     this.#opening.add(id);

@@ -32,7 +32,7 @@ async function readHome(
     HostConfig: { NetworkMode: "none" },
   });
   try {
-    const accounts = await readContainerFile(engine, container.id, "/etc/passwd", maxAccountBytes);
+    const accounts = await readContainerFile(engine.docker, container.id, "/etc/passwd", maxAccountBytes);
     return homeOf(user, accounts?.toString("latin1") ?? "");
   } finally {
     await container.remove({ force: true, v: true });

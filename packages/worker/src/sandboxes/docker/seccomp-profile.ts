@@ -34,13 +34,13 @@ type Path = Map<number, Pattern>;
 const returnsErrno = 0x00050000;
 const allBits = 0xffffffff;
 const firstArgument = 16;
-const archMap = { x64: "SCMP_ARCH_X86_64", arm64: "SCMP_ARCH_AARCH64" } as Record<string, string>;
+const architectures = { amd64: "SCMP_ARCH_X86_64", arm64: "SCMP_ARCH_AARCH64" } as Record<string, string>;
 
-/** Returns undefined for an architecture without a filter. */
-export function seccompProfile(arch: string = process.arch): string | undefined {
-  const architecture = archMap[arch];
+/** Returns undefined for an architecture without a filter. `arch`: that of the engine's machine. */
+export function seccompProfile(arch: string): string | undefined {
+  const architecture = architectures[arch];
   if (!architecture) return undefined;
-  const column = arch === "x64" ? 0 : 1;
+  const column = arch === "amd64" ? 0 : 1;
   const syscalls = rules.flatMap(([decision, calls]) => {
     const names = Object.keys(calls).filter((name) => calls[name]?.[column] !== undefined);
     return names.length === 0 ? [] : rulesOf(decision, names);
