@@ -20,8 +20,8 @@ import { createDockerSandbox } from "./create-docker-sandbox.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
 import { type EngineOptions, openEngine, readEngineEnv } from "./engine/connect.ts";
 import { describeCapabilities, describeEngine } from "./engine/describe.ts";
-import { isEngineError } from "./engine/errors.ts";
 import { DockerImages } from "./images/docker-images.ts";
+import { removeImage } from "./images/remove-image.ts";
 import type { Owner } from "./labels.ts";
 import { reap } from "./reap.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
@@ -175,13 +175,7 @@ class DockerProvider implements SandboxProvider {
     const { docker, bases } = this.#shared;
     const { folders, image } = bases.remove(name);
     await Promise.all(Object.values(folders).map(({ volume }) => removeVolume(docker, volume)));
-    if (image === undefined) return;
-    await docker
-      .getImage(image)
-      .remove({ force: true })
-      .catch((error) => {
-        if (!isEngineError(error, "not_found", "image_not_found")) throw error;
-      });
+    if (image !== undefined) await removeImage(docker, image);
   }
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {

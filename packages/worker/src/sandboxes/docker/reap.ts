@@ -1,5 +1,6 @@
 import type { Label } from "../sandbox.ts";
 import { isEngineError } from "./engine/errors.ts";
+import { removeImage } from "./images/remove-image.ts";
 import { labelFilters, labelNames, parseLabel } from "./labels.ts";
 import type { SharedResources } from "./shared-resources.ts";
 import { removeVolume } from "./volumes/sandbox-volumes.ts";
@@ -72,6 +73,6 @@ async function removeImages({ docker, owner }: SharedResources, ofBases: Readonl
     labelFilters({ [labelNames.installation]: owner.installation, [labelNames.worker]: owner.worker }),
   );
   for (const { Id } of await docker.listImages({ all: true, filters })) {
-    if (!ofBases.has(Id)) await docker.getImage(Id).remove({ force: true });
+    if (!ofBases.has(Id)) await removeImage(docker, Id);
   }
 }

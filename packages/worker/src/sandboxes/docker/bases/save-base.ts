@@ -1,9 +1,11 @@
 import { runTool } from "../containers/run-tool.ts";
 import type { DockerSandboxOptions } from "../docker-sandbox.ts";
+import { removeImage } from "../images/remove-image.ts";
 import { sandboxObjectName } from "../labels.ts";
 import { copyFolders } from "../sandbox-files.ts";
 import { SandboxVolumes } from "../volumes/sandbox-volumes.ts";
 import type { BaseFolder } from "./docker-bases.ts";
+import { labelChanges } from "./image-archive.ts";
 
 /**
  * Saves the files of a sandbox whose processes have ended. Its own volumes become those of the base; without a base of its
@@ -36,11 +38,7 @@ export async function saveBase(name: string, options: DockerSandboxOptions): Pro
     if (hasImage) image = await commitImage(container, labels);
     bases.add(name, { folders, image, bytes: bytes });
   } catch (error) {
-    if (image !== undefined)
-      await docker
-        .getImage(image)
-        .remove({ force: true })
-        .catch(() => {});
+    if (image !== undefined) await removeImage(docker, image).catch(() => {});
     await copies.remove().catch(() => {}); // reap removes them later
     throw error;
   }
@@ -51,8 +49,7 @@ async function commitImage(
   container: Awaited<ReturnType<DockerSandboxOptions["containers"]["get"]>>,
   labels: Record<string, string>,
 ): Promise<string> {
-  const changes = Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`);
-  const { Id } = (await container.commit({ changes, pause: false })) as { Id: string };
+  const { Id } = (await container.commit({ changes: labelChanges(labels), pause: false })) as { Id: string };
   return Id;
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type Docker from "dockerode";
 import type { ProcessKind } from "../../systems/command-system.ts";
 import { EngineError, isEngineError } from "../engine/errors.ts";
-import { type ContainerSpec, describeContainer } from "./container-spec.ts";
+import { type ContainerSpec, describeContainer, type VolumeMount } from "./container-spec.ts";
 
 /** How to create one of the containers. */
 export interface ContainerPlan {
@@ -23,9 +23,30 @@ export class SandboxContainers {
   readonly #plans: Record<ProcessKind, ContainerPlan>;
   readonly #created = new Map<ProcessKind, Promise<Docker.Container>>();
 
+  #ownImage: string | undefined;
+
   constructor(docker: Docker, plans: Record<ProcessKind, ContainerPlan>) {
     this.#docker = docker;
     this.#plans = plans;
+  }
+
+  /** The image of the container for commands. */
+  get image(): string {
+    return this.#plans.commands.spec.image;
+  }
+
+  /** The image that belongs to this sandbox, if there is one. */
+  get ownImage(): string | undefined {
+    return this.#ownImage;
+  }
+
+  /** Replaces the image and the mounts of the container for commands, which must not exist yet. */
+  setImage(image: string, mounts: VolumeMount[]): void {
+    if (this.#created.size > 0) throw new Error("The sandbox has run commands already.");
+    const { spec } = this.#plans.commands;
+    const others = spec.mounts.filter(({ readOnly }) => readOnly);
+    this.#ownImage = image;
+    this.#plans.commands.spec = { ...spec, image, mounts: [...mounts, ...others] };
   }
 
   /** Creates the container, unless it exists. One that somebody has removed is created again if nothing is lost. */
