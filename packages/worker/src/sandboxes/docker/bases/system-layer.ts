@@ -42,11 +42,10 @@ export async function readTopLayer(
         return await use({ diffId, size, content: reader.take(size) });
       const folder = /^([0-9a-f]{64})\/json$/.exec(name)?.[1];
       if (!folder || size > maxJsonBytes) {
-        await reader.skip(bodyBytes + paddingOf(bodyBytes));
+        await reader.skip(bodyBytes);
         continue;
       }
       const { created = "" } = JSON.parse((await reader.readExactly(bodyBytes)).toString());
-      await reader.skip(paddingOf(bodyBytes));
       // In the format of Docker before 25, only the topmost layer has a date.
       if (!created.startsWith("1970-01-01T")) tops.add(`${folder}/layer.tar`);
     }
