@@ -7,7 +7,7 @@ export default defineConfig({
     include: ["packages/*/test/**/*.test.ts", "e2e/**/*.test.ts", "scripts/**/*.test.ts"],
     // `make full` includes the long tests.
     exclude: ["**/node_modules/**", ...(process.env.OUTRIDER_FULL === "1" ? [] : ["**/*.full.test.ts"])],
-    globalSetup: ["packages/server/test/postgres.ts"],
+    globalSetup: ["packages/server/test/postgres.ts", "packages/worker/test/docker/shared-docker.ts"],
     pool: "forks",
     // One more than the two cores of a small machine, because many tests wait for timeouts, leases and retries.
     maxWorkers: 3,

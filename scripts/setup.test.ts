@@ -74,6 +74,9 @@ const fakes = {
   pgbouncer: "",
   "docker-registry": "",
   newuidmap: "",
+  dockerd: "",
+  containerd: "",
+  runc: "",
 };
 
 /** Creates a checkout on a simulated machine that has only the fake commands above. */
@@ -279,6 +282,29 @@ describe("setup on a fresh machine", () => {
       "apt-get update -qq",
       "apt-get update -qq",
       "apt-get install -y",
+    ]);
+    expect(setup("test")).toEqual(noOutput);
+  });
+
+  it("unpacks the packages of missing container engines without installing them", () => {
+    const { setup, takeCalls, checkout } = createCheckout({
+      ...{ dockerd: null, containerd: null },
+      "apt-get": "touch docker.io.deb containerd.deb",
+    });
+    expect(setup("test")).toMatchObject({
+      status: 1,
+      stderr:
+        "setup: the tests need container engines. Install dockerd containerd runc (they do not have to run).\n",
+    });
+    const dpkg = join(checkout, "../commands/dpkg-deb");
+    writeFileSync(
+      dpkg,
+      `#!/bin/bash\n[[ $1 = --extract ]] && mkdir -p "$3/usr/bin" && cp "$0" "$3/usr/bin/dockerd" && cp "$0" "$3/usr/bin/containerd"\n`,
+    );
+    chmodSync(dpkg, 0o755);
+    expect(setup("test")).toMatchObject({ status: 0, stderr: "" });
+    expect(takeCalls().filter((line) => /^apt-get (install|download)/.test(line))).toEqual([
+      "apt-get download -qq",
     ]);
     expect(setup("test")).toEqual(noOutput);
   });

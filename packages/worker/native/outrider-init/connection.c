@@ -12,7 +12,10 @@
 #define CONGESTED_AT (256u * 1024)
 
 static void on_connection(struct source *source);
+static void on_output_ready(struct source *source);
 static struct source connection = {.fd = CONNECTION_FD, .on_ready = on_connection};
+/** The file for frames to the worker, if it is not the one from which its frames are read. */
+static struct source output_file = {.fd = -1, .on_ready = on_output_ready};
 static struct buffer incoming, outgoing;
 static bool is_configured;
 /** Whether the worker reads too slowly, so that the rest waits until epoll reports that it can be written. */
@@ -90,14 +93,16 @@ bool is_congested(void) { return waiting() >= CONGESTED_AT; }
 static void flush(void) {
   bool was_congested = is_congested();
   while (waiting() > 0) {
-    ssize_t written = write(connection.fd, outgoing.data + outgoing.start, waiting());
+    ssize_t written = write(output_file.fd < 0 ? connection.fd : output_file.fd, outgoing.data + outgoing.start, waiting());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (written <= 0) end_sandbox();
     consume(&outgoing, (size_t)written);
   }
   is_blocked = waiting() > 0;
-  watch(&connection, EPOLLIN | (is_blocked ? EPOLLOUT : 0));
+  if (output_file.fd < 0) watch(&connection, EPOLLIN | (is_blocked ? EPOLLOUT : 0));
+  else if (is_blocked) watch(&output_file, EPOLLOUT);
+  else unwatch(&output_file);
   if (was_congested && !is_congested()) {
     resume_outputs();
     resume_listeners();
@@ -120,6 +125,13 @@ void send_frame(uint32_t type, uint32_t id, const void *payload, size_t size) {
   write_header(reserve(&outgoing, HEADER_SIZE + size), type, id, size);
   outgoing.end += HEADER_SIZE;
   append(&outgoing, payload, size);
+}
+
+void send_pair(uint32_t type, uint32_t id, uint32_t first, uint32_t second) {
+  uint8_t payload[8];
+  write_u32(payload, first);
+  write_u32(payload + 4, second);
+  send_frame(type, id, payload, sizeof payload);
 }
 
 void send_number(uint32_t type, uint32_t id, uint32_t number) {
@@ -197,13 +209,20 @@ static void on_frame(uint32_t type, uint32_t id, struct payload payload) {
     return resize_command(id, &payload);
   case LISTEN:
     return listen_on(id, &payload);
+  case COUNT_LIMITS:
+    return count_limits(id);
   default:
     return on_stream_frame(type, id, payload);
   }
 }
 
+static void on_output_ready(struct source *source) {
+  (void)source;
+  flush();
+}
+
 static void on_connection(struct source *source) {
-  if (is_blocked) flush();
+  if (is_blocked && output_file.fd < 0) flush();
   size_t room = MAX_DATA + HEADER_SIZE;
   ssize_t size = read(source->fd, reserve(&incoming, room), room);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -220,9 +239,14 @@ static void on_connection(struct source *source) {
   }
 }
 
-void start_connection(void) {
-  int flags = fcntl(connection.fd, F_GETFL);
-  fcntl(connection.fd, F_SETFL, flags | O_NONBLOCK);
-  fcntl(connection.fd, F_SETFD, FD_CLOEXEC);
+static void prepare_file(int fd) {
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+void start_connection(int output_fd) {
+  output_file.fd = output_fd;
+  prepare_file(connection.fd);
+  if (output_fd >= 0) prepare_file(output_fd);
   watch(&connection, EPOLLIN);
 }

@@ -15,8 +15,9 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-/** The connection to the worker. */
+/** The connection to the worker. A container gets it as its stdin and stdout, which then become these two files. */
 #define CONNECTION_FD 5
+#define CONTAINER_OUTPUT_FD 6
 /** How many bytes one side may send on a stream before the other side grants more. */
 #define WINDOW (256u * 1024)
 /** The largest payload of a data frame, and of any frame. */
@@ -30,6 +31,7 @@ enum from_worker {
   RESIZE = 4,
   DEADLINE = 5,
   LISTEN = 6,
+  COUNT_LIMITS = 7,
   DATA = 16,
   END = 17,
   CREDIT = 18,
@@ -43,6 +45,7 @@ enum to_worker {
   EXITED = 4,
   LISTENING = 5,
   ACCEPTED = 6,
+  LIMIT_COUNTS = 7,
   /* DATA, END and CREDIT have the same numbers in both directions. */
   CLOSED = 19,
 };
@@ -98,10 +101,11 @@ uint32_t take_u32(struct payload *payload);
 uint64_t take_u64(struct payload *payload);
 const char *take_string(struct payload *payload);
 
-void start_connection(void);
+void start_connection(int output_fd);
 /** Sends what is waiting if there is nothing else to do or too much of it. Returns whether it did anything. */
 bool flush_when_idle(bool is_idle);
 void send_frame(uint32_t type, uint32_t id, const void *payload, size_t size);
+void send_pair(uint32_t type, uint32_t id, uint32_t first, uint32_t second);
 void send_number(uint32_t type, uint32_t id, uint32_t number);
 /** Whether so many bytes are waiting to be sent that no more output should be read. */
 bool is_congested(void);
@@ -186,6 +190,11 @@ enum step { STEP_FORK, STEP_USER, STEP_FOLDER, STEP_TERMINAL, STEP_EXEC };
  * reports. Returns when the last descendant has exited.
  */
 _Noreturn void supervise(const struct start *start);
+
+/* limits.c */
+
+/** Sends how often the control groups of the container have enforced the limits of memory and processes. */
+void count_limits(uint32_t id);
 
 /* processes.c */
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -16,27 +17,36 @@ static void on_signal(struct source *source) {
   reap();
 }
 
+/** A container has only its standard streams: its stdin and stdout become the connection. */
+static int take_standard_streams(void) {
+  if (dup2(0, CONNECTION_FD) < 0 || dup2(1, CONTAINER_OUTPUT_FD) < 0) end_sandbox();
+  return CONTAINER_OUTPUT_FD;
+}
+
 /** Closes every file except the connection. An open file of the host would be a way out of the sandbox. */
-static void close_inherited_files(void) {
+static void close_inherited_files(int last_fd) {
   int null = open("/dev/null", O_RDWR);
   if (null < 0) end_sandbox();
   for (int fd = 0; fd < 3; fd++) dup2(null, fd);
-  if (syscall(SYS_close_range, 3, CONNECTION_FD - 1, 0) == 0 && syscall(SYS_close_range, CONNECTION_FD + 1, ~0U, 0) == 0) return;
+  if (syscall(SYS_close_range, 3, CONNECTION_FD - 1, 0) == 0 && syscall(SYS_close_range, last_fd + 1, ~0U, 0) == 0) return;
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) end_sandbox();
   for (int fd = 3; fd < (int)limit.rlim_max; fd++) {
-    if (fd != CONNECTION_FD) close(fd);
+    if (fd < CONNECTION_FD || fd > last_fd) close(fd);
   }
 }
 
-int main(void) {
+/** `container`: the connection is stdin and stdout. */
+int main(int argc, char **argv) {
+  bool is_container = argc > 1 && strcmp(argv[1], "container") == 0;
   // No process of the sandbox may read or change the memory of this one, or see its files.
   if (prctl(PR_SET_DUMPABLE, 0) != 0) end_sandbox();
-  if (getpid() != 1 || fcntl(CONNECTION_FD, F_GETFD) < 0) {
+  if (getpid() != 1 || (!is_container && fcntl(CONNECTION_FD, F_GETFD) < 0)) {
     fputs("outrider-init: a worker starts this program as the first process of a sandbox.\n", stderr);
     return 2;
   }
-  close_inherited_files();
+  int output_fd = is_container ? take_standard_streams() : -1;
+  close_inherited_files(is_container ? output_fd : CONNECTION_FD);
   signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
@@ -45,6 +55,6 @@ int main(void) {
   struct source source = {.fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK), .on_ready = on_signal};
   if (source.fd < 0) end_sandbox();
   watch(&source, EPOLLIN);
-  start_connection();
+  start_connection(output_fd);
   run_loop();
 }

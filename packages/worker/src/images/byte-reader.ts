@@ -45,6 +45,12 @@ export class ByteReader {
     for await (const _ of this.take(length));
   }
 
+  /** Iterates over everything that is left. */
+  async *rest(): AsyncGenerator<Buffer> {
+    do if (this.#rest.length > 0) yield this.#cut(this.#rest.length);
+    while (await this.#next());
+  }
+
   async drain(): Promise<void> {
     while (await this.#next());
   }

@@ -75,8 +75,8 @@ export interface Sandbox {
   /** Undefined without the `freeze` capability. */
   readonly freezer: Freezer | undefined;
 
-  /** Returns how often each limit has taken effect. All counts are 0 if limits are not enforced. */
-  limitEvents(): LimitEvents;
+  /** Returns how often each limit has taken effect. All counts are 0 if limits are not enforced. Never rejects. */
+  limitEvents(): Promise<LimitEvents>;
 
   /**
    * Moves the watchdog's deadline to a `process.hrtime.bigint()` time. A time before the current deadline is ignored.

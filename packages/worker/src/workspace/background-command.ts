@@ -38,7 +38,7 @@ export async function startInBackground(
     try {
       const [{ exitCode }] = await Promise.all([process.ended, record()]);
       const duration_ms = performance.now() - startedAt;
-      const isExpected = isKilled || signal.aborted || recorder.isOutOfMemory;
+      const isExpected = isKilled || signal.aborted || (await recorder.isOutOfMemory());
       if (exitCode === null && !isExpected)
         abandon("A background command was killed by a process outside the run.");
       const stored = signal.aborted ? {} : await recorder.end();

@@ -45,7 +45,7 @@ export class CommandRecorder {
   /** The beginning of a character, which waits for its last byte. */
   #incomplete: Buffer = Buffer.alloc(0);
   readonly #outputFile: OutputFile;
-  readonly #limitEventsBefore: LimitEvents;
+  readonly #limitEventsBefore: Promise<LimitEvents>;
   #isText = true;
 
   constructor(options: CommandRecorderOptions, command: RecordedCommand) {
@@ -64,15 +64,16 @@ export class CommandRecorder {
   }
 
   /** Whether the sandbox has run out of memory since the command started. */
-  get isOutOfMemory(): boolean {
-    return this.#command.sandbox.limitEvents().oom_kills > this.#limitEventsBefore.oom_kills;
+  async isOutOfMemory(): Promise<boolean> {
+    const [before, now] = await Promise.all([this.#limitEventsBefore, this.#command.sandbox.limitEvents()]);
+    return now.oom_kills > before.oom_kills;
   }
 
   /** Passes on the rest of the output. Stores it if it is too long for events, and returns where. */
   async end(): Promise<StoredOutput> {
     const { command_id, sandbox } = this.#command;
     this.#pass("stdout", Buffer.concat([this.#incomplete, this.#redacted.end()]));
-    this.#pass("stderr", Buffer.from(describeLimitEvents(sandbox, this.#limitEventsBefore)));
+    this.#pass("stderr", Buffer.from(await describeLimitEvents(sandbox, await this.#limitEventsBefore)));
     const file = this.#outputFile.end();
     const { quota, emitNotice, storeArtifact } = this.#options;
     if (this.#outputFile.isAbandoned) {
@@ -122,9 +123,12 @@ export class CommandRecorder {
  * Returns an explanation to append to the command's stderr, because a command rarely reports that a sandbox limit
  * caused its failure.
  */
-function describeLimitEvents(sandbox: RecordedCommand["sandbox"], before: LimitEvents): string {
+async function describeLimitEvents(
+  sandbox: RecordedCommand["sandbox"],
+  before: LimitEvents,
+): Promise<string> {
   const { memory, pids } = sandbox.enforced;
-  const now = sandbox.limitEvents();
+  const now = await sandbox.limitEvents();
   const limitOf = (control: typeof memory) => (control.enforced ? control.limit : undefined);
   const isKilled = now.oom_kills > before.oom_kills;
   const isForkRefused = now.forks_refused > before.forks_refused;

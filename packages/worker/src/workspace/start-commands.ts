@@ -50,7 +50,7 @@ async function runStartCommand(
   const addText = (text: string) => {
     tail = (tail + text).slice(-TAIL_CHARACTERS);
   };
-  const oomKills = sandbox.limitEvents().oom_kills;
+  const { oom_kills } = await sandbox.limitEvents();
   const { exitCode, timedOut } = await inCommandSpan("start_command", () =>
     sandbox.exec(command, {
       ...{ signal, timeoutMs, env },
@@ -59,7 +59,7 @@ async function runStartCommand(
     }),
   );
   addText(redacted.end());
-  const isOutOfMemory = sandbox.limitEvents().oom_kills > oomKills;
+  const isOutOfMemory = (await sandbox.limitEvents()).oom_kills > oom_kills;
   if (exitCode === null && !timedOut && !isOutOfMemory && !signal.aborted)
     abandon("A start command was killed by a process outside the run.");
   signal.throwIfAborted();

@@ -179,7 +179,7 @@ export class RunWorkspace implements Workspace {
         });
       // If the run itself did not cause the kill, the watchdog killed the command just before the lease was renewed, or
       // the command was killed because the watchdog had exited. The next attempt runs the command again.
-      const isExpected = result.timedOut || options.signal.aborted || recorder.isOutOfMemory;
+      const isExpected = result.timedOut || options.signal.aborted || (await recorder.isOutOfMemory());
       if (result.exitCode === null && !isExpected)
         this.#options.abandon("The command was killed by a process outside the run.");
       const stored = await recorder.end();

@@ -178,7 +178,7 @@ function defineTests(getFixture: () => Fixture): void {
     });
 
     test("is killed by kill, by its signal, by close and at the deadline", async () => {
-      const { open } = getFixture();
+      const { open, place } = getFixture();
       const killed = { exitCode: null, signal: "SIGKILL" };
       const controller = new AbortController();
       const sandbox = await open();
@@ -191,7 +191,7 @@ function defineTests(getFixture: () => Fixture): void {
       const last = await sandbox.spawn("sleep 1000", { signal });
       await sandbox.close();
       expect(await last.ended).toEqual(killed);
-      const short = await open({ deadline: inMs(1000) });
+      const short = await open({ deadline: inMs(1000 + place.startMs) });
       expect(await (await short.spawn("sleep 1000", { signal })).ended).toEqual(killed);
       await short.close();
     });

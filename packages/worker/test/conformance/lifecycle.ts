@@ -37,7 +37,8 @@ function defineTests(getFixture: () => Fixture): void {
   });
 
   test("a deadline ends all commands, and later ones are rejected until it is extended", async () => {
-    const sandbox = await getFixture().open({ deadline: inMs(700) });
+    const { open, place } = getFixture();
+    const sandbox = await open({ deadline: inMs(700 + place.startMs) });
     expect(await run(sandbox, "setsid sleep 1000 & sleep 1000")).toMatchObject({
       exitCode: null,
       timedOut: false,

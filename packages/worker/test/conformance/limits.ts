@@ -57,7 +57,7 @@ function defineTests(getFixture: () => Fixture): void {
       if (!sandbox) return;
       const hog = await run(sandbox, "head -c 300M /dev/zero | tail -c 300M | wc -c");
       expect(hog.stdout.trim()).not.toBe(String(300 * 2 ** 20));
-      expect(sandbox.limitEvents().oom_kills).toBeGreaterThan(0);
+      expect((await sandbox.limitEvents()).oom_kills).toBeGreaterThan(0);
       expect((await run(sandbox, "echo on")).stdout).toBe("on\n");
       await sandbox.close();
     });
@@ -69,7 +69,7 @@ function defineTests(getFixture: () => Fixture): void {
       await new Promise((resolve) => many.stdout.once("data", resolve));
       const { stderr } = await run(sandbox, "for i in {1..20}; do sleep 0.1 & done; wait");
       expect(stderr).toContain("fork");
-      expect(sandbox.limitEvents().forks_refused).toBeGreaterThan(0);
+      expect((await sandbox.limitEvents()).forks_refused).toBeGreaterThan(0);
       await many.kill();
       expect((await run(sandbox, "for i in {1..20}; do sleep 0 & done; wait; echo on")).stdout).toBe("on\n");
       await sandbox.close();

@@ -15,6 +15,8 @@ export interface Place {
    */
   capabilities: Partial<Record<Control | "images" | "ids", boolean>>;
   system: PlaceSystem;
+  /** How long the first command of a sandbox may take to start on a busy machine, beyond a few hundred milliseconds. */
+  startMs: number;
   open(): Promise<OpenPlace>;
 }
 

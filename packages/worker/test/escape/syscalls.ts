@@ -1,4 +1,4 @@
-import { rules } from "../../src/sandboxes/local/seccomp/rules.ts";
+import { rules } from "../../src/sandboxes/seccomp/rules.ts";
 
 /** Numbers on x86_64 and aarch64 of calls that the filter does not list. */
 const others: Record<string, [x64: number, arm64: number]> = {

@@ -54,7 +54,10 @@ function createRecorder(options: { profile?: Profile; history?: UpdateRecorderOp
             storeArtifact: async (_, { name }) => artifacts.push(name).toString(),
             copyToSandbox: async () => undefined,
           },
-          { ...command, sandbox: { enforced, limitEvents: () => ({ oom_kills: 0, forks_refused: 0 }) } },
+          {
+            ...command,
+            sandbox: { enforced, limitEvents: async () => ({ oom_kills: 0, forks_refused: 0 }) },
+          },
         ),
     },
   });

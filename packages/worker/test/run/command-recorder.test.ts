@@ -20,7 +20,7 @@ const sandbox = {
     ...{ memory: notEnforced, cpus: notEnforced, pids: notEnforced, disk: notEnforced },
     ...{ network: notEnforced, freeze: notEnforced, seccomp: notEnforced },
   },
-  limitEvents: () => ({ oom_kills: 0, forks_refused: 0 }),
+  limitEvents: async () => ({ oom_kills: 0, forks_refused: 0 }),
 };
 
 /** Records chunks of output with a limit of 100,000 bytes. */

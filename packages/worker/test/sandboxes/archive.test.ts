@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { pack } from "../../src/sandboxes/local/files/archive.ts";
+import { pack } from "../../src/sandboxes/files/archive.ts";
 
 const log = { info() {}, warn() {}, error() {} };
 

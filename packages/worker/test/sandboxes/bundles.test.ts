@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { installPrograms } from "../../src/sandboxes/local/files/programs.ts";
+import { installPrograms } from "../../src/sandboxes/files/programs.ts";
 import { storeBundle } from "../../src/sandboxes/store-bundle.ts";
 
 let folder: string;

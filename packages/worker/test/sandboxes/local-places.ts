@@ -1,5 +1,3 @@
-import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { openIdNamespace } from "../../src/id-namespace.ts";
@@ -8,6 +6,7 @@ import { openLocalProvider } from "../../src/sandboxes/local/local-provider.ts";
 import { idCount } from "../../src/sandboxes/local/systems/uid-ranges.ts";
 import type { OpenPlace, Place } from "../conformance/place.ts";
 import { pullSystemImage } from "../images/pull-system-image.ts";
+import { imageOptions } from "../images/suite-image.ts";
 import { systemLayer } from "../images/system-image.ts";
 import { leftoversOf, noLeftovers } from "./leftovers.ts";
 import { commandLine, isRoot, makeRoot, processesWith, silent, until } from "./sandbox-support.ts";
@@ -27,6 +26,7 @@ export const hostPlace: LocalPlace = {
     ...{ isImage: false, user: "sandbox", uid: 1000, home: "/home/sandbox", env: {} },
     ...{ capabilities: "0000000000000000", hasOtherUsers: false },
   },
+  startMs: 0,
   open: () => openPlace(),
 };
 
@@ -43,34 +43,20 @@ export const imagePlace: LocalPlace = {
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
     capabilities: "00000000a80025fb",
   },
+  startMs: 0,
   open: () => {
-    layer ??= systemLayer({}, imageOptions());
+    layer ??= systemLayer({}, { ...imageOptions(), links: hostileLinks });
     return openPlace(layer);
   },
 };
+
+/** Links of the image in place of mount points must not lead a mount elsewhere. */
+const hostileLinks = { proc: "/tmp", dev: "/../etc", opt: "/../../tmp", "etc/hosts": "/etc/passwd" };
 
 /** Made once per test file. */
 let layer: Buffer | undefined;
 
 export const localPlaces = [hostPlace, imagePlace];
-
-/** What the suite needs in an image. */
-const imageOptions = () => ({
-  morePrograms: [
-    ...["base64", "dd", "env", "getent", "gzip", "ipcs", "mkfifo", "mknod", "mount", "nsenter", "perl"],
-    ...["pgrep", "pkill", "rmdir", "stty", "tar", "timeout", "truncate", "tty", "umount", "unshare", "wc"],
-    ...["whoami", "yes"],
-  ],
-  folders: [perlModules(), "/usr/lib/locale/C.utf8"].filter((path) => existsSync(path)),
-  // Links of the image in place of mount points must not lead a mount elsewhere.
-  links: { proc: "/tmp", dev: "/../etc", opt: "/../../tmp", "etc/hosts": "/etc/passwd" },
-});
-
-/** Returns the folder of the modules that Debian's smallest Perl has. */
-function perlModules(): string {
-  const script = "print grep { m{/perl-base$} } @INC";
-  return execFileSync("perl", ["-e", script], { encoding: "utf8" }) || "/usr/share/perl5";
-}
 
 async function openPlace(imageLayer?: Buffer) {
   const { root } = makeRoot();

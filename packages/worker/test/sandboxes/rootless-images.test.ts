@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { removeFolder } from "../../src/remove-folder.ts";
-import { nativeProgram } from "../../src/sandboxes/local/files/programs.ts";
+import { nativeProgram } from "../../src/sandboxes/files/programs.ts";
 import { layer } from "../images/images-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import { buildSeccompFilter } from "../../src/sandboxes/local/seccomp/build-filter.ts";
+import { buildSeccompFilter } from "../../src/sandboxes/seccomp/build-filter.ts";
 import { runFilter } from "./bpf-interpreter.ts";
 
 const program = fileURLToPath(new URL("seccomp-probe.py", import.meta.url));

@@ -9,6 +9,8 @@
  *   "exited". The command's streams are id (stdin), id + 1 (stdout) and id + 2 (stderr).
  * - Ports: the worker sends "listen", and init answers "listening". Each connection to the port is a stream in both
  *   directions, whose id init chooses and sends in "accepted".
+ * - Limits: the worker sends "countLimits" with any id. In a container, init answers with what its control groups have
+ *   counted in "limitCounts".
  * - Streams: each side may send `window` bytes, and then as many as the other side grants with "credit". "end" ends one
  *   direction. The worker sends "reset" to close a stream early. The last frame of init about an output is "end", and
  *   about stdin or a connection "closed". After these, an id is unknown.
@@ -22,6 +24,7 @@ export const toInit = {
   resize: 4,
   deadline: 5,
   listen: 6,
+  countLimits: 7,
   data: 16,
   end: 17,
   credit: 18,
@@ -35,6 +38,7 @@ export const fromInit = {
   exited: 4,
   listening: 5,
   accepted: 6,
+  limitCounts: 7,
   data: 16,
   end: 17,
   credit: 18,

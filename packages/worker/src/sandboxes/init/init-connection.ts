@@ -1,5 +1,5 @@
 import type { Duplex, Readable, Writable } from "node:stream";
-import type { TerminalSize } from "../sandbox.ts";
+import type { LimitEvents, TerminalSize } from "../sandbox.ts";
 import {
   decodeNumbers,
   encodeFrame,
@@ -156,6 +156,8 @@ export class InitConnection {
     { onConnection(stream: ConnectionStream): void; settle(error: number): void }
   >();
   readonly #connections = new Map<number, ConnectionStream>();
+  /** Callers of `countLimits`, by the id of their request. */
+  readonly #counting = new Map<number, (events: LimitEvents | undefined) => void>();
   readonly #ready = Promise.withResolvers<void>();
   #lastId = 0;
   #failure: Error | undefined;
@@ -219,6 +221,16 @@ export class InitConnection {
     this.#send(toInit.deadline, 0, encodePayload(splitNumber(Math.max(0, Math.ceil(ms)))));
   }
 
+  /** Returns how often the control groups of a container have enforced its limits, or undefined if init has ended. */
+  async countLimits(): Promise<LimitEvents | undefined> {
+    if (this.#isClosed) return undefined;
+    const id = this.#nextId();
+    const { promise, resolve } = Promise.withResolvers<LimitEvents | undefined>();
+    this.#counting.set(id, resolve);
+    this.#send(toInit.countLimits, id);
+    return await promise;
+  }
+
   close(): void {
     this.#stream.destroy();
   }
@@ -226,7 +238,8 @@ export class InitConnection {
   #nextId(): number {
     for (;;) {
       this.#lastId = (this.#lastId + 4) % firstConnectionId;
-      if (!this.#commands.has(this.#lastId) && !this.#listeners.has(this.#lastId)) return this.#lastId;
+      const users = [this.#commands, this.#listeners, this.#counting];
+      if (!users.some((ids) => ids.has(this.#lastId))) return this.#lastId;
     }
   }
 
@@ -255,6 +268,7 @@ export class InitConnection {
     void this.#processesEnded().then(() => commands.map((command) => command.onLost()));
     for (const connection of this.#connections.values()) connection.onClosed();
     for (const { settle } of this.#listeners.values()) settle(-1);
+    for (const resolve of this.#counting.values()) resolve(undefined);
     this.#commands.clear();
     this.#connections.clear();
   }
@@ -273,6 +287,7 @@ export class InitConnection {
     if (type === fromInit.ready) this.#ready.resolve();
     else if (type === fromInit.listening) this.#onListening(frame);
     else if (type === fromInit.accepted) this.#onAccepted(frame);
+    else if (type === fromInit.limitCounts) this.#onLimitCounts(frame);
     else if (id >= firstConnectionId) this.#onConnectionFrame(frame);
     else this.#onCommandFrame(frame);
   }
@@ -282,6 +297,14 @@ export class InitConnection {
     const listener = this.#listeners.get(frame.id);
     if (!listener) throw unknownId(frame);
     listener.settle(error);
+  }
+
+  #onLimitCounts(frame: Frame): void {
+    const [oom_kills = 0, forks_refused = 0] = decodeNumbers(frame, 2);
+    const resolve = this.#counting.get(frame.id);
+    if (!resolve) throw unknownId(frame);
+    this.#counting.delete(frame.id);
+    resolve({ oom_kills, forks_refused });
   }
 
   #onAccepted(frame: Frame): void {

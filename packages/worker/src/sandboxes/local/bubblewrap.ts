@@ -1,22 +1,11 @@
 import { programFolderArgs } from "../../program-folders.ts";
-import { defaultPath, sandboxPaths } from "../paths.ts";
+import { sandboxPaths } from "../paths.ts";
 import type { Mount } from "./mount.ts";
 
 const sandboxFolderNames = Object.keys(sandboxPaths) as (keyof typeof sandboxPaths)[];
 
 /** The paths of the same folders on the host, in the sandbox's mount namespace. */
 export type SandboxFolders = Record<keyof typeof sandboxPaths, string>;
-
-/** The environment of every command. */
-export const baseEnvironment: Record<string, string> = {
-  PATH: defaultPath,
-  HOME: sandboxPaths.home,
-  USER: "sandbox",
-  LOGNAME: "sandbox",
-  SHELL: "/bin/bash",
-  LANG: "C.UTF-8",
-  TERM: "dumb",
-};
 
 export interface BwrapOptions {
   folders: SandboxFolders;

@@ -1,11 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
-import { sandboxPaths } from "../paths.ts";
-import { npmConfigPath } from "./files/etc.ts";
-import { programsPath } from "./files/programs.ts";
-
-const { home } = sandboxPaths;
-/** Where pip, npm, go and cargo install programs for a user. */
-export const homeFolders = [`${home}/.local/bin`, `${home}/go/bin`, `${home}/.cargo/bin`];
+import { npmConfigPath } from "../files/etc-files.ts";
+import { programsPath } from "../files/programs.ts";
+import { homeFolders } from "../systems/base-environment.ts";
 
 const systemFolders = [
   ...["/usr/local/sbin", "/usr/local/bin", ...localFolders()],

@@ -1,19 +1,21 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder } from "../../remove-folder.ts";
+import { filesScripts, imageScripts } from "../files/base-archive.ts";
+import { hostsFile } from "../files/etc-files.ts";
+import { gitConfig, pushConfig, pushConfigName } from "../files/git-config.ts";
+import { programsPath } from "../files/programs.ts";
 import { describeEnforcement, type Limits, resolveLimits } from "../limits.ts";
+import { proxyEnvironment, proxyPort } from "../network/proxy.ts";
 import type { OpenOptions, SandboxImage } from "../sandbox.ts";
-import { filesScripts, imageScripts } from "./files/base-archive.ts";
-import { extendEtc, hostsFile } from "./files/etc.ts";
+import { includeImageGitConfig } from "../systems/image-commands.ts";
+import { extendEtc } from "./files/etc.ts";
 import { makeFolder, makeSandboxFolders, makeScriptStateFolder } from "./files/folders.ts";
-import { gitConfig, pushConfig, pushConfigName } from "./files/git-config.ts";
 import { makeImageFiles, makeLayers, saveFiles } from "./files/layers.ts";
-import { programsPath } from "./files/programs.ts";
 import { closeRootfs, type Rootfs } from "./files/rootfs.ts";
 import { LocalSandbox, type SandboxFiles } from "./local-sandbox.ts";
 import type { Mount } from "./mount.ts";
-import { proxyEnvironment, proxyPort } from "./network/proxy.ts";
-import { maxProcesses } from "./process/sandbox-processes.ts";
+import { maxProcesses } from "./process/bwrap-processes.ts";
 import type { SharedResources } from "./shared-resources.ts";
 import { HostSystem, scriptMounts } from "./systems/host-system.ts";
 import { ImageSystem } from "./systems/image-system.ts";
@@ -111,9 +113,8 @@ async function createImageFiles(
   const { mounts, network } = options;
   const gitconfig = gitConfig(options.gitAuthor, options.gitPushes);
   const etc = extendEtc(shared.etc, folder, { gitconfig });
-  // Git reads only one system file, so this one includes the image's own.
   const imageGitconfig = join(folder, "image-gitconfig");
-  writeFileSync(imageGitconfig, `${gitconfig}[include]\n\tpath = /etc/gitconfig\n`, { mode: 0o600 });
+  writeFileSync(imageGitconfig, includeImageGitConfig(gitconfig), { mode: 0o600 });
   const gitconfigPush = join(folder, "image-gitconfig-push");
   writeFileSync(gitconfigPush, pushConfig(options.gitPushes), { mode: 0o600 });
   const hosts = join(folder, "image-hosts");

@@ -1,23 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { connectScript } from "../network/proxy.ts";
+import { etcFiles } from "../../files/etc-files.ts";
 import { firstCopiedFd } from "../process/launch.ts";
-
-export const npmConfigPath = "/etc/npmrc";
-
-/** Returns the content of /etc/hosts with additional lines. */
-export const hostsFile = (lines = "") => `127.0.0.1 localhost sandbox\n::1 localhost sandbox\n${lines}`;
-
-/** Replacements for the host's files, which would reveal the host's users, machines and networks. */
-const files: Record<string, string> = {
-  passwd: "root:x:0:0:root:/root:/usr/sbin/nologin\nsandbox:x:1000:1000:sandbox:/home/sandbox:/bin/bash\n",
-  group: "root:x:0:\nsandbox:x:1000:\n",
-  hosts: hostsFile(),
-  "resolv.conf": "",
-  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-  "outrider-connect": connectScript,
-  npmrc: "prefix=/home/sandbox/.local\n",
-};
 
 /** Public host files without which git, Python or Node would fail or misbehave. */
 const hostFiles = [
@@ -47,11 +31,11 @@ export interface Etc {
  */
 export function makeEtc(folder: string): Etc {
   mkdirSync(folder, { recursive: true });
-  const paths = Object.entries(files).map(([name, content]) => {
+  const paths = Object.entries(etcFiles).map(([name, content]) => {
     ensureFile(join(folder, name), content);
     return join(folder, name);
   });
-  const copies = Object.entries(files).flatMap(([name, content], index) => [
+  const copies = Object.entries(etcFiles).flatMap(([name, content], index) => [
     ...["--perms", content.startsWith("#!") ? "0755" : "0644"],
     ...["--file", String(firstCopiedFd + index), `/etc/${name}`],
   ]);
@@ -63,7 +47,7 @@ export function makeEtc(folder: string): Etc {
 export function extendEtc(etc: Etc, folder: string, own: Record<string, string>): Etc {
   const names = Object.keys(own);
   for (const name of names) writeFileSync(join(folder, name), own[name] as string, { mode: 0o600 });
-  const first = firstCopiedFd + Object.keys(files).length;
+  const first = firstCopiedFd + Object.keys(etcFiles).length;
   return {
     args: [
       ...etc.args,

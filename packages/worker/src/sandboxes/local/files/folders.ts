@@ -1,11 +1,9 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Label } from "../../sandbox.ts";
+import { assertSandboxId, isSandboxId } from "../../sandbox-id.ts";
 import { explainBwrapError, type SandboxFolders } from "../bubblewrap.ts";
 import type { UnixAccount } from "../unix-account.ts";
-
-/** Excludes the provider's own folders, which start with a dot, and folders such as lost+found. */
-const sandboxId = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$/;
 
 /** Creates one sandbox's folder. Only the worker and the sandbox user can enter it. */
 export function makeFolder(options: {
@@ -15,7 +13,7 @@ export function makeFolder(options: {
   account: UnixAccount | undefined;
 }): string {
   const { root, id, label, account } = options;
-  if (!sandboxId.test(id)) throw new Error(`"${id}" is not a valid sandbox id.`);
+  assertSandboxId(id);
   const folder = join(root, id);
   mkdirSync(folder, { mode: 0o700 });
   try {
@@ -69,7 +67,7 @@ export function makeSkeleton(folder: string, account: UnixAccount | undefined): 
 
 /** Returns the sandbox folders below the root. The label is empty if the worker died before writing it. */
 export function listFolders(root: string): { id: string; label: Label }[] {
-  const ids = readdirSync(root).filter((entry) => sandboxId.test(entry));
+  const ids = readdirSync(root).filter(isSandboxId);
   return ids.map((id) => ({ id, label: readLabel(join(root, id, "label.json")) }));
 }
 

@@ -25,6 +25,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { enterIdNamespace, type IdNamespace } from "../../../id-namespace.ts";
 import { removeFolder } from "../../../remove-folder.ts";
+import { nativeProgram } from "../../files/programs.ts";
 import { Pool } from "../pool.ts";
 import { createNamespaces } from "../process/namespaces.ts";
 import { processTag } from "../process/process-tag.ts";
@@ -32,7 +33,6 @@ import type { UnixAccount } from "../unix-account.ts";
 import { type DiskImages, mountCommand } from "./disk-images.ts";
 import { makeSkeleton } from "./folders.ts";
 import { overlayArgs } from "./overlays.ts";
-import { nativeProgram } from "./programs.ts";
 
 export interface Rootfs {
   /** The mount namespace, as an open file. */

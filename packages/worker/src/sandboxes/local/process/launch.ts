@@ -1,4 +1,4 @@
-import { nativeProgram } from "../files/programs.ts";
+import { nativeProgram } from "../../files/programs.ts";
 import type { ImageEntry } from "../systems/system.ts";
 import type { UnixAccount } from "../unix-account.ts";
 

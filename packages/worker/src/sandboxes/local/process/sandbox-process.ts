@@ -23,11 +23,12 @@ import { once } from "node:events";
 import { closeSync } from "node:fs";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { initPath } from "../../files/programs.ts";
 import { firstBytes } from "../../first-bytes.ts";
 import { InitConnection, type InitOptions } from "../../init/init-connection.ts";
+import type { InitProcess } from "../../init/init-processes.ts";
 import { explainBwrapError } from "../bubblewrap.ts";
 import { joinCgroup, warmUpCgroupMove } from "../cgroups/join.ts";
-import { initPath } from "../files/programs.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
 import { type LaunchContext, launchCommand, launchFd, launchFds } from "./launch.ts";
 import { processTag } from "./process-tag.ts";
@@ -49,10 +50,8 @@ export interface SandboxProcessOptions {
   onConnected(connection: InitConnection): Promise<void>;
 }
 
-export class SandboxProcess {
-  /** Resolves when init answers, with undefined if the process is killed first. Rejects if it cannot start. */
+export class SandboxProcess implements InitProcess {
   readonly connection: Promise<InitConnection | undefined>;
-  /** Resolves when every process in the namespace has exited. */
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
   readonly #exit: Promise<{ error?: Error }>;

@@ -1,18 +1,14 @@
+import type { SnapshotFolders } from "../../files/archive.ts";
+import { layerPaths, scriptStatePath } from "../../files/script-paths.ts";
 import { sandboxPaths } from "../../paths.ts";
-import { type BwrapOptions, baseEnvironment, bwrapArgs, type SandboxFolders } from "../bubblewrap.ts";
+import { baseEnvironment } from "../../systems/base-environment.ts";
+import { type CommandContext, defaultShell, type ProcessKind } from "../../systems/command-system.ts";
+import { type BwrapOptions, bwrapArgs, type SandboxFolders } from "../bubblewrap.ts";
 import { commandEnvironment, serviceEnvironment } from "../command-environment.ts";
-import type { SnapshotFolders } from "../files/archive.ts";
 import { scriptStateFolder } from "../files/folders.ts";
 import type { Overlay } from "../files/layers.ts";
-import { layerPaths, scriptStatePath } from "../files/script-paths.ts";
 import type { UnixAccount } from "../unix-account.ts";
-import {
-  type CommandContext,
-  defaultShell,
-  type ProcessKind,
-  type System,
-  type SystemProcess,
-} from "./system.ts";
+import type { System, SystemProcess } from "./system.ts";
 
 interface HostSystemOptions {
   account: UnixAccount | undefined;

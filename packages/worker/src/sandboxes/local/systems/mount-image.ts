@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { enterIdNamespace, type IdNamespace } from "../../../id-namespace.ts";
-import { nativeProgram } from "../files/programs.ts";
+import { nativeProgram } from "../../files/programs.ts";
 import type { Rootfs } from "../files/rootfs.ts";
 import { createNamespaces, firstPassedFd } from "../process/namespaces.ts";
 import { processTag } from "../process/process-tag.ts";

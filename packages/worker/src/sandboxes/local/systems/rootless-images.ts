@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 import { enterIdNamespace, type IdNamespace } from "../../../id-namespace.ts";
 import type { Log } from "../../../log.ts";
 import { removeFolder } from "../../../remove-folder.ts";
+import { nativeProgram } from "../../files/programs.ts";
 import type { Capability } from "../../limits.ts";
-import { nativeProgram } from "../files/programs.ts";
 
 /** What a worker that does not run as root can do with images. */
 export interface RootlessImages {

@@ -1,10 +1,5 @@
-import type { InitConnection, StartOptions } from "../../init/init-connection.ts";
-import { SandboxImageError } from "../../sandbox.ts";
-import type { SnapshotFolders } from "../files/archive.ts";
+import type { CommandSystem, ProcessKind } from "../../systems/command-system.ts";
 import type { UnixAccount } from "../unix-account.ts";
-
-/** A sandbox's two bubblewrap processes: one for commands, one for the worker's own scripts. */
-export type ProcessKind = "commands" | "scripts";
 
 export interface ImageEntry {
   root: string;
@@ -23,53 +18,13 @@ export interface SystemProcess {
   image?: ImageEntry;
 }
 
-export interface UserOptions {
-  /** Whether the command runs as the root of the image. Without an image, there is only one user. */
-  asRoot?: boolean | undefined;
-  /** Another user of the image than the sandbox's. */
-  user?: string | undefined;
-}
-
-/** The system that the processes of a sandbox see: that of the worker, or that of an image. */
-export interface System {
+/** The system that the bubblewrap processes of a sandbox see: that of the worker, or that of an image. */
+export interface System extends CommandSystem {
   /** The account under which bubblewrap starts, if the worker is root. */
   readonly account: UnixAccount | undefined;
   /** A user namespace that bubblewrap enters, as an open file. */
   readonly userNamespace: number | undefined;
   /** Whether `onConnected` creates the folders that scripts use. */
   readonly preparesFolders: boolean;
-  /** Environment variables for the commands of agents and builds, and for MCP servers. */
-  readonly commandEnvironment: Record<string, string>;
-  readonly serviceEnvironment: Record<string, string>;
-  /** The shell that runs commands. Known after the process for commands is connected. */
-  readonly shell: string;
-  /** What snapshots contain. With an image, it is known once the process for commands is connected. */
-  readonly snapshotFolders: SnapshotFolders;
   describeProcess(kind: ProcessKind): SystemProcess;
-  /** Called when the process for commands is connected, before its first command. */
-  onConnected(connection: InitConnection): Promise<void>;
-  /** Describes who runs a command, and the shell that can run it. */
-  describeCommand(kind: ProcessKind, options: UserOptions): CommandContext;
-  /** The same for another user, whom the connection looks up. */
-  describeCommandOf(user: string, connection: InitConnection): Promise<CommandContext>;
-  /** Replaces the variables and the user of the image. No process may be running. */
-  configureImage(config: { env: Record<string, string>; user: string }): void;
-}
-
-export interface CommandContext extends Pick<StartOptions, "env" | "user"> {
-  shell: string;
-}
-
-/** The shell of the worker's own system and of its scripts. */
-export const defaultShell = "/bin/bash";
-
-/** Linux's MAX_ARG_STRLEN. */
-const maxArgumentBytes = 128 * 2 ** 10;
-
-/** --norc: bash must not run ~/.bashrc, which an earlier command could have written. */
-export function shellArgs(shell: string, command: string): string[] {
-  if (shell === "") throw new SandboxImageError("The image has no shell, which this command needs.");
-  if (Buffer.byteLength(command) >= maxArgumentBytes)
-    throw new Error("The command is longer than 128 KiB, the maximum on Linux. Run it from a file.");
-  return [shell, ...(shell.endsWith("bash") ? ["--norc"] : []), "-c", command];
 }

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Log } from "../../../log.ts";
 import { removeFolder } from "../../../remove-folder.ts";
+import { nativeProgram } from "../../files/programs.ts";
 import type { Capability } from "../../limits.ts";
-import { nativeProgram } from "../files/programs.ts";
 
 const execFileAsync = promisify(execFile);
 const execOptions = { env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" }, cwd: "/" };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, openSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Capability } from "../../limits.ts";
+import type { Capability } from "../limits.ts";
 import { buildSeccompFilter } from "./build-filter.ts";
 
 /** Stores the seccomp filter in a file, because each bubblewrap process reads it from an open file. */

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Bundle } from "../../sandbox.ts";
-import { storeBundle } from "../../store-bundle.ts";
+import type { Bundle } from "../sandbox.ts";
+import { storeBundle } from "../store-bundle.ts";
 
 /** The folder of the programs that Outrider brings along, as seen inside a sandbox. */
 export const programsPath = "/opt/outrider/bin";
@@ -18,7 +18,7 @@ export const workspaceDiffPath = `${programsPath}/workspace-diff`;
 /** Copies files into and out of a sandbox as archives. */
 export const sandboxCopyPath = `${programsPath}/sandbox-copy`;
 /** The folder of the programs that scripts/setup builds. */
-const buildFolder = fileURLToPath(new URL("../../../../native/build", import.meta.url));
+const buildFolder = fileURLToPath(new URL("../../../native/build", import.meta.url));
 
 /** Returns the path of one of the worker's own programs, for use on the host. */
 export const nativeProgram = (name: string) => join(buildFolder, name);

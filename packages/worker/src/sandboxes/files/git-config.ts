@@ -1,4 +1,4 @@
-import type { GitAuthor, GitPush } from "../../sandbox.ts";
+import type { GitAuthor, GitPush } from "../sandbox.ts";
 
 const outrider: GitAuthor = { name: "Outrider", email: "outrider@localhost.invalid" };
 

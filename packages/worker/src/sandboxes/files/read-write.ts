@@ -1,6 +1,6 @@
-import { firstBytes } from "../../first-bytes.ts";
-import type { InitCommand } from "../../init/init-connection.ts";
-import { SandboxFileError } from "../../sandbox.ts";
+import { firstBytes } from "../first-bytes.ts";
+import type { InitCommand } from "../init/init-connection.ts";
+import { SandboxFileError } from "../sandbox.ts";
 
 const timeoutMs = 60_000;
 const notFoundCode = 44;

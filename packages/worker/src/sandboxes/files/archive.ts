@@ -23,10 +23,10 @@
  */
 import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Log } from "../../../log.ts";
-import { quote } from "../../../quote.ts";
-import { firstBytes } from "../../first-bytes.ts";
-import type { InitCommand } from "../../init/init-connection.ts";
+import type { Log } from "../../log.ts";
+import { quote } from "../../quote.ts";
+import { firstBytes } from "../first-bytes.ts";
+import type { InitCommand } from "../init/init-connection.ts";
 import { snapshotFilesPath } from "./programs.ts";
 
 /** A folder, and the layers of the overlay that it is in. */

@@ -1,0 +1,146 @@
+/**
+ * The archive of a base with an image. It is a tar archive:
+ *
+ *     outrider-system.json   the id of the layer, and the home
+ *     outrider-layer.tar     all changes to the system of the image, in the form of image layers
+ *     workspace, home/sandbox
+ */
+import { PassThrough, type Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type Docker from "dockerode";
+import { ByteReader } from "../../../images/byte-reader.ts";
+import { BLOCK, paddingOf, parseHeader } from "../../../images/tar-header.ts";
+import type { SpawnScript } from "../../process-sandbox.ts";
+import type { Spawned } from "../../sandbox.ts";
+import { removeImage } from "../images/remove-image.ts";
+import { addLayer, entry, headerOf, readTopLayer } from "./system-layer.ts";
+
+const descriptionName = "outrider-system.json";
+const layerName = "outrider-layer.tar";
+const maxDescriptionBytes = 64 * 1024;
+
+const tar = "tar --format=pax --pax-option=delete=atime,delete=ctime --sparse --sort=name --numeric-owner";
+const packScript = `${tar} -C / --ignore-failed-read -cf - workspace home/sandbox 2> /dev/null; code=$?; ((code < 2))`;
+/** The engine may have filled the home with files that the archive lacks because they were deleted. */
+const unpackScript =
+  "find /workspace /home/sandbox -mindepth 1 -delete; exec tar -C / --same-owner --same-permissions --numeric-owner -xf -";
+
+interface Description {
+  diffId: string;
+  home: string | undefined;
+}
+
+export interface ImageArchiveOptions {
+  docker: Docker;
+  labels: Record<string, string>;
+  run: SpawnScript;
+  signal: AbortSignal;
+}
+
+/** Packs the changes of a container, and the volumes that scripts see. */
+export async function packImageBase(
+  { docker, labels, run, signal }: ImageArchiveOptions,
+  { container, home }: { container: Docker.Container; home: string | undefined },
+): Promise<Spawned> {
+  const { Id: image } = (await container.commit({ pause: false, changes: labelChanges(labels) })) as {
+    Id: string;
+  };
+  const removeCommitted = () => removeImage(docker, image);
+  const script = await run(packScript, { stdin: false, signal }).catch(async (error) => {
+    await removeCommitted();
+    throw error;
+  });
+  const stdout = new PassThrough();
+  const pack = async () => {
+    try {
+      await readTopLayer(docker, image, async ({ diffId, size, content }) => {
+        const description: Description = { diffId, home };
+        await write(stdout, [entry(descriptionName, JSON.stringify(description)), headerOf(layerName, size)]);
+        await write(stdout, content);
+        await write(stdout, [Buffer.alloc(paddingOf(size))]);
+      });
+      await pipeline(script.stdout, stdout);
+    } finally {
+      await removeCommitted();
+    }
+  };
+  const packed = pack().catch((error: Error) => {
+    stdout.destroy(error);
+    void script.kill();
+  });
+  stdout.on("close", () => {
+    if (!stdout.writableFinished) void script.kill();
+  });
+  return { ...script, stdout, ended: packed.then(() => script.ended) };
+}
+
+/**
+ * Unpacks into a sandbox that has run no command. `setSystem` replaces its image and the path of its home before its
+ * containers are created.
+ */
+export async function unpackImageBase(
+  { docker, labels, run, signal }: ImageArchiveOptions,
+  { image, setSystem }: { image: string; setSystem(image: string, home: string | undefined): void },
+): Promise<Spawned> {
+  const stdin = new PassThrough();
+  const stdout = new PassThrough();
+  const stderr = new PassThrough();
+  const unpack = async () => {
+    const reader = new ByteReader(stdin);
+    const { size: length } = await readHeader(reader, descriptionName);
+    if (length > maxDescriptionBytes) throw invalid();
+    const { diffId, home } = JSON.parse((await reader.readExactly(length)).toString()) as Description;
+    await reader.skip(paddingOf(length));
+    const { size } = await readHeader(reader, layerName);
+    const layer = { diffId, size, content: reader.take(size) };
+    setSystem(await addLayer(docker, { image, layer, labels }), home);
+    await reader.skip(paddingOf(size));
+    signal.throwIfAborted();
+    const script = await run(unpackScript, { stdin: true, signal });
+    const [ending] = await Promise.all([
+      script.ended,
+      pipeline(reader.rest(), script.stdin).catch(() => {}), // the exit code says whether it worked
+      pipeline(script.stdout, stdout),
+      pipeline(script.stderr, stderr),
+    ]);
+    return ending;
+  };
+  const ended = unpack().catch((error: Error) => {
+    stderr.end(error.message);
+    stdout.end();
+    stdin.destroy(error);
+    return { exitCode: 1 };
+  });
+  const kill = async () => {
+    stdin.destroy();
+    await ended;
+  };
+  return { stdin, stdout, stderr, ended, kill, resize: () => {} };
+}
+
+async function readHeader(reader: ByteReader, name: string): Promise<{ size: number }> {
+  const header = parseHeader(await reader.readExactly(BLOCK));
+  if (header?.name !== name) throw invalid();
+  return header;
+}
+
+const invalid = () => new Error("The build was made by another kind of worker. Build the environment again.");
+
+async function write(stream: PassThrough, chunks: Iterable<Buffer> | AsyncIterable<Buffer>): Promise<void> {
+  for await (const chunk of chunks) {
+    if (stream.destroyed) throw new Error("The reader of the archive has closed it.");
+    if (!stream.write(chunk)) await waitForDrain(stream);
+  }
+}
+
+async function waitForDrain(stream: Readable & { once(event: string, listener: () => void): unknown }) {
+  await new Promise<void>((resolve) => {
+    stream.once("drain", resolve);
+    stream.once("close", resolve);
+  });
+}
+
+/** Instructions that label a committed image. */
+export function labelChanges(labels: Record<string, string>): string[] {
+  return Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`);
+}

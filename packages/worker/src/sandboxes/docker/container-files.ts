@@ -1,0 +1,55 @@
+/** The files that the containers of a sandbox have from the beginning. */
+import { etcFiles } from "../files/etc-files.ts";
+import { gitConfig, pushConfig, pushConfigName } from "../files/git-config.ts";
+import { scriptStatePath } from "../files/script-paths.ts";
+import { sandboxPaths } from "../paths.ts";
+import type { OpenOptions } from "../sandbox.ts";
+import { imageGitConfigPath, includeImageGitConfig } from "../systems/image-commands.ts";
+import { sandboxUser } from "./containers/container-spec.ts";
+import { type ArchiveEntry, createArchive } from "./containers/file-archive.ts";
+
+type Options = Pick<OpenOptions, "gitAuthor" | "gitPushes" | "image">;
+
+/** The engine itself writes these. */
+const engineFiles = ["hosts", "resolv.conf"];
+
+/** `hasBase`: the workspace and the home have their owners and modes from a base. */
+export function commandFiles(options: Options, { hasBase }: { hasBase: boolean }): Buffer {
+  if (!options.image) return createArchive([...systemFiles(options), ...ownFolders(hasBase)]);
+  const gitConfigName = imageGitConfigPath.slice(1);
+  return createArchive([
+    file("etc/outrider-connect", etcFiles["outrider-connect"]),
+    file(gitConfigName, includeImageGitConfig(gitConfig(options.gitAuthor, options.gitPushes))),
+    file(`${gitConfigName}-push`, pushConfig(options.gitPushes)),
+  ]);
+}
+
+export function scriptFiles(options: Options): Buffer {
+  const owner = options.image ? {} : sandboxUser;
+  return createArchive([
+    ...systemFiles(options),
+    { name: `${sandboxPaths.tmp.slice(1)}/`, mode: 0o1777 },
+    { name: `${scriptStatePath.slice(1)}/`, mode: 0o700, ...owner },
+  ]);
+}
+
+function systemFiles({ gitAuthor, gitPushes }: Options): ArchiveEntry[] {
+  return [
+    ...Object.entries(etcFiles)
+      .filter(([name]) => !engineFiles.includes(name))
+      .map(([name, content]) => file(`etc/${name}`, content)),
+    file("etc/gitconfig", gitConfig(gitAuthor, gitPushes)),
+    file(`etc/${pushConfigName}`, pushConfig(gitPushes)),
+  ];
+}
+
+/** The folders that commands without an image can write to. The first two are volumes. */
+function ownFolders(hasBase: boolean): ArchiveEntry[] {
+  const { workspace, home, tmp } = sandboxPaths;
+  const paths = hasBase ? [tmp] : [workspace, home, tmp];
+  return paths.map((path) => ({ name: `${path.slice(1)}/`, mode: 0o700, ...sandboxUser }));
+}
+
+function file(name: string, content = ""): ArchiveEntry {
+  return { name, content, mode: content.startsWith("#!") ? 0o755 : 0o644 };
+}

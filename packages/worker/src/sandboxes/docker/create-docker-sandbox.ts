@@ -1,0 +1,187 @@
+import type { InitConnection } from "../init/init-connection.ts";
+import { InitProcesses } from "../init/init-processes.ts";
+import { describeEnforcement, resolveLimits } from "../limits.ts";
+import { proxyPort } from "../network/proxy.ts";
+import { sandboxPaths } from "../paths.ts";
+import type { LimitEvents, OpenOptions, SandboxImage } from "../sandbox.ts";
+import { assertSandboxId } from "../sandbox-id.ts";
+import type { ProcessKind } from "../systems/command-system.ts";
+import type { BaseObjects } from "./bases/docker-bases.ts";
+import { commandFiles, scriptFiles } from "./container-files.ts";
+import { ContainerProcess } from "./containers/container-process.ts";
+import type { ContainerSpec, VolumeMount } from "./containers/container-spec.ts";
+import { SandboxContainers } from "./containers/sandbox-containers.ts";
+import { Deadline } from "./deadline.ts";
+import { DockerSandbox } from "./docker-sandbox.ts";
+import { findImageHome } from "./image-home.ts";
+import { sandboxLabels, sandboxObjectName } from "./labels.ts";
+import { createSandboxFiles } from "./sandbox-files.ts";
+import type { SharedResources } from "./shared-resources.ts";
+import { createImageSystem, DefaultSystem } from "./systems.ts";
+import { SandboxVolumes } from "./volumes/sandbox-volumes.ts";
+
+const firstUnprivilegedPort = 1024;
+
+type CreateOptions = OpenOptions & { onClosed(): void };
+
+/** Creates the volumes of a sandbox. Its containers are created with its first command. */
+export async function createDockerSandbox(
+  shared: SharedResources,
+  options: CreateOptions,
+): Promise<DockerSandbox> {
+  const { id, label, image } = options;
+  const { docker, owner } = shared;
+  assertSandboxId(id);
+  const limits = resolveLimits(options.limits ?? {}, shared.capabilities);
+  const resources = new AsyncDisposableStack();
+  const labels = sandboxLabels(owner, { kind: "sandbox", sandbox: id, label });
+  const volumes = new SandboxVolumes(docker, {
+    ...{ prefix: sandboxObjectName(owner, { sandbox: id, kind: "volume" }), labels },
+    disk_mb: limits.disk_mb,
+  });
+  try {
+    const base =
+      options.base === undefined
+        ? undefined
+        : resources.adopt(shared.bases.acquire(options.base), ({ release }) => release()).objects;
+    const imageId = imageOf(image, base, shared);
+    const home = image
+      ? await findImageHome(shared, { image: imageId, user: image.user, labels })
+      : sandboxPaths.home;
+    const files = await createSandboxFiles({
+      ...{ shared, volumes, labels, home, base, hasImage: image !== undefined },
+    });
+    const specs = await describeContainers(shared, { options, imageId, labels, limits, files });
+    const containers = new SandboxContainers(docker, {
+      commands: {
+        ...{ name: nameOf(shared, id, "commands"), spec: specs.commands, isUnique: image !== undefined },
+        files: commandFiles(options, { hasBase: base !== undefined }),
+      },
+      scripts: {
+        ...{ name: nameOf(shared, id, "scripts"), spec: specs.scripts, isUnique: false },
+        files: scriptFiles(options),
+      },
+    });
+    const hasNetwork = options.network !== undefined;
+    const homes = new Set(home === undefined ? [] : [home]);
+    const system = image
+      ? createImageSystem(image, { hasNetwork, homes })
+      : new DefaultSystem({ hasNetwork });
+    const counts = new LimitCounts();
+    return new DockerSandbox({
+      ...{ id, label, containers, volumes, files, shared, system, labels },
+      hasImage: image !== undefined,
+      base: options.base,
+      workingFolder: options.workingFolder,
+      enforced: {
+        ...describeEnforcement(limits, shared.capabilities),
+        ...(image ? { ids: shared.ids } : {}),
+      },
+      createProcesses: ({ assertMayStart }) => {
+        const deadline = new Deadline(options.deadline, () => processes.killAll());
+        resources.defer(() => deadline.clear());
+        const processes = new InitProcesses({
+          ...{ id, system, assertMayStart, deadline, log: shared.log },
+          forwards: forwardsOf(options),
+          launch: (kind, hooks) =>
+            new ContainerProcess({
+              ...{ hooks, log: shared.log, onOutOfMemory: () => counts.addOutOfMemory() },
+              getContainer: () => containers.get(kind),
+            }),
+          scriptsNeedCommands: image !== undefined,
+          // It is the same container.
+          startsAfterKilled: true,
+          limitEvents: (connections) => counts.read(connections),
+        });
+        return processes;
+      },
+      releaseResources: () => resources.disposeAsync(),
+      onClosed: options.onClosed,
+    });
+  } catch (error) {
+    await resources.disposeAsync();
+    await volumes.remove().catch(() => {}); // reap removes them later
+    throw error;
+  }
+}
+
+function imageOf(
+  image: SandboxImage | undefined,
+  base: BaseObjects | undefined,
+  { systemImage }: SharedResources,
+): string {
+  if (!image) return systemImage;
+  return base?.image ?? (image.layers[0] as string);
+}
+
+function nameOf({ owner }: SharedResources, sandbox: string, kind: ProcessKind): string {
+  return sandboxObjectName(owner, { sandbox, kind });
+}
+
+function forwardsOf({ network, forwards = [], image }: OpenOptions) {
+  return [
+    ...(network ? [{ address: "127.0.0.1", port: proxyPort, accept: network }] : []),
+    // Without an image, init has no capability to listen on these ports.
+    ...forwards.filter(({ port }) => image || port >= firstUnprivilegedPort),
+  ];
+}
+
+async function describeContainers(
+  shared: SharedResources,
+  {
+    options,
+    imageId,
+    labels,
+    limits,
+    files,
+  }: {
+    options: OpenOptions;
+    imageId: string;
+    labels: Record<string, string>;
+    limits: ContainerSpec["limits"];
+    files: { commandMounts: VolumeMount[]; scriptMounts: VolumeMount[] };
+  },
+): Promise<Record<ProcessKind, ContainerSpec>> {
+  const { seccomp, runtime, systemImage, programs, bundleVolumes } = shared;
+  const bundles = await Promise.all(
+    [programs, ...(options.bundles ?? [])].map(async (bundle) => {
+      return { volume: await bundleVolumes.get(bundle), target: bundle.target, readOnly: true };
+    }),
+  );
+  const common = { labels, limits, seccomp, runtime, hosts: options.hosts };
+  return {
+    commands: {
+      ...{ ...common, image: imageId, root: options.image ? "image" : undefined },
+      mounts: [...files.commandMounts, ...bundles],
+    },
+    scripts: {
+      ...{ ...common, image: systemImage, root: options.image ? "scripts" : undefined },
+      mounts: [...files.scriptMounts, ...bundles],
+    },
+  };
+}
+
+/** Counts how often limits have taken effect. The counts of control groups begin again with every start. */
+class LimitCounts {
+  readonly #current = new Map<InitConnection, LimitEvents>();
+  #outOfMemory = 0;
+
+  /** Called when a container has ended because of its memory limit, which nobody could count any longer. */
+  addOutOfMemory(): void {
+    this.#outOfMemory += 1;
+  }
+
+  async read(connections: Iterable<InitConnection>): Promise<LimitEvents> {
+    await Promise.all(
+      [...connections].map(async (connection) => {
+        const counts = await connection.countLimits();
+        if (counts) this.#current.set(connection, counts);
+      }),
+    );
+    const all = [...this.#current.values()];
+    return {
+      oom_kills: all.reduce((sum, each) => sum + each.oom_kills, this.#outOfMemory),
+      forks_refused: all.reduce((sum, each) => sum + each.forks_refused, 0),
+    };
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * The sandbox provider for container engines: Docker, or Podman with its Docker-compatible API. The engine may run on
+ * another machine, so everything reaches it through its API: files in volumes and images, and streams of init.
+ *
+ * Invariants:
+ * - `open` either returns a complete sandbox or leaves nothing behind.
+ * - Everything in the engine has the labels of this worker (labels.ts). Objects that belong neither to an open sandbox nor
+ *   to a saved base are leftovers, which `reap` removes.
+ */
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
+import type { Log } from "../../log.ts";
+import { installPrograms, ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
+import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
+import type { Base, ImageSource, Label, OpenOptions, Sandbox, SandboxProvider, Spawned } from "../sandbox.ts";
+import { DockerBases } from "./bases/docker-bases.ts";
+import { createDockerSandbox } from "./create-docker-sandbox.ts";
+import type { DockerSandbox } from "./docker-sandbox.ts";
+import { type EngineOptions, openEngine, readEngineEnv } from "./engine/connect.ts";
+import { describeCapabilities, describeEngine } from "./engine/describe.ts";
+import { DockerImages } from "./images/docker-images.ts";
+import { removeImage } from "./images/remove-image.ts";
+import type { Owner } from "./labels.ts";
+import { reap } from "./reap.ts";
+import { seccompProfile } from "./seccomp-profile.ts";
+import { BundleVolumes, type SharedResources } from "./shared-resources.ts";
+import { removeVolume } from "./volumes/sandbox-volumes.ts";
+import { ensureSystemImage } from "./volumes/system-image.ts";
+
+export interface DockerOptions {
+  /** Default: as Docker's own client. */
+  engine?: EngineOptions | undefined;
+  /** Whose objects they are. Default: a random name that is stored in `root`. */
+  owner?: Owner | undefined;
+  /** The image for sandboxes without an image. Default: made of this worker's own programs. */
+  systemImage?: string | undefined;
+  /** The runtime of containers, such as `runsc`. Default: the engine's. */
+  runtime?: string | undefined;
+}
+
+export interface DockerProviderOptions {
+  /** A folder of the worker for programs and the list of bases. */
+  root: string;
+  docker?: DockerOptions | undefined;
+  /** The private addresses from which images can be pulled. */
+  exceptions?: Exceptions;
+  /** Called for each sandbox that could not be opened. */
+  onOpenFailed?: () => void;
+  log: Log;
+}
+
+export async function openDockerProvider(options: DockerProviderOptions): Promise<SandboxProvider> {
+  const { root, log, docker: dockerOptions = {} } = options;
+  mkdirSync(root, { recursive: true });
+  const owner = dockerOptions.owner ?? readOwner(root);
+  const engine = await openEngine(dockerOptions.engine ?? readEngineEnv(process.env));
+  const { docker } = engine;
+  const systemImage = await ensureSystemImage(engine, {
+    ...{ owner, image: dockerOptions.systemImage ?? process.env.OUTRIDER_DOCKER_SYSTEM_IMAGE },
+  });
+  const { architecture } = await describeEngine(engine);
+  const seccomp = seccompProfile(architecture);
+  const { runtime } = dockerOptions;
+  const { capabilities, ids } = await describeCapabilities(engine, {
+    ...{ image: systemImage, runtime, hasSeccompProfile: seccomp !== undefined },
+  });
+  const shared: SharedResources = {
+    ...{ engine, docker, owner, log, capabilities, ids, seccomp, systemImage },
+    runtime,
+    programs: await installPrograms(root),
+    bases: new DockerBases(root),
+    bundleVolumes: new BundleVolumes({ docker, owner, image: systemImage }),
+    canOverlay: true,
+    imageHomes: new Map(),
+  };
+  const images = new DockerImages({
+    ...{ engine, owner, ids, architecture },
+    folder: join(root, ".docker-images"),
+    exceptions: options.exceptions ?? parseExceptions(""),
+  });
+  const provider = new DockerProvider({ shared, images, onOpenFailed: options.onOpenFailed ?? (() => {}) });
+  try {
+    await provider.check();
+    return provider;
+  } catch (error) {
+    await provider.stop();
+    throw error;
+  }
+}
+
+/** Objects must be found again after a restart, so the names are stored. */
+function readOwner(root: string): Owner {
+  const path = join(root, ".docker-owner");
+  const id = randomUUID();
+  try {
+    writeFileSync(path, JSON.stringify({ installation: id, worker: id }), { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+class DockerProvider implements SandboxProvider {
+  readonly kind = "docker";
+  readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
+  readonly images: ImageSource | undefined;
+  readonly #shared: SharedResources;
+  readonly #sandboxes = new Map<string, DockerSandbox>();
+  /** The ids of sandboxes that are being opened. */
+  readonly #opening = new Set<string>();
+  readonly #onOpenFailed: () => void;
+
+  constructor(options: { shared: SharedResources; images: ImageSource; onOpenFailed(): void }) {
+    this.#shared = options.shared;
+    this.images = options.images;
+    this.#onOpenFailed = options.onOpenFailed;
+  }
+
+  capabilities(): Capabilities {
+    return this.#shared.capabilities;
+  }
+
+  count(): number {
+    return this.#sandboxes.size;
+  }
+
+  async open(options: OpenOptions): Promise<Sandbox> {
+    const { id } = options;
+    if (this.#sandboxes.has(id) || this.#opening.has(id))
+      throw new Error(`The sandbox ${id} exists already.`);
+    this.#opening.add(id);
+    try {
+      const sandbox = await createDockerSandbox(this.#shared, {
+        ...options,
+        onClosed: () => this.#sandboxes.delete(id),
+      });
+      this.#sandboxes.set(id, sandbox);
+      return sandbox;
+    } catch (error) {
+      // An unenforceable limit is a problem with the request, not with this worker.
+      if (!(error instanceof LimitNotEnforceableError)) this.#onOpenFailed();
+      throw error;
+    } finally {
+      this.#opening.delete(id);
+    }
+  }
+
+  async packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
+    return await this.#own(sandbox).packBase(options);
+  }
+
+  async unpackBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
+    return await this.#own(sandbox).unpackBase(options);
+  }
+
+  #own(sandbox: Sandbox): DockerSandbox {
+    const own = this.#sandboxes.get(sandbox.id);
+    if (own === sandbox) return own;
+    throw new Error(`The sandbox ${sandbox.id} is not open in this provider.`);
+  }
+
+  async saveBase(sandbox: Sandbox, name: string): Promise<void> {
+    const own = this.#own(sandbox);
+    await own.saveFilesTo(name);
+    await own.close();
+  }
+
+  listBases(): Base[] {
+    return this.#shared.bases.list();
+  }
+
+  async removeBase(name: string): Promise<void> {
+    const { docker, bases } = this.#shared;
+    const { folders, image } = bases.remove(name);
+    await Promise.all(Object.values(folders).map(({ volume }) => removeVolume(docker, volume)));
+    if (image !== undefined) await removeImage(docker, image);
+  }
+
+  async reap(keep: (label: Label) => boolean): Promise<string[]> {
+    const open = new Set([...this.#sandboxes.keys(), ...this.#opening]);
+    return await reap(this.#shared, { keep, open });
+  }
+
+  async check(): Promise<void> {
+    const deadline = process.hrtime.bigint() + 60_000_000_000n;
+    const sandbox = await this.open({ id: `check-${randomUUID()}`, deadline, label: { purpose: "check" } });
+    const signal = AbortSignal.timeout(60_000);
+    try {
+      const { exitCode } = await sandbox.exec("true", { signal, timeoutMs: 60_000, onOutput: () => {} });
+      if (exitCode !== 0)
+        throw new Error(`The sandbox check failed: \`true\` returned exit code ${exitCode}.`);
+    } catch (error) {
+      await sandbox.close().catch(() => {}); // only the first failure is reported
+      throw error;
+    }
+    await sandbox.close();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.killAndRelease()));
+  }
+}

@@ -1,0 +1,52 @@
+import type Docker from "dockerode";
+import type { Log } from "../../log.ts";
+import type { Capabilities, Capability } from "../limits.ts";
+import type { Bundle } from "../sandbox.ts";
+import type { DockerBases } from "./bases/docker-bases.ts";
+import type { Engine } from "./engine/connect.ts";
+import type { Owner } from "./labels.ts";
+import { ensureBundleVolume } from "./volumes/bundle-volume.ts";
+
+/** The resources that all of a worker's sandboxes in an engine share. */
+export interface SharedResources {
+  engine: Engine;
+  docker: Docker;
+  owner: Owner;
+  log: Log;
+  capabilities: Capabilities;
+  /** Whether user ids of images are not those of the engine's machine. */
+  ids: Capability;
+  seccomp: string | undefined;
+  /** The runtime of containers. Default: the engine's. */
+  runtime: string | undefined;
+  /** The id of the image for sandboxes without an image, and for the worker's scripts. */
+  systemImage: string;
+  /** The programs that every sandbox has. */
+  programs: Bundle;
+  bases: DockerBases;
+  bundleVolumes: BundleVolumes;
+  /** Whether volumes can be overlays, so that sandboxes share the files of a base. */
+  canOverlay: boolean;
+  /** The homes of users of images, by image and user. */
+  imageHomes: Map<string, string>;
+}
+
+/** The volumes of bundles, each of which is created once. */
+export class BundleVolumes {
+  readonly #options: { docker: Docker; owner: Owner; image: string };
+  readonly #volumes = new Map<string, Promise<string>>();
+
+  constructor(options: { docker: Docker; owner: Owner; image: string }) {
+    this.#options = options;
+  }
+
+  get(bundle: Bundle): Promise<string> {
+    const known = this.#volumes.get(bundle.id);
+    if (known) return known;
+    const { docker, ...options } = this.#options;
+    const created = ensureBundleVolume(docker, { ...options, bundle });
+    this.#volumes.set(bundle.id, created);
+    created.catch(() => this.#volumes.delete(bundle.id));
+    return created;
+  }
+}

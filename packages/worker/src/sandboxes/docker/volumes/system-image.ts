@@ -1,0 +1,139 @@
+/**
+ * The system of containers without an image, and of the containers in which the worker's own scripts run.
+ *
+ * On Linux it is made from the worker's own programs, because that needs no registry: its name contains a hash of what
+ * it consists of, so it is made only once for an engine, and again after an update of the worker's machine. An operator can
+ * use another image instead.
+ */
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import { sandboxPaths } from "../../paths.ts";
+import type { Engine } from "../engine/connect.ts";
+import { EngineError, isEngineError } from "../engine/errors.ts";
+import { readProgress } from "../engine/progress.ts";
+import { type Owner, sharedLabels, sharedObjectName } from "../labels.ts";
+import { type ArchiveEntry, packEntries } from "./archive.ts";
+import { listSystemFiles } from "./system-files.ts";
+
+export interface SystemImageOptions {
+  owner: Pick<Owner, "installation">;
+  /** The image to use instead. It must have bash, git, tar and gzip. */
+  image?: string | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export const systemImageKind = "system-image";
+/** Changes if the image differs although the files of the machine are the same. */
+const FORMAT = 1;
+const user = { uid: 1000, gid: 1000 };
+
+const files: Record<string, string> = {
+  "etc/passwd":
+    "root:x:0:0:root:/root:/usr/sbin/nologin\nsandbox:x:1000:1000:sandbox:/home/sandbox:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+  "etc/group": "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n",
+  "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+  "etc/npmrc": `prefix=${sandboxPaths.home}/.local\n`,
+};
+const folder = (path: string, mode = 0o755, owner = {}): ArchiveEntry => ({
+  ...{ path, mode, ...owner, content: { type: "folder" as const } },
+});
+const folders = [
+  ...["dev", "etc", "home", "opt", "proc", "root", "run", "srv", "sys", "usr", "usr/local"].map((path) =>
+    folder(path),
+  ),
+  ...["usr/local/bin", "var", "var/lib", "var/log"].map((path) => folder(path)),
+  ...["tmp", "var/tmp"].map((path) => folder(path, 0o1777)),
+  folder(sandboxPaths.home.slice(1), 0o755, user),
+  folder(sandboxPaths.workspace.slice(1), 0o755, user),
+];
+
+/** Returns the id of the image. Makes or pulls it if the engine does not have it. */
+export async function ensureSystemImage(engine: Engine, options: SystemImageOptions): Promise<string> {
+  const { image, owner, signal } = options;
+  if (image !== undefined)
+    return (await findImage(engine, image)) ?? (await pullSystemImage(engine, image, signal));
+  if (process.platform !== "linux")
+    throw new EngineError(
+      "image_not_found",
+      "This worker cannot make the default system of containers, because it does not run on Linux. Set OUTRIDER_DOCKER_SYSTEM_IMAGE to an image for Linux with bash, git, tar and gzip.",
+    );
+  const entries = await listEntries();
+  const content = hashEntries(entries);
+  const name = `${sharedObjectName(owner, "system")}:${content}`;
+  const found = await findImage(engine, name);
+  if (found !== undefined) return found;
+  const labels = sharedLabels(owner, { kind: systemImageKind, content });
+  return await importEntries(engine, { name, entries, labels, signal });
+}
+
+async function findImage({ docker }: Engine, name: string): Promise<string | undefined> {
+  try {
+    return (await docker.getImage(name).inspect()).Id;
+  } catch (error) {
+    if (isEngineError(error, "image_not_found", "not_found")) return undefined;
+    throw error;
+  }
+}
+
+async function pullSystemImage(engine: Engine, image: string, signal?: AbortSignal): Promise<string> {
+  const stream = await engine.docker.pull(image, signal ? { abortSignal: signal } : {});
+  await readProgress(stream);
+  const found = await findImage(engine, image);
+  if (found !== undefined) return found;
+  throw new EngineError(
+    "image_not_found",
+    `The container engine pulled ${image}, but does not have it. Set OUTRIDER_DOCKER_SYSTEM_IMAGE to another image.`,
+  );
+}
+
+async function listEntries(): Promise<ArchiveEntry[]> {
+  const own = new Map([
+    ...folders.map((entry) => [entry.path, entry] as const),
+    ...Object.entries(files).map(([path, text]): [string, ArchiveEntry] => [
+      path,
+      { path, mode: 0o644, content: { type: "data", data: Buffer.from(text) } },
+    ]),
+  ]);
+  const found = (await listSystemFiles()).filter(({ path }) => !own.has(path));
+  return [...own.values(), ...found].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The sizes and times of files identify their content well enough, as for make. */
+function hashEntries(entries: ArchiveEntry[]): string {
+  const hash = createHash("sha256").update(`${FORMAT}\n`);
+  for (const { path, mode, uid, modifiedAt, content } of entries) {
+    const facts =
+      content.type === "data"
+        ? content.data.toString()
+        : content.type === "file"
+          ? [content.size, modifiedAt]
+          : content;
+    hash.update(`${JSON.stringify([path, mode, uid, facts])}\n`);
+  }
+  return hash.digest("hex").slice(0, 32);
+}
+
+/** Imports an archive as an image with one layer. An image with this name that another worker imported is replaced. */
+export async function importEntries(
+  { docker }: Engine,
+  options: {
+    name: string;
+    entries: Iterable<ArchiveEntry>;
+    labels: Record<string, string>;
+    signal?: AbortSignal | undefined;
+  },
+): Promise<string> {
+  const { name, entries, labels, signal } = options;
+  const [repo, tag] = name.split(":");
+  const changes = Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`);
+  const archive = Readable.from(packEntries(entries), { objectMode: false });
+  try {
+    const stream = await docker.importImage(archive, {
+      ...{ repo, tag, changes, ...(signal ? { abortSignal: signal } : {}) },
+    });
+    await readProgress(stream);
+  } finally {
+    archive.destroy();
+  }
+  return (await docker.getImage(name).inspect()).Id;
+}
