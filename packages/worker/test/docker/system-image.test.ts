@@ -24,15 +24,20 @@ describe.skipIf(!canRunEngines)("the system image", () => {
     expect(await ensureSystemImage(engine, { owner })).toBe(image);
     expect(await ensureSystemImage(engine, { owner: newOwner(), image })).toBe(image);
     const output = new PassThrough();
-    const [{ StatusCode }, container] = await engine.docker.run(image, ["bash", "-c", script], output, {
-      ...{
-        User: "1000:1000",
-        WorkingDir: "/workspace",
-        Tty: false,
-        Env: ["LANG=C.UTF-8", "HOME=/home/sandbox"],
+    const [{ StatusCode }, container] = await engine.docker.run(
+      image,
+      ["bash", "-c", script],
+      [output, output],
+      {
+        ...{
+          User: "1000:1000",
+          WorkingDir: "/workspace",
+          Tty: false,
+          Env: ["LANG=C.UTF-8", "HOME=/home/sandbox"],
+        },
+        HostConfig: { NetworkMode: "none", CapDrop: ["ALL"], SecurityOpt: ["no-new-privileges"] },
       },
-      HostConfig: { NetworkMode: "none", CapDrop: ["ALL"], SecurityOpt: ["no-new-privileges"] },
-    });
+    );
     await container.remove({ v: true });
     output.end();
     expect((await text(output)).trim().split("\n")).toEqual([
