@@ -47,7 +47,13 @@ const BATCH = 128;
 const LAST_BATCH = 2_000;
 
 /** Tells workers which fields this server accepts in the next requests. */
-const offers = { offers_shells: true, offers_harnesses: true, offers_pools: true, offers_delta_index: true };
+const offers = {
+  offers_shells: true,
+  offers_harnesses: true,
+  offers_pools: true,
+  offers_delta_index: true,
+  offers_sandboxes: true,
+};
 
 export interface ClaimerServices extends ClaimServices {
   db: Db;
