@@ -19,7 +19,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   for (const run of supervisor?.isolatedRuns ?? []) active.occupySlot(run);
   const claimLoop = new ClaimLoop({
     ...runtime,
-    place: { pool: options.pool ?? DEFAULT_POOL, labels: options.labels ?? {} },
+    place: {
+      pool: options.pool ?? DEFAULT_POOL,
+      labels: options.labels ?? {},
+      sandbox: runtime.sandbox,
+    },
     startExecution(assignment, leaseStart) {
       if (assignment.is_isolated && supervisor) active.occupySlot(supervisor.isolate(assignment));
       else runtime.startExecution(assignment, leaseStart);
