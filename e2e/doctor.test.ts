@@ -62,6 +62,15 @@ test("doctor explains what to configure when no sandbox can start, and exits wit
   );
 });
 
+test.each([
+  ["worker", { OUTRIDER_WORKER_KEY: "orw_none" }],
+  ["serve", {}],
+])("%s rejects a kind of sandbox that does not exist", async (command, environment) => {
+  const { code, stderr } = await outrider([command, "--sandbox", "kubernetes"], environment);
+  expect(code).toBe(1);
+  expect(stderr).toContain('--sandbox must be auto, local or docker, not "kubernetes".');
+});
+
 interface Finding {
   name: string;
   state: string;
