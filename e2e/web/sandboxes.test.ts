@@ -21,9 +21,9 @@ async function registerWorkers(names: string[]) {
   const { db } = app;
   for (const name of names)
     await db`
-      insert into workers (worker_id, name, version, slots, labels, stats, stats_at)
+      insert into workers (worker_id, name, version, slots, labels, stats, stats_at, last_seen_at)
       values (${randomUUID()}, ${name}, '1', 4, ${db.json({ "outrider/sandbox": "docker", disk: "ssd" })},
-        ${db.json(stats)}, now())`;
+        ${db.json(stats)}, now(), now() + interval '1 hour')`;
 }
 
 describe("the kind of sandbox", () => {
