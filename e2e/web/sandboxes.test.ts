@@ -97,7 +97,7 @@ describe("the kind of sandbox", () => {
     await expectAccessible(page);
 
     await page.goto("/settings?section=operations");
-    const kinds = page.getByRole("table", { name: "Sandboxes" });
+    const kinds = page.getByRole("region", { name: "Kinds of sandboxes" });
     await kinds
       .getByRole("row", { name: /Docker, by Podman 5\.4\.0 with runsc/ })
       .getByText("rack-1, rack-2")

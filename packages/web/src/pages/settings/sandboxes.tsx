@@ -24,7 +24,7 @@ export function Sandboxes() {
   if (groups.size === 0) return <p className="text-muted">No connected worker reports its sandboxes.</p>;
   return (
     <Table
-      label="Sandboxes"
+      label="Kinds of sandboxes"
       head={
         <>
           <Th>Sandboxes</Th>
