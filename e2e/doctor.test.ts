@@ -15,13 +15,40 @@ test("doctor starts a sandbox and reports which controls are enforced", async ()
   const { code, stdout } = await outrider(["doctor", "--json"]);
   const { findings } = JSON.parse(stdout) as { findings: { name: string; state: string; message: string }[] };
   expect(code).toBe(0);
-  expect(findings).toContainEqual({ name: "sandbox", message: "works", state: "ok" });
+  expect(findings).toContainEqual({ name: "sandbox", message: "works: local", state: "ok" });
   for (const name of ["memory", "cpus", "pids", "disk", "network", "seccomp"]) {
     expect(findings.find((finding) => finding.name === name)?.message).toMatch(
       /^(enforced by|not enforced:) \S+/,
     );
   }
-  expect((await outrider(["doctor"])).stdout).toContain("ok  sandbox     works\n");
+  expect((await outrider(["doctor"])).stdout).toContain("ok  sandbox     works: local\n");
+});
+
+test("doctor reports the other kind of sandboxes, which does not have to work", async () => {
+  const environment = { OUTRIDER_DOCKER_HOST: "unix:///nowhere/docker.sock" };
+  const { code, stdout } = await outrider(["doctor", "--json", "--for", "worker"], environment);
+  expect(code).toBe(0);
+  const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+  expect(findings.find(({ name }) => name === "docker")).toEqual({
+    ...{ name: "docker", state: "ok" },
+    message: expect.stringMatching(/^not available, and not used by these settings\. \S.+\.$/),
+  });
+});
+
+test("doctor fails if the kind of sandboxes that the settings name does not work", async () => {
+  const doctor = async (OUTRIDER_SANDBOX: string) => {
+    const environment = { OUTRIDER_SANDBOX, OUTRIDER_DOCKER_HOST: "unix:///nowhere/docker.sock" };
+    const { code, stdout } = await outrider(["doctor", "--json", "--for", "worker"], environment);
+    const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+    return { code, find: (name: string) => findings.find((finding) => finding.name === name) };
+  };
+  const docker = await doctor("docker");
+  expect(docker.code).toBe(1);
+  expect(docker.find("sandbox")).toMatchObject({ state: "fail", remedy: expect.stringMatching(/\S/) });
+  expect(docker.find("local")?.message).toMatch(/^also works: local\. Enforces .*network/);
+  const other = await doctor("kubernetes");
+  expect(other.code).toBe(1);
+  expect(other.find("sandbox")?.remedy).toContain("OUTRIDER_SANDBOX must be auto, local or docker");
 });
 
 test("doctor explains what to configure when no sandbox can start, and exits with 1", async () => {
@@ -33,6 +60,15 @@ test("doctor explains what to configure when no sandbox can start, and exits wit
   expect(end.stdout).toMatch(
     /!! {2}sandbox .*(start the worker as an unprivileged user|user\.max_user_namespaces)/,
   );
+});
+
+test.each([
+  ["worker", { OUTRIDER_WORKER_KEY: "orw_none" }],
+  ["serve", {}],
+])("%s rejects a kind of sandbox that does not exist", async (command, environment) => {
+  const { code, stderr } = await outrider([command, "--sandbox", "kubernetes"], environment);
+  expect(code).toBe(1);
+  expect(stderr).toContain('--sandbox must be auto, local or docker, not "kubernetes".');
 });
 
 interface Finding {

@@ -3,6 +3,7 @@ import { eitherFields } from "./conditions.ts";
 import { HarnessName } from "./harness.ts";
 import { limits } from "./limits.ts";
 import { PublishKind } from "./publish-policy.ts";
+import { SandboxKind } from "./sandbox-kind.ts";
 import { pattern, text, Uuid, VariableName } from "./text.ts";
 import { PoolName, WorkerLabels } from "./worker-pool.ts";
 
@@ -158,6 +159,11 @@ const members = {
   publish: PublishKind.optional().meta({
     description:
       "Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says.",
+  }),
+  sandbox: SandboxKind.optional().meta({
+    description:
+      "The kind of sandbox that executes the run. Defaults to that of the environment, then to that of any worker.",
+    examples: ["docker"],
   }),
   worker_host: PoolName.optional().meta({
     description:

@@ -7,6 +7,7 @@ import { HarnessName } from "./harness.ts";
 import { ImageReference, ImageUser } from "./image.ts";
 import { limits } from "./limits.ts";
 import { GitAuthor, PublishPolicy } from "./publish-policy.ts";
+import { SandboxKind } from "./sandbox-kind.ts";
 import { pattern, Timestamp, text, Uuid, VariableName } from "./text.ts";
 import { PoolName, WorkerLabels } from "./worker-pool.ts";
 
@@ -220,6 +221,10 @@ const members = {
   harness: HarnessName.optional().meta({
     description:
       "Default harness for runs in this environment, if neither the run nor its cloud agent sets one.",
+  }),
+  sandbox: SandboxKind.optional().meta({
+    description:
+      "The kind of sandboxes in which workers build the environment and execute its runs. Default: any. A change applies to new runs.",
   }),
   worker_host: PoolName.optional().meta({
     description:

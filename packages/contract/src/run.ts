@@ -8,6 +8,7 @@ import { ResolvedImage } from "./image.ts";
 import { limits } from "./limits.ts";
 import { PullRequest } from "./pull-request.ts";
 import { metadataKeyPattern, runSources, runStates } from "./run-state.ts";
+import { SandboxEngine } from "./sandbox-kind.ts";
 import { Share } from "./shares/share.ts";
 import { byteLength, pattern, Timestamp, text, Uuid } from "./text.ts";
 
@@ -298,6 +299,14 @@ export const RunReceipt = z
         .optional()
         .meta({ description: "The hosts that the presets in `allow` stood for on the worker." }),
     }),
+    sandbox: z
+      .object({ kind: z.string().meta({ description: "Such as `local` or `docker`." }) })
+      .extend(SandboxEngine.partial().shape)
+      .optional()
+      .meta({
+        description:
+          "The kind of sandbox, and the engine that ran it. Absent without a sandbox, and if an older worker executed the run.",
+      }),
     resources: z.record(z.string(), EnforcedLimit).optional().meta({
       description: "The limits of the sandbox, and whether they were enforced. Absent without a sandbox.",
     }),

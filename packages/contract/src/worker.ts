@@ -8,6 +8,7 @@ import { HarnessPackages, WireFormat, WorkerHarness } from "./harness.ts";
 import { ModelPrices } from "./model.ts";
 import { providerTypes } from "./model-provider.ts";
 import { RunPhase, RunReceipt, RunUsage } from "./run.ts";
+import { SandboxControl, SandboxEngine, SandboxKind } from "./sandbox-kind.ts";
 import { Sha256, Timestamp, text, Uuid } from "./text.ts";
 import { BatchNumber } from "./worker/batch.ts";
 import { BuildAssignment, ReadyBuild } from "./worker/build.ts";
@@ -38,6 +39,8 @@ export const WorkerInfo = z.strictObject({
   pool: PoolName.optional(),
   /** Sent only in claims, and only if the last response set `offers_pools`. */
   labels: WorkerLabels.optional(),
+  /** Sent only in claims, and only if the last response set `offers_sandboxes`. Default: `local`. */
+  sandbox: SandboxKind.optional(),
 });
 export type WorkerInfo = z.infer<typeof WorkerInfo>;
 
@@ -161,7 +164,7 @@ export const Assignment = z.object({
   lease_ms: z.int(),
   agent_config: AmbientAgentConfig.meta({
     description:
-      "Without `harness`, `publish`, `worker_host` and `worker_selector`, because workers of the previous version would reject it.",
+      "Without `harness`, `publish`, `sandbox`, `worker_host` and `worker_selector`, because workers of the previous version would reject it.",
   }),
   harness: AssignedHarness.optional().meta({ description: "Absent if the run uses `outrider`." }),
   model: AssignedModel,
@@ -204,6 +207,7 @@ export const ClaimResponse = z.object({
   offers_pools: z.boolean().optional(),
   offers_delta_index: z.boolean().optional(),
   offers_finish_all: z.boolean().optional(),
+  offers_sandboxes: z.boolean().optional(),
   shells: z.array(ShellAssignment).optional(),
 });
 export type ClaimResponse = z.infer<typeof ClaimResponse>;
@@ -218,6 +222,14 @@ export const WorkerStats = z.object({
   slots_used: amount.meta({ description: "Slots used by runs and builds." }),
   accepts_runs: z.boolean().optional().meta({ description: "False while its disk is low on space." }),
   sandbox: text({ max: 64 }).optional().meta({ description: "Its kind of sandboxes, such as `local`." }),
+  sandbox_engine: SandboxEngine.optional()
+    .catch(undefined)
+    .meta({ description: "The engine that runs them. Absent for `local`." }),
+  sandbox_controls: z
+    .record(text({ max: 64 }), SandboxControl)
+    .optional()
+    .catch(undefined)
+    .meta({ description: "What its sandboxes enforce, by name of the control." }),
   sandboxes: amount.meta({ description: "Running sandboxes, including warm ones kept for a follow-up." }),
   memory_bytes: amount,
   heap_bytes: amount
@@ -455,6 +467,12 @@ export const Worker = z
     }),
     sandbox: z.string().optional().meta({
       description: "Its kind of sandboxes, such as `local`. Absent if not reported.",
+    }),
+    sandbox_engine: SandboxEngine.optional().meta({
+      description: "The engine that runs its sandboxes. Absent for `local`, and if not reported.",
+    }),
+    sandbox_controls: z.record(z.string(), SandboxControl).optional().meta({
+      description: "What its sandboxes enforce, by name of the control. Absent if not reported.",
     }),
     harnesses: z.array(WorkerHarness).optional().meta({
       description: "The harnesses that it can install or use. Absent if not reported recently.",

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import { DEFAULT_SANDBOX, type SandboxKind } from "@outrider/contract/sandbox-kind";
 import type { Assignment, ClaimRequest, ClaimResponse, WorkerInfo } from "@outrider/contract/worker";
 import type { BuildAssignment } from "@outrider/contract/worker/build";
 import type { ShellAssignment } from "@outrider/contract/worker/shell";
@@ -15,16 +16,17 @@ const CLAIM_WAIT_MS = 20_000;
 const RETURN_CLAIM_MS = 5_000;
 const RECHECK_DISK_MS = 2_000;
 
-/** Where runs find the worker. Servers of older versions know neither pools nor labels. */
+/** Where runs find the worker. Servers of older versions know neither pools nor labels nor kinds of sandboxes. */
 export interface WorkerPlace {
   pool: string;
   labels: WorkerLabels;
+  /** The kind of its sandboxes. */
+  sandbox: string;
 }
 
 interface ClaimLoopOptions {
   server: ServerClient;
   worker: WorkerInfo;
-  /** The pool and the labels of the worker. */
   place: WorkerPlace;
   active: ActiveWork;
   freeSpace: FreeSpace;
@@ -42,9 +44,12 @@ interface ClaimLoopOptions {
   log: Log;
 }
 
+const everything: Accepted = { knowsPools: true, knowsSandboxes: true };
+
 /** What the server accepts, according to its last response. */
 interface Accepted extends Pick<ClaimRequest, "takes_shells" | "takes_harnesses"> {
   knowsPools: boolean;
+  knowsSandboxes: boolean;
 }
 
 /**
@@ -54,15 +59,17 @@ interface Accepted extends Pick<ClaimRequest, "takes_shells" | "takes_harnesses"
  * response does not lose the claimed work. If the worker stops while a claim is in flight, the loop repeats that claim
  * with no free slots and releases whatever the server had granted.
  *
- * The first claim does not wait, because its response says what the server offers: shells, runs with a harness, and pools.
- * A server of an older version rejects pools and labels. A worker of the default pool then claims without its labels, and
- * other workers take no work, because such a server would assign runs of the default pool to them.
+ * The first claim does not wait, because its response says what the server offers: shells, runs with a harness, pools, and
+ * kinds of sandboxes. A server of an older version rejects pools and labels. A worker of the default pool then claims without
+ * its labels, and other workers take no work, because such a server would assign runs of the default pool to them. Nor does
+ * a worker whose sandboxes are not local take work from a server that does not know kinds, because it could get builds that
+ * it cannot open.
  */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
   /** Undefined until the first response. */
   #accepted: Accepted | undefined;
-  #isPoolRefused = false;
+  #isPlaceRefused = false;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
@@ -84,7 +91,7 @@ export class ClaimLoop {
         onClaim(request_id);
         const sentAt = process.hrtime.bigint();
         const { executions, builds, shells = [], draining } = await this.#claim(request_id, free);
-        if (this.#isPoolRefused) await this.#wait(RETRY_CLAIM_MS);
+        if (this.#isPlaceRefused) await this.#wait(RETRY_CLAIM_MS);
         request_id = randomUUID();
         if (executions.length > 0) {
           // The disk may have filled up during the long poll.
@@ -109,13 +116,16 @@ export class ClaimLoop {
 
   async #claim(request_id: string, free: number): Promise<ClaimResponse> {
     const { server, worker, place, stopping, log } = this.#options;
-    const { knowsPools, ...accepted }: Accepted = this.#accepted ?? { knowsPools: true };
-    const isElsewhere = place.pool !== DEFAULT_POOL;
+    const { knowsPools, knowsSandboxes, ...accepted }: Accepted = this.#accepted ?? everything;
+    const hasOtherSandboxes = place.sandbox !== DEFAULT_SANDBOX;
+    const isElsewhere = place.pool !== DEFAULT_POOL || hasOtherSandboxes;
     const hasPlace = isElsewhere || Object.keys(place.labels).length > 0;
+    const isPlaceKnown = knowsPools && (knowsSandboxes || !hasOtherSandboxes);
     const wait_ms = this.#accepted === undefined ? 0 : CLAIM_WAIT_MS;
-    // Without a free slot, a server that does not know pools cannot assign runs of the default pool to the worker.
+    // Without a free slot, a server that does not know the place cannot assign runs of the default pool to the worker.
     const unplaced = { request_id, worker, ...(isElsewhere ? { free: 0, wait_ms: 0 } : { free, wait_ms }) };
-    const request = hasPlace && knowsPools ? { request_id, worker: this.#placed(), free, wait_ms } : unplaced;
+    const request =
+      hasPlace && isPlaceKnown ? { request_id, worker: this.#placed(), free, wait_ms } : unplaced;
     const response = await server.claim({ ...request, ...accepted }, stopping.signal).catch((error) => {
       const hasFields = request !== unplaced || accepted.takes_shells || accepted.takes_harnesses;
       if (!hasFields || !(error instanceof HttpStatusError && error.status === 400)) throw error;
@@ -126,18 +136,30 @@ export class ClaimLoop {
       ...(response.offers_shells ? { takes_shells: true } : {}),
       ...(response.offers_harnesses ? { takes_harnesses: true } : {}),
       knowsPools: response.offers_pools ?? false,
+      knowsSandboxes: response.offers_sandboxes ?? false,
     };
-    const isRefused = isElsewhere && !response.offers_pools;
-    if (isRefused && !this.#isPoolRefused)
-      log.warn({ pool: place.pool }, "server does not know pools; waiting for its upgrade");
-    this.#isPoolRefused = isRefused;
+    const isKindRefused = hasOtherSandboxes && !response.offers_sandboxes;
+    const isRefused = isElsewhere && (!response.offers_pools || isKindRefused);
+    if (isRefused && !this.#isPlaceRefused) {
+      if (isKindRefused)
+        log.warn(
+          { sandbox: place.sandbox },
+          "server does not know kinds of sandboxes; waiting for its upgrade",
+        );
+      else log.warn({ pool: place.pool }, "server does not know pools; waiting for its upgrade");
+    }
+    this.#isPlaceRefused = isRefused;
     return response;
   }
 
-  /** Returns the worker with its pool and labels, for servers that know them. */
+  /** Returns the worker with its place, for servers that know it. Local sandboxes are the default. */
   #placed(): WorkerInfo {
     const { worker, place } = this.#options;
-    return { ...worker, ...place };
+    const { sandbox, ...others } = place;
+    return {
+      ...{ ...worker, ...others },
+      ...(sandbox === DEFAULT_SANDBOX ? {} : { sandbox: sandbox as SandboxKind }),
+    };
   }
 
   /**
@@ -166,7 +188,9 @@ export class ClaimLoop {
   /** Releases any work that the server granted to the claim in flight when the worker stopped. */
   async #returnLastClaim(request_id: string) {
     const { server, worker: unplaced, log } = this.#options;
-    const worker = this.#accepted?.knowsPools ? this.#placed() : unplaced;
+    const { knowsPools, knowsSandboxes } = this.#accepted ?? { knowsPools: false };
+    const isPlaceKnown = knowsPools && (knowsSandboxes || this.#options.place.sandbox === DEFAULT_SANDBOX);
+    const worker = isPlaceKnown ? this.#placed() : unplaced;
     const signal = AbortSignal.timeout(RETURN_CLAIM_MS);
     try {
       const { executions } = await server.claim({ request_id, worker, free: 0, wait_ms: 0 }, signal);

@@ -46,7 +46,7 @@ export class ErrorCounts {
 
 interface StatsSources {
   folder: string;
-  provider: Pick<SandboxProvider, "kind" | "count" | "listBases">;
+  provider: Pick<SandboxProvider, "kind" | "describe" | "capabilities" | "count" | "listBases">;
   bases: Pick<BuildBases, "chunkBytes">;
   repositories: Pick<Repositories, "bytes">;
   harnessInstaller: Pick<HarnessInstaller, "list">;
@@ -68,6 +68,8 @@ export async function collectStats(sources: StatsSources): Promise<WorkerStats> 
     slots_used: slotsUsed,
     accepts_runs: acceptsWork,
     sandbox: provider.kind,
+    ...(provider.describe ? { sandbox_engine: provider.describe() } : {}),
+    sandbox_controls: provider.capabilities(),
     sandboxes: provider.count(),
     memory_bytes: rss,
     heap_bytes: heapUsed,

@@ -28,7 +28,9 @@ import { Execution } from "./run/execute.ts";
 import { Lease } from "./run/lease.ts";
 import { WarmSandboxes } from "./run/warm-sandboxes.ts";
 import { FileRequestReader } from "./run-files/file-request-reader.ts";
-import { openProvider, type ProviderOptions, type SandboxKind } from "./sandboxes/open-provider.ts";
+import { openChosenProvider, type SandboxChoice } from "./sandboxes/choose-provider.ts";
+import type { DockerSettings } from "./sandboxes/docker-settings.ts";
+import type { ProviderOptions } from "./sandboxes/open-provider.ts";
 import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
 import { runShell } from "./shells/shell.ts";
 import { collectStats, ErrorCounts } from "./stats.ts";
@@ -52,7 +54,9 @@ export interface WorkerOptions extends NetworkSettings {
   /** The folder for sandboxes, caches and files to upload. No other worker may use it. */
   folder: string;
   /** The kind of sandboxes. Default: local. */
-  sandbox?: SandboxKind;
+  sandbox?: SandboxChoice;
+  /** The engine for sandboxes of the kind `docker`. */
+  docker?: DockerSettings;
   /** Files and folders of this machine that local sandboxes see. */
   mounts?: NonNullable<ProviderOptions["mounts"]>;
   /** How long a draining worker lets its runs continue before it returns them to the server. */
@@ -97,6 +101,8 @@ export interface WorkerRuntime {
   active: ActiveWork;
   freeSpace: FreeSpace;
   log: Log;
+  /** The kind of the worker's sandboxes. */
+  sandbox: string;
   /** Aborts when the worker must stop claiming work. */
   stopping: AbortController;
   /** Aborts when the worker stops talking to the server. */
@@ -129,7 +135,8 @@ export async function openWorkerRuntime(
     onRetry: () => errorCounts.add("server_retry"),
   });
   const onOpenFailed = () => errorCounts.add("sandbox");
-  const provider = await openProvider(options.sandbox ?? "local", {
+  const provider = await openChosenProvider(options.sandbox ?? "local", {
+    ...(options.docker ? { docker: options.docker } : {}),
     ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
     root: join(folder, "sandboxes"),
   });
@@ -290,6 +297,7 @@ export async function openWorkerRuntime(
 
   return {
     ...{ server, worker, active, freeSpace, log, stopping, startExecutions, startBuild, startShell },
+    sandbox: provider.kind,
     stopped: stopped.signal,
     async drain(idle) {
       stopping.abort();

@@ -19,7 +19,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   for (const run of supervisor?.isolatedRuns ?? []) active.occupySlot(run);
   const claimLoop = new ClaimLoop({
     ...runtime,
-    place: { pool: options.pool ?? DEFAULT_POOL, labels: options.labels ?? {} },
+    place: {
+      pool: options.pool ?? DEFAULT_POOL,
+      labels: options.labels ?? {},
+      sandbox: runtime.sandbox,
+    },
     startExecutions(assignments, leaseStart) {
       const own = supervisor ? assignments.filter(({ is_isolated }) => !is_isolated) : assignments;
       runtime.startExecutions(own, leaseStart);

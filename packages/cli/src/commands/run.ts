@@ -1,3 +1,4 @@
+import { type SandboxKind, sandboxKinds } from "@outrider/contract/sandbox-kind";
 import type { Outrider, PublishKind, ReasoningEffort, RunAgentRequest, Template } from "@outrider/sdk";
 import { type Command, Option } from "commander";
 import { type Context, clientCommand, withClient } from "../client-command.ts";
@@ -27,6 +28,7 @@ interface RunFlags extends WatchFlags {
   model?: string;
   reasoningEffort?: ReasoningEffort;
   harness?: string;
+  sandbox?: SandboxKind;
   workerHost?: string;
   workerSelector?: string[];
   basePrompt?: string;
@@ -72,6 +74,11 @@ export const runCommand = addWatchOptions(
       "--worker-selector <name=value>",
       "label that the worker must have, such as region=eu; without a value: true; repeatable",
       collect,
+    )
+    .addOption(
+      new Option("--sandbox <kind>", "kind of sandbox; default: that of the environment, then any").choices([
+        ...sandboxKinds,
+      ]),
     )
     .option("--base-prompt <text>", "instructions that shape the behavior; @path reads a file")
     .option("--skill <spec>", "owner/repo:skill-name, or owner/repo:path/to/SKILL.md")
@@ -151,6 +158,7 @@ async function buildRequest(
     model_id: flags.model,
     reasoning_effort: flags.reasoningEffort,
     harness: flags.harness,
+    sandbox: flags.sandbox,
     worker_host: flags.workerHost,
     worker_selector: flags.workerSelector && parseLabels(flags.workerSelector),
     base_prompt: flags.basePrompt === undefined ? undefined : await readText(flags.basePrompt),

@@ -3,10 +3,12 @@ import { type Flags, readConfig } from "@outrider/server/config";
 import { resolveLogFormat } from "@outrider/server/logging/log-output";
 import { startServer } from "@outrider/server/main";
 import { readExtraCertificates, trustCertificates } from "@outrider/worker/egress/extra-ca";
+import { parseSandboxChoice } from "@outrider/worker/sandboxes/choose-provider";
 import { Command } from "commander";
 import { startLocalWorkers } from "../local-workers.ts";
+import { addSandboxOptions, type SandboxFlags, sandboxVariables } from "../sandbox-options.ts";
 
-export const serveCommand = new Command("serve")
+const command = new Command("serve")
   .description("Start the server. It runs in the foreground.")
   .option("--host <address>", "address to listen on (OUTRIDER_HOST, default 127.0.0.1)")
   .option("--port <number>", "port to listen on; 0 picks a free port (OUTRIDER_PORT, default 4000)")
@@ -35,7 +37,9 @@ export const serveCommand = new Command("serve")
     "file with settings of harnesses (OUTRIDER_HARNESSES, default harnesses.json in the data directory)",
   )
   .option("--default-model <id>", "model for runs that do not set one (OUTRIDER_DEFAULT_MODEL)")
-  .option("--workers <number>", "number of local workers (OUTRIDER_WORKERS, default 1)")
+  .option("--workers <number>", "number of local workers (OUTRIDER_WORKERS, default 1)");
+
+export const serveCommand = addSandboxOptions(command)
   .option(
     "--log-level <level>",
     "trace, debug, info, warn, error or silent (OUTRIDER_LOG_LEVEL, default info)",
@@ -52,8 +56,9 @@ export const serveCommand = new Command("serve")
     "--extra-ca <file>",
     "PEM file with CA certificates that the server and its workers trust in addition (OUTRIDER_EXTRA_CA)",
   )
-  .action(async (flags: Flags) => {
+  .action(async (flags: Flags & SandboxFlags) => {
     const config = readConfig(flags);
+    parseSandboxChoice(flags.sandbox ?? (process.env.OUTRIDER_SANDBOX || "auto"), "--sandbox");
     if (config.extraCa) trustCertificates(readExtraCertificates(config.extraCa));
     // Stderr can be a file on a full disk. The server must continue without these messages.
     process.stderr.on("error", () => {});
@@ -102,7 +107,7 @@ export const serveCommand = new Command("serve")
     if (count > 0)
       workers = startLocalWorkers({
         ...{ count, origin, key: await server.localWorkerKey(), dataDir, logFormat },
-        ...(extraCa ? { environment: { OUTRIDER_EXTRA_CA: extraCa } } : {}),
+        environment: { ...sandboxVariables(flags), ...(extraCa ? { OUTRIDER_EXTRA_CA: extraCa } : {}) },
       });
     server.showLog();
   });

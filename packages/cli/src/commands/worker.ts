@@ -6,16 +6,17 @@ import { readTelemetrySettings } from "@outrider/telemetry/settings";
 import { readExtraCertificates, trustCertificates } from "@outrider/worker/egress/extra-ca";
 import { parseUpstreamProxy } from "@outrider/worker/egress/upstream-proxy";
 import type { NetworkSettings } from "@outrider/worker/egress/worker-network";
-import { parseSandboxKind, sandboxKinds } from "@outrider/worker/sandboxes/open-provider";
+import { parseSandboxChoice } from "@outrider/worker/sandboxes/choose-provider";
 import { Supervisor } from "@outrider/worker/supervisor/supervisor";
 import { Command } from "commander";
 import { parseLabels } from "../input/labels.ts";
 import { collect } from "../input/pairs.ts";
+import { addSandboxOptions, readDockerSettings, type SandboxFlags } from "../sandbox-options.ts";
 import { toolEnvironment } from "../tool-environment.ts";
 import { version } from "../version.ts";
 import { openWorkerLog } from "../worker-log.ts";
 
-interface WorkerFlags {
+interface WorkerFlags extends SandboxFlags {
   server: string;
   ca?: string;
   name: string;
@@ -23,7 +24,6 @@ interface WorkerFlags {
   pool: string;
   label: string[];
   dataDir: string;
-  sandbox: string;
   drainSeconds: string;
   allowAddresses: string;
   extraCa?: string;
@@ -40,7 +40,7 @@ interface WorkerFlags {
  * The key and the upstream proxy, which may contain a password, come from the environment, because other users of the
  * machine can see arguments.
  */
-export const workerCommand = new Command("worker")
+const command = new Command("worker")
   .description(
     "Start a worker. It reads its key from OUTRIDER_WORKER_KEY, and the proxy of a company network from OUTRIDER_UPSTREAM_PROXY and OUTRIDER_NO_PROXY.",
   )
@@ -75,12 +75,9 @@ export const workerCommand = new Command("worker")
     "--data-dir <path>",
     "directory for sandboxes; must not be shared with another worker",
     ".outrider-worker",
-  )
-  .option(
-    "--sandbox <kind>",
-    `where runs execute: ${sandboxKinds.join(" or ")} (OUTRIDER_SANDBOX)`,
-    process.env.OUTRIDER_SANDBOX || "local",
-  )
+  );
+
+export const workerCommand = addSandboxOptions(command)
   .option(
     "--drain-seconds <number>",
     "how long runs can continue after SIGTERM before they are returned to the queue",
@@ -138,7 +135,10 @@ export const workerCommand = new Command("worker")
       throw new Error(
         "OUTRIDER_WORKER_KEY is not set. Ask an admin to create a key with `outrider key create --type worker`.",
       );
-    const sandbox = parseSandboxKind(flags.sandbox, "--sandbox");
+    const sandbox = parseSandboxChoice(
+      flags.sandbox ?? (process.env.OUTRIDER_SANDBOX || "auto"),
+      "--sandbox",
+    );
     const network = networkSettings(flags);
     const format = logFormat(flags.logFormat);
     const { log } = openWorkerLog({ name, format });
@@ -156,6 +156,7 @@ export const workerCommand = new Command("worker")
         labels: workerLabels(flags.label, process.env.OUTRIDER_WORKER_LABELS),
         folder: resolve(dataDir),
         sandbox,
+        docker: readDockerSettings(flags, process.env),
         drainMs: positiveInteger("--drain-seconds", drainSeconds) * 1_000,
         allowedAddresses: flags.allowAddresses,
         ...network,

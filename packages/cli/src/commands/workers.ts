@@ -31,13 +31,17 @@ const list = clientCommand("list", "List workers, connected ones first.")
             title: "LAST SEEN",
             text: ({ last_seen_at }) => (out.isTerminal ? ago(last_seen_at) : last_seen_at),
           },
-          { title: "SANDBOX", text: ({ sandbox }) => sandbox ?? "" },
+          { title: "SANDBOX", text: sandboxText },
           { title: "DISK FREE", text: ({ disk_free_bytes }) => freeSpace(disk_free_bytes) },
           { title: "LABELS", text: ({ labels }) => labelsText(labels), canShrink: true },
         ],
       });
     }),
   );
+
+function sandboxText({ sandbox = "", sandbox_engine: engine }: Worker): string {
+  return engine ? `${sandbox} (${engine.engine} ${engine.engine_version})` : sandbox;
+}
 
 interface DemandFlags {
   pool?: string;

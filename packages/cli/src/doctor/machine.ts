@@ -3,8 +3,15 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "@outrider/worker/log";
-import { openProvider, parseSandboxKind } from "@outrider/worker/sandboxes/open-provider";
-import type { ImageSource } from "@outrider/worker/sandboxes/sandbox";
+import {
+  openChosenProvider,
+  parseSandboxChoice,
+  type SandboxChoice,
+} from "@outrider/worker/sandboxes/choose-provider";
+import type { Capability } from "@outrider/worker/sandboxes/limits";
+import type { SandboxKind } from "@outrider/worker/sandboxes/open-provider";
+import type { ImageSource, SandboxProvider } from "@outrider/worker/sandboxes/sandbox";
+import { readDockerSettings } from "../sandbox-options.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 /** Checks that this machine has everything that a worker needs. */
@@ -12,7 +19,7 @@ export async function machineFindings(): Promise<Finding[]> {
   return [
     checkProgram("git", "repositories"),
     checkProgram("ssh", "repositories over ssh"),
-    ...(await checkSandbox()),
+    ...(await checkSandboxes()),
   ];
 }
 
@@ -35,24 +42,87 @@ function imageFindings(images: ImageSource | undefined): Finding[] {
   return [warn("images", `work. ${ids.reason}`, remedy)];
 }
 
-/** Starts a sandbox, because this is the only reliable way to find out what the kernel allows. */
-async function checkSandbox(): Promise<Finding[]> {
+interface TriedProvider {
+  kind: SandboxKind;
+  /** Why it does not work here. */
+  problem?: string;
+  /** The provider's own description, such as `local` or `docker (Podman 5.4.0, crun)`. */
+  title: string;
+  controls: [name: string, capability: Capability][];
+  images?: ImageSource | undefined;
+}
+
+/**
+ * Checks each kind of sandbox. Only the kind that a worker with these settings uses can fail the check; the other one is
+ * reported so that operators know what else they can choose.
+ */
+async function checkSandboxes(): Promise<Finding[]> {
+  let choice: SandboxChoice;
+  try {
+    choice = parseSandboxChoice(process.env.OUTRIDER_SANDBOX || "auto", "OUTRIDER_SANDBOX");
+  } catch (error) {
+    return [fail("sandbox", "not checked", (error as Error).message)];
+  }
+  const local = await tryProvider("local");
+  const docker = await tryProvider("docker");
+  const isDockerUsed =
+    choice === "docker" || (choice === "auto" && local.problem !== undefined && docker.problem === undefined);
+  const [used, other] = isDockerUsed ? [docker, local] : [local, docker];
+  const isEitherPossible = choice === "auto" && other.problem !== undefined;
+  const remedy = [used.problem, ...(isEitherPossible ? [other.problem] : [])].join(" ");
+  return [
+    used.problem === undefined
+      ? ok("sandbox", `works: ${used.title}`)
+      : fail("sandbox", "failed to start", remedy),
+    ...used.controls.map(([name, capability]) =>
+      capability.enforced
+        ? ok(name, `enforced by ${capability.by}`)
+        : warn(name, `not enforced: ${capability.reason}`, requirementsOf(used.kind)),
+    ),
+    ...imageFindings(used.images),
+    ...(used.problem !== undefined && isEitherPossible ? [] : [ok(other.kind, describeOther(other))]),
+  ];
+}
+
+const requirementsOf = (kind: SandboxKind) =>
+  `see ${kind === "docker" ? "docs/docker.md" : "docs/running.md"} for the requirements`;
+
+function describeOther({ problem, title, controls }: TriedProvider): string {
+  if (problem !== undefined) return `not available, and not used by these settings. ${problem}`;
+  const namesOf = (isEnforced: boolean) =>
+    controls.filter(([, { enforced }]) => enforced === isEnforced).map(([name]) => name);
+  const missing = controls.flatMap(([name, capability]) =>
+    capability.enforced ? [] : [`${name} (${capability.reason})`],
+  );
+  return `also works: ${title}. Enforces ${namesOf(true).join(", ")}${missing.length > 0 ? `; not ${missing.join(", ")}` : ""}`;
+}
+
+/** Starts a sandbox, because this is the only reliable way to find out what the kernel or the engine allows. */
+async function tryProvider(kind: SandboxKind): Promise<TriedProvider> {
   const root = mkdtempSync(join(tmpdir(), "outrider-doctor-"));
   // If the command runs as root, the sandbox's unprivileged user must be able to enter the directory.
   chmodSync(root, 0o711);
   try {
-    const kind = parseSandboxKind(process.env.OUTRIDER_SANDBOX || "local", "OUTRIDER_SANDBOX");
-    const provider = await openProvider(kind, { root, log: silentLog });
-    const controls = Object.entries(provider.capabilities()).map(([name, capability]) =>
-      capability.enforced
-        ? ok(name, `enforced by ${capability.by}`)
-        : warn(name, `not enforced: ${capability.reason}`, "see docs/running.md for the requirements"),
-    );
+    const docker = readDockerSettings({}, process.env);
+    const provider = await openChosenProvider(kind, { docker, root, log: silentLog });
+    const tried: TriedProvider = {
+      kind,
+      title: describeProvider(provider),
+      controls: Object.entries(provider.capabilities()),
+      images: provider.images,
+    };
     await provider.stop();
-    return [ok("sandbox", "works"), ...controls, ...imageFindings(provider.images)];
+    return tried;
   } catch (error) {
-    return [fail("sandbox", "failed to start", (error as Error).message)];
+    return { kind, title: kind, controls: [], problem: (error as Error).message };
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
+}
+
+function describeProvider(provider: SandboxProvider): string {
+  const engine = provider.describe?.();
+  if (!engine) return provider.kind;
+  const { engine: name, engine_version, runtime } = engine;
+  return `${provider.kind} (${name} ${engine_version}${runtime ? `, runtime ${runtime}` : ""})`;
 }

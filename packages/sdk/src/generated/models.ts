@@ -18,6 +18,8 @@ export interface AmbientAgentConfig {
   skill_spec?: string;
   /** Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says. */
   publish?: PublishKind;
+  /** The kind of sandbox that executes the run. Defaults to that of the environment, then to that of any worker. */
+  sandbox?: SandboxKind;
   /** The pool whose workers execute the run. Defaults to that of the environment, then `default`. */
   worker_host?: string;
   /** Labels that the worker must have. Those of the environment are added, unless the run sets the same name. */
@@ -50,6 +52,8 @@ export interface AmbientAgentConfigInput {
   skill_spec?: string;
   /** Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says. */
   publish?: PublishKind;
+  /** The kind of sandbox that executes the run. Defaults to that of the environment, then to that of any worker. */
+  sandbox?: SandboxKind;
   /** The pool whose workers execute the run. Defaults to that of the environment, then `default`. */
   worker_host?: string;
   /** Labels that the worker must have. Those of the environment are added, unless the run sets the same name. */
@@ -324,6 +328,8 @@ export interface CloudEnvironment {
   checks?: EnvironmentCheck[];
   /** Default harness for runs in this environment, if neither the run nor its cloud agent sets one. */
   harness?: string;
+  /** The kind of sandboxes in which workers build the environment and execute its runs. Default: any. A change applies to new runs. */
+  sandbox?: SandboxKind;
   /** The pool whose workers build the environment and execute its runs. Default: `default`. A change applies to new runs. */
   worker_host?: string;
   /** Labels that workers must have to build the environment and to execute its runs. A change applies to new runs. */
@@ -376,6 +382,8 @@ export interface CloudEnvironmentRequest {
   checks?: EnvironmentCheck[];
   /** Default harness for runs in this environment, if neither the run nor its cloud agent sets one. */
   harness?: string;
+  /** The kind of sandboxes in which workers build the environment and execute its runs. Default: any. A change applies to new runs. */
+  sandbox?: SandboxKind;
   /** The pool whose workers build the environment and execute its runs. Default: `default`. A change applies to new runs. */
   worker_host?: string;
   /** Labels that workers must have to build the environment and to execute its runs. A change applies to new runs. */
@@ -1970,6 +1978,16 @@ export interface RunReceipt {
       hosts: string[];
     }[];
   };
+  /** The kind of sandbox, and the engine that ran it. Absent without a sandbox, and if an older worker executed the run. */
+  sandbox?: {
+    /** Such as `local` or `docker`. */
+    kind: string;
+    /** `docker` or `podman`. */
+    engine?: string;
+    engine_version?: string;
+    /** What the engine starts containers with, such as `runc` or `runsc`. Absent if it is not known. */
+    runtime?: string;
+  };
   /** The limits of the sandbox, and whether they were enforced. Absent without a sandbox. */
   resources?: {
     [key: string]: {
@@ -2089,6 +2107,26 @@ export interface RunsQuota {
   /** Runs in progress now. */
   active: number;
 }
+
+/** Whether and how a worker enforces a control. */
+export interface SandboxControl {
+  enforced: boolean;
+  by?: string;
+  /** Why it is not enforced. */
+  reason?: string;
+}
+
+/** The engine that runs sandboxes as containers. */
+export interface SandboxEngine {
+  /** `docker` or `podman`. */
+  engine: string;
+  engine_version: string;
+  /** What the engine starts containers with, such as `runc` or `runsc`. Absent if it is not known. */
+  runtime?: string;
+}
+
+/** Where sandboxes run. `local`: as processes of the worker's machine. `docker`: as containers of a Docker or Podman engine. */
+export type SandboxKind = "local" | "docker";
 
 export type Scope = "runs:read" | "runs:write" | "admin";
 
@@ -2267,6 +2305,8 @@ export interface TemplateConfig {
   skill_spec?: string;
   /** Publishes the changes when the run succeeds, within the policy of the environment's repositories. Default: as the policy says. */
   publish?: PublishKind;
+  /** The kind of sandbox that executes the run. Defaults to that of the environment, then to that of any worker. */
+  sandbox?: SandboxKind;
   /** The pool whose workers execute the run. Defaults to that of the environment, then `default`. */
   worker_host?: string;
   /** Labels that the worker must have. Those of the environment are added, unless the run sets the same name. */
@@ -2698,6 +2738,12 @@ export interface Worker {
   disk_free_bytes?: number;
   /** Its kind of sandboxes, such as `local`. Absent if not reported. */
   sandbox?: string;
+  /** The engine that runs its sandboxes. Absent for `local`, and if not reported. */
+  sandbox_engine?: SandboxEngine;
+  /** What its sandboxes enforce, by name of the control. Absent if not reported. */
+  sandbox_controls?: {
+    [key: string]: SandboxControl;
+  };
   /** The harnesses that it can install or use. Absent if not reported recently. */
   harnesses?: {
     name: string;

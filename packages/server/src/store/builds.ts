@@ -2,11 +2,12 @@ import type { Build, BuildEvent, BuildSummary, NewBuildEvent } from "@outrider/c
 import type { EnvironmentRequest } from "@outrider/contract/environment";
 import type { ResolvedImage } from "@outrider/contract/image";
 import type { CheckedOutRepository, RunStatusMessage } from "@outrider/contract/run";
+import { DEFAULT_SANDBOX } from "@outrider/contract/sandbox-kind";
 import type { BuildOutcome, ReadyBuild } from "@outrider/contract/worker/build";
 import { deleteBuildChunks } from "./build-chunks.ts";
 import type { Sql, Tx } from "./connection/db.ts";
 import { json } from "./connection/json.ts";
-import { matchesEnvironment, type WorkerPlace } from "./dispatch/requirements.ts";
+import { matchesEnvironment, sandboxOf, type WorkerPlace } from "./dispatch/requirements.ts";
 import { type LogPage, type LogRange, readLogPage } from "./log-page.ts";
 import { omitNulls } from "./runs/runs.ts";
 
@@ -53,6 +54,8 @@ export interface NewBuild {
   key?: string;
   image?: ResolvedImage;
   repositories?: CheckedOutRepository[];
+  /** The kind of sandboxes that must make it. Set if it has a key, because the kind is part of the key. */
+  sandbox?: string;
   /** The user who requested the build. Absent if a run needs it. */
   requested_by?: string;
 }
@@ -60,11 +63,11 @@ export interface NewBuild {
 /** Queues a build. Returns undefined if one with the same key is already queued or in progress. */
 export async function insertBuild(tx: Tx, build: NewBuild): Promise<Build | undefined> {
   const { build_id, environment_id, version, config } = build;
-  const { key = null, image = null, repositories = null, requested_by = null } = build;
+  const { key = null, image = null, repositories = null, sandbox = null, requested_by = null } = build;
   const [row] = await tx<Build[]>`
-    insert into builds (build_id, environment_id, version, config, key, image, repositories, requested_by, state)
+    insert into builds (build_id, environment_id, version, config, key, image, repositories, sandbox, requested_by, state)
     values (${build_id}, ${environment_id}, ${version}, ${json(tx, config)}, ${key},
-      ${json(tx, image)}::jsonb, ${json(tx, repositories)}::jsonb, ${requested_by}, 'QUEUED')
+      ${json(tx, image)}::jsonb, ${json(tx, repositories)}::jsonb, ${sandbox}, ${requested_by}, 'QUEUED')
     on conflict do nothing
     returning ${columns(tx)}`;
   return row && omitNulls(row);
@@ -111,14 +114,15 @@ export async function findReady(sql: Sql, key: string): Promise<ReadyBuild | und
   return row && omitNulls(row);
 }
 
-/** Returns the newest ready build for a version of an environment, regardless of its commits. */
+/** Returns the newest ready build of a kind of sandboxes for a version of an environment, regardless of its commits. */
 export async function findReadyOf(
   sql: Sql,
-  { environmentId, version }: { environmentId: string; version: number },
+  { environmentId, version, sandbox }: { environmentId: string; version: number; sandbox: string },
 ): Promise<ReadyBuild | undefined> {
   const [row] = await sql<ReadyBuild[]>`
     select build_id, sha256, image, devcontainer, repositories, coalesce(skills, '[]') as skills from builds
     where environment_id = ${environmentId} and version = ${version} and state = 'READY'
+      and coalesce(sandbox, ${DEFAULT_SANDBOX}) = ${sandbox}
     order by created_at desc limit 1`;
   return row && omitNulls(row);
 }
@@ -152,7 +156,8 @@ interface Builder {
 
 /**
  * Assigns a build that is queued or whose lease has expired to a worker. With a place, it chooses the oldest of an
- * environment that selects workers of this place.
+ * environment that selects workers of this place. A build that a run needs has a key, and must be made in the run's kind of
+ * sandboxes.
  */
 export async function takeBuild(
   tx: Tx,
@@ -160,18 +165,23 @@ export async function takeBuild(
   which: { buildId: string } | { place: WorkerPlace },
 ): Promise<TakenBuild | undefined> {
   const [row] = await tx<TakenBuild[]>`
-    update builds set state = 'BUILDING', worker_id = ${workerId}, token = gen_random_uuid(), attempt = attempt + 1,
+    update builds set state = 'BUILDING', worker_id = ${workerId}, sandbox = ${sandboxOf(tx, tx`${workerId}`)}, token = gen_random_uuid(), attempt = attempt + 1,
       report_batch = 0, started_at = coalesce(started_at, outrider_now()),
       lease_expires_at = outrider_now() + ${leaseMs} * interval '1 ms'
     where build_id = (
       select build_id from builds
       where (state = 'QUEUED' or (state = 'BUILDING' and lease_expires_at <= outrider_now()))
-        and ${"buildId" in which ? tx`build_id = ${which.buildId}` : matchesEnvironment(tx, which.place, tx`builds.environment_id`)}
+        and ${"buildId" in which ? tx`build_id = ${which.buildId}` : matchesPlace(tx, which.place)}
       order by created_at limit 1 for update skip locked)
     returning build_id, token, environment_id, version, attempt, config`;
   // The chunks of an earlier attempt may not be those of this one.
   if (row) await deleteBuildChunks(tx, row.build_id);
   return row;
+}
+
+function matchesPlace(sql: Sql, place: WorkerPlace) {
+  const needed = sql`case when builds.key is null then e.config ->> 'sandbox' else coalesce(builds.sandbox, ${DEFAULT_SANDBOX}) end`;
+  return matchesEnvironment(sql, place, sql`builds.environment_id`, needed);
 }
 
 /** Returns the key of the worker that holds the build's lease. Returns undefined if no worker has ever held it. */
@@ -265,6 +275,25 @@ export async function failBuild(tx: Tx, buildId: string, status_message: RunStat
 /** Makes the run's current and later turns start from this build. */
 export async function pinBuild(tx: Tx, runId: string, buildId: string): Promise<void> {
   await tx`update runs set build_id = ${buildId} where run_id = ${runId}`;
+}
+
+/**
+ * Returns the kind of sandboxes that the run's files need, because they are a difference from a build. Returns undefined if
+ * the worker, or that of the execution, has this kind, or if every kind can open them.
+ */
+export async function findOtherSandbox(
+  sql: Sql,
+  { runId, ...by }: { runId: string } & ({ workerId: string } | { executionId: string }),
+): Promise<string | undefined> {
+  const worker =
+    "workerId" in by
+      ? sql`${by.workerId}`
+      : sql`(select x.worker_id from executions x where x.execution_id = ${by.executionId})`;
+  const [row] = await sql<{ sandbox: string }[]>`
+    select coalesce(b.sandbox, ${DEFAULT_SANDBOX}) as sandbox from runs r join builds b using (build_id)
+    where r.run_id = ${runId} and b.state = 'READY'
+      and coalesce(b.sandbox, ${DEFAULT_SANDBOX}) <> ${sandboxOf(sql, worker)}`;
+  return row?.sandbox;
 }
 
 export async function findBuildOfRun(sql: Sql, runId: string): Promise<ReadyBuild | undefined> {

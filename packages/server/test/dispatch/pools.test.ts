@@ -217,7 +217,7 @@ describe("an environment that selects workers", () => {
     const other = newWorker();
     const claims = [claim(other, waiting), claim(newWorker({ labels: eu }), waiting)];
     await vi.waitUntil(
-      async () => (await server.db`select from workers where labels = ${server.db.json(eu)}`).length === 1,
+      async () => (await server.db`select from workers where labels @> ${server.db.json(eu)}`).length === 1,
       waitOptions,
     );
     const environment_id = await environment({ worker_selector: eu, setup_commands: ["true"] });

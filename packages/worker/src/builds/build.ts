@@ -119,13 +119,18 @@ interface BuildInputs {
   dockerfile?: ResolvedDockerfile | undefined;
 }
 
+/** The kind whose builds have keys without it, as they had before there were other kinds. */
+const DEFAULT_KIND = "local";
+
 /**
  * Returns the hash of all build inputs. Builds with the same key contain the same files. The values of build secrets are
- * not inputs: a renewed token does not change what it downloads.
+ * not inputs: a renewed token does not change what it downloads. The kind of the provider is one, because a build of
+ * another kind cannot be opened.
  */
 export function buildKey(
   { repos, setup_commands, variables = {}, build_secrets = {}, user }: AssignedEnvironment,
   { repositories, image, devcontainer, dockerfile }: BuildInputs,
+  kind: string,
 ): string {
   const commits = repositories.map(({ url, path, commit, ref }) => ({ url, path, commit, ref }));
   const checkouts = repos.map(({ submodules = true, lfs = true, sparse_paths }) => ({
@@ -143,6 +148,7 @@ export function buildKey(
         ...[setup_commands, sortedVariables, secretNames],
         ...(devcontainer ? [devcontainer.forRuns, devcontainer.setupCommands] : []),
         ...(dockerfile ? dockerfileKey(dockerfile) : []),
+        ...(kind === DEFAULT_KIND ? [] : [{ sandbox: kind }]),
       ]),
     )
     .digest("hex");
@@ -261,7 +267,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     log.write({ type: "step", data: { name: "store", state: "finished", ...sizes } });
     return {
       type: "ready",
-      key: buildKey(environment, contents),
+      key: buildKey(environment, contents, provider.kind),
       ...stored,
       ...(forRuns ? { devcontainer: forRuns } : {}),
       ...(image ? { image } : {}),

@@ -376,10 +376,10 @@ export class Execution {
     const { assignment } = this;
     const harness = this.#harness;
     const enforced = this.#enforced;
-    const { worker } = this.#options;
+    const { worker, provider } = this.#options;
     const { prepared, networkPresets } = this.#workspace;
     this.#reporter.setReceipt(
-      buildReceipt({ assignment, worker, prepared, harness, enforced, networkPresets }),
+      buildReceipt({ assignment, worker, prepared, harness, enforced, provider, networkPresets }),
     );
   }
 

@@ -68,7 +68,7 @@ export async function prepareRun(
   const body = {
     run_id,
     worker_id: workerId,
-    key: buildKey(environment, contents),
+    key: buildKey(environment, contents, context.provider.kind),
     ...(image ? { image } : {}),
     repositories: withoutMirrors(repositories),
   };

@@ -2,6 +2,7 @@ import type { RunReceipt } from "@outrider/contract/run";
 import type { Assignment, WorkerInfo } from "@outrider/contract/worker";
 import type { Harness, HarnessReceipt } from "../harnesses/harness.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
+import type { SandboxProvider } from "../sandboxes/sandbox.ts";
 import { chooseWorkingFolder } from "../workspace/working-folder.ts";
 import type { PreparedRun } from "./prepare.ts";
 
@@ -11,6 +12,7 @@ interface ReceiptSources {
   prepared: PreparedRun | undefined;
   harness: Harness | undefined;
   enforced: Enforced | undefined;
+  provider: Pick<SandboxProvider, "kind" | "describe">;
   networkPresets: NonNullable<RunReceipt["network"]["presets"]>;
 }
 
@@ -24,6 +26,7 @@ export function buildReceipt({
   prepared,
   harness,
   enforced,
+  provider,
   networkPresets,
 }: ReceiptSources): RunReceipt {
   const { environment } = assignment;
@@ -56,7 +59,7 @@ export function buildReceipt({
       ...(environment?.network ?? { mode: "none" }),
       ...(networkPresets.length > 0 ? { presets: networkPresets } : {}),
     },
-    ...(enforced ? { resources: enforced } : {}),
+    ...(enforced ? { sandbox: { kind: provider.kind, ...provider.describe?.() }, resources: enforced } : {}),
   };
 }
 

@@ -1,23 +1,19 @@
-import { type DockerProviderOptions, openDockerProvider } from "./docker/docker-provider.ts";
-import { type LocalProviderOptions, openLocalProvider } from "./local/local-provider.ts";
+import { type SandboxKind, sandboxKinds } from "@outrider/contract/sandbox-kind";
+import type { DockerSettings } from "./docker-settings.ts";
+import type { LocalProviderOptions } from "./local/local-provider.ts";
 import type { SandboxProvider } from "./sandbox.ts";
 
-export type ProviderOptions = LocalProviderOptions & DockerProviderOptions;
-
-/** The kinds of sandboxes, by the name that an operator uses. */
-export const sandboxKinds = ["local", "docker"] as const;
-export type SandboxKind = (typeof sandboxKinds)[number];
-
-/** Parses the operator's choice. `setting` is the name of the option, for the error message. */
-export function parseSandboxKind(text: string, setting: string): SandboxKind {
-  const kind = sandboxKinds.find((known) => known === text);
-  if (kind) return kind;
-  throw new Error(`${setting} must be ${sandboxKinds.join(" or ")}, not "${text}".`);
+export interface ProviderOptions extends LocalProviderOptions {
+  /** Set for sandboxes of the kind `docker`. */
+  docker?: DockerSettings;
 }
 
+export { type SandboxKind, sandboxKinds };
+
+/** A provider is loaded only if it is used, because the modules of the local one need Linux. */
 const openers: Record<SandboxKind, (options: ProviderOptions) => Promise<SandboxProvider>> = {
-  local: openLocalProvider,
-  docker: openDockerProvider,
+  local: async (options) => (await import("./local/local-provider.ts")).openLocalProvider(options),
+  docker: async (options) => (await import("./docker/docker-provider.ts")).openDockerProvider(options),
 };
 
 export async function openProvider(kind: SandboxKind, options: ProviderOptions): Promise<SandboxProvider> {

@@ -1,4 +1,5 @@
 import type { Duplex, Readable, Writable } from "node:stream";
+import type { SandboxEngine } from "@outrider/contract/sandbox-kind";
 import type { Capabilities, Capability, Enforced, Limits } from "./limits.ts";
 
 /**
@@ -329,11 +330,15 @@ export interface Base {
   usedAt: number;
 }
 
+export type { SandboxEngine };
+
 export interface SandboxProvider {
   /** The name by which operators choose it. */
   readonly kind: string;
   /** Describes how this worker enforces each control, or why it cannot. */
   capabilities(): Capabilities;
+  /** Describes the engine that runs the sandboxes. Absent if the worker itself starts their processes. */
+  describe?(): SandboxEngine;
   /** The paths of the worker's programs that every sandbox has. */
   readonly programs: { ripgrep: string; sandboxCopy: string };
   /** Undefined if this worker cannot use images. */

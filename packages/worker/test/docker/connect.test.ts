@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openEngine, readEngineEnv } from "../../src/sandboxes/docker/engine/connect.ts";
+import { openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
 import { explainContainerEnd } from "../../src/sandboxes/docker/engine/container-end.ts";
 import { EngineError } from "../../src/sandboxes/docker/engine/errors.ts";
 import { importBusybox, importEmptyImage, openSharedEngine } from "./docker-support.ts";
@@ -70,17 +70,6 @@ describe("a connection to an engine", () => {
     const missing = join(makeFolder(), "certificates");
     const { message } = await errorOf(openEngine({ host: "tcp://192.0.2.1:2376", certPath: missing }));
     expect(message).toContain(`${missing}/ca.pem cannot be read (ENOENT).`);
-  });
-
-  it("reads the variables of Docker's client", () => {
-    const env = {
-      DOCKER_HOST: "tcp://h:1",
-      DOCKER_CERT_PATH: "/c",
-      DOCKER_TLS_VERIFY: "1",
-      XDG_RUNTIME_DIR: "",
-    };
-    const options = { host: "tcp://h:1", certPath: "/c", tlsVerify: true, runtimeFolder: undefined };
-    expect(readEngineEnv(env)).toEqual(options);
   });
 
   it("does not use an engine that is too old, or a server that is no engine", async () => {

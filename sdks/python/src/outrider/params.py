@@ -92,6 +92,10 @@ class AmbientAgentConfigParam(TypedDict):
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
     """
+    sandbox: NotRequired[types.SandboxKind]
+    """The kind of sandbox that executes the run. Defaults to that of the environment, then to that of
+    any worker.
+    """
     worker_host: NotRequired[str]
     """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""
     worker_selector: NotRequired[Mapping[str, str]]
@@ -234,6 +238,10 @@ class CloudEnvironmentRequestParam(TypedDict):
     """
     harness: NotRequired[str]
     """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
+    sandbox: NotRequired[types.SandboxKind]
+    """The kind of sandboxes in which workers build the environment and execute its runs. Default: any.
+    A change applies to new runs.
+    """
     worker_host: NotRequired[str]
     """The pool whose workers build the environment and execute its runs. Default: `default`. A change
     applies to new runs.
@@ -705,6 +713,10 @@ class TemplateConfigParam(TypedDict):
     publish: NotRequired[types.PublishKind]
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
+    """
+    sandbox: NotRequired[types.SandboxKind]
+    """The kind of sandbox that executes the run. Defaults to that of the environment, then to that of
+    any worker.
     """
     worker_host: NotRequired[str]
     """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""

@@ -209,6 +209,7 @@ __all__ = [
     "RunReceiptNetwork",
     "RunReceiptNetworkPreset",
     "RunReceiptResourcesValue",
+    "RunReceiptSandbox",
     "RunReceiptSkill",
     "RunReceiptSkillsUsed",
     "RunRecoveringEvent",
@@ -226,6 +227,9 @@ __all__ = [
     "RunTotal",
     "RunUsage",
     "RunsQuota",
+    "SandboxControl",
+    "SandboxEngine",
+    "SandboxKind",
     "Scope",
     "Secret",
     "SentFile",
@@ -318,6 +322,10 @@ class AmbientAgentConfig(BaseModel):
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
     """
+    sandbox: OpenEnum[SandboxKind] | None = None
+    """The kind of sandbox that executes the run. Defaults to that of the environment, then to that of
+    any worker.
+    """
     worker_host: str | None = None
     """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""
     worker_selector: dict[str, str] | None = None
@@ -356,6 +364,10 @@ class AmbientAgentConfigInput(BaseModel):
     publish: OpenEnum[PublishKind] | None = None
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
+    """
+    sandbox: OpenEnum[SandboxKind] | None = None
+    """The kind of sandbox that executes the run. Defaults to that of the environment, then to that of
+    any worker.
     """
     worker_host: str | None = None
     """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""
@@ -668,6 +680,10 @@ class CloudEnvironment(BaseModel):
     """
     harness: str | None = None
     """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
+    sandbox: OpenEnum[SandboxKind] | None = None
+    """The kind of sandboxes in which workers build the environment and execute its runs. Default: any.
+    A change applies to new runs.
+    """
     worker_host: str | None = None
     """The pool whose workers build the environment and execute its runs. Default: `default`. A change
     applies to new runs.
@@ -739,6 +755,10 @@ class CloudEnvironmentRequest(BaseModel):
     """
     harness: str | None = None
     """Default harness for runs in this environment, if neither the run nor its cloud agent sets one."""
+    sandbox: OpenEnum[SandboxKind] | None = None
+    """The kind of sandboxes in which workers build the environment and execute its runs. Default: any.
+    A change applies to new runs.
+    """
     worker_host: str | None = None
     """The pool whose workers build the environment and execute its runs. Default: `default`. A change
     applies to new runs.
@@ -2538,6 +2558,20 @@ class RunReceiptNetwork(BaseModel):
     """The hosts that the presets in `allow` stood for on the worker."""
 
 
+class RunReceiptSandbox(BaseModel):
+    """The kind of sandbox, and the engine that ran it. Absent without a sandbox, and if an older
+    worker executed the run.
+    """
+
+    kind: str
+    """Such as `local` or `docker`."""
+    engine: str | None = None
+    """`docker` or `podman`."""
+    engine_version: str | None = None
+    runtime: str | None = None
+    """What the engine starts containers with, such as `runc` or `runsc`. Absent if it is not known."""
+
+
 class RunReceiptResourcesValue(BaseModel):
     limit: float | None = None
     enforced: bool
@@ -2569,6 +2603,10 @@ class RunReceipt(BaseModel):
     """Skills that the agent loaded with `use_skill`, in all turns."""
     mcp_servers: list[RunReceiptMcpServer] | None = None
     network: RunReceiptNetwork
+    sandbox: RunReceiptSandbox | None = None
+    """The kind of sandbox, and the engine that ran it. Absent without a sandbox, and if an older
+    worker executed the run.
+    """
     resources: dict[str, RunReceiptResourcesValue] | None = None
     """The limits of the sandbox, and whether they were enforced. Absent without a sandbox."""
 
@@ -2696,6 +2734,30 @@ class RunsQuota(BaseModel):
     active: int
     """Runs in progress now."""
 
+
+class SandboxControl(BaseModel):
+    """Whether and how a worker enforces a control."""
+
+    enforced: bool
+    by: str | None = None
+    reason: str | None = None
+    """Why it is not enforced."""
+
+
+class SandboxEngine(BaseModel):
+    """The engine that runs sandboxes as containers."""
+
+    engine: str
+    """`docker` or `podman`."""
+    engine_version: str
+    runtime: str | None = None
+    """What the engine starts containers with, such as `runc` or `runsc`. Absent if it is not known."""
+
+
+SandboxKind = Literal["local", "docker"]
+"""Where sandboxes run. `local`: as processes of the worker's machine. `docker`: as containers of a
+Docker or Podman engine.
+"""
 
 Scope = Literal["runs:read", "runs:write", "admin"]
 
@@ -2903,6 +2965,10 @@ class TemplateConfig(BaseModel):
     publish: OpenEnum[PublishKind] | None = None
     """Publishes the changes when the run succeeds, within the policy of the environment's
     repositories. Default: as the policy says.
+    """
+    sandbox: OpenEnum[SandboxKind] | None = None
+    """The kind of sandbox that executes the run. Defaults to that of the environment, then to that of
+    any worker.
     """
     worker_host: str | None = None
     """The pool whose workers execute the run. Defaults to that of the environment, then `default`."""
@@ -3393,6 +3459,10 @@ class Worker(BaseModel):
     """Free space on the fullest disk. Absent if not reported recently."""
     sandbox: str | None = None
     """Its kind of sandboxes, such as `local`. Absent if not reported."""
+    sandbox_engine: SandboxEngine | None = None
+    """The engine that runs its sandboxes. Absent for `local`, and if not reported."""
+    sandbox_controls: dict[str, SandboxControl] | None = None
+    """What its sandboxes enforce, by name of the control. Absent if not reported."""
     harnesses: list[WorkerHarnesse] | None = None
     """The harnesses that it can install or use. Absent if not reported recently."""
     draining: bool

@@ -74,6 +74,7 @@ export function showEnvironment(out: Output, environment: CloudEnvironment): voi
       ["resources", pairs(resources)],
       ["git author", git_author && `${git_author.name} <${git_author.email}>`],
       ["harness", environment.harness],
+      ["sandbox", environment.sandbox],
       ["worker pool", environment.worker_host],
       ["worker labels", environment.worker_selector && labelsText(environment.worker_selector)],
       ["timeout", environment.timeout_minutes && `${environment.timeout_minutes} min`],

@@ -34,6 +34,7 @@ export const getCommand = clientCommand("get", "Show a run.")
           ["reasoning effort", config.reasoning_effort],
           ["harness", harnessText(run)],
           ["environment", config.environment_id],
+          ["sandbox", sandboxText(run)],
           ["worker pool", config.worker_host],
           ["worker labels", config.worker_selector && labelsText(config.worker_selector)],
           ["skill", config.skill_spec],
@@ -64,3 +65,11 @@ export const getCommand = clientCommand("get", "Show a run.")
       });
     }),
   );
+
+/** Returns what ran the sandbox, and until then what the run asks for. */
+function sandboxText({ receipt, agent_config }: RunItem): string | undefined {
+  if (!receipt?.sandbox) return agent_config.sandbox;
+  const { kind, engine, engine_version, runtime } = receipt.sandbox;
+  const details = [engine && [engine, engine_version].filter(Boolean).join(" "), runtime].filter(Boolean);
+  return details.length > 0 ? `${kind} (${details.join(", ")})` : kind;
+}

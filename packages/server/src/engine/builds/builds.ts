@@ -33,6 +33,7 @@ import {
   wasFinishedBy,
 } from "../../store/builds.ts";
 import type { Db, Sql, Tx } from "../../store/connection/db.ts";
+import { findSandboxOf } from "../../store/dispatch/workers.ts";
 import { findEnvironmentOfRun } from "../../store/environments.ts";
 import { listSealedSecrets } from "../../store/secrets.ts";
 import { ApiError, tooMany } from "../api-error.ts";
@@ -51,7 +52,7 @@ import type { RunPolicy } from "../runs/run-policy.ts";
  * A run that needs a build calls `prepare`:
  * - If a build with the same key is ready, the run uses it.
  * - If a build of the same version with older commits is ready, the run uses that one, and the newer build is queued
- *   for an idle worker (`takeQueuedBuild`).
+ *   for an idle worker (`takeQueuedBuild`). Both were made in the kind of sandboxes that the run's worker has.
  * - If no build is ready, the run's worker builds it, or waits if another worker is already building it.
  */
 
@@ -160,8 +161,11 @@ export async function prepare(
     const status_message = statusMessage(withoutImages);
     return { response: { state: "failed", build_id: uuidv7(), status_message }, queued: false };
   }
+  const sandbox = await findSandboxOf(tx, worker_id);
   const ready = await findReady(tx, key);
-  const older = ready ? undefined : await findReadyOf(tx, { environmentId: environment_id, version });
+  const older = ready
+    ? undefined
+    : await findReadyOf(tx, { environmentId: environment_id, version, sandbox });
   const build = ready ?? older;
   const wanted = {
     build_id: uuidv7(),
@@ -171,6 +175,7 @@ export async function prepare(
     key,
     ...(image ? { image } : {}),
     repositories,
+    sandbox,
   };
   if (build) {
     await pinBuild(tx, runId, build.build_id);

@@ -53,6 +53,7 @@ const offers = {
   offers_pools: true,
   offers_delta_index: true,
   offers_finish_all: true,
+  offers_sandboxes: true,
 };
 
 export interface ClaimerServices extends ClaimServices {

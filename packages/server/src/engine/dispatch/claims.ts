@@ -3,10 +3,14 @@ import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import type { LoggedEvent } from "@outrider/contract/event";
 import { zeroUsage } from "@outrider/contract/run";
 import type { Assignment, ClaimRequest } from "@outrider/contract/worker";
+import { findOtherSandbox } from "../../store/builds.ts";
 import type { Sql, Tx } from "../../store/connection/db.ts";
+import { inTransaction } from "../../store/connection/transaction.ts";
 import { type ClaimedWork, claimBatch, type Work } from "../../store/dispatch/claims.ts";
-import { isIsolated } from "../../store/dispatch/leases.ts";
+import { abandonLease, isIsolated } from "../../store/dispatch/leases.ts";
+import { requireSandbox } from "../../store/dispatch/requirements.ts";
 import { omitNullPrivate } from "../../store/runs/events.ts";
+import { lockRunState } from "../../store/runs/run-state.ts";
 import { listSealedSecrets } from "../../store/secrets.ts";
 import type { Vault } from "../auth/vault.ts";
 import { environmentOfRun } from "../builds/builds.ts";
@@ -26,6 +30,10 @@ import { placeOf } from "./pools.ts";
  * 3. `assignAll` turns the rows into assignments: it decrypts secrets and MCP servers, resolves the model and adds the
  *    environment. This happens after the claim's transaction, because it does not need the lock.
  * 4. The worker renews the lease with heartbeats. If the heartbeats stop, the reaper revokes the lease (reaper.ts).
+ *
+ * The files of a run that started from a build can be opened only in the kind of sandboxes that made the build. If a worker
+ * of another kind claims a later turn of such a run, `assignAll` returns the run to the queue, where it waits for a worker of
+ * that kind.
  *
  * Claims are idempotent: if the response is lost, repeating the claim with the same request ID returns the same runs.
  *
@@ -72,21 +80,34 @@ export async function claimNew(
 
 export async function assignAll(sql: Sql, services: ClaimServices, work: Work[]): Promise<Assignment[]> {
   const executions: Assignment[] = [];
-  for (const item of work) executions.push(await assign(sql, services, item));
+  for (const item of work)
+    if (!(await isReturned(sql, item))) executions.push(await assign(sql, services, item));
   return executions;
+}
+
+/** Returns the run to the queue if the worker cannot open its files. */
+async function isReturned(sql: Sql, { run_id, execution_id, turn, attempt, has_environment }: Work) {
+  // The first attempt has no build yet.
+  if (!has_environment || (turn === 1 && attempt === 1)) return false;
+  const sandbox = await findOtherSandbox(sql, { runId: run_id, executionId: execution_id });
+  if (sandbox === undefined) return false;
+  await inTransaction(sql, async (tx) => {
+    const runState = await lockRunState(tx, run_id);
+    if (runState?.execution_id !== execution_id) return;
+    if (!(await requireSandbox(tx, run_id, sandbox))) throw new Error("There are too many requirements.");
+    await abandonLease(tx, {
+      ...{ runId: run_id, executionId: execution_id, outcome: "RELEASED", refund: true },
+      reason: `The run's files are those of a build for sandboxes of the kind \`${sandbox}\`, which this worker does not have.`,
+    });
+  });
+  return true;
 }
 
 async function assign(sql: Sql, services: ClaimServices, work: Work): Promise<Assignment> {
   const { vault, models, harnesses, policy } = services;
   const { run_id, execution_id, turn, attempt, limits, usage, turn_left_ms, history } = work;
   const { snapshot, receipt, output_schema } = work;
-  const {
-    harness: name = DEFAULT_HARNESS,
-    publish,
-    worker_host,
-    worker_selector,
-    ...config
-  } = unmaskConfig(work, vault);
+  const { harness: name = DEFAULT_HARNESS, publish, ...config } = withoutPlace(unmaskConfig(work, vault));
   const modelId = config.model_id ?? models.list.default_model_id;
   const hasMcpServers = Object.keys(config.mcp_servers ?? {}).length > 0;
   const prepared = work.has_environment ? await environmentOfRun(sql, services, run_id) : {};
@@ -141,6 +162,16 @@ export function unmaskConfig(
     MCPServerConfig
   >;
   return { ...agent_config, mcp_servers };
+}
+
+/** Removes what selects workers, because workers of an older version would reject it. */
+export function withoutPlace({
+  sandbox: _,
+  worker_host: _host,
+  worker_selector: _selector,
+  ...config
+}: Assignment["agent_config"]): Assignment["agent_config"] {
+  return config;
 }
 
 export async function openSecrets(

@@ -2,7 +2,7 @@ import type { RunItem } from "@outrider/contract/run";
 import type { Sql } from "../../store/connection/db.ts";
 import { listConcurrencyLimits } from "../../store/dispatch/active-runs.ts";
 import { findQueuedRun, findQueuePosition } from "../../store/dispatch/leases.ts";
-import type { Requirement } from "../../store/dispatch/requirements.ts";
+import { ownLabels, type Requirement, SANDBOX_LABEL } from "../../store/dispatch/requirements.ts";
 import { findCapacity } from "../../store/dispatch/workers.ts";
 import { ALIVE_MS, type RunPolicy } from "../runs/run-policy.ts";
 
@@ -28,9 +28,16 @@ export async function getQueueStatus(sql: Sql, policy: RunPolicy, runId: string)
 }
 
 function describeRequirement({ pool, selector }: Requirement): string {
-  const labels = Object.entries(selector)
+  const { [SANDBOX_LABEL]: sandbox } = selector;
+  const labels = Object.entries(ownLabels(selector))
     .map(([name, value]) => `\`${name}=${value}\``)
     .sort();
-  if (labels.length === 0) return `No connected worker is in the pool \`${pool}\`.`;
-  return `No connected worker of the pool \`${pool}\` has ${labels.length === 1 ? "the label" : "the labels"} ${labels.join(", ")}.`;
+  const needs = [
+    ...(labels.length > 0
+      ? [`${labels.length === 1 ? "the label" : "the labels"} ${labels.join(", ")}`]
+      : []),
+    ...(sandbox ? [`sandboxes of the kind \`${sandbox}\``] : []),
+  ];
+  if (needs.length === 0) return `No connected worker is in the pool \`${pool}\`.`;
+  return `No connected worker of the pool \`${pool}\` has ${needs.join(" and ")}.`;
 }

@@ -2,6 +2,7 @@ import { DEFAULT_HARNESS } from "@outrider/contract/default-harness";
 import type { RunFileSource } from "@outrider/contract/run-file";
 import type { AssignedFileRequest, StoredRunFiles } from "@outrider/contract/worker/assigned-file-request";
 import type { FileRequestFinishRequest } from "@outrider/contract/worker/run-file";
+import { findOtherSandbox } from "../../store/builds.ts";
 import type { Tx } from "../../store/connection/db.ts";
 import {
   findFileRequest,
@@ -13,7 +14,7 @@ import {
 } from "../../store/file-requests.ts";
 import { ApiError } from "../api-error.ts";
 import { environmentOfRun } from "../builds/builds.ts";
-import { type ClaimServices, openSecrets, unmaskConfig } from "../dispatch/claims.ts";
+import { type ClaimServices, openSecrets, unmaskConfig, withoutPlace } from "../dispatch/claims.ts";
 
 /** Assigns a request to a worker. A worker without the run's sandbox gets what it needs to open the stored files. */
 export async function assignFileRequest(
@@ -25,9 +26,14 @@ export async function assignFileRequest(
   if (!request) throw new ApiError("conflict", "Another worker has taken the request, or it has ended.");
   const { request_id, run_id, kind, path } = request;
   const assigned = { request_id, run_id, kind, path };
-  return take.source === "sandbox"
-    ? assigned
-    : { ...assigned, stored: await assignStored(tx, services, run_id) };
+  if (take.source === "sandbox") return assigned;
+  const sandbox = await findOtherSandbox(tx, { runId: run_id, workerId: take.workerId });
+  if (sandbox !== undefined)
+    throw new ApiError(
+      "conflict",
+      `Only a worker with sandboxes of the kind \`${sandbox}\` can open the files.`,
+    );
+  return { ...assigned, stored: await assignStored(tx, services, run_id) };
 }
 
 async function assignStored(tx: Tx, services: ClaimServices, runId: string): Promise<StoredRunFiles> {
@@ -37,7 +43,11 @@ async function assignStored(tx: Tx, services: ClaimServices, runId: string): Pro
   if (!location?.is_stored)
     throw new ApiError("conflict", "Only the worker with the run's sandbox can read its files.");
   const { vault, models, harnesses } = services;
-  const { harness: name = DEFAULT_HARNESS, publish: _, ...agent_config } = unmaskConfig(row, vault);
+  const {
+    harness: name = DEFAULT_HARNESS,
+    publish: _,
+    ...agent_config
+  } = withoutPlace(unmaskConfig(row, vault));
   const modelId = agent_config.model_id ?? models.list.default_model_id;
   const hasMcpServers = Object.keys(agent_config.mcp_servers ?? {}).length > 0;
   const harness = harnesses.assign({ name, modelId, hasMcpServers });

@@ -91,11 +91,15 @@ export async function resolveConfig(
   return { config, namedBySkill, ...(hidden ? { unmasked: servers } : {}) };
 }
 
-/** Returns the pool and the labels of the run's workers. Those of the run replace those of the environment one by one. */
+/**
+ * Returns the pool, the labels and the kind of sandboxes of the run's workers. The values of the run replace those of the
+ * environment one by one.
+ */
 function selectWorkers(
-  requested: Pick<AgentConfigInput, "worker_host" | "worker_selector">,
+  requested: Pick<AgentConfigInput, "worker_host" | "worker_selector" | "sandbox">,
   environment: CloudEnvironment | undefined,
-): Pick<AmbientAgentConfig, "worker_host" | "worker_selector"> {
+): Pick<AmbientAgentConfig, "worker_host" | "worker_selector" | "sandbox"> {
+  const sandbox = requested.sandbox ?? environment?.sandbox;
   const worker_host = requested.worker_host ?? environment?.worker_host;
   const selector = { ...environment?.worker_selector, ...requested.worker_selector };
   const worker_selector = WorkerLabels.safeParse(selector);
@@ -105,7 +109,11 @@ function selectWorkers(
       "must have at most 32 labels with those of the environment",
     );
   const isSet = Object.keys(selector).length > 0;
-  return { ...(worker_host ? { worker_host } : {}), ...(isSet ? { worker_selector: selector } : {}) };
+  return {
+    ...(sandbox ? { sandbox } : {}),
+    ...(worker_host ? { worker_host } : {}),
+    ...(isSet ? { worker_selector: selector } : {}),
+  };
 }
 
 /** Throws if no repository of the environment may be published in this way. */

@@ -18,7 +18,12 @@ import { annotate, currentTrace } from "@outrider/telemetry/spans";
 import { v7 as uuidv7 } from "uuid";
 import type { Sql, Tx } from "../../store/connection/db.ts";
 import { inTransaction } from "../../store/connection/transaction.ts";
-import { MAX_REQUIREMENTS, type Requirement, storeRequirement } from "../../store/dispatch/requirements.ts";
+import {
+  MAX_REQUIREMENTS,
+  type Requirement,
+  SANDBOX_LABEL,
+  storeRequirement,
+} from "../../store/dispatch/requirements.ts";
 import { supersedePublications } from "../../store/publications.ts";
 import { storePlannedOutcome } from "../../store/run-branches.ts";
 import { insertAttachments } from "../../store/runs/attachments.ts";
@@ -149,14 +154,15 @@ export async function createRun(
 
 /** Returns what a run with this configuration requires of its worker. It does not change later. */
 function requirementOf(config: AmbientAgentConfig): Requirement {
-  const { worker_host: pool = DEFAULT_POOL, worker_selector: selector = {} } = config;
+  const { worker_host: pool = DEFAULT_POOL, worker_selector = {}, sandbox } = config;
+  const selector = { ...worker_selector, ...(sandbox ? { [SANDBOX_LABEL]: sandbox } : {}) };
   return { pool, selector, needsHarness: (config.harness ?? DEFAULT_HARNESS) !== DEFAULT_HARNESS };
 }
 
 function tooManyRequirements(): ApiError {
   return invalidField(
     "/config/worker_selector",
-    `must not be new together with its pool: runs have already selected ${MAX_REQUIREMENTS} combinations of pools and labels; use one of these`,
+    `must not be new together with its pool: runs have already selected ${MAX_REQUIREMENTS} combinations of pools, labels and kinds of sandboxes; use one of these`,
   );
 }
 

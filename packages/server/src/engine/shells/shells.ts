@@ -166,12 +166,15 @@ export async function takeQueuedShell(
 ): Promise<ShellAssignment | undefined> {
   const { leaseMs } = policy;
   const workerId = worker.worker_id;
-  const taken = await takeShell(db, { workerId, place: placeOf(worker), claimId: request_id, leaseMs });
+  const place = placeOf(worker);
+  const taken = await takeShell(db, { workerId, place, claimId: request_id, leaseMs });
   if (!taken) return undefined;
   const { shell_id, token, environment_id, version, config, terminal } = taken;
   const environment = await environmentWork(db, { vault, gitHost }, { environment_id, version, config });
   const built = { environmentId: environment_id, version };
-  const build = (await isLatestBuildReady(db, built)) ? await findReadyOf(db, built) : undefined;
+  const build = (await isLatestBuildReady(db, built))
+    ? await findReadyOf(db, { ...built, sandbox: place.sandbox })
+    : undefined;
   return {
     ...{ shell_id, token, lease_ms: leaseMs, environment },
     ...(build ? { build } : {}),

@@ -1,5 +1,7 @@
+import { DEFAULT_SANDBOX } from "@outrider/contract/sandbox-kind";
 import { DEFAULT_POOL, type WorkerLabels } from "@outrider/contract/worker-pool";
-import type { Sql } from "../connection/db.ts";
+import type { Fragment } from "postgres";
+import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 
 /** What a run requires of its worker. */
@@ -11,10 +13,31 @@ export interface Requirement {
   needsHarness: boolean;
 }
 
-/** The pool and the labels of a worker. */
+/** Where a worker is, and what it offers. */
 export interface WorkerPlace {
   pool: string;
+  /** Include the kind of its sandboxes. */
   labels: WorkerLabels;
+  /** The kind of its sandboxes. */
+  sandbox: string;
+}
+
+/**
+ * The label with the kind of a worker's sandboxes. Dispatch compares it like the labels of operators. These cannot contain a
+ * slash, so no operator can set it and no user can select it.
+ */
+export const SANDBOX_LABEL = "outrider/sandbox";
+
+/** Returns the labels without the kind of sandboxes. */
+export function ownLabels({ [SANDBOX_LABEL]: _, ...labels }: WorkerLabels): WorkerLabels {
+  return labels;
+}
+
+/** Returns the kind of sandboxes of a worker. Workers that are older than the choice announce none. */
+export function sandboxOf(sql: Sql, workerId: Fragment) {
+  return sql`coalesce((
+    select coalesce(w.labels ->> ${SANDBOX_LABEL}, w.stats ->> 'sandbox') from workers w
+    where w.worker_id = ${workerId}), ${DEFAULT_SANDBOX})`;
 }
 
 /** Each claim compares the labels of its workers with all requirements of their pool, so their number is limited. */
@@ -46,15 +69,39 @@ export async function storeRequirement(
   return added?.requirement_id ?? (await find());
 }
 
+/**
+ * Adds the kind of sandboxes to what a run requires of its worker. The caller must hold the run's lock. Returns false if
+ * there are too many requirements.
+ */
+export async function requireSandbox(tx: Tx, runId: string, sandbox: string): Promise<boolean> {
+  const [row] = await tx<[Requirement]>`
+    select coalesce(r.pool, ${DEFAULT_POOL}) as pool, h.needs_harness as "needsHarness",
+      coalesce(r.selector, '{}') || ${json(tx, { [SANDBOX_LABEL]: sandbox })}::jsonb as selector
+    from run_state h left join worker_requirements r using (requirement_id) where h.run_id = ${runId}`;
+  const requirementId = await storeRequirement(tx, row);
+  if (requirementId === undefined) return false;
+  await tx`update run_state set requirement_id = ${requirementId} where run_id = ${runId}`;
+  return true;
+}
+
 /** Returns a condition for the workers `w` that satisfy a requirement. */
 export function satisfies(sql: Sql, { pool, selector, needsHarness }: Requirement) {
   return sql`w.pool = ${pool} and w.labels @> ${json(sql, selector)} ${needsHarness ? sql`and w.takes_harnesses` : sql``}`;
 }
 
-/** Returns a condition: whether workers of the place may build the environment with the ID in `column` and open shells in it. */
-export function matchesEnvironment(sql: Sql, { pool, labels }: WorkerPlace, column: ReturnType<typeof sql>) {
+/**
+ * Returns a condition: whether workers of the place may build the environment with the ID in `column` and open shells in it.
+ * `sandbox` is the kind of sandboxes that is needed. Default: that of the environment, which is null for any.
+ */
+export function matchesEnvironment(
+  sql: Sql,
+  { pool, labels, sandbox: own }: WorkerPlace,
+  column: ReturnType<typeof sql>,
+  sandbox = sql`e.config ->> 'sandbox'`,
+) {
   return sql`exists (
     select 1 from environments e
     where e.environment_id = ${column} and coalesce(e.config ->> 'worker_host', ${DEFAULT_POOL}) = ${pool}
-      and ${json(sql, labels)}::jsonb @> coalesce(e.config -> 'worker_selector', '{}'))`;
+      and ${json(sql, labels)}::jsonb @> coalesce(e.config -> 'worker_selector', '{}')
+      and coalesce(${sandbox}, ${own}) = ${own})`;
 }

@@ -1,9 +1,16 @@
 import type { WorkerHarness } from "@outrider/contract/harness";
+import { DEFAULT_SANDBOX, type SandboxControl, type SandboxEngine } from "@outrider/contract/sandbox-kind";
 import type { Worker, WorkerInfo, WorkerStats } from "@outrider/contract/worker";
 import type { Sql } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 import { activeTotal } from "./active-runs.ts";
-import { type Requirement, satisfies } from "./requirements.ts";
+import { ownLabels, type Requirement, SANDBOX_LABEL, sandboxOf, satisfies } from "./requirements.ts";
+
+/** Returns the kind of sandboxes of a worker. */
+export async function findSandboxOf(sql: Sql, workerId: string): Promise<string> {
+  const [row] = await sql<[{ sandbox: string }]>`select ${sandboxOf(sql, sql`${workerId}`)} as sandbox`;
+  return row.sandbox;
+}
 
 /** Records that a worker is alive, along with its stats if given. Returns whether the worker should drain. */
 export async function recordWorker(
@@ -84,9 +91,13 @@ export async function listLiveWorkers(sql: Sql, aliveMs: number): Promise<LiveWo
     order by first_seen_at, worker_id limit ${MAX_LISTED}`;
 }
 
-type WorkerRow = Omit<Worker, "disk_free_bytes" | "sandbox" | "harnesses"> & {
+type Optional = "disk_free_bytes" | "sandbox" | "sandbox_engine" | "sandbox_controls" | "harnesses";
+
+type WorkerRow = Omit<Worker, Optional> & {
   disk_free_bytes: number | null;
   sandbox: string | null;
+  sandbox_engine: SandboxEngine | null;
+  sandbox_controls: Record<string, SandboxControl> | null;
   harnesses: WorkerHarness[] | null;
 };
 
@@ -96,7 +107,9 @@ type WorkerRow = Omit<Worker, "disk_free_bytes" | "sandbox" | "harnesses"> & {
  */
 export async function listWorkers(sql: Sql, aliveMs: number, environmentIds?: string[]): Promise<Worker[]> {
   const rows = await sql<WorkerRow[]>`
-    select w.worker_id, w.name, w.version, w.slots, w.pool, w.labels, w.draining, w.first_seen_at, w.last_seen_at, w.stats ->> 'sandbox' as sandbox,
+    select w.worker_id, w.name, w.version, w.slots, w.pool, w.labels, w.draining, w.first_seen_at, w.last_seen_at,
+      coalesce(w.stats ->> 'sandbox', nullif(w.labels ->> ${SANDBOX_LABEL}, ${DEFAULT_SANDBOX})) as sandbox,
+      w.stats -> 'sandbox_engine' as sandbox_engine, w.stats -> 'sandbox_controls' as sandbox_controls,
       (select count(*)::int from executions e where e.worker_id = w.worker_id and e.ended_at is null) as busy,
       array(
         select json_build_object('run_id', r.run_id, 'title', r.title) from executions e join runs r using (run_id)
@@ -108,10 +121,13 @@ export async function listWorkers(sql: Sql, aliveMs: number, environmentIds?: st
       case when ${isFresh(sql)} then w.stats -> 'harnesses' end as harnesses,
       w.last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' as is_alive
     from workers w where w.last_seen_at > outrider_now() - interval '1 day' order by is_alive desc, w.name, w.worker_id`;
-  return rows.map(({ disk_free_bytes, sandbox, harnesses, ...worker }) => ({
+  return rows.map(({ disk_free_bytes, sandbox, sandbox_engine, sandbox_controls, harnesses, ...worker }) => ({
     ...worker,
+    labels: ownLabels(worker.labels),
     ...(disk_free_bytes === null ? {} : { disk_free_bytes }),
     ...(sandbox === null ? {} : { sandbox }),
+    ...(sandbox_engine === null ? {} : { sandbox_engine }),
+    ...(sandbox_controls === null ? {} : { sandbox_controls }),
     ...(harnesses === null ? {} : { harnesses }),
   }));
 }

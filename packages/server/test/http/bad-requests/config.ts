@@ -188,6 +188,12 @@ const unknownMembers: BadRequest[] = [
     pointer: "/config/harness",
     says: "is not a harness of this installation; available: `outrider`, `claude`",
   }),
+  ...["kubernetes", "Docker", "auto", ""].map((sandbox) =>
+    invalid(`the kind of sandbox ${JSON.stringify(sandbox)}`, configured({ sandbox }), {
+      pointer: "/config/sandbox",
+      says: "must be one of `local`, `docker`",
+    }),
+  ),
   invalid("a pool whose name has a space", configured({ worker_host: "big machines" }), {
     pointer: "/config/worker_host",
     says: "must be 1 to 63 letters, digits",

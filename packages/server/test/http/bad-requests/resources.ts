@@ -208,6 +208,11 @@ const environments: [name: string, members: object, expected: Expected][] = [
   ],
   ["an unknown member of an environment", { setup: [] }, { pointer: "/setup", says: "is unknown" }],
   ["one setup command as text", { setup_commands: "npm ci" }, { pointer: "/setup_commands" }],
+  [
+    "an unknown kind of sandbox",
+    { sandbox: "kubernetes" },
+    { pointer: "/sandbox", says: "must be one of `local`, `docker`" },
+  ],
   ["an empty setup command", { setup_commands: ["npm ci", ""] }, { pointer: "/setup_commands/1" }],
   ["one start command as text", { start_commands: "postgres &" }, { pointer: "/start_commands" }],
   ["an empty start command", { start_commands: ["redis &", ""] }, { pointer: "/start_commands/1" }],

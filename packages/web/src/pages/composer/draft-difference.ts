@@ -17,6 +17,7 @@ const labels: Record<TextMember, string> = {
   reasoning_effort: "Reasoning effort",
   skill_spec: "Skill",
   publish: "Publish",
+  sandbox: "Sandbox",
   worker_host: "Worker pool",
   worker_selector: "Worker labels",
   base_prompt: "Base prompt",

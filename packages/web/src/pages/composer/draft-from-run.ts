@@ -20,6 +20,7 @@ export function draftOfRun(run: RunItem): Draft {
     reasoning_effort: text(config.reasoning_effort),
     skill_spec: text(config.skill_spec),
     publish: text(config.publish),
+    sandbox: text(config.sandbox),
     worker_host: text(config.worker_host),
     worker_selector: formatLabels(config.worker_selector),
     base_prompt: text(config.base_prompt),

@@ -14,6 +14,8 @@ export interface Draft {
   skill_spec: string;
   /** Empty: as the environment says. */
   publish: string;
+  /** Empty: as the environment says. */
+  sandbox: string;
   worker_host: string;
   /** Labels such as `region=eu, gpu`. */
   worker_selector: string;
@@ -55,6 +57,7 @@ export const emptyDraft: Draft = {
   reasoning_effort: "",
   skill_spec: "",
   publish: "",
+  sandbox: "",
   worker_host: "",
   worker_selector: "",
   base_prompt: "",
@@ -80,6 +83,7 @@ const optional: TextMember[] = [
   ...([
     "reasoning_effort",
     "publish",
+    "sandbox",
     "worker_host",
     "worker_selector",
     "max_cost_usd",

@@ -9,7 +9,8 @@ const besidePrompt = ["prompt", "attachments", "config.environment_id", "config.
 const inOptions = [
   ...["title", "metadata", "output_schema", "priority", "config.mcp_servers"],
   ...["config.name", "config.skill_spec", "config.base_prompt", "config.idle_timeout_minutes"],
-  ...["config.reasoning_effort", "config.publish", "config.worker_host", "config.worker_selector"],
+  ...["config.reasoning_effort", "config.publish"],
+  ...["config.sandbox", "config.worker_host", "config.worker_selector"],
   ...["limits.max_steps", "limits.max_cost_usd", "limits.timeout_minutes"],
 ];
 const serverFields = ["name", "url", "command", "args", "env", "headers"];

@@ -1,6 +1,8 @@
 import { ReasoningEffort } from "@outrider/contract/agent-config";
 import { limits } from "@outrider/contract/limits";
+import { SandboxKind } from "@outrider/contract/sandbox-kind";
 import { useHarness } from "../../harnesses/harnesses.ts";
+import { sandboxAdvice, sandboxLabel } from "../../sandboxes/sandbox-choices.tsx";
 import { Field, Select, TextArea, TextInput } from "../../ui/form/field.tsx";
 import type { TextMember } from "./draft.ts";
 import { McpServers } from "./mcp-servers.tsx";
@@ -164,7 +166,33 @@ export function Options({ composer, harness: name }: OptionsProps) {
           )}
         </Field>
       </div>
-      <div className="grid gap-4 sm:grid-cols-2">{workerFields.map(line)}</div>
+      <div className="grid gap-4 sm:grid-cols-3">
+        <Field
+          label="Sandbox"
+          hint={
+            draft.sandbox === ""
+              ? "Default: the kind of the environment, then any."
+              : sandboxAdvice(draft.sandbox)
+          }
+          error={fieldErrors["config.sandbox"]}
+        >
+          {(parts) => (
+            <Select
+              {...parts}
+              value={draft.sandbox}
+              onChange={({ target }) => change({ sandbox: target.value })}
+            >
+              <option value="">As the environment says</option>
+              {SandboxKind.options.map((kind) => (
+                <option key={kind} value={kind}>
+                  {sandboxLabel(kind)}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+        {workerFields.map(line)}
+      </div>
       <div className="grid items-start gap-4 sm:grid-cols-2">{instructions.map(line)}</div>
       <McpServers
         servers={draft.servers}

@@ -7,6 +7,7 @@ import type {
   ReasoningEffort,
   RunAgentRequest,
   RunLimits,
+  SandboxKind,
 } from "@outrider/sdk";
 import { parseLabels } from "../../ui/form/worker-labels.ts";
 import type { Draft, ServerDraft } from "./draft.ts";
@@ -24,6 +25,7 @@ export function requestOf(draft: Draft): { request: RunAgentRequest } | { fieldE
     environment_id: text(draft.environment_id),
     skill_spec: text(draft.skill_spec),
     publish: text(draft.publish) as PublishKind | undefined,
+    sandbox: text(draft.sandbox) as SandboxKind | undefined,
     worker_host: text(draft.worker_host),
     worker_selector: parseLabels(draft.worker_selector),
     base_prompt: draft.base_prompt.trim() ? draft.base_prompt : undefined,

@@ -1,6 +1,7 @@
 import type { CloudEnvironment } from "@outrider/sdk";
 import type { ReactNode } from "react";
 import { useHarnessTitles } from "../../harnesses/harnesses.ts";
+import { sandboxLabel } from "../../sandboxes/sandbox-choices.tsx";
 import { formatLabels } from "../../ui/form/worker-labels.ts";
 import { amounts } from "./form/form-limits.tsx";
 import { networkModes } from "./network.ts";
@@ -73,6 +74,7 @@ export function EnvironmentDetails({ environment }: { environment: CloudEnvironm
           {network.allow && <Lines of={network.allow} />}
         </Fact>
         {harness && <Fact name="Harness">{harness}</Fact>}
+        {environment.sandbox && <Fact name="Sandbox">{sandboxLabel(environment.sandbox)}</Fact>}
         {environment.worker_host && <Fact name="Worker pool">{environment.worker_host}</Fact>}
         {environment.worker_selector && (
           <Fact name="Worker labels">{formatLabels(environment.worker_selector)}</Fact>

@@ -6,6 +6,7 @@ import { Section } from "../../ui/page.tsx";
 import { CancelAll } from "./cancel-all.tsx";
 import { MaintenanceForm } from "./maintenance-form.tsx";
 import { MaintenanceState } from "./maintenance-state.tsx";
+import { Sandboxes } from "./sandboxes.tsx";
 
 const POLL_MS = 2_000;
 
@@ -27,6 +28,12 @@ export function Operations() {
         lead="Takes effect on every server within a second, survives restarts, and never interrupts active runs."
       >
         <MaintenanceForm maintenance={maintenance} />
+      </Section>
+      <Section
+        title="Sandboxes"
+        lead="Where the connected workers execute runs, and what they enforce. Environments and runs can ask for a kind."
+      >
+        <Sandboxes />
       </Section>
       <Section
         title="Cancel runs"

@@ -14,7 +14,7 @@ export function AddWorker({ onClose }: { onClose: () => void }) {
       sheet
       onClose={onClose}
       title="Add worker"
-      description="Add workers to execute more runs at once. A worker needs Linux, bubblewrap, user namespaces and access to this server."
+      description="Add workers to execute more runs at once. A worker needs access to this server, and either Linux with bubblewrap and user namespaces, or a Docker or Podman engine."
       footer={
         <Button variant="primary" onClick={() => setMaking(true)}>
           Create worker key

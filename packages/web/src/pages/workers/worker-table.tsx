@@ -5,8 +5,11 @@ import { useState } from "react";
 import { outrider } from "../../api.ts";
 import { showToast } from "../../frame/toasts.ts";
 import { queries, queryClient } from "../../queries.ts";
+import { describeSandbox } from "../../sandboxes/describe-sandbox.ts";
+import { SandboxControls } from "../../sandboxes/sandbox-controls.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
+import { Disclosure } from "../../ui/disclosure.tsx";
 import { formatLabels } from "../../ui/form/worker-labels.ts";
 import { formatBytes } from "../../ui/format/numbers.ts";
 import { Time } from "../../ui/format/time.tsx";
@@ -42,11 +45,17 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
               </div>
               <div className="mt-0.5 text-xs text-muted">
                 pool {worker.pool} · version {worker.version} · since <Time at={worker.first_seen_at} />
-                {worker.sandbox !== undefined && ` · ${worker.sandbox} sandboxes`}
+                {worker.sandbox !== undefined &&
+                  ` · sandboxes: ${describeSandbox({ kind: worker.sandbox, ...worker.sandbox_engine })}`}
                 {worker.disk_free_bytes !== undefined &&
                   ` · ${formatBytes(worker.disk_free_bytes)} disk free`}
               </div>
               <Labels worker={worker} />
+              {worker.is_alive && worker.sandbox_controls && (
+                <Disclosure summary="What its sandboxes enforce" className="text-xs">
+                  <SandboxControls worker={worker} />
+                </Disclosure>
+              )}
               <div className="mt-2 sm:hidden">
                 <Slots worker={worker} />
               </div>

@@ -12,13 +12,23 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
 import type { Log } from "../../log.ts";
+import type { DockerSettings } from "../docker-settings.ts";
 import { installPrograms, ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
 import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
-import type { Base, ImageSource, Label, OpenOptions, Sandbox, SandboxProvider, Spawned } from "../sandbox.ts";
+import type {
+  Base,
+  ImageSource,
+  Label,
+  OpenOptions,
+  Sandbox,
+  SandboxEngine,
+  SandboxProvider,
+  Spawned,
+} from "../sandbox.ts";
 import { DockerBases } from "./bases/docker-bases.ts";
 import { createDockerSandbox } from "./create-docker-sandbox.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
-import { type EngineOptions, openEngine, readEngineEnv } from "./engine/connect.ts";
+import { openEngine } from "./engine/connect.ts";
 import { describeCapabilities, describeEngine } from "./engine/describe.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
@@ -29,15 +39,9 @@ import { BundleVolumes, type SharedResources } from "./shared-resources.ts";
 import { removeVolume } from "./volumes/sandbox-volumes.ts";
 import { ensureSystemImage } from "./volumes/system-image.ts";
 
-export interface DockerOptions {
-  /** Default: as Docker's own client. */
-  engine?: EngineOptions | undefined;
+export interface DockerOptions extends Partial<DockerSettings> {
   /** Whose objects they are. Default: a random name that is stored in `root`. */
   owner?: Owner | undefined;
-  /** The image for sandboxes without an image. Default: made of this worker's own programs. */
-  systemImage?: string | undefined;
-  /** The runtime of containers, such as `runsc`. Default: the engine's. */
-  runtime?: string | undefined;
 }
 
 export interface DockerProviderOptions {
@@ -55,12 +59,13 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   const { root, log, docker: dockerOptions = {} } = options;
   mkdirSync(root, { recursive: true });
   const owner = dockerOptions.owner ?? readOwner(root);
-  const engine = await openEngine(dockerOptions.engine ?? readEngineEnv(process.env));
+  const engine = await openEngine(dockerOptions.engine);
   const { docker } = engine;
   const systemImage = await ensureSystemImage(engine, {
-    ...{ owner, image: dockerOptions.systemImage ?? process.env.OUTRIDER_DOCKER_SYSTEM_IMAGE },
+    ...{ owner, image: dockerOptions.systemImage },
   });
-  const { architecture } = await describeEngine(engine);
+  const description = await describeEngine(engine);
+  const { architecture } = description;
   const seccomp = seccompProfile(architecture);
   const { runtime } = dockerOptions;
   const { capabilities, ids } = await describeCapabilities(engine, {
@@ -69,6 +74,7 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   const shared: SharedResources = {
     ...{ engine, docker, owner, log, capabilities, ids, seccomp, systemImage },
     runtime,
+    description,
     programs: await installPrograms(root),
     bases: new DockerBases(root),
     bundleVolumes: new BundleVolumes({ docker, owner, image: systemImage }),
@@ -116,6 +122,12 @@ class DockerProvider implements SandboxProvider {
     this.#shared = options.shared;
     this.images = options.images;
     this.#onOpenFailed = options.onOpenFailed;
+  }
+
+  describe(): SandboxEngine {
+    const { description, runtime } = this.#shared;
+    const { name, version, defaultRuntime } = description;
+    return { engine: name, engine_version: version, runtime: runtime ?? defaultRuntime };
   }
 
   capabilities(): Capabilities {

@@ -4,6 +4,7 @@ import type { Capabilities, Capability } from "../limits.ts";
 import type { Bundle } from "../sandbox.ts";
 import type { DockerBases } from "./bases/docker-bases.ts";
 import type { Engine } from "./engine/connect.ts";
+import type { EngineDescription } from "./engine/describe.ts";
 import type { Owner } from "./labels.ts";
 import { ensureBundleVolume } from "./volumes/bundle-volume.ts";
 
@@ -21,6 +22,7 @@ export interface SharedResources {
   runtime: string | undefined;
   /** The id of the image for sandboxes without an image, and for the worker's scripts. */
   systemImage: string;
+  description: EngineDescription;
   /** The programs that every sandbox has. */
   programs: Bundle;
   bases: DockerBases;

@@ -1,4 +1,5 @@
-import { TextField } from "../../../ui/form/fields.tsx";
+import { SandboxOptions, sandboxAdvice } from "../../../sandboxes/sandbox-choices.tsx";
+import { SelectField, TextField } from "../../../ui/form/fields.tsx";
 import { FormSection, type FormSectionProps } from "./form-section.tsx";
 
 export function FormWorkers({ form }: FormSectionProps) {
@@ -7,6 +8,13 @@ export function FormWorkers({ form }: FormSectionProps) {
       title="Workers"
       lead="Which workers build the environment and execute its runs. A change applies to new runs."
     >
+      <SelectField
+        label="Sandbox"
+        {...form.select("sandbox")}
+        hint={sandboxAdvice(form.watch("sandbox") ?? "")}
+      >
+        <SandboxOptions />
+      </SelectField>
       <div className="grid gap-4 sm:grid-cols-2">
         <TextField
           label="Worker pool"

@@ -28,6 +28,8 @@ export interface Values {
   /** Not shown, but kept. */
   checks: CloudEnvironment["checks"];
   harness: Text;
+  /** Empty: any. */
+  sandbox: Text;
   worker_host: Text;
   /** Labels such as `region=eu, gpu`. */
   worker_selector: Text;
@@ -83,6 +85,7 @@ export const blankValues: Values = {
   git_author: undefined,
   checks: undefined,
   harness: undefined,
+  sandbox: undefined,
   worker_host: undefined,
   worker_selector: undefined,
   timeout_minutes: undefined,
@@ -120,6 +123,7 @@ export function valuesOf(environment: CloudEnvironment): Values {
     git_author: environment.git_author,
     checks: environment.checks,
     harness: environment.harness,
+    sandbox: environment.sandbox,
     worker_host: environment.worker_host,
     worker_selector: formatLabels(environment.worker_selector) || undefined,
     timeout_minutes: environment.timeout_minutes,

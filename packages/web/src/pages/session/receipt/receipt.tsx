@@ -1,11 +1,12 @@
 import type { RunItem, RunReceipt } from "@outrider/sdk";
 import { CircleCheck, ReceiptText, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
+import { describeSandbox } from "../../../sandboxes/describe-sandbox.ts";
+import { resourceLabel } from "../../../sandboxes/resource-labels.ts";
 import { EmptyState } from "../../../ui/feedback/empty-state.tsx";
 import { Section } from "../../../ui/page.tsx";
 import { sanitizeLine } from "../../../ui/text/sanitize.ts";
 import { TranscriptLink } from "../transcript-link.tsx";
-import { resourceLabel } from "./resources.ts";
 
 const networkLabels = {
   open: "Open: all public addresses were reachable.",
@@ -41,6 +42,7 @@ export function Receipt({ run }: { run: RunItem }) {
           </Fact>
           <Fact name="Model">{receipt.model_id}</Fact>
           {receipt.reasoning_effort && <Fact name="Reasoning effort">{receipt.reasoning_effort}</Fact>}
+          {receipt.sandbox && <Fact name="Sandbox">{describeSandbox(receipt.sandbox)}</Fact>}
           <Fact name="Environment">
             {environment ? (
               <>

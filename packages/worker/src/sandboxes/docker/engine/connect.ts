@@ -43,16 +43,6 @@ const defaultTimeoutMs = 120_000;
 /** How long an engine may take to respond at all. */
 const PING_TIMEOUT_MS = 20_000;
 
-/** Returns the options that the variables of Docker's own client set. */
-export function readEngineEnv(env: Record<string, string | undefined>): EngineOptions {
-  return {
-    host: env.DOCKER_HOST || undefined,
-    certPath: env.DOCKER_CERT_PATH || undefined,
-    tlsVerify: Boolean(env.DOCKER_TLS_VERIFY),
-    runtimeFolder: env.XDG_RUNTIME_DIR || undefined,
-  };
-}
-
 /** Connects to an engine and checks that it responds and is new enough. */
 export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
   if (options.host !== undefined) return await connect(parseAddress(options.host, options), options);

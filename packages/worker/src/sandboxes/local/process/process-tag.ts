@@ -6,6 +6,8 @@ import { type ProcessId, readProcess } from "./processes.ts";
 export const processTag = `outrider-${randomUUID()}`;
 
 export function findProcessesWithTag(tag: string): ProcessId[] {
+  // Elsewhere the worker starts no processes for sandboxes.
+  if (process.platform !== "linux") return [];
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   return pids
     .filter((pid) => readArguments(pid).includes(tag))

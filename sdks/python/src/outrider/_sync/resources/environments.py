@@ -43,6 +43,7 @@ class Environments(Resource):
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
         harness: str | None = None,
+        sandbox: types.SandboxKind | None = None,
         worker_host: str | None = None,
         worker_selector: Mapping[str, str] | None = None,
         timeout_minutes: int | None = None,
@@ -79,6 +80,8 @@ class Environments(Resource):
             agents list the commands.
         :param harness: Default harness for runs in this environment, if neither the run nor its cloud
             agent sets one.
+        :param sandbox: The kind of sandboxes in which workers build the environment and execute its
+            runs. Default: any. A change applies to new runs.
         :param worker_host: The pool whose workers build the environment and execute its runs. Default:
             `default`. A change applies to new runs.
         :param worker_selector: Labels that workers must have to build the environment and to execute
@@ -110,6 +113,7 @@ class Environments(Resource):
                     "git_author": git_author,
                     "checks": checks,
                     "harness": harness,
+                    "sandbox": sandbox,
                     "worker_host": worker_host,
                     "worker_selector": worker_selector,
                     "timeout_minutes": timeout_minutes,
@@ -151,6 +155,7 @@ class Environments(Resource):
         git_author: params.GitAuthorParam | types.GitAuthor | None = None,
         checks: Sequence[params.EnvironmentCheckParam | types.EnvironmentCheck] | None = None,
         harness: str | None = None,
+        sandbox: types.SandboxKind | None = None,
         worker_host: str | None = None,
         worker_selector: Mapping[str, str] | None = None,
         timeout_minutes: int | None = None,
@@ -187,6 +192,8 @@ class Environments(Resource):
             agents list the commands.
         :param harness: Default harness for runs in this environment, if neither the run nor its cloud
             agent sets one.
+        :param sandbox: The kind of sandboxes in which workers build the environment and execute its
+            runs. Default: any. A change applies to new runs.
         :param worker_host: The pool whose workers build the environment and execute its runs. Default:
             `default`. A change applies to new runs.
         :param worker_selector: Labels that workers must have to build the environment and to execute
@@ -218,6 +225,7 @@ class Environments(Resource):
                     "git_author": git_author,
                     "checks": checks,
                     "harness": harness,
+                    "sandbox": sandbox,
                     "worker_host": worker_host,
                     "worker_selector": worker_selector,
                     "timeout_minutes": timeout_minutes,

@@ -1,4 +1,4 @@
-import { formatBytes, formatCount } from "../../../ui/format/numbers.ts";
+import { formatBytes, formatCount } from "../ui/format/numbers.ts";
 
 interface ResourceLabel {
   name: string;

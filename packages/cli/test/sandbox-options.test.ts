@@ -1,0 +1,45 @@
+import { Command } from "commander";
+import { expect, test } from "vitest";
+import { addSandboxOptions, readDockerSettings, sandboxVariables } from "../src/sandbox-options.ts";
+
+function parse(args: string[]) {
+  return addSandboxOptions(new Command("worker")).parse(args, { from: "user" }).opts();
+}
+
+test("options take precedence over variables, and OUTRIDER_DOCKER_HOST over DOCKER_HOST", () => {
+  const variables = { DOCKER_HOST: "unix:///run/other.sock", OUTRIDER_DOCKER_RUNTIME: "runc" };
+  expect(readDockerSettings({}, variables)).toMatchObject({
+    engine: { host: "unix:///run/other.sock" },
+    runtime: "runc",
+  });
+  const both = { ...variables, OUTRIDER_DOCKER_HOST: "unix:///run/own.sock" };
+  expect(readDockerSettings({}, both).engine.host).toBe("unix:///run/own.sock");
+  const flags = parse(["--docker-host", "tcp://engine:2376", "--docker-runtime", "runsc"]);
+  const tls = { DOCKER_TLS_VERIFY: "1", DOCKER_CERT_PATH: "/etc/docker-certificates" };
+  expect(readDockerSettings(flags, { ...both, ...tls })).toEqual({
+    engine: {
+      host: "tcp://engine:2376",
+      certPath: "/etc/docker-certificates",
+      tlsVerify: true,
+      runtimeFolder: undefined,
+    },
+    runtime: "runsc",
+    systemImage: undefined,
+  });
+});
+
+test("empty variables are as if they were not set", () => {
+  const empty = { OUTRIDER_DOCKER_HOST: "", DOCKER_HOST: "", OUTRIDER_DOCKER_SYSTEM_IMAGE: "" };
+  expect(readDockerSettings({}, empty)).toMatchObject({
+    engine: { host: undefined, certPath: undefined, tlsVerify: false },
+    systemImage: undefined,
+  });
+});
+
+test("the options of `serve` reach its workers as variables", () => {
+  const flags = parse(["--sandbox", "docker", "--docker-system-image", "tools:1"]);
+  expect(sandboxVariables(flags)).toEqual({
+    OUTRIDER_SANDBOX: "docker",
+    OUTRIDER_DOCKER_SYSTEM_IMAGE: "tools:1",
+  });
+});
