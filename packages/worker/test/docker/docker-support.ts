@@ -1,4 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { statSync } from "node:fs";
 import { type Engine, openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
 import type { Owner } from "../../src/sandboxes/docker/labels.ts";
 import { importEntries } from "../../src/sandboxes/docker/volumes/system-image.ts";
@@ -15,4 +17,22 @@ export const newOwner = (): Owner => ({ installation: `test-${randomUUID()}`, wo
 export async function importEmptyImage(engine: Engine): Promise<string> {
   const entries = [{ path: "mnt", mode: 0o755, content: { type: "folder" as const } }];
   return await importEntries(engine, { name: `outrider-empty:${randomUUID()}`, entries, labels: {} });
+}
+
+/** Imports an image whose only program is busybox of this machine. */
+export async function importBusybox(engine: Engine): Promise<string> {
+  const source = "/usr/bin/busybox";
+  const names = execFileSync(source, ["--list"], { encoding: "utf8" }).trim().split("\n");
+  const folders = ["bin", "tmp", "workspace"].map((path) => ({
+    ...{ path, mode: 0o777, content: { type: "folder" as const } },
+  }));
+  const links = names
+    .filter((name) => name !== "busybox")
+    .map((name) => ({
+      ...{ path: `bin/${name}`, mode: 0o777, content: { type: "link" as const, target: "busybox" } },
+    }));
+  const { size } = statSync(source);
+  const busybox = { path: "bin/busybox", mode: 0o755, content: { type: "file" as const, source, size } };
+  const entries = [...folders, busybox, ...links];
+  return await importEntries(engine, { name: `outrider-busybox:${randomUUID()}`, entries, labels: {} });
 }

@@ -175,21 +175,23 @@ async function createClient({ socketPath, host, port, tls, version }: ClientTarg
 }
 
 async function readVersion(docker: Docker, address: string): Promise<{ newest: string; oldest: string }> {
-  try {
-    const { ApiVersion, MinAPIVersion } = (await docker.version()) as Docker.DockerVersion;
-    return { newest: ApiVersion, oldest: MinAPIVersion ?? ApiVersion };
-  } catch (error) {
-    if (!isEngineError(error, "failed", "not_found")) throw error;
-    throw new EngineError(
+  const notAnEngine = (cause?: unknown) =>
+    new EngineError(
       "unreachable",
       `${address} is not the address of a container engine. Set DOCKER_HOST to the address of Docker or Podman.`,
-      { cause: error },
+      { cause },
     );
-  }
+  const version: Partial<Docker.DockerVersion> = await docker.version().catch((error) => {
+    throw isEngineError(error, "failed", "not_found") ? notAnEngine(error) : error;
+  });
+  const { ApiVersion: newest, MinAPIVersion: oldest = newest } = version;
+  if (typeof newest !== "string" || typeof oldest !== "string" || !/^\d+\.\d+$/.test(newest))
+    throw notAnEngine();
+  return { newest, oldest };
 }
 
 function chooseVersion({ newest, oldest }: { newest: string; oldest: string }): string {
-  if (typeof newest !== "string" || !/^\d+\.\d+$/.test(newest) || isOlder(newest, oldestApiVersion))
+  if (isOlder(newest, oldestApiVersion))
     throw new EngineError(
       "unsupported_version",
       `The container engine is too old: its API has version ${newest}, and ${oldestApiVersion} is needed. Install Docker 20.10 or later, or Podman 4 or later.`,

@@ -113,7 +113,10 @@ function hashEntries(entries: ArchiveEntry[]): string {
   return hash.digest("hex").slice(0, 32);
 }
 
-/** Imports an archive as an image with one layer. An image with this name that another worker imported is replaced. */
+/**
+ * Imports an archive as an image with one layer, and returns its id. The name appears only when the image is complete, and
+ * moves to the new image if another worker has imported one meanwhile.
+ */
 export async function importEntries(
   { docker }: Engine,
   options: {
@@ -124,16 +127,19 @@ export async function importEntries(
   },
 ): Promise<string> {
   const { name, entries, labels, signal } = options;
-  const [repo, tag] = name.split(":");
   const changes = Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`);
   const archive = Readable.from(packEntries(entries), { objectMode: false });
+  let id = "";
   try {
-    const stream = await docker.importImage(archive, {
-      ...{ repo, tag, changes, ...(signal ? { abortSignal: signal } : {}) },
+    // Podman ignores the tag here, so the image is tagged below.
+    const stream = await docker.importImage(archive, { changes, ...(signal ? { abortSignal: signal } : {}) });
+    await readProgress(stream, ({ status }) => {
+      if (status?.startsWith("sha256:")) id = status;
     });
-    await readProgress(stream);
   } finally {
     archive.destroy();
   }
-  return (await docker.getImage(name).inspect()).Id;
+  const [repo = name, tag = "latest"] = name.split(":");
+  await docker.getImage(id).tag({ repo, tag });
+  return id;
 }

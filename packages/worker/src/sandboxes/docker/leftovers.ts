@@ -1,0 +1,154 @@
+/**
+ * Finds and removes objects of an installation in an engine by their labels. It needs no memory of what was created, so it
+ * works after a crash of the worker and after a restart of the engine.
+ */
+import type Docker from "dockerode";
+import type { Label } from "../sandbox.ts";
+import { isEngineError } from "./engine/errors.ts";
+import { labelFilters, labelNames, type Owner, parseLabel } from "./labels.ts";
+import { bundleKind, bundleRecordKind, removeVolume } from "./volumes/bundle-volume.ts";
+import { systemImageKind } from "./volumes/system-image.ts";
+
+export interface SandboxObjects {
+  /** The sandbox's id. */
+  sandbox: string;
+  label: Label;
+  containers: string[];
+  volumes: string[];
+  images: string[];
+}
+
+/** Lists the objects of all sandboxes of a worker. */
+export async function listSandboxObjects(
+  docker: Docker,
+  { installation, worker }: Owner,
+): Promise<SandboxObjects[]> {
+  const objects = await listObjects(docker, {
+    [labelNames.installation]: installation,
+    [labelNames.worker]: worker,
+  });
+  const found = new Map<string, SandboxObjects>();
+  for (const { type, id, labels } of objects) {
+    const sandbox = labels[labelNames.sandbox];
+    if (sandbox === undefined) continue;
+    const each = found.get(sandbox) ?? { sandbox, label: {}, containers: [], volumes: [], images: [] };
+    found.set(sandbox, {
+      ...each,
+      label: { ...each.label, ...parseLabel(labels) },
+      [type]: [...each[type], id],
+    });
+  }
+  return [...found.values()];
+}
+
+interface EngineObject {
+  type: "containers" | "volumes" | "images";
+  id: string;
+  labels: Record<string, string>;
+  /** Milliseconds since the Unix epoch. */
+  createdAt: number;
+}
+
+async function listObjects(docker: Docker, labels: Record<string, string>): Promise<EngineObject[]> {
+  const filters = JSON.stringify(labelFilters(labels));
+  const [containers, { Volumes: volumes }, images] = await Promise.all([
+    docker.listContainers({ all: true, filters }),
+    docker.listVolumes({ filters }),
+    docker.listImages({ filters }),
+  ]);
+  return [
+    ...containers.map(({ Id: id, Labels, Created }) => ({
+      ...{ type: "containers" as const, id, labels: Labels, createdAt: Created * 1_000 },
+    })),
+    ...(volumes ?? []).map((volume) => ({
+      ...{ type: "volumes" as const, id: volume.Name, labels: volume.Labels },
+      createdAt: Date.parse((volume as { CreatedAt?: string }).CreatedAt ?? ""),
+    })),
+    ...images.map(({ Id: id, Labels, Created }) => ({
+      ...{ type: "images" as const, id, labels: Labels ?? {}, createdAt: Created * 1_000 },
+    })),
+  ];
+}
+
+export async function removeSandboxObjects(
+  docker: Docker,
+  { containers, volumes, images }: SandboxObjects,
+): Promise<void> {
+  // A volume can be removed only after its containers.
+  await Promise.all(containers.map((id) => removeContainer(docker, id)));
+  await Promise.all(volumes.map((name) => removeVolume(docker, name)));
+  await Promise.all(images.map((id) => removeImage(docker, id)));
+}
+
+const REMOVAL_POLLS = 600;
+const POLL_MS = 100;
+
+/** Kills and removes a container with its anonymous volumes, and waits for a removal that is already under way. */
+export async function removeContainer(docker: Docker, id: string): Promise<void> {
+  for (let poll = 1; ; poll++) {
+    try {
+      await docker.getContainer(id).remove({ force: true, v: true });
+      return;
+    } catch (error) {
+      if (isEngineError(error, "not_found")) return;
+      const isUnderWay = isEngineError(error, "conflict") && /already in progress/.test(error.message);
+      if (!isUnderWay || poll === REMOVAL_POLLS) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+export async function removeImage(docker: Docker, id: string): Promise<void> {
+  try {
+    await docker.getImage(id).remove({ force: true });
+  } catch (error) {
+    if (!isEngineError(error, "not_found", "image_not_found")) throw error;
+  }
+}
+
+/** Helper containers exist for less than this, even on a slow engine. */
+const HELPER_MS = 30 * 60_000;
+
+/**
+ * Removes old objects that the installation's workers share: helper containers of crashed workers, bundles that were
+ * not filled completely, and bundles and system images that are older than `unusedMs`, are not used by a container, and
+ * are not among `inUse`. Workers make them again when they need them.
+ */
+export async function removeUnusedShared(
+  docker: Docker,
+  { installation }: Pick<Owner, "installation">,
+  { inUse, unusedMs, now = Date.now() }: { inUse: ReadonlySet<string>; unusedMs: number; now?: number },
+): Promise<string[]> {
+  const objects = (await listObjects(docker, { [labelNames.installation]: installation })).filter(
+    ({ labels }) => labels[labelNames.sandbox] === undefined && labels[labelNames.content] !== undefined,
+  );
+  const kindOf = ({ labels }: EngineObject) => labels[labelNames.kind];
+  const isOld = ({ createdAt }: EngineObject, ageMs: number) => now - createdAt > ageMs;
+  const recorded = new Set(objects.flatMap(({ labels }) => labels[labelNames.volume] ?? []));
+  const removed: string[] = [];
+  const remove = async ({ id }: EngineObject, run: () => Promise<void>) => {
+    try {
+      await run();
+      removed.push(id);
+    } catch (error) {
+      if (!isEngineError(error, "conflict")) throw error; // a container uses it
+    }
+  };
+  for (const object of objects.filter(({ type }) => type === "containers"))
+    if (isOld(object, HELPER_MS)) await remove(object, () => removeContainer(docker, object.id));
+  for (const object of objects.filter((each) => kindOf(each) === bundleKind && each.type === "volumes")) {
+    const isComplete = recorded.has(object.id);
+    if (inUse.has(object.id) || !isOld(object, isComplete ? unusedMs : HELPER_MS)) continue;
+    await remove(object, () => docker.getVolume(object.id).remove());
+  }
+  const volumes = new Set(objects.map(({ id }) => id));
+  for (const object of objects.filter((each) => kindOf(each) === bundleRecordKind)) {
+    const volume = object.labels[labelNames.volume] ?? "";
+    if (removed.includes(volume) || !volumes.has(volume))
+      await remove(object, () => removeVolume(docker, object.id));
+  }
+  for (const object of objects.filter((each) => kindOf(each) === systemImageKind && each.type === "images"))
+    if (!inUse.has(object.id) && isOld(object, unusedMs))
+      await remove(object, async () => void (await docker.getImage(object.id).remove()));
+  return removed;
+}
