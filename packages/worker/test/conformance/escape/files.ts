@@ -38,8 +38,7 @@ function defineTests(getFixture: () => EscapeFixture): void {
       },
       {
         name: "accounts and keys",
-        command:
-          "cat /etc/shadow; find /var/lib /run /home/*/.ssh /boot -mindepth 1 2> /dev/null; echo end",
+        command: "cat /etc/shadow; find /var/lib /run /home/*/.ssh /boot -mindepth 1 2> /dev/null; echo end",
         expected: /^cat: .*No such file.*\nend\n$/,
         ...(isRoot ? { onHost: /root:/ } : {}),
       },
