@@ -29,6 +29,12 @@ export interface PlaceSystem {
   home: string;
   /** The capabilities of commands, as in /proc/self/status. */
   capabilities: string;
+  /** Whether root of the image can change /dev. */
+  hasWritableDevices: boolean;
+  /** Whether commands can read /sys. */
+  hasSys: boolean;
+  /** Whether the workspace is a mount point, so that root of the image cannot replace it. */
+  isWorkspaceMounted: boolean;
   /** Whether commands can run as other users of the image, and give files to them. */
   hasOtherUsers: boolean;
   /** Environment variables that the system adds to those that all commands have. */

@@ -21,6 +21,7 @@ export const dockerPlace: Place = {
   system: {
     ...{ isImage: false, user: "sandbox", uid: 1000, home: "/home/sandbox", env: {} },
     ...{ capabilities: "0000000000000000", hasOtherUsers: false },
+    ...{ hasWritableDevices: false, hasSys: true, isWorkspaceMounted: true },
   },
   startMs: 4000,
   open: () => openPlace(),
@@ -33,7 +34,8 @@ export const dockerImagePlace: Place = {
   capabilities: { ...dockerPlace.capabilities, images: true, ids: false },
   system: {
     ...{ isImage: true, user: "root", uid: 0, home: "/root" },
-    ...{ capabilities: "00000000a80025fb", hasOtherUsers: true },
+    ...{ capabilities: "00000000a00025fb", hasOtherUsers: true },
+    ...{ hasWritableDevices: true, hasSys: true, isWorkspaceMounted: true },
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
   },
   open: () => {

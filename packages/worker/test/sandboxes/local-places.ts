@@ -25,6 +25,7 @@ export const hostPlace: LocalPlace = {
   system: {
     ...{ isImage: false, user: "sandbox", uid: 1000, home: "/home/sandbox", env: {} },
     ...{ capabilities: "0000000000000000", hasOtherUsers: false },
+    ...{ hasWritableDevices: false, hasSys: false, isWorkspaceMounted: true },
   },
   startMs: 0,
   open: () => openPlace(),
@@ -42,6 +43,7 @@ export const imagePlace: LocalPlace = {
     hasOtherUsers: ids > 1,
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
     capabilities: "00000000a80025fb",
+    ...{ hasWritableDevices: false, hasSys: false, isWorkspaceMounted: false },
   },
   startMs: 0,
   open: () => {

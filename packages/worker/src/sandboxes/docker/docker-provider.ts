@@ -36,6 +36,7 @@ import type { Owner } from "./labels.ts";
 import { reap } from "./reap.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 import { BundleVolumes, type SharedResources } from "./shared-resources.ts";
+import { probeOverlays } from "./volumes/probe-overlays.ts";
 import { removeVolume } from "./volumes/sandbox-volumes.ts";
 import { ensureSystemImage } from "./volumes/system-image.ts";
 
@@ -78,7 +79,7 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     programs: await installPrograms(root),
     bases: new DockerBases(root),
     bundleVolumes: new BundleVolumes({ docker, owner, image: systemImage }),
-    canOverlay: true,
+    canOverlay: await probeOverlays({ docker, owner, systemImage, runtime, log }),
     imageHomes: new Map(),
   };
   const images = new DockerImages({

@@ -1,78 +1,28 @@
 import type { Label } from "../sandbox.ts";
-import { isEngineError } from "./engine/errors.ts";
 import { removeImage } from "./images/remove-image.ts";
-import { labelFilters, labelNames, parseLabel } from "./labels.ts";
+import { listSandboxObjects, removeSandboxObjects } from "./leftovers.ts";
 import type { SharedResources } from "./shared-resources.ts";
-import { removeVolume } from "./volumes/sandbox-volumes.ts";
-
-interface Found {
-  label: Label;
-  containers: string[];
-  volumes: string[];
-}
 
 /** Removes the objects of this worker's sandboxes, except open ones and those to keep. Returns the ids of the sandboxes. */
 export async function reap(
-  shared: SharedResources,
+  { docker, owner, bases, log }: SharedResources,
   { keep, open }: { keep(label: Label): boolean; open: ReadonlySet<string> },
 ): Promise<string[]> {
-  const { log } = shared;
   const removed: string[] = [];
-  // Objects that a base has taken over keep the labels of their sandbox.
-  const ofBases = shared.bases.objectNames();
-  for (const [id, { label, containers, volumes }] of await findSandboxes(shared, ofBases)) {
-    if (open.has(id) || keep(label)) continue;
+  // What a base has taken over keeps the labels of its sandbox.
+  const ofBases = bases.objectNames();
+  const isLeft = (id: string) => !ofBases.has(id);
+  for (const objects of await listSandboxObjects(docker, owner)) {
+    const { sandbox, label, containers } = objects;
+    const volumes = objects.volumes.filter(isLeft);
+    if (open.has(sandbox) || keep(label)) continue;
     try {
-      await Promise.all(containers.map((container) => removeContainer(shared, container)));
-      await Promise.all(volumes.map((name) => removeVolume(shared.docker, name)));
-      removed.push(id);
+      await removeSandboxObjects(docker, { ...objects, volumes, images: [] });
+      const images = await Promise.all(objects.images.filter(isLeft).map((id) => removeImage(docker, id)));
+      if (containers.length + volumes.length > 0 || images.includes(true)) removed.push(sandbox);
     } catch (error) {
-      log.warn({ id, error }, "failed to remove leftover sandbox");
+      log.warn({ id: sandbox, error }, "failed to remove leftover sandbox");
     }
   }
-  await removeImages(shared, ofBases).catch((error) =>
-    log.warn({ error }, "failed to remove leftover images of bases"),
-  );
   return removed;
-}
-
-async function findSandboxes(
-  { docker, owner }: SharedResources,
-  ofBases: ReadonlySet<string>,
-): Promise<Map<string, Found>> {
-  const filters = JSON.stringify(
-    labelFilters({ [labelNames.installation]: owner.installation, [labelNames.worker]: owner.worker }),
-  );
-  const [containers, { Volumes: volumes }] = await Promise.all([
-    docker.listContainers({ all: true, filters }),
-    docker.listVolumes({ filters }),
-  ]);
-  const found = new Map<string, Found>();
-  const get = (labels: Record<string, string>) => {
-    const id = labels[labelNames.sandbox] ?? "";
-    const each = found.get(id) ?? { label: parseLabel(labels), containers: [], volumes: [] };
-    found.set(id, each);
-    return each;
-  };
-  for (const { Id, Labels } of containers) get(Labels).containers.push(Id);
-  for (const { Name, Labels } of volumes ?? []) if (!ofBases.has(Name)) get(Labels).volumes.push(Name);
-  return found;
-}
-
-async function removeContainer({ docker }: SharedResources, id: string): Promise<void> {
-  try {
-    await docker.getContainer(id).remove({ force: true, v: true });
-  } catch (error) {
-    if (!isEngineError(error, "not_found")) throw error;
-  }
-}
-
-/** Removes the committed images that no base uses. */
-async function removeImages({ docker, owner }: SharedResources, ofBases: ReadonlySet<string>): Promise<void> {
-  const filters = JSON.stringify(
-    labelFilters({ [labelNames.installation]: owner.installation, [labelNames.worker]: owner.worker }),
-  );
-  for (const { Id } of await docker.listImages({ all: true, filters })) {
-    if (!ofBases.has(Id)) await removeImage(docker, Id);
-  }
 }

@@ -38,8 +38,8 @@ function defineTests(getFixture: () => EscapeFixture): void {
       },
       {
         name: "accounts and keys",
-        command: "cat /etc/shadow; ls /var/lib /run /home/*/.ssh /boot",
-        expected: /^cat: .*No such file.*\n(?:ls: .*No such file.*\n){4}$/,
+        command: "cat /etc/shadow; find /var/lib /run /home/*/.ssh /boot -mindepth 1 2> /dev/null; echo end",
+        expected: /^cat: .*No such file.*\nend\n$/,
         ...(isRoot ? { onHost: /root:/ } : {}),
       },
     ]);
@@ -70,7 +70,7 @@ function defineTests(getFixture: () => EscapeFixture): void {
     });
 
     test("do not block on fifos, devices and folders", async () => {
-      const { sandbox } = getFixture();
+      const { sandbox, system } = getFixture();
       await run(
         sandbox,
         "mkfifo fifo; ln -sf /dev/zero zero; ln -sf /dev/tty tty; ln -sf loop loop; mkdir -p folder",
@@ -81,7 +81,8 @@ function defineTests(getFixture: () => EscapeFixture): void {
       await expect(sandbox.read("loop", 100)).rejects.toMatchObject({ code: "not_found" });
       await sandbox.write("fifo", data);
       expect((await sandbox.read("fifo", 100)).toString()).toBe("owned");
-      await expect(sandbox.write("zero", data)).rejects.toMatchObject({ code: "failed" });
+      if (!system.hasWritableDevices)
+        await expect(sandbox.write("zero", data)).rejects.toMatchObject({ code: "failed" });
     });
 
     test("may have names that look like options or commands", async () => {
@@ -151,7 +152,7 @@ function defineTests(getFixture: () => EscapeFixture): void {
         // tar rejects some entries and sanitizes others. The last archive is valid and shows that the format is right.
         await sandbox.restore(Readable.from([gzipped(tar)])).catch(() => {});
         expectHostUnchanged();
-        if (kind === "in place of the workspace" && system.isImage) {
+        if (kind === "in place of the workspace" && !system.isWorkspaceMounted) {
           // Root in an image could do the same with a command.
           await expect(run(sandbox, "pwd")).rejects.toThrow("could not enter the folder");
           await sandbox.close();

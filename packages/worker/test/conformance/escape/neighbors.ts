@@ -85,7 +85,8 @@ function defineTests(getFixture: () => EscapeFixture): void {
     {
       name: "the victim's sockets in /proc",
       command: "tail -n +2 -q /proc/net/tcp /proc/net/unix; ls /dev/mqueue; ipcs -m | grep -c 0x",
-      expected: /^ls: .*\n0\n$/,
+      // An empty folder of message queues, or none.
+      expected: /^(?:ls: .*\n)?0\n$/,
     },
     {
       name: "the victim's port, which is free in the attacker's network",

@@ -8,12 +8,12 @@ import { noCopy } from "../volumes/fill-volume.ts";
 export const sandboxUser = { uid: 1000, gid: 1000 };
 
 /**
- * The capabilities that containers usually have, but not SYS_CHROOT, because the seccomp filter forbids chroot. With an
- * image, root in the sandbox has them.
+ * The capabilities that containers usually have, but not SYS_CHROOT, because the seccomp filter forbids chroot, and not
+ * MKNOD, because a device in a volume would be one on the engine's machine. With an image, root in the sandbox has them.
  */
 const imageCapabilities = [
   ...["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "SETFCAP"],
-  ...["NET_BIND_SERVICE", "NET_RAW", "MKNOD", "AUDIT_WRITE"],
+  ...["NET_BIND_SERVICE", "NET_RAW", "AUDIT_WRITE"],
 ];
 /** What the worker's scripts need to read all files and to run as the image's user. */
 const scriptCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"];

@@ -40,7 +40,7 @@ export async function runTool(
       NetworkMode: "none",
       ...(runtime === undefined ? {} : { Runtime: runtime }),
       CapDrop: ["ALL"],
-      CapAdd: ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD"],
+      CapAdd: ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID"],
       SecurityOpt: ["no-new-privileges"],
       LogConfig: { Type: "none", Config: {} },
       Mounts: Object.entries(volumes).map(([Target, Source]) => {

@@ -62,6 +62,7 @@ const programs = [
     "getent",
   ],
   ...["ldd", "locale", "iconv", "tput", "clear", "infocmp", "column", "flock", "setsid", "taskset", "getopt"],
+  ...["mount", "umount", "unshare", "nsenter", "ipcs"],
   ...["script", "rev", "hexdump", "xxd", "strace", "lsof", "sqlite3", "ip", "ss", "ping", "nc"],
   ...[
     "ps",
