@@ -7,6 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
+import type { Log } from "../../../log.ts";
 import { sandboxPaths } from "../../paths.ts";
 import type { Engine } from "../engine/connect.ts";
 import { EngineError, isEngineError } from "../engine/errors.ts";
@@ -20,6 +21,7 @@ export interface SystemImageOptions {
   /** The image to use instead. It must have bash, git, tar and gzip. */
   image?: string | undefined;
   signal?: AbortSignal | undefined;
+  log?: Log;
 }
 
 export const systemImageKind = "system-image";
@@ -49,9 +51,13 @@ const folders = [
 
 /** Returns the id of the image. Makes or pulls it if the engine does not have it. */
 export async function ensureSystemImage(engine: Engine, options: SystemImageOptions): Promise<string> {
-  const { image, owner, signal } = options;
-  if (image !== undefined)
-    return (await findImage(engine, image)) ?? (await pullSystemImage(engine, image, signal));
+  const { image, owner, signal, log } = options;
+  if (image !== undefined) {
+    const known = await findImage(engine, image);
+    if (known !== undefined) return known;
+    log?.info({ image }, "pulling the system image of sandboxes");
+    return await pullSystemImage(engine, image, signal);
+  }
   if (process.platform !== "linux")
     throw new EngineError(
       "image_not_found",
@@ -62,6 +68,7 @@ export async function ensureSystemImage(engine: Engine, options: SystemImageOpti
   const name = `${sharedObjectName(owner, "system")}:${content}`;
   const found = await findImage(engine, name);
   if (found !== undefined) return found;
+  log?.info({ image: name }, "making the system image of sandboxes, which takes up to a minute");
   const labels = sharedLabels(owner, { kind: systemImageKind, content });
   return await importEntries(engine, { name, entries, labels, signal });
 }
