@@ -37,6 +37,8 @@ export interface DockerOptions {
   owner?: Owner | undefined;
   /** The image for sandboxes without an image. Default: made of this worker's own programs. */
   systemImage?: string | undefined;
+  /** Whether volumes can be overlays of a base. Default: if the engine can mount them. */
+  canOverlay?: boolean | undefined;
   /** The runtime of containers, such as `runsc`. Default: the engine's. */
   runtime?: string | undefined;
 }
@@ -73,7 +75,8 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     programs: await installPrograms(root),
     bases: new DockerBases(root),
     bundleVolumes: new BundleVolumes({ docker, owner, image: systemImage }),
-    canOverlay: await probeOverlays({ docker, owner, systemImage, runtime, log }),
+    canOverlay:
+      dockerOptions.canOverlay ?? (await probeOverlays({ docker, owner, systemImage, runtime, log })),
     imageHomes: new Map(),
   };
   const images = new DockerImages({
