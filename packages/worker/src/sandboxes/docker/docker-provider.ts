@@ -18,7 +18,7 @@ import type { Base, ImageSource, Label, OpenOptions, Sandbox, SandboxProvider, S
 import { DockerBases } from "./bases/docker-bases.ts";
 import { createDockerSandbox } from "./create-docker-sandbox.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
-import { type EngineOptions, openEngine, readEngineEnv } from "./engine/connect.ts";
+import { type EngineOptions, openEngine } from "./engine/connect.ts";
 import { describeCapabilities, describeEngine } from "./engine/describe.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
@@ -31,7 +31,7 @@ import { removeVolume } from "./volumes/sandbox-volumes.ts";
 import { ensureSystemImage } from "./volumes/system-image.ts";
 
 export interface DockerOptions {
-  /** Default: as Docker's own client. */
+  /** How to reach the engine. Default: the first of the usual sockets that responds. */
   engine?: EngineOptions | undefined;
   /** Whose objects they are. Default: a random name that is stored in `root`. */
   owner?: Owner | undefined;
@@ -58,10 +58,10 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   const { root, log, docker: dockerOptions = {} } = options;
   mkdirSync(root, { recursive: true });
   const owner = dockerOptions.owner ?? readOwner(root);
-  const engine = await openEngine(dockerOptions.engine ?? readEngineEnv(process.env));
+  const engine = await openEngine(dockerOptions.engine);
   const { docker } = engine;
   const systemImage = await ensureSystemImage(engine, {
-    ...{ owner, image: dockerOptions.systemImage ?? process.env.OUTRIDER_DOCKER_SYSTEM_IMAGE },
+    ...{ owner, image: dockerOptions.systemImage },
   });
   const { architecture } = await describeEngine(engine);
   const seccomp = seccompProfile(architecture);

@@ -1,5 +1,5 @@
 import { runTool } from "../containers/run-tool.ts";
-import type { DockerSandboxOptions } from "../docker-sandbox.ts";
+import type { DockerSandboxOptions } from "../docker-sandbox-options.ts";
 import { removeImage } from "../images/remove-image.ts";
 import { sandboxObjectName } from "../labels.ts";
 import { copyFolders } from "../sandbox-files.ts";
