@@ -22,10 +22,15 @@ fi
 folder=$2
 shift 2
 mount -t tmpfs tmpfs /run
-for path in etc opt; do
+for path in etc opt var/cache; do
   mkdir -p "/run/.changes/$path" "/run/.work/$path"
   mount -t overlay overlay -o "lowerdir=/$path,upperdir=/run/.changes/$path,workdir=/run/.work/$path" "/$path"
 done
+# Programs that an engine starts need its libraries too, but not all engines pass their environment on.
+if [[ -n ${ENGINE_LIBRARIES:-} && -d $ENGINE_LIBRARIES ]]; then
+  echo "$ENGINE_LIBRARIES" >/etc/ld.so.conf.d/engine.conf
+  ldconfig -i
+fi
 # Images are imported and removed several times as fast as on a disk.
 [[ -n ${ENGINE_ON_DISK:-} ]] || mount -t tmpfs -o mode=755 tmpfs "$folder/data"
 ulimit -n "$(ulimit -Hn)"

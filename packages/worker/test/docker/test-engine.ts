@@ -154,7 +154,7 @@ async function startEngine({ kind, folder, program, args, env }: EngineProgram):
       ...{
         PATH: [...programFolders, process.env.PATH].join(":"),
         HOME: folder,
-        LD_LIBRARY_PATH: libraryFolder,
+        ENGINE_LIBRARIES: libraryFolder,
       },
       ...env,
     },

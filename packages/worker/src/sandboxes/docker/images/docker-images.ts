@@ -16,7 +16,7 @@ import type { ImageSource, PullOptions, PullReports, SandboxImage } from "../../
 import type { Engine } from "../engine/connect.ts";
 import { isEngineError } from "../engine/errors.ts";
 import { readProgress } from "../engine/progress.ts";
-import { labelFilters, type Owner, sharedLabels } from "../labels.ts";
+import { labelFilters, labelNames, type Owner, sharedLabels } from "../labels.ts";
 import { readContainerFile } from "../volumes/archive.ts";
 import { assertReachable } from "./assert-reachable.ts";
 import { explainPullError } from "./pull-errors.ts";
@@ -191,8 +191,8 @@ export class DockerImages implements ImageSource {
   /** Removes what a crash while an image was described has left behind. */
   async reap(): Promise<void> {
     const filters = labelFilters({
-      "outrider.installation": this.#options.owner.installation,
-      "outrider.kind": probeKind,
+      [labelNames.installation]: this.#options.owner.installation,
+      [labelNames.kind]: probeKind,
     });
     for (const { Id, Created } of await this.#docker.listContainers({
       all: true,
