@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Sandbox, Spawned } from "../../src/sandboxes/sandbox.ts";
 import { describePlace, type Fixture, signal } from "../conformance/fixture.ts";
 import { run } from "../sandboxes/sandbox-support.ts";
-import { dockerPlaces } from "./docker-places.ts";
+import { dockerCopiesPlace, dockerPlaces } from "./docker-places.ts";
 
 async function readAll({ stdout, stderr, ended }: Spawned): Promise<Buffer> {
   stderr.resume();
@@ -20,7 +20,7 @@ async function writeAll({ stdin, stdout, stderr, ended }: Spawned, bytes: Buffer
   expect({ exitCode, message: message.toString() }).toEqual({ exitCode: 0, message: "" });
 }
 
-for (const place of dockerPlaces) describePlace("bases", place, defineTests);
+for (const place of [...dockerPlaces, dockerCopiesPlace]) describePlace("bases", place, defineTests);
 
 function defineTests(getFixture: () => Fixture): void {
   const prepare = (system: boolean) => `

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { dirname } from "node:path";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { removeFolder } from "../../src/remove-folder.ts";
-import { openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
+import { type DockerOptions, openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
 import { openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
 import { labelFilters, labelNames } from "../../src/sandboxes/docker/labels.ts";
 import type { OpenPlace, Place } from "../conformance/place.ts";
@@ -25,6 +25,13 @@ export const dockerPlace: Place = {
   },
   startMs: 4000,
   open: () => openPlace(),
+};
+
+/** An engine that cannot mount overlays, so that bases are copied. */
+export const dockerCopiesPlace: Place = {
+  ...dockerPlace,
+  name: "docker without overlays",
+  open: () => openPlace(undefined, { canOverlay: false }),
 };
 
 /** Docker with an image, in which commands are root. */
@@ -52,14 +59,14 @@ let layer: Buffer | undefined;
 
 export const dockerPlaces = [dockerPlace, dockerImagePlace];
 
-async function openPlace(imageLayer?: Buffer): Promise<OpenPlace> {
+async function openPlace(imageLayer?: Buffer, options: DockerOptions = {}): Promise<OpenPlace> {
   const host = await sharedDocker();
   const { root } = makeRoot();
   const owner = { installation: `test-${installation}`, worker: randomUUID() };
   const openAgain = () =>
     openDockerProvider({
       ...{ root, log: silent, exceptions: parseExceptions("127.0.0.1") },
-      docker: { engine: { host }, owner },
+      docker: { engine: { host }, owner, ...options },
     });
   const provider = await openAgain();
   return {

@@ -85,7 +85,7 @@ export async function createDockerSandbox(
           forwards: forwardsOf(options),
           launch: (kind, hooks) =>
             new ContainerProcess({
-              ...{ hooks, log: shared.log, onOutOfMemory: () => counts.addOutOfMemory() },
+              ...{ docker, hooks, log: shared.log, onOutOfMemory: () => counts.addOutOfMemory() },
               getContainer: () => containers.get(kind),
             }),
           scriptsNeedCommands: image !== undefined,

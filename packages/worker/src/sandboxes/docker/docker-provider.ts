@@ -17,7 +17,6 @@ import { installPrograms, ripgrepPath, sandboxCopyPath } from "../files/programs
 import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
 import type {
   Base,
-  ImageSource,
   Label,
   OpenOptions,
   Sandbox,
@@ -33,6 +32,7 @@ import { describeCapabilities, describeEngine } from "./engine/describe.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
 import type { Owner } from "./labels.ts";
+import { removeUnusedShared } from "./leftovers.ts";
 import { reap } from "./reap.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 import { BundleVolumes, type SharedResources } from "./shared-resources.ts";
@@ -40,9 +40,14 @@ import { probeOverlays } from "./volumes/probe-overlays.ts";
 import { removeVolume } from "./volumes/sandbox-volumes.ts";
 import { ensureSystemImage } from "./volumes/system-image.ts";
 
+/** How long volumes and images that sandboxes share are kept after they were made. */
+const KEEP_UNUSED_MS = 7 * 24 * 3_600_000;
+
 export interface DockerOptions extends Partial<DockerSettings> {
   /** Whose objects they are. Default: a random name that is stored in `root`. */
   owner?: Owner | undefined;
+  /** Whether volumes can be overlays of a base. Default: if the engine can mount them. */
+  canOverlay?: boolean | undefined;
 }
 
 export interface DockerProviderOptions {
@@ -63,7 +68,7 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   const engine = await openEngine(dockerOptions.engine);
   const { docker } = engine;
   const systemImage = await ensureSystemImage(engine, {
-    ...{ owner, image: dockerOptions.systemImage },
+    ...{ owner, image: dockerOptions.systemImage, log },
   });
   const description = await describeEngine(engine);
   const { architecture } = description;
@@ -79,7 +84,8 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     programs: await installPrograms(root),
     bases: new DockerBases(root),
     bundleVolumes: new BundleVolumes({ docker, owner, image: systemImage }),
-    canOverlay: await probeOverlays({ docker, owner, systemImage, runtime, log }),
+    canOverlay:
+      dockerOptions.canOverlay ?? (await probeOverlays({ docker, owner, systemImage, runtime, log })),
     imageHomes: new Map(),
   };
   const images = new DockerImages({
@@ -112,14 +118,14 @@ function readOwner(root: string): Owner {
 class DockerProvider implements SandboxProvider {
   readonly kind = "docker";
   readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
-  readonly images: ImageSource | undefined;
+  readonly images: DockerImages;
   readonly #shared: SharedResources;
   readonly #sandboxes = new Map<string, DockerSandbox>();
   /** The ids of sandboxes that are being opened. */
   readonly #opening = new Set<string>();
   readonly #onOpenFailed: () => void;
 
-  constructor(options: { shared: SharedResources; images: ImageSource; onOpenFailed(): void }) {
+  constructor(options: { shared: SharedResources; images: DockerImages; onOpenFailed(): void }) {
     this.#shared = options.shared;
     this.images = options.images;
     this.#onOpenFailed = options.onOpenFailed;
@@ -193,7 +199,19 @@ class DockerProvider implements SandboxProvider {
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
     const open = new Set([...this.#sandboxes.keys(), ...this.#opening]);
-    return await reap(this.#shared, { keep, open });
+    const removed = await reap(this.#shared, { keep, open });
+    await this.#removeUnused().catch((error) =>
+      this.#shared.log.warn({ error }, "failed to remove unused volumes and images"),
+    );
+    return removed;
+  }
+
+  /** Removes old programs, bundles and system images that nothing uses, and what interrupted pulls left behind. */
+  async #removeUnused(): Promise<void> {
+    const { docker, owner, systemImage, bundleVolumes, programs } = this.#shared;
+    const inUse = new Set([systemImage, await bundleVolumes.get(programs)]);
+    await removeUnusedShared(docker, owner, { inUse, unusedMs: KEEP_UNUSED_MS });
+    await this.images.reap();
   }
 
   async check(): Promise<void> {

@@ -8,36 +8,13 @@
  */
 import { filesScripts } from "../files/base-archive.ts";
 import { sandboxPaths } from "../paths.ts";
-import { ProcessSandbox, type ProcessSandboxOptions, type SpawnScript } from "../process-sandbox.ts";
+import { ProcessSandbox, type SpawnScript } from "../process-sandbox.ts";
 import type { Label, Spawned } from "../sandbox.ts";
 import { packImageBase, unpackImageBase } from "./bases/image-archive.ts";
 import { saveBase } from "./bases/save-base.ts";
-import type { SandboxContainers } from "./containers/sandbox-containers.ts";
+import type { DockerSandboxOptions } from "./docker-sandbox-options.ts";
 import { removeImage } from "./images/remove-image.ts";
 import type { SandboxFiles } from "./sandbox-files.ts";
-import type { SharedResources } from "./shared-resources.ts";
-import type { SandboxVolumes } from "./volumes/sandbox-volumes.ts";
-
-export interface DockerSandboxOptions
-  extends Pick<
-    ProcessSandboxOptions,
-    | "id"
-    | "base"
-    | "workingFolder"
-    | "enforced"
-    | "system"
-    | "createProcesses"
-    | "releaseResources"
-    | "onClosed"
-  > {
-  label: Label;
-  labels: Record<string, string>;
-  hasImage: boolean;
-  containers: SandboxContainers;
-  volumes: SandboxVolumes;
-  files: SandboxFiles;
-  shared: SharedResources;
-}
 
 export class DockerSandbox extends ProcessSandbox {
   readonly label: Label;

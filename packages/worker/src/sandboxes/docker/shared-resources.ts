@@ -33,22 +33,24 @@ export interface SharedResources {
   imageHomes: Map<string, string>;
 }
 
-/** The volumes of bundles, each of which is created once. */
+/** The volumes of bundles. */
 export class BundleVolumes {
   readonly #options: { docker: Docker; owner: Owner; image: string };
-  readonly #volumes = new Map<string, Promise<string>>();
+  readonly #opening = new Map<string, Promise<string>>();
 
   constructor(options: { docker: Docker; owner: Owner; image: string }) {
     this.#options = options;
   }
 
+  /** Asks the engine each time: if somebody has removed the volume, containers would silently get an empty one. */
   get(bundle: Bundle): Promise<string> {
-    const known = this.#volumes.get(bundle.id);
-    if (known) return known;
+    const opening = this.#opening.get(bundle.id);
+    if (opening) return opening;
     const { docker, ...options } = this.#options;
-    const created = ensureBundleVolume(docker, { ...options, bundle });
-    this.#volumes.set(bundle.id, created);
-    created.catch(() => this.#volumes.delete(bundle.id));
-    return created;
+    const opened = ensureBundleVolume(docker, { ...options, bundle }).finally(() =>
+      this.#opening.delete(bundle.id),
+    );
+    this.#opening.set(bundle.id, opened);
+    return opened;
   }
 }

@@ -1,32 +1,17 @@
-import type Docker from "dockerode";
 import { runTool } from "../containers/run-tool.ts";
-import type { SandboxContainers } from "../containers/sandbox-containers.ts";
+import type { DockerSandboxOptions } from "../docker-sandbox-options.ts";
 import { removeImage } from "../images/remove-image.ts";
 import { sandboxObjectName } from "../labels.ts";
-import { copyFolders, type SandboxFiles } from "../sandbox-files.ts";
-import type { SharedResources } from "../shared-resources.ts";
+import { copyFolders } from "../sandbox-files.ts";
 import { SandboxVolumes } from "../volumes/sandbox-volumes.ts";
 import type { BaseFolder } from "./docker-bases.ts";
 import { labelChanges } from "./image-archive.ts";
-
-/** The parts of a sandbox that a base is made of. */
-interface SavedSandbox {
-  id: string;
-  /** The base that the sandbox started from. */
-  base: string | undefined;
-  labels: Record<string, string>;
-  hasImage: boolean;
-  containers: SandboxContainers;
-  volumes: SandboxVolumes;
-  files: SandboxFiles;
-  shared: SharedResources;
-}
 
 /**
  * Saves the files of a sandbox whose processes have ended. Its own volumes become those of the base; without a base of its
  * own, nothing is copied. With an image, the other changes to the system are committed as a new image.
  */
-export async function saveBase(name: string, options: SavedSandbox): Promise<void> {
+export async function saveBase(name: string, options: DockerSandboxOptions): Promise<void> {
   const { shared, volumes, containers, labels, files, hasImage } = options;
   const { docker, bases, owner } = shared;
   bases.assertValidName(name);
@@ -60,7 +45,10 @@ export async function saveBase(name: string, options: SavedSandbox): Promise<voi
   for (const volume of saved) volumes.release(volume);
 }
 
-async function commitImage(container: Docker.Container, labels: Record<string, string>): Promise<string> {
+async function commitImage(
+  container: Awaited<ReturnType<DockerSandboxOptions["containers"]["get"]>>,
+  labels: Record<string, string>,
+): Promise<string> {
   const { Id } = (await container.commit({ changes: labelChanges(labels), pause: false })) as { Id: string };
   return Id;
 }
@@ -69,7 +57,7 @@ async function commitImage(container: Docker.Container, labels: Record<string, s
 async function describeFolders(
   paths: string[],
   volumes: string[],
-  { shared, labels }: SavedSandbox,
+  { shared, labels }: DockerSandboxOptions,
 ): Promise<{ folders: Record<string, BaseFolder>; bytes: number }> {
   const mounted = paths.map((_, index) => `/folder-${index}`);
   const output = await runTool(shared.docker, {

@@ -16,6 +16,7 @@ import type { Log } from "../../../log.ts";
 import { InitConnection } from "../../init/init-connection.ts";
 import type { InitProcess, LaunchHooks } from "../../init/init-processes.ts";
 import { sandboxPaths } from "../../paths.ts";
+import { explainContainerEnd } from "../engine/container-end.ts";
 import { EngineError, isEngineError } from "../engine/errors.ts";
 import { type AttachStream, attach } from "./attach-stream.ts";
 
@@ -26,6 +27,7 @@ const confirmTimeoutMs = 60_000;
 export interface ContainerProcessOptions {
   /** Creates the container, or returns the one that was created before. */
   getContainer(): Promise<Docker.Container>;
+  docker: Docker;
   hooks: LaunchHooks;
   log: Log;
   /** Called when the container has exited because it ran out of memory. */
@@ -104,12 +106,9 @@ export class ContainerProcess implements InitProcess {
   }
 
   async #explainExit({ stderr }: AttachStream): Promise<Error> {
-    const state = await this.#container?.inspect().then(
-      ({ State }) => State,
-      () => undefined,
-    );
-    const reason = stderr || state?.Error || `it exited with code ${state?.ExitCode ?? "unknown"}`;
-    return new EngineError("failed", `The sandbox's container cannot start: ${reason.slice(0, 500)}.`);
+    if (stderr !== "" || !this.#container)
+      return new EngineError("failed", `The sandbox's container cannot start: ${stderr.slice(0, 500)}.`);
+    return await explainContainerEnd(this.#options.docker, this.#container.id);
   }
 
   /** Kills the container, if it still runs, and waits until the engine reports its exit. */
