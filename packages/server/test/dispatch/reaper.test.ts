@@ -23,6 +23,10 @@ test("servers take turns in reading all active runs, and a clock that was set ba
   expect(await list(overdue + 499)).toEqual([]);
   expect(await list(overdue + 501)).toEqual(found);
   expect(await list(overdue + 100)).toEqual(found);
+  // After a crash, PostgreSQL empties the table.
+  await db`truncate reaper_turn`;
+  expect(await list(overdue + 101)).toEqual(found);
+  expect(await list(overdue + 102)).toEqual([]);
   // A check of one run while holding its lock takes no turn.
   expect(await listOverdue(db, policy, { runId: run_id })).toEqual(found);
 });

@@ -56,8 +56,9 @@ export async function listOverdue(
     turnMs === undefined
       ? sql``
       : sql`with turn as (
-          update reaper_turn set taken_at = outrider_now()
-          where taken_at not between ${ago(turnMs)} and outrider_now() returning taken_at)`;
+          insert into reaper_turn as turn (taken_at) values (outrider_now())
+          on conflict (is_only_row) do update set taken_at = excluded.taken_at
+          where turn.taken_at not between ${ago(turnMs)} and outrider_now() returning taken_at)`;
   const ofRun = runId === undefined ? sql`` : sql`and run_id = ${runId}`;
   // It has no columns, so PostgreSQL reads no run if it is false.
   const inTurn = turnMs === undefined ? sql`` : sql`and (select count(*) from turn) = 1`;
