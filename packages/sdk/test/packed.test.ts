@@ -93,8 +93,8 @@ test("`make sdk` packs it on a machine that has only Node 20 and npm", async () 
 });
 
 describe("the packed package", () => {
-  test("is at most 45 kB large", () => {
-    expect(statSync(tarball).size).toBeLessThanOrEqual(45_000);
+  test("is at most 46 kB large", () => {
+    expect(statSync(tarball).size).toBeLessThanOrEqual(46_000);
   });
 
   test("passes publint", async () => {

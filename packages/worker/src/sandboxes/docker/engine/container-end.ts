@@ -28,10 +28,11 @@ export async function explainContainerEnd(docker: Docker, id: string): Promise<E
       "unreachable",
       "The container engine closed the connection to the sandbox, but the container still runs. The engine may have restarted. Start the run again.",
     );
+  // Docker does not set OOMKilled if it learns of the exit before it learns of the lack of memory.
   if (state.ExitCode === 137 || state.ExitCode === 143)
     return new EngineError(
       "container_stopped",
-      "The container of the sandbox was stopped from outside, or because the container engine restarted. Start the run again.",
+      "The container of the sandbox was stopped from outside, because the container engine restarted, or because it ran out of memory. Start the run again.",
     );
   const detail = state.Error ? ` (${state.Error.slice(0, 200)})` : "";
   return new EngineError(
