@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,7 +59,7 @@ describe.skipIf(!canRunEngines)("images that the engine pulls", () => {
     const digest = await images.resolve(reference, { signal });
     expect(digest).toBe(image.digest);
     const messages: string[] = [];
-    let downloaded = 0;
+    let downloaded = Number.NaN;
     const options = {
       signal,
       onProgress: (message: string) => messages.push(message),
@@ -74,11 +74,23 @@ describe.skipIf(!canRunEngines)("images that the engine pulls", () => {
       layers: [expect.stringMatching(/^sha256:[0-9a-f]{64}$/)],
     });
     expect(messages.at(-1)).toMatch(/^Total: \d+\.\d MiB in \d+\.\d s\.$/);
-    expect(downloaded).toBeGreaterThan(0);
+    // Docker often does not report the size of a layer that it downloads at once.
+    expect(downloaded).toBeGreaterThanOrEqual(0);
     messages.length = 0;
     expect(await images.pull({ reference, digest }, options)).toEqual(pulled);
     expect(messages).toEqual(["The image is already on this worker."]);
     expect(downloaded).toBe(0);
+  });
+
+  it("are downloaded with a known size, unless it is small", async () => {
+    const image = makeImage({ layers: [layerOf(randomBytes(2 ** 23).toString("base64"))] });
+    const reference = await push(registry, "acme/large:1", image);
+    let downloaded = 0;
+    const onDownloaded = (bytes: number) => {
+      downloaded = bytes;
+    };
+    await openImages().pull({ reference, digest: image.digest }, { signal, onDownloaded });
+    expect(downloaded).toBeGreaterThan(2 ** 20);
   });
 
   it("need no registry after they were pulled", async () => {
