@@ -10,6 +10,8 @@ import { makeFolder, Origin } from "../repositories/git-server.ts";
 import { silent } from "../sandboxes/sandbox-support.ts";
 import { startRejectingProxy } from "./rejecting-proxy.ts";
 
+const provider = { kind: "local" } as BuildContext["provider"];
+
 test("a notice about a repository that cannot be reported does not end the process", async () => {
   const unhandled: unknown[] = [];
   const onUnhandled = (reason: unknown) => void unhandled.push(reason);
@@ -43,7 +45,7 @@ test("a notice about a repository that cannot be reported does not end the proce
   const assignment = { execution_id: "execution", run_id: "run", environment } as unknown as Assignment;
   const notices: string[] = [];
   const bases = { ensure: async () => "base" } as unknown as BuildContext["bases"];
-  const prepared = prepareRun({ server, repositories, bases } as BuildContext, {
+  const prepared = prepareRun({ server, repositories, bases, provider } as BuildContext, {
     assignment,
     workerId: "worker",
     signal: new AbortController().signal,
@@ -86,7 +88,7 @@ test.each([
   const assignment = { execution_id: "execution", run_id: "run", environment } as unknown as Assignment;
   const bases = { ensure: async () => "base" } as unknown as BuildContext["bases"];
   const steps: string[] = [];
-  await prepareRun({ server, bases } as BuildContext, {
+  await prepareRun({ server, bases, provider } as BuildContext, {
     assignment,
     workerId: "worker",
     signal: new AbortController().signal,
