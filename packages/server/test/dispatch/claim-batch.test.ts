@@ -1,5 +1,6 @@
 import { randomInt, randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { openDb } from "../../src/store/connection/db.ts";
 import { json } from "../../src/store/connection/json.ts";
 import { type BatchClaim, claimBatch } from "../../src/store/dispatch/claims.ts";
 import { insertEnvironment } from "../../src/store/environments.ts";
@@ -131,6 +132,32 @@ describe("a batch", () => {
     expect(new Set(runs.flat()).size).toBe(6);
     expect(hasMore).toBe(true);
     expect(await claimFor([newClaim(5)])).toMatchObject({ runs: [[expect.any(String)]], hasMore: false });
+  });
+
+  test("reads only the rows of the runs that it claims", async () => {
+    const inProgress = 300;
+    // The plan of a connection's first claim remains: with these statistics, all open runs look like few.
+    await engine.db`analyze run_state`;
+    await Promise.all(Array.from({ length: inProgress }, () => engine.create()));
+    expect((await claimFor([newClaim(inProgress)])).runs[0]).toHaveLength(inProgress);
+    await engine.create();
+    const db = openDb(engine.url, { connections: 1 });
+    onTestFinished(() => db.end());
+    const read = await db.begin(async (tx) => {
+      const rowsRead = async () => {
+        const [row] = await tx`
+          select sum(idx_tup_fetch)::int as rows from pg_stat_xact_user_tables
+          where relname in ('runs', 'run_state', 'executions')`;
+        return row?.rows as number;
+      };
+      const before = await rowsRead();
+      const claims = [newClaim(1)];
+      const { claimed } = await claimBatch(tx, { pool: "default", claims }, { ...engine.policy, history: 1 });
+      expect([...claimed.values()].map(({ work }) => work.length)).toEqual([1]);
+      return (await rowsRead()) - before;
+    });
+    expect(read).toBeGreaterThan(0);
+    expect(read).toBeLessThan(inProgress / 4);
   });
 
   test("appends the next event to each run, with the name of its worker", async () => {

@@ -47,6 +47,8 @@ declare
   claimable jsonb;
   claimed uuid[] := '{}';
   claimed_for uuid[] := '{}';
+  -- The runs to return. Reading by these IDs is cheap with any statistics, even if they say that the tables are almost empty.
+  owned uuid[];
 begin
   -- Waiting claims poll about every second, so a worker's row is written only if it changed or is older than three seconds.
   insert into workers as known (worker_id, name, version, slots, takes_harnesses, pool, labels)
@@ -66,7 +68,10 @@ begin
   select array_agg(c.request_id), coalesce(array_agg(c.request_id) filter (where w.draining), '{}'),
     bool_or(not w.draining and c.free > 0) and (
       exists (select 1 from run_state h where h.state = 'QUEUED' and p_pool = 'default' and coalesce(h.requirement_id, 0) = 0)
-      or exists (select 1 from run_state h where h.state = 'INPROGRESS' and h.execution_id is null)
+      -- The order makes PostgreSQL use the index of lost runs, and not the one of all open runs.
+      or exists (select 1 from (
+        select 1 from run_state h where h.state = 'INPROGRESS' and h.execution_id is null
+        order by h.priority desc, h.queued_at, h.run_id limit 1) lost)
       or exists (
         select 1 from worker_requirements r
         where r.pool = p_pool and exists (
@@ -89,8 +94,13 @@ begin
     end if;
   end if;
 
-  repeated := array(select distinct e.request_id from executions e
-    where e.request_id = any(requests) and e.ended_at is null and exists (
+  -- All of a request's executions are read first, so that PostgreSQL cannot use the index of all running executions.
+  repeated := array(
+    with own as materialized (
+      select e.request_id, e.worker_id, e.ended_at from executions e where e.request_id = any(requests)
+    )
+    select distinct e.request_id from own e
+    where e.ended_at is null and exists (
       select 1 from jsonb_to_recordset(p_claims) as c(worker_id uuid, request_id uuid)
       where c.request_id = e.request_id and c.worker_id = e.worker_id));
   if can_claim then
@@ -111,9 +121,10 @@ begin
       from unnest(claimed, claimed_for) n(run_id, request_id)
       join jsonb_to_recordset(p_claims) as c(worker_id uuid, request_id uuid) on c.request_id = n.request_id
     ),
-    -- Locks in the order of IDs, like everything that locks several runs.
+    -- Locks in the order of IDs, like everything that locks several runs. The state is compared after that: with a condition on
+    -- the state in the same query, PostgreSQL could read the index of all open runs.
     locked as materialized (
-      select h.run_id from run_state h where h.run_id = any(claimed) order by h.run_id for no key update
+      select h.run_id, h.state, h.execution_id from run_state h where h.run_id = any(claimed) order by h.run_id for no key update
     ),
     state_row as (
       update run_state h
@@ -126,14 +137,14 @@ begin
           from runs r left join environments e on e.environment_id = r.environment_id where r.run_id = h.run_id),
           p_turn_ms))
       from clock, chosen, locked
-      where h.run_id = chosen.run_id and locked.run_id = chosen.run_id
-        and (h.state = 'QUEUED' or (h.state = 'INPROGRESS' and h.execution_id is null))
+      where h.run_id = any(claimed) and h.run_id = chosen.run_id and locked.run_id = chosen.run_id
+        and (locked.state = 'QUEUED' or (locked.state = 'INPROGRESS' and locked.execution_id is null))
       returning h.run_id, h.execution_id, h.turn, h.attempt, h.last_seq, h.worker_id, chosen.request_id
     ),
     run as (
       update runs r set state = 'INPROGRESS', updated_at = clock.now, started_at = coalesce(r.started_at, clock.now),
         session_id = coalesce(r.session_id, gen_random_uuid())
-      from state_row, clock where r.run_id = state_row.run_id
+      from state_row, clock where r.run_id = any(claimed) and r.run_id = state_row.run_id
     ),
     event as (
       insert into events (run_id, seq, type, created_at, turn, attempt, data)
@@ -153,6 +164,7 @@ begin
   end if;
 
   if claimed <> '{}' or repeated <> '{}' then
+    owned := claimed || array(select e.run_id from executions e where e.request_id = any(repeated));
     return query select own.request_id, own.request_id = any(draining_requests), false, h.run_id, h.execution_id, h.turn, h.attempt,
       h.usage, (extract(epoch from h.turn_deadline_at - outrider_now()) * 1000)::float,
       r.agent_config, r.sealed_config, r.limits,
@@ -165,7 +177,7 @@ begin
         where run_id = h.run_id order by seq limit p_history_size) v)
     from executions own join run_state h on h.run_id = own.run_id and h.execution_id = own.execution_id
       join runs r on r.run_id = h.run_id left join environments e on e.environment_id = r.environment_id
-    where own.request_id = any(claimed_for || repeated)
+    where own.request_id = any(claimed_for || repeated) and h.run_id = any(owned)
     order by array_position(claimed, h.run_id);
   end if;
   return query select c.request_id, true, false, null::uuid, null::uuid, null::int, null::int, null::jsonb, null::float, null::jsonb,
@@ -174,7 +186,9 @@ begin
   draining := false;
   has_more := exists (
       select 1 from run_state h where h.state = 'QUEUED' and p_pool = 'default' and coalesce(h.requirement_id, 0) = 0)
-    or exists (select 1 from run_state h where h.state = 'INPROGRESS' and h.execution_id is null)
+    or exists (select 1 from (
+      select 1 from run_state h where h.state = 'INPROGRESS' and h.execution_id is null
+      order by h.priority desc, h.queued_at, h.run_id limit 1) lost)
     or exists (
       select 1 from worker_requirements r
       where r.pool = p_pool and exists (
