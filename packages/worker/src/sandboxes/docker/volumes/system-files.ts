@@ -231,7 +231,7 @@ const loadedLibraries = [
   ...["librt.so.1", "libutil.so.1", "libanl.so.1", "libstdc++.so.6", "libatomic.so.1"],
 ];
 
-/** What is needed to compile Python itself, and tests. */
+/** Folders of Python that programs do not need: tests, its editor, and the configuration for compiling extensions. */
 const unusedPaths = /\/python3[^/]*\/(config-3|test\/|idlelib|.*\/tests?\/)/;
 
 export async function listSystemFiles(): Promise<ArchiveEntry[]> {
