@@ -3,6 +3,7 @@ import type { Assignment, ClaimRequest, ClaimResponse } from "@outrider/contract
 import type { PoolDemand } from "@outrider/contract/worker-pool";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import { deleteUnusedRequirements } from "../../src/store/dispatch/requirements.ts";
 import { type TestServer, testServer } from "../server.ts";
 
 let server: TestServer;
@@ -40,6 +41,11 @@ const claimedBy = async (place: Place): Promise<string[]> =>
 const create = (config: object = {}) =>
   server.call("POST", "/agent/run", { body: { prompt: "SAY: hello", config } });
 const created = async (config: object = {}): Promise<string> => (await create(config)).body.run_id;
+const cancelled = async (config: object): Promise<string> => {
+  const run = await created(config);
+  await server.call("POST", `/agent/runs/${run}/cancel`);
+  return run;
+};
 const get = async (run: string) => (await server.call("GET", `/agent/runs/${run}`)).body;
 const environment = async (config: object): Promise<string> =>
   (await server.call("POST", "/agent/environments", { body: { name: randomUUID(), ...config } })).body
@@ -195,6 +201,24 @@ describe("a run that selects workers", () => {
     } finally {
       await server.db`delete from worker_requirements where pool = 'many'`;
     }
+  });
+
+  test("no longer counts when no run has selected the same for a day", async () => {
+    const lasting = ["used-by-run", "used-today"];
+    await created({ worker_host: "used-by-run" });
+    await server.call("DELETE", `/agent/runs/${await cancelled({ worker_host: "unused" })}`);
+    await server.call("DELETE", `/agent/runs/${await cancelled({ worker_host: "used-today" })}`);
+    const stored = async () => {
+      const rows = await server.db<{ pool: string }[]>`
+        select pool from worker_requirements where pool in ('unused', 'used-by-run', 'used-today') order by pool`;
+      return rows.map(({ pool }) => pool);
+    };
+    await deleteUnusedRequirements(server.db);
+    expect(await stored()).toEqual(["unused", ...lasting]);
+    await server.db`update worker_requirements set used_at = now() - interval '25 hours'`;
+    await server.call("DELETE", `/agent/runs/${await cancelled({ worker_host: "used-today" })}`);
+    await deleteUnusedRequirements(server.db);
+    expect(await stored()).toEqual(lasting);
   });
 });
 

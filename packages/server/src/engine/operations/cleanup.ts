@@ -4,6 +4,7 @@ import { deleteOldAttempts } from "../../store/auth/sign-in-attempts.ts";
 import { deleteExpiredSignInLinks } from "../../store/auth/sign-in-links.ts";
 import { deleteOldCosts } from "../../store/budgets.ts";
 import type { Db } from "../../store/connection/db.ts";
+import { deleteUnusedRequirements } from "../../store/dispatch/requirements.ts";
 import { deleteOldFileRequests } from "../../store/file-requests.ts";
 import { deleteOldProposals } from "../../store/proposals.ts";
 import { deleteOldWindows } from "../../store/rates.ts";
@@ -42,6 +43,7 @@ export async function clean(
   await deleteOldProposals(db);
   await deleteOldFileRequests(db);
   await deleteOldDismissals(db);
+  await deleteUnusedRequirements(db);
   const { idempotency_keys, ...deleted } = await applyRetention(db, retention);
   const deletedBlobs = collectsBlobs ? await collectBlobs(db, blobs.storage) : 0;
   if (deletedBlobs + Object.values(deleted).reduce((sum, count) => sum + count, 0) > 0)

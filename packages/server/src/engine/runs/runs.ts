@@ -162,7 +162,7 @@ function requirementOf(config: AmbientAgentConfig): Requirement {
 function tooManyRequirements(): ApiError {
   return invalidField(
     "/config/worker_selector",
-    `must not be new together with its pool: runs have already selected ${MAX_REQUIREMENTS} combinations of pools, labels and kinds of sandboxes; use one of these`,
+    `must not be new together with its pool: existing runs have selected ${MAX_REQUIREMENTS} combinations of pools, labels and kinds of sandboxes; use one of these, or delete runs that need others`,
   );
 }
 

@@ -53,20 +53,35 @@ export async function storeRequirement(
 ): Promise<number | null | undefined> {
   if (pool === DEFAULT_POOL && Object.keys(selector).length === 0) return null;
   const find = async () => {
-    const [row] = await sql<{ requirement_id: number }[]>`
-      select requirement_id from worker_requirements
+    const [row] = await sql<{ requirement_id: number; is_recent: boolean }[]>`
+      select requirement_id, used_at > outrider_now() - interval '1 hour' as is_recent from worker_requirements
       where pool = ${pool} and selector = ${json(sql, selector)} and needs_harness = ${needsHarness}`;
+    if (row && !row.is_recent) {
+      const { requirement_id } = row;
+      await sql`update worker_requirements set used_at = outrider_now() where requirement_id = ${requirement_id}`;
+    }
     return row?.requirement_id;
   };
   const known = await find();
   if (known !== undefined) return known;
   const [added] = await sql<{ requirement_id: number }[]>`
-    insert into worker_requirements (pool, selector, needs_harness)
-    select ${pool}, ${json(sql, selector)}, ${needsHarness}
+    insert into worker_requirements (pool, selector, needs_harness, used_at)
+    select ${pool}, ${json(sql, selector)}, ${needsHarness}, outrider_now()
     where (select count(*) from worker_requirements) < ${MAX_REQUIREMENTS}
     on conflict do nothing returning requirement_id`;
   // A concurrent request may have stored it.
   return added?.requirement_id ?? (await find());
+}
+
+/**
+ * Deletes requirements that no run has. A request stores its run seconds after it has found the requirement, so those that
+ * were used within a day remain.
+ */
+export async function deleteUnusedRequirements(sql: Sql): Promise<void> {
+  await sql`
+    delete from worker_requirements r
+    where used_at < outrider_now() - interval '1 day'
+      and not exists (select 1 from run_state h where h.requirement_id = r.requirement_id)`;
 }
 
 /**
