@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { readPidFile } from "@outrider/server/postgres/pid-file";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { freePort } from "../scripts/tests/free-port.ts";
 import { waitOptions } from "../scripts/tests/wait-options.ts";
 import {
   call,
   expectNothingOn,
-  freePort,
   keyOf,
   makeDataDir,
   postmasterOf,

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../scripts/tests/free-port.ts";
 import { Client } from "./client.ts";
 import { type Database, startDatabase } from "./database.ts";
 import { type Owner, type ProxyName, targets } from "./plan.ts";
@@ -176,13 +176,4 @@ async function createAccess(client: Client, admin: string) {
       "agent of two": await agentKey("agent of two"),
     } as Record<Owner, string>,
   };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  const { promise, resolve } = Promise.withResolvers<number>();
-  server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
-  const port = await promise;
-  await new Promise((closed) => server.close(closed));
-  return port;
 }

@@ -12,10 +12,10 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { openRequestGate, type RequestGate } from "../../packages/server/test/blobs/request-gate.ts";
 import { type S3Server, s3Environment, startS3Server } from "../../packages/server/test/blobs/s3-server.ts";
 import { testDatabase } from "../../packages/server/test/server.ts";
+import { freePort } from "../../scripts/tests/free-port.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
 import {
   call,
-  freePort,
   keyOf,
   makeDataDir,
   outrider,

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../chaos/installation.ts";
+import { freePort } from "../../scripts/tests/free-port.ts";
 import { SupervisedProcess } from "../chaos/supervised-process.ts";
 import { TcpProxy } from "../chaos/tcp-proxy.ts";
 import { waitFor } from "../chaos/wait-for.ts";

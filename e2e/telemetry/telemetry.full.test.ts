@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { startReceiver } from "../../packages/telemetry/test/otlp-receiver.ts";
+import { freePort } from "../../scripts/tests/free-port.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
-import { freePort, root, watch } from "../process.ts";
+import { root, watch } from "../process.ts";
 import { expectWholeTrace, runCommand } from "./traced-installation.ts";
 
 /**

@@ -3,12 +3,12 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { vi } from "vitest";
+import { freePort } from "../../../../scripts/tests/free-port.ts";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 
 const run = promisify(execFile);
@@ -130,12 +130,3 @@ const commands: Record<S3ServerName, (place: Place) => Promise<Command>> = {
     return [program, ["server", ...address, "--quiet", join(folder, "data")], env];
   },
 };
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}

@@ -1,12 +1,12 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { vi } from "vitest";
+import { freePort } from "../../../../scripts/tests/free-port.ts";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 
 const run = promisify(execFile);
@@ -114,15 +114,6 @@ export async function startGitea(options: { tls?: TlsFiles } = {}): Promise<Gite
 
 function expectOk(response: Response): void {
   if (!response.ok) throw new Error(`${response.url}: ${response.status}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 interface Settings {

@@ -2,10 +2,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, statSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject, vi } from "vitest";
+import { freePort } from "../../../../scripts/tests/free-port.ts";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { type Db, sessionSettingNames } from "../../src/store/connection/db.ts";
 
@@ -99,13 +100,4 @@ function accepts(port: number): Promise<boolean> {
     socket.once("connect", () => finish(true));
     socket.once("error", () => finish(false));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

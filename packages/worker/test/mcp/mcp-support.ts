@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../../../scripts/tests/free-port.ts";
 import type { Mount } from "../../src/sandboxes/local/mount.ts";
 
 const modules = fileURLToPath(new URL("../../../../node_modules", import.meta.url));
@@ -71,15 +72,6 @@ export async function startEverything(transport: "streamableHttp" | "sse") {
       await once(child, "exit");
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 export interface ReceivedRequest {

@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { type AddressInfo, connect, createServer as createPort } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../../../../scripts/tests/free-port.ts";
 
 /** Git servers on loopback: http with Basic auth and git's own backend, and ssh with Debian's sshd. */
 
@@ -241,15 +242,6 @@ export async function serveSsh(folder: string): Promise<SshServer> {
       await start();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createPort().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function isResponding(port: number): Promise<boolean> {
