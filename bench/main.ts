@@ -2,6 +2,7 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 import { benchBuilds } from "./builds/builds.ts";
 import { benchCalls } from "./calls/calls.ts";
 import { benchClaims } from "./claims/claims.ts";
+import { benchDocker } from "./docker/docker.ts";
 import { benchGateway } from "./gateway/gateway.ts";
 import { benchIdle } from "./idle/idle.ts";
 import { benchLists } from "./lists/lists.ts";
@@ -29,6 +30,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   // The sandbox comes first, because it has the thinnest margin and needs a quiet machine.
   sandbox: benchSandbox,
   command: benchCommand,
+  docker: benchDocker,
   store: benchStore,
   run: benchRuns,
   calls: benchCalls,
