@@ -2,12 +2,15 @@ import { randomUUID } from "node:crypto";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { removeFolder } from "../../src/remove-folder.ts";
+import { runTool } from "../../src/sandboxes/docker/containers/run-tool.ts";
 import { scriptLimits } from "../../src/sandboxes/docker/containers/script-limits.ts";
 import { openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
-import { labelFilters, labelNames } from "../../src/sandboxes/docker/labels.ts";
+import { describeCapabilities } from "../../src/sandboxes/docker/engine/describe.ts";
+import { labelFilters, labelNames, sharedLabels } from "../../src/sandboxes/docker/labels.ts";
+import { defaultLimits } from "../../src/sandboxes/limits.ts";
 import type { SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 import { inMs, makeRoot, run, silent } from "../sandboxes/sandbox-support.ts";
-import { openSharedEngine } from "./docker-support.ts";
+import { importBusybox, newOwner, openSharedEngine } from "./docker-support.ts";
 import { sharedDocker } from "./shared-docker.ts";
 import { canRunEngines } from "./test-engine.ts";
 
@@ -55,5 +58,19 @@ describe.skipIf(!canRunEngines)("the containers of a sandbox", () => {
       scripts: { Memory: 1024 * 2 ** 20, PidsLimit: 512, CpuQuota: 100_000 },
     });
     await sandbox.close();
+  });
+
+  test("have limits too when the worker copies and measures files", async () => {
+    const engine = await openSharedEngine();
+    const systemImage = await importBusybox(engine);
+    const { capabilities } = await describeCapabilities(engine, {
+      ...{ image: systemImage, hasSeccompProfile: true },
+    });
+    const resources = { docker: engine.docker, systemImage, runtime: undefined, capabilities };
+    const labels = sharedLabels(newOwner(), { kind: "test", content: "" });
+    // The first file is that of control groups of version 1, the other one that of version 2.
+    const script = "cd /sys/fs/cgroup; cat memory/memory.limit_in_bytes memory.max; true";
+    const output = await runTool(resources, { argv: ["/bin/sh", "-c", script], volumes: {}, labels });
+    expect(Number(output)).toBe((scriptLimits(defaultLimits).memory_mb ?? 0) * 2 ** 20);
   });
 });
