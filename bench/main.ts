@@ -1,7 +1,9 @@
 import { availableParallelism, cpus, loadavg } from "node:os";
+import { canRunEngines } from "../packages/worker/test/docker/test-engine.ts";
 import { benchBuilds } from "./builds/builds.ts";
 import { benchCalls } from "./calls/calls.ts";
 import { benchClaims } from "./claims/claims.ts";
+import { benchDocker } from "./docker/docker.ts";
 import { benchGateway } from "./gateway/gateway.ts";
 import { benchIdle } from "./idle/idle.ts";
 import { benchLists } from "./lists/lists.ts";
@@ -29,6 +31,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   // The sandbox comes first, because it has the thinnest margin and needs a quiet machine.
   sandbox: benchSandbox,
   command: benchCommand,
+  docker: benchDocker,
   store: benchStore,
   run: benchRuns,
   calls: benchCalls,
@@ -51,7 +54,8 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   usage: benchUsage,
 };
 
-const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);
+const possible = Object.keys(benches).filter((name) => name !== "docker" || canRunEngines);
+const chosen = process.argv.length > 2 ? process.argv.slice(2) : possible;
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interruption.abort());
 
 const load = (loadavg()[0] as number).toFixed(2);

@@ -32,7 +32,8 @@ if [[ -n ${ENGINE_LIBRARIES:-} && -d $ENGINE_LIBRARIES ]]; then
   ldconfig -i
 fi
 # Images are imported and removed several times as fast as on a disk.
-[[ -n ${ENGINE_ON_DISK:-} ]] || mount -t tmpfs -o mode=755 tmpfs "$folder/data"
+[[ -n ${ENGINE_ON_DISK:-} ]] ||
+  mount -t tmpfs -o "mode=755${ENGINE_DATA_MB:+,size=${ENGINE_DATA_MB}m}" tmpfs "$folder/data"
 ulimit -n "$(ulimit -Hn)"
 
 engine=

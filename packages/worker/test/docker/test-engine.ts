@@ -48,11 +48,13 @@ export interface DockerOptions {
   hasGvisor?: boolean;
   /** Whether it stores its data on the disk, as benchmarks need it, instead of in memory. */
   isOnDisk?: boolean;
+  /** The size of the memory for its data, for tests that fill it. Default: half of this machine's memory. */
+  dataMb?: number;
 }
 
 /** Starts Docker in about 2 s. Its containers can have no network, but it can reach registries on localhost. */
 export async function startDocker(options: DockerOptions = {}): Promise<TestEngine> {
-  const { args = [], hasGvisor = false, isOnDisk = false } = options;
+  const { args = [], hasGvisor = false, isOnDisk = false, dataMb } = options;
   const folder = makeFolder();
   const runtimes = hasGvisor ? [`--add-runtime=runsc=${writeGvisorWrapper(folder)}`] : [];
   return await startEngine({
@@ -71,7 +73,10 @@ export async function startDocker(options: DockerOptions = {}): Promise<TestEngi
       ...["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"],
       ...[...runtimes, ...args],
     ],
-    env: isOnDisk ? { ENGINE_ON_DISK: "1" } : {},
+    env: {
+      ...(isOnDisk ? { ENGINE_ON_DISK: "1" } : {}),
+      ...(dataMb === undefined ? {} : { ENGINE_DATA_MB: String(dataMb) }),
+    },
   });
 }
 

@@ -11,6 +11,7 @@ import { commandFiles, scriptFiles } from "./container-files.ts";
 import { ContainerProcess } from "./containers/container-process.ts";
 import type { ContainerSpec, VolumeMount } from "./containers/container-spec.ts";
 import { SandboxContainers } from "./containers/sandbox-containers.ts";
+import { scriptLimits } from "./containers/script-limits.ts";
 import { Deadline } from "./deadline.ts";
 import { DockerSandbox } from "./docker-sandbox.ts";
 import { findImageHome } from "./image-home.ts";
@@ -148,14 +149,15 @@ async function describeContainers(
       return { volume: await bundleVolumes.get(bundle), target: bundle.target, readOnly: true };
     }),
   );
-  const common = { labels, limits, seccomp, runtime, hosts: options.hosts };
+  const common = { labels, seccomp, runtime, hosts: options.hosts };
   return {
     commands: {
-      ...{ ...common, image: imageId, root: options.image ? "image" : undefined },
+      ...{ ...common, limits, image: imageId, root: options.image ? "image" : undefined },
       mounts: [...files.commandMounts, ...bundles],
     },
     scripts: {
       ...{ ...common, image: systemImage, root: options.image ? "scripts" : undefined },
+      limits: scriptLimits(limits),
       mounts: [...files.scriptMounts, ...bundles],
     },
   };

@@ -85,7 +85,8 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     bases: new DockerBases(root),
     bundleVolumes: new BundleVolumes({ docker, owner, image: systemImage }),
     canOverlay:
-      dockerOptions.canOverlay ?? (await probeOverlays({ docker, owner, systemImage, runtime, log })),
+      dockerOptions.canOverlay ??
+      (await probeOverlays({ docker, owner, systemImage, runtime, capabilities, log })),
     imageHomes: new Map(),
   };
   const images = new DockerImages({

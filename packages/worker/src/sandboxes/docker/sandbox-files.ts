@@ -142,8 +142,7 @@ export async function copyFolders(
   folders: { from: string; to: string }[],
 ): Promise<void> {
   const script = 'while [ $# -gt 0 ]; do cp -a --reflink=auto -- "$1/." "$2" || exit; shift 2; done';
-  await runTool(shared.docker, {
-    image: shared.systemImage,
+  await runTool(shared, {
     argv: [
       "/bin/sh",
       "-c",
@@ -158,7 +157,6 @@ export async function copyFolders(
       ]),
     ),
     labels,
-    runtime: shared.runtime,
   });
 }
 

@@ -60,12 +60,10 @@ async function describeFolders(
   { shared, labels }: DockerSandboxOptions,
 ): Promise<{ folders: Record<string, BaseFolder>; bytes: number }> {
   const mounted = paths.map((_, index) => `/folder-${index}`);
-  const output = await runTool(shared.docker, {
-    image: shared.systemImage,
+  const output = await runTool(shared, {
     argv: ["/bin/sh", "-c", 'stat -c "%u %g %a" -- "$@" && du -scB1 -- "$@" | tail -n 1', "sh", ...mounted],
     volumes: Object.fromEntries(mounted.map((path, index) => [path, volumes[index] as string])),
     labels,
-    runtime: shared.runtime,
   });
   const lines = output.split("\n");
   const folders = paths.map((path, index): [string, BaseFolder] => {

@@ -86,7 +86,7 @@ export function describeContainer(spec: ContainerSpec): ContainerCreateOptions {
 }
 
 /** Swap is limited too. Otherwise, a command that exceeds its limit would swap instead of being killed. */
-function describeLimits({ memory_mb, cpus, pids, disk_mb }: Limits) {
+export function describeLimits({ memory_mb, cpus, pids, disk_mb }: Limits) {
   const bytes = memory_mb === undefined ? undefined : memory_mb * 2 ** 20;
   return {
     ...(bytes === undefined ? {} : { Memory: bytes, MemorySwap: bytes }),

@@ -1,33 +1,36 @@
-import type Docker from "dockerode";
 import type { ContainerCreateOptions } from "dockerode";
+import { resolveLimits } from "../../limits.ts";
 import { EngineError } from "../engine/errors.ts";
+import type { SharedResources } from "../shared-resources.ts";
 import { noCopy } from "../volumes/fill-volume.ts";
 import { attach } from "./attach-stream.ts";
+import { describeLimits } from "./container-spec.ts";
+import { scriptLimits } from "./script-limits.ts";
+
+export type ToolResources = Pick<SharedResources, "docker" | "systemImage" | "runtime" | "capabilities">;
 
 /**
  * Runs a program of the system image as root in a container of its own, and returns its output. The program sees volumes,
- * whose files are hostile, so it must not follow their links or execute them.
+ * whose files are hostile, so it must not follow their links or execute them. How much memory it needs depends on the files
+ * too, so it has limits.
  */
 export async function runTool(
-  docker: Docker,
+  { docker, systemImage, runtime, capabilities }: ToolResources,
   {
-    image,
     argv,
     volumes,
     labels,
-    runtime,
   }: {
-    image: string;
     argv: string[];
     /** By their path in the container. */
     volumes: Record<string, string>;
     labels: Record<string, string>;
-    runtime: string | undefined;
   },
 ): Promise<string> {
   const [program = "", ...args] = argv;
+  const { memory_mb, pids } = scriptLimits(resolveLimits({}, capabilities));
   const container = await docker.createContainer({
-    Image: image,
+    Image: systemImage,
     Labels: labels,
     User: "0:0",
     WorkingDir: "/",
@@ -43,6 +46,7 @@ export async function runTool(
       CapAdd: ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID"],
       SecurityOpt: ["no-new-privileges"],
       LogConfig: { Type: "none", Config: {} },
+      ...describeLimits({ memory_mb, pids }),
       Mounts: Object.entries(volumes).map(([Target, Source]) => {
         return { Type: "volume", Source, Target, VolumeOptions: noCopy };
       }),

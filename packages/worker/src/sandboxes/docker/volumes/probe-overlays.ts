@@ -1,20 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { createArchive } from "../containers/file-archive.ts";
-import { runTool } from "../containers/run-tool.ts";
+import { runTool, type ToolResources } from "../containers/run-tool.ts";
 import { isEngineError } from "../engine/errors.ts";
 import { sandboxLabels, sandboxObjectName } from "../labels.ts";
 import type { SharedResources } from "../shared-resources.ts";
 import { fillVolume } from "./fill-volume.ts";
 import { mountpointOf, SandboxVolumes } from "./sandbox-volumes.ts";
 
-type ProbeOptions = Pick<SharedResources, "docker" | "owner" | "systemImage" | "runtime" | "log">;
+type ProbeOptions = ToolResources & Pick<SharedResources, "owner" | "log">;
 
 /**
  * Checks whether volumes of the engine can be overlays of folders of other volumes. Rootless engines cannot mount them, and
  * some engines do not store volumes in folders.
  */
 export async function probeOverlays(options: ProbeOptions): Promise<boolean> {
-  const { docker, owner, systemImage, runtime, log } = options;
+  const { docker, owner, systemImage, log } = options;
   const sandbox = `probe-${randomUUID()}`;
   const labels = sandboxLabels(owner, { kind: "probe", sandbox, label: { purpose: "check" } });
   const prefix = sandboxObjectName(owner, { sandbox, kind: "volume" });
@@ -27,7 +27,7 @@ export async function probeOverlays(options: ProbeOptions): Promise<boolean> {
     const [lower, upper, work] = [`${folder}/lower`, `${folder}/upper`, `${folder}/work`];
     const merged = await volumes.createOverlay("merged", { lower, upper, work });
     const argv = ["/bin/sh", "-c", "echo > /merged/file"];
-    await runTool(docker, { image: systemImage, argv, volumes: { "/merged": merged }, labels, runtime });
+    await runTool(options, { argv, volumes: { "/merged": merged }, labels });
     return true;
   } catch (error) {
     if (isEngineError(error, "unreachable", "timeout")) throw error;
