@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -217,7 +216,7 @@ static _Noreturn void become_supervisor(const struct files *files, const struct 
     if (wanted[index] < 0) _exit(1);
   }
   for (int index = 0; index < 4; index++) dup2(wanted[index], index);
-  syscall(SYS_close_range, 4, ~0U, 0);
+  close_files(4, ~0U);
   supervise(start);
 }
 

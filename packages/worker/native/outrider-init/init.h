@@ -50,6 +50,10 @@ enum to_worker {
   CLOSED = 19,
 };
 
+/* files.c */
+
+void close_files(unsigned first, unsigned last);
+
 /* loop.c */
 
 struct source {
