@@ -53,6 +53,7 @@ enum to_worker {
 /* files.c */
 
 void close_files(unsigned first, unsigned last);
+int open_terminal_peer(int terminal);
 
 /* loop.c */
 
