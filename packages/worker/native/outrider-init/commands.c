@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,7 +164,7 @@ static bool open_terminal(struct files *files, uint16_t rows, uint16_t columns) 
   if (files->terminal < 0 || ioctl(files->terminal, TIOCSPTLCK, &unlocked) != 0) return false;
   struct winsize size = {.ws_row = rows, .ws_col = columns};
   ioctl(files->terminal, TIOCSWINSZ, &size);
-  files->stdin[0] = ioctl(files->terminal, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  files->stdin[0] = open_terminal_peer(files->terminal);
   files->stdin[1] = fcntl(files->terminal, F_DUPFD_CLOEXEC, 3);
   files->stdout[1] = fcntl(files->terminal, F_DUPFD_CLOEXEC, 3);
   return files->stdin[0] >= 0 && files->stdin[1] >= 0 && files->stdout[1] >= 0;
@@ -217,7 +216,7 @@ static _Noreturn void become_supervisor(const struct files *files, const struct 
     if (wanted[index] < 0) _exit(1);
   }
   for (int index = 0; index < 4; index++) dup2(wanted[index], index);
-  syscall(SYS_close_range, 4, ~0U, 0);
+  close_files(4, ~0U);
   supervise(start);
 }
 

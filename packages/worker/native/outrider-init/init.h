@@ -50,6 +50,11 @@ enum to_worker {
   CLOSED = 19,
 };
 
+/* files.c */
+
+void close_files(unsigned first, unsigned last);
+int open_terminal_peer(int terminal);
+
 /* loop.c */
 
 struct source {

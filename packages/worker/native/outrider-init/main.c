@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static void on_signal(struct source *source) {
@@ -28,12 +27,8 @@ static void close_inherited_files(int last_fd) {
   int null = open("/dev/null", O_RDWR);
   if (null < 0) end_sandbox();
   for (int fd = 0; fd < 3; fd++) dup2(null, fd);
-  if (syscall(SYS_close_range, 3, CONNECTION_FD - 1, 0) == 0 && syscall(SYS_close_range, last_fd + 1, ~0U, 0) == 0) return;
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) end_sandbox();
-  for (int fd = 3; fd < (int)limit.rlim_max; fd++) {
-    if (fd < CONNECTION_FD || fd > last_fd) close(fd);
-  }
+  close_files(3, CONNECTION_FD - 1);
+  close_files((unsigned)last_fd + 1, ~0U);
 }
 
 /** `container`: the connection is stdin and stdout. */

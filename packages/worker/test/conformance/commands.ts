@@ -199,8 +199,10 @@ function defineTests(getFixture: () => Fixture): void {
 
   describe("a terminal", () => {
     test("has the given size, can be resized and ends with its command", async () => {
-      const { sandbox } = getFixture();
-      const script = "trap 'stty size; exit 4' WINCH; stty size; while :; do sleep 0.01; done";
+      const { sandbox, system } = getFixture();
+      const script = system.hasResizeSignal
+        ? "trap 'stty size; exit 4' WINCH; stty size; while :; do sleep 0.01; done"
+        : "stty size; while [[ $(stty size) = '24 80' ]]; do sleep 0.01; done; stty size; exit 4";
       const spawned = await sandbox.spawn(script, { signal, terminal: { rows: 24, columns: 80 } });
       let output = "";
       spawned.stdout.on("data", (data) => {

@@ -31,7 +31,7 @@ export function describePlace<T extends Fixture = Fixture>(
   define: (fixture: () => T) => void,
   openTopic: (place: Place) => Promise<Fixture> = openFixture,
 ): void {
-  describe(`${topic} (${place.name})`, () => {
+  describe.skipIf(place.problem)(`${topic} (${place.name})`, () => {
     if (place.system.isImage && place.capabilities.images === false) return testRefusedImage(place);
     let fixture: T;
     beforeAll(async () => {

@@ -18,7 +18,8 @@ function defineTests(getFixture: () => Fixture): void {
         .trim()
         .split("\n")
         .map((line) => line.split(":\t"));
-      expect(sets).toHaveLength(12);
+      // gVisor does not list all of them.
+      expect(sets).toHaveLength(system.hasOwnKernel ? 8 : 12);
       for (const [name, value] of sets) {
         const isGained = !/(Prm|Eff|Bnd)$/.test(name ?? "");
         const sets = isGained ? ["0000000000000000", system.capabilities] : [system.capabilities];
@@ -27,12 +28,9 @@ function defineTests(getFixture: () => Fixture): void {
           expect.arrayContaining([value]),
         ]);
       }
-      for (const attempt of [
-        "unshare -U true",
-        "unshare -r true",
-        "unshare -m true",
-        "mount -t tmpfs x /tmp",
-      ]) {
+      const inNamespaces = ["unshare -U true", "unshare -r true"];
+      const attempts = ["unshare -m true", "mount -t tmpfs x /tmp"];
+      for (const attempt of system.hasOwnKernel ? attempts : [...inNamespaces, ...attempts]) {
         expect([attempt, (await run(sandbox, attempt)).exitCode]).not.toEqual([attempt, 0]);
       }
     });
@@ -44,19 +42,19 @@ function defineTests(getFixture: () => Fixture): void {
       const { port } = server.address() as { port: number };
       const { stdout } = await run(
         sandbox,
-        "tail -n +3 /proc/net/dev | cut -d: -f1; tail -n +2 /proc/net/unix",
+        "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; tail -n +2 /proc/net/unix",
       );
       expect(stdout.trim()).toBe("lo");
       for (const address of [`127.0.0.1/${port}`, "1.1.1.1/80", "169.254.169.254/80"]) {
         const attempt = await run(sandbox, `timeout 5 bash -c 'cat < /dev/tcp/${address}'`);
         expect(attempt).toMatchObject({ exitCode: 1, stdout: "" });
-        expect(attempt.stderr).toMatch(/refused|unreachable/);
+        expect(attempt.stderr).toMatch(/refused|unreachable|No route/);
       }
       server.close();
     });
 
     test("sees only its own processes and none of the worker's files or variables", async () => {
-      const { sandbox } = getFixture();
+      const { sandbox, system } = getFixture();
       const list = "cat /proc/[0-9]*/comm; cat /proc/*/environ | tr '\\0' '\\n'";
       let stdout = "";
       // The supervisor of an earlier command may still be about to exit.
@@ -66,7 +64,9 @@ function defineTests(getFixture: () => Fixture): void {
         return names.join() === "outrider-init,outrider-sup,bash,";
       });
       expect(stdout).not.toContain("VITEST");
-      const files = await run(sandbox, "echo /proc/$$/fd/*; readlink /proc/1/fd/* /proc/$PPID/fd/*");
+      // The kernel of the sandbox may let commands see the files of init, which are none of the host's.
+      const ofOthers = system.hasOwnKernel ? "true" : "readlink /proc/1/fd/* /proc/$PPID/fd/*";
+      const files = await run(sandbox, `echo /proc/$$/fd/*; ${ofOthers}`);
       expect(files.stdout).toMatch(/^(\/proc\/\d+\/fd\/[0-3] ?){3,4}\n$/);
     });
 

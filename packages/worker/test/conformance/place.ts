@@ -9,6 +9,8 @@ import type { SandboxImage, SandboxProvider } from "../../src/sandboxes/sandbox.
 export interface Place {
   /** Part of the names of the tests. */
   name: string;
+  /** Why it cannot be opened here. Its tests are then skipped. */
+  problem?: string | undefined;
   /**
    * What the provider declares that it can do. The suite tests that it does, or that it refuses. A control that is not
    * listed depends on the machine; the suite then relies on what the provider says.
@@ -29,6 +31,13 @@ export interface PlaceSystem {
   home: string;
   /** The capabilities of commands, as in /proc/self/status. */
   capabilities: string;
+  /**
+   * Whether sandboxes have a kernel of their own, as with gVisor. Commands may then do more in it without reaching the
+   * host's, and it does not protect the first process of a sandbox from commands of the same user.
+   */
+  hasOwnKernel: boolean;
+  /** Whether commands get a signal when the size of their terminal changes. */
+  hasResizeSignal: boolean;
   /** Whether root of the image can change /dev. */
   hasWritableDevices: boolean;
   /** Whether commands can read /sys. */

@@ -9,7 +9,7 @@ import { labelFilters, labelNames, type Owner } from "../../src/sandboxes/docker
 import type { Sandbox, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 import { makeMarker, signal } from "../conformance/fixture.ts";
 import { inMs, makeRoot, run, silent, sleepersOf, until } from "../sandboxes/sandbox-support.ts";
-import { leftoversOf } from "./docker-places.ts";
+import { leftoversOf } from "./engine-places.ts";
 import { startDocker, type TestEngine } from "./test-engine.ts";
 
 /** An engine of its own, because the tests kill it. */

@@ -31,9 +31,15 @@ if [[ -n ${ENGINE_LIBRARIES:-} && -d $ENGINE_LIBRARIES ]]; then
   echo "$ENGINE_LIBRARIES" >/etc/ld.so.conf.d/engine.conf
   ldconfig -i
 fi
+# Podman stores images only with this file.
+if [[ -n ${ENGINE_POLICY:-} ]]; then
+  mkdir -p /etc/containers
+  echo "$ENGINE_POLICY" >/etc/containers/policy.json
+fi
 # Images are imported and removed several times as fast as on a disk.
 [[ -n ${ENGINE_ON_DISK:-} ]] ||
   mount -t tmpfs -o "mode=755${ENGINE_DATA_MB:+,size=${ENGINE_DATA_MB}m}" tmpfs "$folder/data"
+cd "$folder" # Podman writes to its working folder
 ulimit -n "$(ulimit -Hn)"
 
 engine=

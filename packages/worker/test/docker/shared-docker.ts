@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { inject } from "vitest";
 import type { TestProject } from "vitest/node";
-import { startDocker, type TestEngine } from "./test-engine.ts";
+import { engineProblem, startDocker, type TestEngine } from "./test-engine.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -24,6 +24,7 @@ let engine: Promise<TestEngine> | undefined;
 
 /** Runs in the main process, before the test files. */
 export async function setup(project: TestProject): Promise<void> {
+  if (engineProblem) console.log(`skipped: all tests with container engines, because ${engineProblem}`);
   folder = mkdtempSync(join(tmpdir(), "outrider-docker-"));
   const path = join(folder, "requests.sock");
   server = createServer((socket) => {

@@ -31,8 +31,12 @@ export interface TestEngine {
   readLog(): string;
 }
 
-/** Engines need root. Without it, tests that use one are skipped, as those that fill a disk are. */
-export const canRunEngines = process.platform === "linux" && process.getuid?.() === 0;
+/** Why tests that use an engine are skipped, as those that fill a disk are. shared-docker.ts prints it. */
+export const engineProblem =
+  process.platform === "linux" && process.getuid?.() === 0
+    ? undefined
+    : "the tests start engines of their own, which need root on Linux";
+export const canRunEngines = engineProblem === undefined;
 
 const enginesFolder = resolve(import.meta.dirname, "../../../../.tools/engines");
 const programFolders = ["usr/bin", "usr/sbin"].map((folder) => join(enginesFolder, folder));
@@ -87,10 +91,16 @@ function makeFolder(): string {
   return folder;
 }
 
-/** Without hardware virtualization, gVisor can only use ptrace. */
+/**
+ * The platform needs no hardware virtualization. Without the overlay, the engine sees the changes of a container's system,
+ * which a build stores.
+ */
 function writeGvisorWrapper(folder: string): string {
   const path = join(folder, "runsc");
-  writeFileSync(path, `#!/bin/sh\nexec ${findProgram("runsc")} --platform=ptrace --network=none "$@"\n`);
+  writeFileSync(
+    path,
+    `#!/bin/sh\nexec ${findProgram("runsc")} --platform=systrap --overlay2=none --network=none "$@"\n`,
+  );
   chmodSync(path, 0o755);
   return path;
 }
@@ -130,14 +140,14 @@ runsc = ["${writeGvisorWrapper(folder)}"]
 `,
     "storage.conf": `[storage]\ndriver="overlay"\ngraphroot="${folder}/data/storage"\nrunroot="${folder}/data/run"\n`,
     "registries.conf": `unqualified-search-registries = []\n[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n`,
-    ".config/containers/policy.json": `{"default":[{"type":"insecureAcceptAnything"}]}`,
   };
-  for (const name of ["tmp", ".config/containers"]) mkdirSync(join(folder, name), { recursive: true });
+  mkdirSync(join(folder, "tmp"));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   return {
     CONTAINERS_CONF: join(folder, "containers.conf"),
     CONTAINERS_STORAGE_CONF: join(folder, "storage.conf"),
     CONTAINERS_REGISTRIES_CONF: join(folder, "registries.conf"),
+    ENGINE_POLICY: `{"default":[{"type":"insecureAcceptAnything"}]}`,
     TMPDIR: join(folder, "tmp"),
   };
 }

@@ -33,21 +33,20 @@ export async function serve(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-type Options = Partial<Omit<EgressOptions, "exceptions" | "listener">> & { exceptions?: string };
+export type ProxyOptions = Partial<Omit<EgressOptions, "exceptions" | "listener">> & { exceptions?: string };
 
-/** Starts a proxy on loopback, by default in open mode. Without `lookup`, no name resolves. */
-export async function startProxy({ exceptions = "", ...options }: Options = {}) {
+/** Creates a proxy, by default in open mode. Without `lookup`, no name resolves. */
+export function createProxy({ exceptions = "", ...options }: ProxyOptions = {}, listener?: Server) {
   const refusals: EgressRefusal[] = [];
   const warnings: object[] = [];
   const lookups: string[] = [];
   const { lookup } = options;
-  const listener = createServer();
   const egress = serveEgress({
     policy: { mode: "open", allow: [] },
     onRefused: (refusal) => refusals.push(refusal),
     log: { ...silentLog, warn: (fields) => warnings.push(fields) },
     ...options,
-    listener,
+    ...(listener ? { listener } : {}),
     exceptions: parseExceptions(exceptions),
     lookup: async (name) => {
       lookups.push(name);
@@ -55,9 +54,16 @@ export async function startProxy({ exceptions = "", ...options }: Options = {}) 
       return lookup(name);
     },
   });
+  return { egress, refusals, warnings, lookups };
+}
+
+/** Starts a proxy on loopback. */
+export async function startProxy(options: ProxyOptions = {}) {
+  const listener = createServer();
+  const proxy = createProxy(options, listener);
   const port = await serve(listener);
-  closeLater(() => egress.close());
-  return { port, url: `http://127.0.0.1:${port}`, egress, refusals, warnings, lookups };
+  closeLater(() => proxy.egress.close());
+  return { ...proxy, port, url: `http://127.0.0.1:${port}` };
 }
 
 export const allowlist = (...allow: string[]): EgressPolicy => ({ mode: "allowlist", allow });

@@ -24,8 +24,8 @@ export const hostPlace: LocalPlace = {
     : { disk: false, network: true, seccomp: true },
   system: {
     ...{ isImage: false, user: "sandbox", uid: 1000, home: "/home/sandbox", env: {} },
-    ...{ capabilities: "0000000000000000", hasOtherUsers: false },
-    ...{ hasWritableDevices: false, hasSys: false, isWorkspaceMounted: true },
+    ...{ capabilities: "0000000000000000", hasOtherUsers: false, hasOwnKernel: false },
+    ...{ hasWritableDevices: false, hasSys: false, isWorkspaceMounted: true, hasResizeSignal: true },
   },
   startMs: 0,
   open: () => openPlace(),
@@ -40,10 +40,10 @@ export const imagePlace: LocalPlace = {
   capabilities: { ...hostPlace.capabilities, ...(isRoot ? {} : { ids: false }) },
   system: {
     ...{ isImage: true, user: "root", uid: 0, home: "/root" },
-    hasOtherUsers: ids > 1,
+    ...{ hasOtherUsers: ids > 1, hasOwnKernel: false },
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
     capabilities: "00000000a80025fb",
-    ...{ hasWritableDevices: false, hasSys: false, isWorkspaceMounted: false },
+    ...{ hasWritableDevices: false, hasSys: false, isWorkspaceMounted: false, hasResizeSignal: true },
   },
   startMs: 0,
   open: () => {

@@ -143,12 +143,13 @@ async function describeContainers(
     files: { commandMounts: VolumeMount[]; scriptMounts: VolumeMount[] };
   },
 ): Promise<Record<ProcessKind, ContainerSpec>> {
-  const { seccomp, runtime, systemImage, programs, bundleVolumes } = shared;
-  const bundles = await Promise.all(
-    [programs, ...(options.bundles ?? [])].map(async (bundle) => {
+  const { runtime, systemImage, programs, bundleVolumes } = shared;
+  const [seccomp, ...bundles] = await Promise.all([
+    shared.seccomp.value(),
+    ...[programs, ...(options.bundles ?? [])].map(async (bundle) => {
       return { volume: await bundleVolumes.get(bundle), target: bundle.target, readOnly: true };
     }),
-  );
+  ]);
   const common = { labels, seccomp, runtime, hosts: options.hosts };
   return {
     commands: {

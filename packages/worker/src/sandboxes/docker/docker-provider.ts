@@ -34,6 +34,7 @@ import { removeImage } from "./images/remove-image.ts";
 import type { Owner } from "./labels.ts";
 import { removeUnusedShared } from "./leftovers.ts";
 import { reap } from "./reap.ts";
+import { prepareSeccomp } from "./seccomp-option.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 import { BundleVolumes, type SharedResources } from "./shared-resources.ts";
 import { probeOverlays } from "./volumes/probe-overlays.ts";
@@ -72,18 +73,21 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   });
   const description = await describeEngine(engine);
   const { architecture } = description;
-  const seccomp = seccompProfile(architecture);
+  const profile = seccompProfile(architecture);
   const { runtime } = dockerOptions;
   const { capabilities, ids } = await describeCapabilities(engine, {
-    ...{ image: systemImage, runtime, hasSeccompProfile: seccomp !== undefined },
+    ...{ image: systemImage, runtime, hasSeccompProfile: profile !== undefined },
   });
+  const bundleVolumes = new BundleVolumes({ docker, owner, image: systemImage });
   const shared: SharedResources = {
-    ...{ engine, docker, owner, log, capabilities, ids, seccomp, systemImage },
-    runtime,
+    ...{ engine, docker, owner, log, capabilities, ids, systemImage, runtime, bundleVolumes },
+    seccomp: await prepareSeccomp(
+      { docker, systemImage },
+      { profile, folder: join(root, ".seccomp"), bundleVolumes },
+    ),
     description,
     programs: await installPrograms(root),
     bases: new DockerBases(root),
-    bundleVolumes: new BundleVolumes({ docker, owner, image: systemImage }),
     canOverlay:
       dockerOptions.canOverlay ??
       (await probeOverlays({ docker, owner, systemImage, runtime, capabilities, log })),
@@ -209,8 +213,9 @@ class DockerProvider implements SandboxProvider {
 
   /** Removes old programs, bundles and system images that nothing uses, and what interrupted pulls left behind. */
   async #removeUnused(): Promise<void> {
-    const { docker, owner, systemImage, bundleVolumes, programs } = this.#shared;
-    const inUse = new Set([systemImage, await bundleVolumes.get(programs)]);
+    const { docker, owner, systemImage, bundleVolumes, programs, seccomp } = this.#shared;
+    const volumes = await Promise.all([bundleVolumes.get(programs), seccomp.volume()]);
+    const inUse = new Set([systemImage, ...volumes.filter((volume) => volume !== undefined)]);
     await removeUnusedShared(docker, owner, { inUse, unusedMs: KEEP_UNUSED_MS });
     await this.images.reap();
   }

@@ -6,6 +6,7 @@ import type { DockerBases } from "./bases/docker-bases.ts";
 import type { Engine } from "./engine/connect.ts";
 import type { EngineDescription } from "./engine/describe.ts";
 import type { Owner } from "./labels.ts";
+import type { SeccompOption } from "./seccomp-option.ts";
 import { ensureBundleVolume } from "./volumes/bundle-volume.ts";
 
 /** The resources that all of a worker's sandboxes in an engine share. */
@@ -17,7 +18,7 @@ export interface SharedResources {
   capabilities: Capabilities;
   /** Whether user ids of images are not those of the engine's machine. */
   ids: Capability;
-  seccomp: string | undefined;
+  seccomp: SeccompOption;
   /** The runtime of containers. Default: the engine's. */
   runtime: string | undefined;
   /** The id of the image for sandboxes without an image, and for the worker's scripts. */

@@ -67,10 +67,21 @@ export class AttachStream extends Duplex {
   }
 }
 
-/** Attaches to a container that is not running yet, so that nothing of its output is lost. */
-export async function attach(container: Docker.Container): Promise<AttachStream> {
-  const socket = await container.attach({
-    ...{ stream: true, stdin: true, stdout: true, stderr: true, hijack: true },
+/**
+ * Attaches to a container that is not running yet, so that nothing of its output is lost. The client's own method sends its
+ * options as the body of the request too, and Podman passes that body to the container's stdin.
+ */
+export async function attach({ id, modem }: Docker.Container): Promise<AttachStream> {
+  const socket = await new Promise<Duplex>((resolve, reject) => {
+    modem.dial(
+      {
+        ...{ path: `/containers/${id}/attach?`, method: "POST", hijack: true, isStream: true },
+        options: { stream: true, stdin: true, stdout: true, stderr: true },
+        file: Buffer.alloc(0),
+        statusCodes: { 200: true, 404: "no such container", 409: "container is paused", 500: "server error" },
+      },
+      (error: unknown, stream: unknown) => (error ? reject(error) : resolve(stream as Duplex)),
+    );
   });
-  return new AttachStream(socket as unknown as Duplex);
+  return new AttachStream(socket);
 }

@@ -106,7 +106,12 @@ export async function describeCapabilities(
     capabilities: {
       memory: limit(hasGroups && info.MemoryLimit, "memory"),
       cpus: limit(hasGroups && (info.CpuCfsQuota ?? info.CPUCfsQuota), "CPU time"),
-      pids: limit(hasGroups && info.PidsLimit, "the number of processes"),
+      pids: gvisor.test(runtime)
+        ? {
+            enforced: false,
+            reason: `The runtime ${runtime} cannot limit the number of processes. Limit the memory instead.`,
+          }
+        : limit(hasGroups && info.PidsLimit, "the number of processes"),
       disk: await probeDiskLimit(engine, { title, image: options.image }),
       network: { enforced: true, by: "a network namespace" },
       seccomp: describeSeccomp({ info, title, runtime, hasProfile: options.hasSeccompProfile }),
@@ -116,6 +121,7 @@ export async function describeCapabilities(
   };
 }
 
+const gvisor = /runsc|gvisor/i;
 /** gVisor and Kata have a kernel of their own, to which the system calls of a container go. */
 const kernelRuntimes = /runsc|gvisor|kata/i;
 

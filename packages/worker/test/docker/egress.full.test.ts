@@ -1,0 +1,4 @@
+import { testEgress } from "../egress/suite/egress.ts";
+import { dockerPlaces } from "./docker-places.ts";
+
+for (const place of dockerPlaces) testEgress(place);

@@ -1,0 +1,128 @@
+/**
+ * How clients reach a proxy: directly, or from a sandbox. The tests of the proxy connect to a port of this machine in both
+ * cases. For a sandbox, each connection to that port is passed to a command in the sandbox, which connects to its proxy.
+ */
+import { randomUUID } from "node:crypto";
+import { createServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { afterAll, afterEach, beforeAll, describe } from "vitest";
+import type { Egress } from "../../../src/egress/proxy.ts";
+import type { Sandbox } from "../../../src/sandboxes/sandbox.ts";
+import type { Place } from "../../conformance/place.ts";
+import { inMs } from "../../sandboxes/sandbox-support.ts";
+import { closeAll, closeLater, createProxy, serve, startProxy } from "../egress-support.ts";
+
+/** Starts a proxy that a test reaches at a port of this machine, until the end of the test. */
+export type StartProxy = typeof startProxy;
+
+export interface ProxyAccess {
+  name: string;
+  /** As in `Place`. */
+  problem?: string | undefined;
+  open(): Promise<{ startProxy: StartProxy; close(): Promise<void> }>;
+}
+
+export const onLoopback: ProxyAccess = {
+  name: "loopback",
+  open: async () => ({ startProxy, close: async () => {} }),
+};
+
+export function describeProxy(
+  topic: string,
+  access: ProxyAccess,
+  define: (startProxy: StartProxy) => void,
+): void {
+  describe.skipIf(access.problem)(`${topic} (${access.name})`, () => {
+    let opened: Awaited<ReturnType<ProxyAccess["open"]>>;
+    beforeAll(async () => {
+      opened = await access.open();
+    });
+    afterEach(closeAll);
+    afterAll(() => opened?.close());
+    define((options) => opened.startProxy(options));
+  });
+}
+
+/** A sandbox whose connections to the proxy go to that of the current test. */
+interface ProxySandbox {
+  sandbox: Sandbox;
+  egress: Egress | undefined;
+}
+
+/** The proxy as commands in a sandbox reach it. */
+export function inSandboxOf(place: Place): ProxyAccess {
+  return {
+    ...{ name: place.name, problem: place.problem },
+    async open() {
+      const { provider, image, expectNoLeftovers, close } = await place.open();
+      const all: ProxySandbox[] = [];
+      const unused: ProxySandbox[] = [];
+      async function openSandbox(): Promise<ProxySandbox> {
+        const opened: Partial<ProxySandbox> = {};
+        const network = (connection: Duplex) => {
+          if (opened.egress) opened.egress.accept(connection);
+          else connection.destroy();
+        };
+        const options = { id: randomUUID(), deadline: inMs(1_800_000), label: {}, network };
+        opened.sandbox = await provider.open({ ...options, ...(image ? { image } : {}) });
+        all.push(opened as ProxySandbox);
+        return opened as ProxySandbox;
+      }
+      return {
+        async startProxy(options) {
+          const proxy = createProxy(options);
+          const used = unused.pop() ?? (await openSandbox());
+          used.egress = proxy.egress;
+          closeLater(() => {
+            used.egress = undefined;
+            unused.push(used);
+          });
+          closeLater(() => proxy.egress.close());
+          const port = await serve(
+            createServer({ allowHalfOpen: true }, (client) => void passToProxy(used.sandbox, client)),
+          );
+          return { ...proxy, port, url: `http://127.0.0.1:${port}` };
+        },
+        async close() {
+          await Promise.all(all.map(({ sandbox }) => sandbox.close()));
+          await expectNoLeftovers();
+          await close();
+        },
+      };
+    },
+  };
+}
+
+/** Connects to the sandbox's proxy and copies both directions. Fails if the connection breaks. */
+const relay = `
+  use Socket;
+  socket(my $proxy, AF_INET, SOCK_STREAM, 0); connect($proxy, sockaddr_in(3128, INADDR_LOOPBACK)) or die "$!";
+  sub copy { my ($from, $to) = @_;
+    while (1) {
+      my $size = sysread($from, my $data, 65536);
+      defined $size or exit 1; $size or return;
+      for (my $at = 0; $at < $size; ) { my $sent = syswrite($to, $data, $size - $at, $at) or exit 1; $at += $sent }
+    } }
+  $SIG{PIPE} = "IGNORE";
+  my $sender = fork;
+  if (!$sender) { close STDOUT; copy(*STDIN, $proxy); shutdown($proxy, 1); exit 0 }
+  close STDIN; copy($proxy, *STDOUT); close STDOUT;
+  waitpid($sender, 0); exit($? ? 1 : 0)`;
+
+async function passToProxy(sandbox: Sandbox, client: Socket): Promise<void> {
+  const controller = new AbortController();
+  client.once("close", () => controller.abort());
+  try {
+    const { signal } = controller;
+    const command = await sandbox.spawn(["/usr/bin/perl", "-e", relay], { signal });
+    command.stderr.resume();
+    for (const stream of [command.stdin, command.stdout]) stream.on("error", () => {});
+    client.pipe(command.stdin);
+    command.stdout.pipe(client);
+    const { exitCode } = await command.ended;
+    // A broken connection must not look like its end.
+    if (exitCode !== 0) client.resetAndDestroy();
+  } catch {
+    client.resetAndDestroy();
+  }
+}
