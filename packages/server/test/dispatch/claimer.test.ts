@@ -137,6 +137,24 @@ test("the one of many waiting claims that can take a run gets it, in few stateme
   expect(statements.texts.filter(isClaim).length).toBeLessThanOrEqual(2);
 });
 
+test("runs that no worker can take cost one statement each time the server looks for work", async () => {
+  for (let count = 0; count < 40; count++) void wait();
+  await untilRecorded(40);
+  await engine.create({ config: { worker_selector: { region: "eu" } } });
+  await using looks = recordStatements(engine.db);
+  await using statements = recordStatements(claims);
+  const countLooks = () => looks.texts.filter((text) => text.includes("has_runs")).length;
+  for (let look = 1; look <= 5; look++) {
+    const before = countLooks();
+    notify();
+    await vi.waitUntil(() => countLooks() > before, waitOptions);
+  }
+  // The first look does not know yet that no worker can take the run.
+  expect(statements.texts.filter(isClaim).length).toBeLessThanOrEqual(countLooks() + 1);
+  const matching = wait({ worker: { ...newWorker(), pool: "default", labels: { region: "eu" } } });
+  expect((await matching).executions).toHaveLength(1);
+});
+
 test("new claims share a statement while many workers of their place are idle, and others do not wait", async () => {
   for (let count = 0; count < 100; count++) void wait();
   await untilRecorded(100);

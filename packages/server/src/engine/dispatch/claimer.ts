@@ -43,7 +43,10 @@ const SEEN_MS = 4_000;
 /** The number of claims in the first statement of a round if runs are waiting. Most notifications are about one run. */
 const FIRST_BATCH = 16;
 const BATCH = 128;
-/** The number of claims in a statement after one that claimed nothing: few of them, if any, can take a waiting run. */
+/**
+ * The number of claims in a statement after one that claimed nothing: few of them, if any, can take a waiting run. Runs that no
+ * worker can take therefore cost one statement each time that the server looks for work.
+ */
 const LAST_BATCH = 2_000;
 
 /** Tells workers which fields this server accepts in the next requests. */
@@ -130,6 +133,8 @@ export class Claimer {
   #isRunning = false;
   #mustLook = false;
   #waiting: WaitingWork = { has_runs: false, has_builds: false, shell_claims: [], draining: [], revoked: [] };
+  /** Pools whose waiting runs none of the workers could take in the last round. */
+  readonly #poolsWithoutMatch = new Set<string>();
   /** Keys of places for whose workers no build was waiting at the last look. */
   readonly #placesWithoutBuild = new Set<string>();
   #timer: { handle: NodeJS.Timeout; dueAt: number } | undefined;
@@ -376,7 +381,9 @@ export class Claimer {
     );
     for (const [pool, inPool] of pools) {
       let hasMore = true;
-      let size = this.#waiting.has_runs ? FIRST_BATCH : BATCH;
+      let isMatched = false;
+      const firstBatch = this.#poolsWithoutMatch.has(pool) ? LAST_BATCH : FIRST_BATCH;
+      let size = this.#waiting.has_runs ? firstBatch : BATCH;
       for (let start = 0; start < inPool.length; ) {
         const batch = inPool.slice(start, start + size);
         start += size;
@@ -384,8 +391,12 @@ export class Claimer {
         const claimed = hasMore ? batch : batch.filter((waiter) => waiter.isNew || shells.has(waiter));
         if (claimed.length > 0) hasMore = await this.#claimBatch(pool, claimed, shells);
         for (const waiter of batch) waiter.needsClaim = false;
-        size = batch.some((waiter) => !this.#waiters.has(waiter)) ? BATCH : LAST_BATCH;
+        const isAnyDone = batch.some((waiter) => !this.#waiters.has(waiter));
+        isMatched ||= isAnyDone;
+        size = isAnyDone ? BATCH : LAST_BATCH;
       }
+      if (hasMore && !isMatched) this.#poolsWithoutMatch.add(pool);
+      else this.#poolsWithoutMatch.delete(pool);
     }
   }
 

@@ -72,7 +72,7 @@ begin
     union all
     select s.environment_id, 'failure', g.granularity, g.starts_at, f.error || ' ' || c.environment_key, 0, f.count, 0, 0,
       null, null, null, 1, 0, 0, 0, 0, 0
-    from change c
+    from (select * from change where from_error is not null or to_error is not null) c
     cross join lateral (values (c.from_error, -1), (c.to_error, 1)) f(error, count)
     cross join lateral (values ('hour', c.created_hour), ('day', date_trunc('day', c.created_hour, 'UTC'))) g(granularity, starts_at)
     cross join lateral (values (installation), (c.environment_id)) s(environment_id)
