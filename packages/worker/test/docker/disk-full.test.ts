@@ -12,7 +12,7 @@ import type { OpenOptions, Sandbox, SandboxProvider } from "../../src/sandboxes/
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
 import { inMs, makeRoot, run, silent } from "../sandboxes/sandbox-support.ts";
-import { leftoversOf } from "./docker-places.ts";
+import { leftoversOf } from "./engine-places.ts";
 import { canRunEngines, startDocker, type TestEngine } from "./test-engine.ts";
 
 const { signal } = new AbortController();

@@ -3,9 +3,10 @@
  * engine's machine, so a volume with the filter as its only file is made there.
  */
 import { join } from "node:path";
+import type Docker from "dockerode";
 import { storeBundle } from "../store-bundle.ts";
 import { isEngineError } from "./engine/errors.ts";
-import type { BundleVolumes, SharedResources } from "./shared-resources.ts";
+import type { BundleVolumes } from "./volumes/bundle-volumes.ts";
 import { mountpointOf } from "./volumes/sandbox-volumes.ts";
 
 export interface SeccompOption {
@@ -15,7 +16,10 @@ export interface SeccompOption {
   volume(): Promise<string | undefined>;
 }
 
-type Engine = Pick<SharedResources, "docker" | "systemImage">;
+interface Engine {
+  docker: Docker;
+  systemImage: string;
+}
 
 /** `folder`: a folder of the worker for the file. */
 export async function prepareSeccomp(

@@ -7,7 +7,7 @@ import type { Engine } from "./engine/connect.ts";
 import type { EngineDescription } from "./engine/describe.ts";
 import type { Owner } from "./labels.ts";
 import type { SeccompOption } from "./seccomp-option.ts";
-import { ensureBundleVolume } from "./volumes/bundle-volume.ts";
+import type { BundleVolumes } from "./volumes/bundle-volumes.ts";
 
 /** The resources that all of a worker's sandboxes in an engine share. */
 export interface SharedResources {
@@ -32,26 +32,4 @@ export interface SharedResources {
   canOverlay: boolean;
   /** The homes of users of images, by image and user. */
   imageHomes: Map<string, string>;
-}
-
-/** The volumes of bundles. */
-export class BundleVolumes {
-  readonly #options: { docker: Docker; owner: Owner; image: string };
-  readonly #opening = new Map<string, Promise<string>>();
-
-  constructor(options: { docker: Docker; owner: Owner; image: string }) {
-    this.#options = options;
-  }
-
-  /** Asks the engine each time: if somebody has removed the volume, containers would silently get an empty one. */
-  get(bundle: Bundle): Promise<string> {
-    const opening = this.#opening.get(bundle.id);
-    if (opening) return opening;
-    const { docker, ...options } = this.#options;
-    const opened = ensureBundleVolume(docker, { ...options, bundle }).finally(() =>
-      this.#opening.delete(bundle.id),
-    );
-    this.#opening.set(bundle.id, opened);
-    return opened;
-  }
 }
