@@ -5,15 +5,8 @@
 import { join } from "node:path";
 import { storeBundle } from "../store-bundle.ts";
 import { isEngineError } from "./engine/errors.ts";
-import type { BundleVolumes, SharedResources } from "./shared-resources.ts";
+import type { BundleVolumes, SeccompOption, SharedResources } from "./shared-resources.ts";
 import { mountpointOf } from "./volumes/sandbox-volumes.ts";
-
-export interface SeccompOption {
-  /** Returns the value of the option `seccomp` for a new container. Undefined without a filter. */
-  value(): Promise<string | undefined>;
-  /** The volume with the file, if there is one. */
-  volume(): Promise<string | undefined>;
-}
 
 type Engine = Pick<SharedResources, "docker" | "systemImage">;
 

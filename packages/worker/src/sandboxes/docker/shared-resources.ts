@@ -6,7 +6,6 @@ import type { DockerBases } from "./bases/docker-bases.ts";
 import type { Engine } from "./engine/connect.ts";
 import type { EngineDescription } from "./engine/describe.ts";
 import type { Owner } from "./labels.ts";
-import type { SeccompOption } from "./seccomp-option.ts";
 import { ensureBundleVolume } from "./volumes/bundle-volume.ts";
 
 /** The resources that all of a worker's sandboxes in an engine share. */
@@ -32,6 +31,14 @@ export interface SharedResources {
   canOverlay: boolean;
   /** The homes of users of images, by image and user. */
   imageHomes: Map<string, string>;
+}
+
+/** The seccomp filter of containers, in the form that the engine takes. */
+export interface SeccompOption {
+  /** Returns the value of the option `seccomp` for a new container. Undefined without a filter. */
+  value(): Promise<string | undefined>;
+  /** The volume with the file, if there is one. */
+  volume(): Promise<string | undefined>;
 }
 
 /** The volumes of bundles. */
