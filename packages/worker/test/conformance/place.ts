@@ -38,6 +38,8 @@ export interface PlaceSystem {
   hasOwnKernel: boolean;
   /** Whether commands get a signal when the size of their terminal changes. */
   hasResizeSignal: boolean;
+  /** Whether a snapshot skips the holes of sparse files. Otherwise it reads them, which takes long for large ones. */
+  findsHoles: boolean;
   /** Whether root of the image can change /dev. */
   hasWritableDevices: boolean;
   /** Whether commands can read /sys. */

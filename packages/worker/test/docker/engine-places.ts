@@ -41,7 +41,13 @@ export function describeEnginePlaces(engine: EngineUnderTest): EnginePlaces {
     system: {
       ...{ isImage: false, user: "sandbox", uid: 1000, home: "/home/sandbox", env: {} },
       ...{ capabilities: "0000000000000000", hasOtherUsers: false, hasOwnKernel: false },
-      ...{ hasWritableDevices: false, hasSys: true, isWorkspaceMounted: true, hasResizeSignal: true },
+      ...{
+        hasWritableDevices: false,
+        hasSys: true,
+        isWorkspaceMounted: true,
+        hasResizeSignal: true,
+        findsHoles: true,
+      },
       ...engine.system,
     },
     startMs: engine.startMs ?? 4000,

@@ -10,7 +10,7 @@ const gvisor = describeEnginePlaces({
   host: engineOfFile(() => startDocker({ hasGvisor: true })),
   options: { runtime: "runsc" },
   capabilities: { pids: false, ids: true },
-  system: { hasOwnKernel: true, hasResizeSignal: false },
+  system: { hasOwnKernel: true, hasResizeSignal: false, findsHoles: false },
   processesWith: async (host, worker, text) =>
     (await processesInside(host, worker)).filter((line) => line.includes(text)),
 });

@@ -31,6 +31,8 @@ if [[ -n ${ENGINE_LIBRARIES:-} && -d $ENGINE_LIBRARIES ]]; then
   echo "$ENGINE_LIBRARIES" >/etc/ld.so.conf.d/engine.conf
   ldconfig -i
 fi
+# The ids of --userns-remap=nobody:nogroup.
+for file in /etc/subuid /etc/subgid; do echo nobody:2000000:65536 >>$file; done
 # Podman stores images only with this file.
 if [[ -n ${ENGINE_POLICY:-} ]]; then
   mkdir -p /etc/containers

