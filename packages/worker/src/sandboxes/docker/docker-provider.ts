@@ -40,6 +40,7 @@ import { probeOverlays } from "./volumes/probe-overlays.ts";
 import { removeVolume } from "./volumes/sandbox-volumes.ts";
 import { ensureSystemImage } from "./volumes/system-image.ts";
 
+const defaultLayerBytes = 20 * 2 ** 30;
 /** How long volumes and images that sandboxes share are kept after they were made. */
 const KEEP_UNUSED_MS = 7 * 24 * 3_600_000;
 
@@ -56,6 +57,8 @@ export interface DockerProviderOptions {
   docker?: DockerOptions | undefined;
   /** The private addresses from which images can be pulled. */
   exceptions?: Exceptions;
+  /** Disk space for pulled images. When they exceed it, those used least recently are removed. Default: 20 GiB. */
+  maxLayerBytes?: number;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
   log: Log;
@@ -89,8 +92,9 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     imageHomes: new Map(),
   };
   const images = new DockerImages({
-    ...{ engine, owner, ids, architecture },
+    ...{ engine, owner, ids, architecture, log },
     folder: join(root, ".docker-images"),
+    maxBytes: options.maxLayerBytes ?? defaultLayerBytes,
     exceptions: options.exceptions ?? parseExceptions(""),
   });
   const provider = new DockerProvider({ shared, images, onOpenFailed: options.onOpenFailed ?? (() => {}) });
@@ -150,14 +154,19 @@ class DockerProvider implements SandboxProvider {
     if (this.#sandboxes.has(id) || this.#opening.has(id))
       throw new Error(`The sandbox ${id} exists already.`);
     this.#opening.add(id);
+    const release = options.image ? this.images.hold(options.image.layers[0] as string) : () => {};
     try {
       const sandbox = await createDockerSandbox(this.#shared, {
         ...options,
-        onClosed: () => this.#sandboxes.delete(id),
+        onClosed: () => {
+          release();
+          this.#sandboxes.delete(id);
+        },
       });
       this.#sandboxes.set(id, sandbox);
       return sandbox;
     } catch (error) {
+      release();
       // An unenforceable limit is a problem with the request, not with this worker.
       if (!(error instanceof LimitNotEnforceableError)) this.#onOpenFailed();
       throw error;
