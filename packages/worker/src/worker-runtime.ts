@@ -71,6 +71,8 @@ export interface WorkerOptions extends NetworkSettings {
   harnessFolder?: string;
   /** The worker claims nothing while its disk has less free space than this. */
   minFreeBytes?: number;
+  /** The folder of the worker's main process, if this one executes an isolated run. */
+  mainFolder?: string;
   /** The processes of one worker share its id. Defaults to a new one. */
   workerId?: string;
   /** Set if the worker runs in a process under a supervisor. Without one, it isolates no runs. */
@@ -139,6 +141,8 @@ export async function openWorkerRuntime(
     ...(options.docker ? { docker: options.docker } : {}),
     ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
     root: join(folder, "sandboxes"),
+    ...(options.mainFolder ? { mainRoot: join(options.mainFolder, "sandboxes") } : {}),
+    hasIsolatedRuns: (supervisor?.isolatedRuns.length ?? 0) > 0,
   });
   await provider.check();
   const removed = await provider.reap(() => false);

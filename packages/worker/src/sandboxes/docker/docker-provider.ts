@@ -9,7 +9,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
 import type { Log } from "../../log.ts";
 import type { DockerSettings } from "../docker-settings.ts";
@@ -31,7 +31,7 @@ import { openEngine } from "./engine/connect.ts";
 import { describeCapabilities, describeEngine } from "./engine/describe.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
-import type { Owner } from "./labels.ts";
+import { isolatedOwner, type Owner } from "./labels.ts";
 import { removeUnusedShared } from "./leftovers.ts";
 import { reap } from "./reap.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
@@ -54,6 +54,10 @@ export interface DockerOptions extends Partial<DockerSettings> {
 export interface DockerProviderOptions {
   /** A folder of the worker for programs and the list of bases. */
   root: string;
+  /** The root of the worker's main process, if this one executes an isolated run. */
+  mainRoot?: string;
+  /** Whether other processes of the worker execute isolated runs. `reap` then leaves their sandboxes alone. */
+  hasIsolatedRuns?: boolean;
   docker?: DockerOptions | undefined;
   /** The private addresses from which images can be pulled. */
   exceptions?: Exceptions;
@@ -65,9 +69,10 @@ export interface DockerProviderOptions {
 }
 
 export async function openDockerProvider(options: DockerProviderOptions): Promise<SandboxProvider> {
-  const { root, log, docker: dockerOptions = {} } = options;
+  const { root, mainRoot = root, log, docker: dockerOptions = {} } = options;
   mkdirSync(root, { recursive: true });
-  const owner = dockerOptions.owner ?? readOwner(root);
+  const mainOwner = dockerOptions.owner ?? readOwner(mainRoot);
+  const owner = mainRoot === root ? mainOwner : isolatedOwner(mainOwner, basename(dirname(root)));
   const engine = await openEngine(dockerOptions.engine);
   const { docker } = engine;
   const systemImage = await ensureSystemImage(engine, {
@@ -93,11 +98,14 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   };
   const images = new DockerImages({
     ...{ engine, owner, ids, architecture, log },
-    folder: join(root, ".docker-images"),
+    folder: join(mainRoot, ".docker-images"),
     maxBytes: options.maxLayerBytes ?? defaultLayerBytes,
     exceptions: options.exceptions ?? parseExceptions(""),
   });
-  const provider = new DockerProvider({ shared, images, onOpenFailed: options.onOpenFailed ?? (() => {}) });
+  const provider = new DockerProvider({
+    ...{ shared, images, onOpenFailed: options.onOpenFailed ?? (() => {}) },
+    reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
+  });
   try {
     await provider.check();
     return provider;
@@ -128,11 +136,18 @@ class DockerProvider implements SandboxProvider {
   /** The ids of sandboxes that are being opened. */
   readonly #opening = new Set<string>();
   readonly #onOpenFailed: () => void;
+  readonly #reapsIsolated: boolean;
 
-  constructor(options: { shared: SharedResources; images: DockerImages; onOpenFailed(): void }) {
+  constructor(options: {
+    shared: SharedResources;
+    images: DockerImages;
+    onOpenFailed(): void;
+    reapsIsolated: boolean;
+  }) {
     this.#shared = options.shared;
     this.images = options.images;
     this.#onOpenFailed = options.onOpenFailed;
+    this.#reapsIsolated = options.reapsIsolated;
   }
 
   describe(): SandboxEngine {
@@ -208,7 +223,7 @@ class DockerProvider implements SandboxProvider {
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
     const open = new Set([...this.#sandboxes.keys(), ...this.#opening]);
-    const removed = await reap(this.#shared, { keep, open });
+    const removed = await reap(this.#shared, { keep, open, withIsolated: this.#reapsIsolated });
     await this.#removeUnused().catch((error) =>
       this.#shared.log.warn({ error }, "failed to remove unused volumes and images"),
     );
