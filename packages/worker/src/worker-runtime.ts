@@ -105,6 +105,8 @@ export interface WorkerRuntime {
   log: Log;
   /** The kind of the worker's sandboxes. */
   sandbox: string;
+  /** Whether sandboxes can be opened now. */
+  isAvailable(): Promise<boolean>;
   /** Aborts when the worker must stop claiming work. */
   stopping: AbortController;
   /** Aborts when the worker stops talking to the server. */
@@ -190,12 +192,13 @@ export async function openWorkerRuntime(
   const returning = new AbortController();
   const stopped = new AbortController();
   const active = new ActiveWork({ slots, stopping: stopping.signal });
+  let isAvailable = true;
   const collect = () => {
     errorCounts.counts.stall = supervisor?.stalls ?? 0;
     return collectStats({
       ...{ folder, provider, bases: buildContext.bases, repositories, harnessInstaller, errorCounts },
       slotsUsed: active.usedSlots,
-      acceptsWork: !freeSpace.isLow,
+      acceptsWork: !freeSpace.isLow && isAvailable,
     });
   };
   const heartbeat = new Heartbeat({
@@ -302,6 +305,10 @@ export async function openWorkerRuntime(
   return {
     ...{ server, worker, active, freeSpace, log, stopping, startExecutions, startBuild, startShell },
     sandbox: provider.kind,
+    async isAvailable() {
+      isAvailable = (await provider.isAvailable?.()) ?? true;
+      return isAvailable;
+    },
     stopped: stopped.signal,
     async drain(idle) {
       stopping.abort();

@@ -29,11 +29,13 @@ import { createDockerSandbox } from "./create-docker-sandbox.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
 import { openEngine } from "./engine/connect.ts";
 import { describeCapabilities, describeEngine } from "./engine/describe.ts";
+import { EngineHealth } from "./engine/engine-health.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
 import { isolatedOwner, type Owner } from "./labels.ts";
-import { removeUnusedShared } from "./leftovers.ts";
+import { listSandboxObjects, removeSandboxObjects, removeUnusedShared } from "./leftovers.ts";
 import { reap } from "./reap.ts";
+import { RemovalRetry } from "./removal-retry.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 import { BundleVolumes, type SharedResources } from "./shared-resources.ts";
 import { probeOverlays } from "./volumes/probe-overlays.ts";
@@ -135,6 +137,12 @@ class DockerProvider implements SandboxProvider {
   readonly #sandboxes = new Map<string, DockerSandbox>();
   /** The ids of sandboxes that are being opened. */
   readonly #opening = new Set<string>();
+  /** Sandboxes that could not be removed when they were closed. */
+  readonly #unremoved = new Set<DockerSandbox>();
+  /** The ids of sandboxes that could not be opened. */
+  readonly #failed = new Set<string>();
+  readonly #removalRetry = new RemovalRetry(() => this.#removeLeft());
+  readonly #health: EngineHealth;
   readonly #onOpenFailed: () => void;
   readonly #reapsIsolated: boolean;
 
@@ -146,6 +154,7 @@ class DockerProvider implements SandboxProvider {
   }) {
     this.#shared = options.shared;
     this.images = options.images;
+    this.#health = new EngineHealth({ ...options.shared.engine, log: options.shared.log });
     this.#onOpenFailed = options.onOpenFailed;
     this.#reapsIsolated = options.reapsIsolated;
   }
@@ -175,19 +184,47 @@ class DockerProvider implements SandboxProvider {
         ...options,
         onClosed: () => {
           release();
+          const closed = this.#sandboxes.get(id);
+          if (closed) this.#unremoved.delete(closed);
           this.#sandboxes.delete(id);
+        },
+        onCloseFailed: () => {
+          const left = this.#sandboxes.get(id);
+          if (left) this.#unremoved.add(left);
+          this.#removalRetry.schedule();
         },
       });
       this.#sandboxes.set(id, sandbox);
       return sandbox;
     } catch (error) {
       release();
+      this.#failed.add(id);
+      this.#removalRetry.schedule();
       // An unenforceable limit is a problem with the request, not with this worker.
       if (!(error instanceof LimitNotEnforceableError)) this.#onOpenFailed();
       throw error;
     } finally {
       this.#opening.delete(id);
     }
+  }
+
+  async isAvailable(): Promise<boolean> {
+    return await this.#health.isResponding();
+  }
+
+  async #removeLeft(): Promise<void> {
+    await Promise.all([...this.#unremoved].map((sandbox) => sandbox.close()));
+    const { docker, owner } = this.#shared;
+    const open = this.#open;
+    for (const objects of await listSandboxObjects(docker, owner)) {
+      const { sandbox } = objects;
+      if (this.#failed.has(sandbox) && !open.has(sandbox)) await removeSandboxObjects(docker, objects);
+    }
+    this.#failed.clear();
+  }
+
+  get #open(): ReadonlySet<string> {
+    return new Set([...this.#sandboxes.keys(), ...this.#opening]);
   }
 
   async packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
@@ -222,8 +259,7 @@ class DockerProvider implements SandboxProvider {
   }
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
-    const open = new Set([...this.#sandboxes.keys(), ...this.#opening]);
-    const removed = await reap(this.#shared, { keep, open, withIsolated: this.#reapsIsolated });
+    const removed = await reap(this.#shared, { keep, open: this.#open, withIsolated: this.#reapsIsolated });
     await this.#removeUnused().catch((error) =>
       this.#shared.log.warn({ error }, "failed to remove unused volumes and images"),
     );
@@ -254,6 +290,7 @@ class DockerProvider implements SandboxProvider {
   }
 
   async stop(): Promise<void> {
+    this.#removalRetry.stop();
     await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.killAndRelease()));
   }
 }
