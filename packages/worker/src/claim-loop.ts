@@ -14,7 +14,7 @@ import type { ServerClient } from "./server-client/server-client.ts";
 const RETRY_CLAIM_MS = 2_000;
 const CLAIM_WAIT_MS = 20_000;
 const RETURN_CLAIM_MS = 5_000;
-const RECHECK_DISK_MS = 2_000;
+const RECHECK_MS = 2_000;
 
 /** Where runs find the worker. Servers of older versions know neither pools nor labels nor kinds of sandboxes. */
 export interface WorkerPlace {
@@ -29,7 +29,9 @@ interface ClaimLoopOptions {
   worker: WorkerInfo;
   place: WorkerPlace;
   active: ActiveWork;
-  freeSpace: FreeSpace;
+  freeSpace: Pick<FreeSpace, "isEnough">;
+  /** Whether sandboxes can be opened now. Default: always. */
+  isAvailable?: () => Promise<boolean>;
   /** `leaseStart` is the time at which the executions' leases start. */
   startExecutions(assignments: Assignment[], leaseStart: bigint): void;
   startBuild(assignment: BuildAssignment): void;
@@ -53,7 +55,7 @@ interface Accepted extends Pick<ClaimRequest, "takes_shells" | "takes_harnesses"
 }
 
 /**
- * Claims runs, builds and shells while the worker has free slots and free disk space, until it stops.
+ * Claims runs, builds and shells while the worker has free slots and free disk space and can open sandboxes, until it stops.
  *
  * Each claim is a long poll with a request id. The server answers a repeated request id with the same result, so a lost
  * response does not lose the claimed work. If the worker stops while a claim is in flight, the loop repeats that claim
@@ -76,15 +78,15 @@ export class ClaimLoop {
   }
 
   async run(): Promise<void> {
-    const { active, freeSpace, startBuild, startShell, onClaim, stopping, stopped, log } = this.#options;
+    const { active, startBuild, startShell, onClaim, stopping, stopped, log } = this.#options;
     for (let request_id = randomUUID(); !stopping.signal.aborted; ) {
       const free = active.freeSlots;
       if (free <= 0) {
         await active.freed;
         continue;
       }
-      if (!(await freeSpace.isEnough())) {
-        await this.#wait(RECHECK_DISK_MS);
+      if (!(await this.#canWork())) {
+        await this.#wait(RECHECK_MS);
         continue;
       }
       try {
@@ -94,8 +96,8 @@ export class ClaimLoop {
         if (this.#isPlaceRefused) await this.#wait(RETRY_CLAIM_MS);
         request_id = randomUUID();
         if (executions.length > 0) {
-          // The disk may have filled up during the long poll.
-          if (await freeSpace.isEnough()) await this.#startExecutions(executions, sentAt);
+          // The disk may have filled up, or the container engine stopped, during the long poll.
+          if (await this.#canWork()) await this.#startExecutions(executions, sentAt);
           else await this.#release(executions, stopped);
         }
         for (const build of builds) startBuild(build);
@@ -112,6 +114,11 @@ export class ClaimLoop {
         await this.#wait(RETRY_CLAIM_MS);
       }
     }
+  }
+
+  async #canWork(): Promise<boolean> {
+    const { freeSpace, isAvailable } = this.#options;
+    return (await freeSpace.isEnough()) && ((await isAvailable?.()) ?? true);
   }
 
   async #claim(request_id: string, free: number): Promise<ClaimResponse> {

@@ -71,6 +71,8 @@ export interface WorkerOptions extends NetworkSettings {
   harnessFolder?: string;
   /** The worker claims nothing while its disk has less free space than this. */
   minFreeBytes?: number;
+  /** The folder of the worker's main process, if this one executes an isolated run. */
+  mainFolder?: string;
   /** The processes of one worker share its id. Defaults to a new one. */
   workerId?: string;
   /** Set if the worker runs in a process under a supervisor. Without one, it isolates no runs. */
@@ -103,6 +105,8 @@ export interface WorkerRuntime {
   log: Log;
   /** The kind of the worker's sandboxes. */
   sandbox: string;
+  /** Whether sandboxes can be opened now. */
+  isAvailable(): Promise<boolean>;
   /** Aborts when the worker must stop claiming work. */
   stopping: AbortController;
   /** Aborts when the worker stops talking to the server. */
@@ -139,6 +143,8 @@ export async function openWorkerRuntime(
     ...(options.docker ? { docker: options.docker } : {}),
     ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
     root: join(folder, "sandboxes"),
+    ...(options.mainFolder ? { mainRoot: join(options.mainFolder, "sandboxes") } : {}),
+    hasIsolatedRuns: (supervisor?.isolatedRuns.length ?? 0) > 0,
   });
   await provider.check();
   const removed = await provider.reap(() => false);
@@ -186,12 +192,13 @@ export async function openWorkerRuntime(
   const returning = new AbortController();
   const stopped = new AbortController();
   const active = new ActiveWork({ slots, stopping: stopping.signal });
+  let isAvailable = true;
   const collect = () => {
     errorCounts.counts.stall = supervisor?.stalls ?? 0;
     return collectStats({
       ...{ folder, provider, bases: buildContext.bases, repositories, harnessInstaller, errorCounts },
       slotsUsed: active.usedSlots,
-      acceptsWork: !freeSpace.isLow,
+      acceptsWork: !freeSpace.isLow && isAvailable,
     });
   };
   const heartbeat = new Heartbeat({
@@ -298,6 +305,10 @@ export async function openWorkerRuntime(
   return {
     ...{ server, worker, active, freeSpace, log, stopping, startExecutions, startBuild, startShell },
     sandbox: provider.kind,
+    async isAvailable() {
+      isAvailable = (await provider.isAvailable?.()) ?? true;
+      return isAvailable;
+    },
     stopped: stopped.signal,
     async drain(idle) {
       stopping.abort();

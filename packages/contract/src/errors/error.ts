@@ -166,8 +166,8 @@ export const errorTable = {
     retryable: false,
     title: "Environment setup failed",
     meaning:
-      "A setup or start command of the environment failed. The message shows the command, its exit code and the end of its output.",
-    remedy: "Fix the setup and start commands of the environment, then re-run.",
+      "The image of the environment cannot be used, or a setup or start command failed. The message shows what is wrong with the image, or the command, its exit code and the end of its output.",
+    remedy: "Fix the environment as the message says, then re-run.",
     onRun: true,
   },
   external_authentication_required: {

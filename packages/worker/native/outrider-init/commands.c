@@ -379,7 +379,7 @@ void reap(void) {
       if (each->supervisor == pid) command = each;
     }
     if (WIFSTOPPED(status)) {
-      if (command) kill(pid, SIGCONT);
+      if (command && !is_frozen()) kill(pid, SIGCONT);
     } else if (command) {
       on_supervisor_exit(command, WIFSIGNALED(status));
     } else if (!orphan_timer.active) {

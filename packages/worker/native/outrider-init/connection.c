@@ -200,7 +200,11 @@ static void on_frame(uint32_t type, uint32_t id, struct payload payload) {
     return;
   case DEADLINE:
     set_timer(&deadline, take_u64(&payload));
-    return;
+    return send_frame(DONE, id, NULL, 0);
+  case FREEZE:
+    return freeze(id);
+  case THAW:
+    return thaw(id);
   case START:
     return start_command(id, &payload);
   case KILL:

@@ -32,6 +32,8 @@ enum from_worker {
   DEADLINE = 5,
   LISTEN = 6,
   COUNT_LIMITS = 7,
+  FREEZE = 8,
+  THAW = 9,
   DATA = 16,
   END = 17,
   CREDIT = 18,
@@ -46,6 +48,7 @@ enum to_worker {
   LISTENING = 5,
   ACCEPTED = 6,
   LIMIT_COUNTS = 7,
+  DONE = 8,
   /* DATA, END and CREDIT have the same numbers in both directions. */
   CLOSED = 19,
 };
@@ -200,6 +203,13 @@ _Noreturn void supervise(const struct start *start);
 
 /** Sends how often the control groups of the container have enforced the limits of memory and processes. */
 void count_limits(uint32_t id);
+
+/* freeze.c */
+
+/** Stop and continue all other processes, and answer "done". */
+void freeze(uint32_t id);
+void thaw(uint32_t id);
+bool is_frozen(void);
 
 /* processes.c */
 

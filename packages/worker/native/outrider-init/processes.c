@@ -123,6 +123,6 @@ bool kill_trees(is_target *matches, const void *context, bool stop_everything) {
     kill(known.items[index].pid, SIGKILL);
     is_done = false;
   }
-  if (stop_everything) kill(-1, SIGCONT);
+  if (stop_everything && !is_frozen()) kill(-1, SIGCONT);
   return is_done;
 }

@@ -6,6 +6,10 @@ import type { SandboxProvider } from "./sandbox.ts";
 export interface ProviderOptions extends LocalProviderOptions {
   /** Set for sandboxes of the kind `docker`. */
   docker?: DockerSettings;
+  /** The root of the worker's main process, if this one executes an isolated run. */
+  mainRoot?: string;
+  /** Whether other processes of the worker execute isolated runs. */
+  hasIsolatedRuns?: boolean;
 }
 
 export { type SandboxKind, sandboxKinds };

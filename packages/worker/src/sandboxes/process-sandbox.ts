@@ -82,6 +82,9 @@ export interface SandboxProcesses {
   /** Moves the deadline. An earlier time than the current deadline is ignored. */
   extendDeadline(at: bigint): void;
   limitEvents(): Promise<LimitEvents>;
+  /** Stop and continue all processes except those that end the sandbox at its deadline. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
 }
 
 export interface ProcessSandboxOptions {
@@ -95,8 +98,8 @@ export interface ProcessSandboxOptions {
   system: CommandSystem;
   /** `assertMayStart` throws if the sandbox must not start a process now. */
   createProcesses(options: { assertMayStart(): void }): SandboxProcesses;
-  /** Pauses all processes. Used if `enforced.freeze` says so. */
-  freezer: Freezer;
+  /** Pauses all processes, if `enforced.freeze` says so. Default: init stops them. */
+  freezer?: Freezer;
   /** Pack and unpack what a base consists of, as an archive. */
   packBase(run: SpawnScript, options: { signal: AbortSignal }): Promise<Spawned>;
   unpackBase(run: SpawnScript, options: { signal: AbortSignal }): Promise<Spawned>;
@@ -108,6 +111,8 @@ export interface ProcessSandboxOptions {
   releaseResources(): Promise<void>;
   removeFiles(): Promise<void>;
   onClosed(): void;
+  /** Called when something could not be removed. The caller of `close` gets the error too. */
+  onCloseFailed?(): void;
   log: Log;
 }
 
@@ -133,6 +138,7 @@ export class ProcessSandbox implements Sandbox {
   readonly freezer: Freezer | undefined;
   readonly #options: ProcessSandboxOptions;
   readonly #processes: SandboxProcesses;
+  readonly #freezer: Freezer;
   /** The number of running commands and scripts. */
   readonly #running = { commands: 0, scripts: 0 };
   /** The number of commands and scripts that were started. */
@@ -166,6 +172,7 @@ export class ProcessSandbox implements Sandbox {
     };
     this.#options = options;
     this.#processes = options.createProcesses({ assertMayStart: () => this.#assertMayStart() });
+    this.#freezer = options.freezer ?? this.#processes;
   }
 
   warmUp(): void {
@@ -322,11 +329,11 @@ export class ProcessSandbox implements Sandbox {
 
   async #freeze(): Promise<void> {
     this.#isFrozen = true; // set first, because a process that starts in a frozen group would never answer
-    await this.#options.freezer.freeze();
+    await this.#freezer.freeze();
   }
 
   async #thaw(): Promise<void> {
-    await this.#options.freezer.thaw();
+    await this.#freezer.thaw();
     this.#isFrozen = false;
   }
 
@@ -404,6 +411,7 @@ export class ProcessSandbox implements Sandbox {
       await this.#options.removeFiles();
     } catch (error) {
       this.#closing = undefined; // lets the caller retry
+      this.#options.onCloseFailed?.();
       throw error;
     }
     this.#options.onClosed();

@@ -362,6 +362,8 @@ export interface SandboxProvider {
   removeBase(name: string): Promise<void>;
   /** Removes the sandboxes that an earlier worker left behind, except those to keep, and returns the removed ids. */
   reap(keep: (label: Label) => boolean): Promise<string[]>;
+  /** Whether sandboxes can be opened now. Absent if only this worker's machine could prevent it. */
+  isAvailable?(): Promise<boolean>;
   /** Runs a trivial command in a sandbox. On failure, the error says what to install or configure. */
   check(): Promise<void>;
   /** Kills every process in every sandbox. The files of sandboxes that are not closed remain for `reap`. */

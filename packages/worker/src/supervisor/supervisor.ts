@@ -114,7 +114,10 @@ export class Supervisor {
     const { settings, stallMs, telemetry } = this.#options;
     return {
       type: "start",
-      settings: { ...settings, folder, workerId: this.#worker.worker_id },
+      settings: {
+        ...{ ...settings, folder, workerId: this.#worker.worker_id },
+        ...(folder === settings.folder ? {} : { mainFolder: settings.folder }),
+      },
       stallMs,
       isolated: [...this.#isolated.keys()],
       stalls: this.#stalls,

@@ -19,7 +19,8 @@ describe.skipIf(!canRunEngines)("the description of Docker", () => {
     const { capabilities, ids } = await describeCapabilities(engine, { image, hasSeccompProfile: true });
     const groups = { enforced: true, by: expect.stringMatching(/^cgroup v\d, Docker \d+/) };
     expect(capabilities).toEqual({
-      ...{ memory: groups, cpus: groups, pids: groups, freeze: groups },
+      ...{ memory: groups, cpus: groups, pids: groups },
+      freeze: { enforced: true, by: "the container's first process" },
       network: { enforced: true, by: "a network namespace" },
       seccomp: { enforced: true, by: "seccomp" },
       disk: {

@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { ImageError } from "../../src/images/image-error.ts";
 import { architectureOf } from "../../src/images/manifest.ts";
+import { silentLog } from "../../src/log.ts";
 import type { Engine } from "../../src/sandboxes/docker/engine/connect.ts";
-import { DockerImages } from "../../src/sandboxes/docker/images/docker-images.ts";
+import { DockerImages, type DockerImagesOptions } from "../../src/sandboxes/docker/images/docker-images.ts";
 import { hostileTar } from "../escape/hostile-tar.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { newOwner, openSharedEngine } from "./docker-support.ts";
@@ -26,12 +27,13 @@ describe.skipIf(!canRunEngines)("images that the engine pulls", () => {
   });
   afterAll(() => registry.close());
 
-  function openImages(allowed = "127.0.0.1"): DockerImages {
-    const folder = mkdtempSync(join(tmpdir(), "outrider-pulls-"));
+  function openImages(allowed = "127.0.0.1", more: Partial<DockerImagesOptions> = {}): DockerImages {
+    const folder = more.folder ?? mkdtempSync(join(tmpdir(), "outrider-pulls-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     return new DockerImages({
       ...{ engine, owner: newOwner(), folder, exceptions: parseExceptions(allowed) },
       ...{ ids: { enforced: false, reason: "test" }, architecture: architectureOf() },
+      ...{ maxBytes: Number.POSITIVE_INFINITY, log: silentLog, ...more },
     });
   }
 
@@ -103,6 +105,79 @@ describe.skipIf(!canRunEngines)("images that the engine pulls", () => {
     await other.close();
     expect(await images.pull({ reference, digest }, { signal })).toEqual(pulled);
     expect((await errorOf(openImages().pull({ reference, digest }, { signal }))).code).toBe("unreachable");
+  });
+
+  describe("that exceed the limit", () => {
+    const megabyte = 2 ** 20;
+
+    /** `evict` removes images until the rest has at most this size, as a worker does after a pull and when it starts. */
+    function openLimited() {
+      const folder = mkdtempSync(join(tmpdir(), "outrider-pulls-"));
+      const images = openImages("127.0.0.1", { folder });
+      const evict = (maxBytes: number, minUnusedMs = 0) =>
+        openImages("127.0.0.1", { folder, maxBytes, minUnusedMs }).reap();
+      return { images, folder, evict };
+    }
+    /** Pulls a new image of 2 MiB. */
+    async function pullOne(images: DockerImages, name: string) {
+      const image = makeImage({ layers: [layerOf(randomBytes(megabyte).toString("hex"))] });
+      const reference = await push(registry, name, image);
+      const { layers } = await images.pull({ reference, digest: image.digest }, { signal });
+      return { reference, digest: image.digest, id: layers[0] as string };
+    }
+    async function findAmong(pulled: { id: string }[]): Promise<boolean[]> {
+      const ids = (await engine.docker.listImages({ all: true })).map(({ Id }) => Id);
+      return pulled.map(({ id }) => ids.includes(id));
+    }
+
+    it("are removed, those used least recently first", async () => {
+      const { images, evict } = openLimited();
+      const pulled = [await pullOne(images, "acme/lru:1"), await pullOne(images, "acme/lru:2")] as const;
+      await images.pull(pulled[0], { signal }); // used again
+      await evict(5 * megabyte);
+      expect(await findAmong([...pulled])).toEqual([true, true]);
+      await evict(3 * megabyte);
+      expect(await findAmong([...pulled])).toEqual([true, false]);
+      await images.pull(pulled[1], { signal });
+      await evict(3 * megabyte);
+      expect(await findAmong([...pulled])).toEqual([false, true]);
+    });
+
+    it("are removed after a pull", async () => {
+      const images = openImages("127.0.0.1", { maxBytes: 3 * megabyte, minUnusedMs: 0 });
+      const pulled = [await pullOne(images, "acme/full:1"), await pullOne(images, "acme/full:2")];
+      expect(await findAmong(pulled)).toEqual([false, true]);
+    });
+
+    it("stay if they were used just now, or are in use", async () => {
+      const { images, folder, evict } = openLimited();
+      const pulled = [
+        await pullOne(images, "acme/container:1"),
+        await pullOne(images, "acme/open:1"),
+      ] as const;
+      await evict(0, 60_000);
+      expect(await findAmong([...pulled])).toEqual([true, true]);
+      const container = await engine.docker.createContainer({ Image: pulled[0].id, Cmd: ["true"] });
+      const full = openImages("127.0.0.1", { folder, maxBytes: 0, minUnusedMs: 0 });
+      const release = full.hold(pulled[1].id);
+      await full.reap();
+      expect(await findAmong([...pulled])).toEqual([true, true]);
+      await container.remove();
+      release();
+      await full.reap();
+      expect(await findAmong([...pulled])).toEqual([false, false]);
+    });
+
+    it("stay if somebody else has pulled or tagged them", async () => {
+      const somebody = openImages();
+      const { images, evict } = openLimited();
+      const known = await pullOne(somebody, "acme/known:1");
+      await images.pull(known, { signal });
+      const tagged = await pullOne(images, "acme/tagged:1");
+      await engine.docker.getImage(tagged.id).tag({ repo: "somebody", tag: randomUUID() });
+      await evict(0);
+      expect(await findAmong([known, tagged])).toEqual([true, true]);
+    });
   });
 
   it("explain what is wrong with a reference", async () => {

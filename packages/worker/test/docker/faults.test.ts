@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { dirname, join } from "node:path";
+import type { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { removeFolder } from "../../src/remove-folder.ts";
 import { openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
@@ -87,7 +89,7 @@ async function startWorker({ deadlineMs }: { deadlineMs: number }) {
       join(import.meta.dirname, "docker-worker.ts"),
       ...[engine.host, folder, JSON.stringify(own), String(deadlineMs), `exec sleep ${marker}`],
     ],
-    { stdio: ["ignore", "pipe", "inherit"] },
+    { stdio: ["pipe", "pipe", "inherit"] },
   );
   onTestFinished(async () => {
     worker.kill("SIGKILL");
@@ -108,6 +110,17 @@ test("when the worker is killed, its commands end, and the next worker removes e
   expect(await leftoversOf(engine.host, own.worker)).toEqual([]);
   await next.stop();
 });
+
+test.each(["SIGKILL", "SIGSTOP"] as const)(
+  "a frozen sandbox ends at its deadline or before, when the worker gets %s",
+  async (signal) => {
+    const { worker, isGone } = await startWorker({ deadlineMs: 15_000 });
+    worker.stdin?.write("freeze\n");
+    await once(worker.stdout as Readable, "data");
+    worker.kill(signal);
+    await until(isGone);
+  },
+);
 
 test("when the worker is stopped, its commands end at the deadline", async () => {
   const { worker, isGone } = await startWorker({ deadlineMs: 15_000 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { architectureOf } from "../../src/images/manifest.ts";
+import { silentLog } from "../../src/log.ts";
 import { type Engine, openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
 import { explainContainerEnd } from "../../src/sandboxes/docker/engine/container-end.ts";
 import { describeCapabilities, describeEngine } from "../../src/sandboxes/docker/engine/describe.ts";
@@ -59,7 +60,7 @@ describe.skipIf(!canRunEngines)("Podman", () => {
     expect(content?.toString()).toBe("content");
   });
 
-  it("pulls images only for those who use the same secret", async () => {
+  it("pulls images only for those who use the same secret, and removes them to free space", async () => {
     const layer = busyboxLayer();
     if (!layer) throw new Error("busybox is missing");
     const folder = mkdtempSync(join(tmpdir(), "outrider-pulls-"));
@@ -69,10 +70,12 @@ describe.skipIf(!canRunEngines)("Podman", () => {
       rmSync(folder, { recursive: true, force: true });
     });
     registry.headers = { authorization: `Basic ${Buffer.from("me:secret").toString("base64")}` };
-    const images = new DockerImages({
+    const imagesOptions = {
       ...{ engine, owner: newOwner(), folder, exceptions: parseExceptions("127.0.0.1") },
-      ...{ ids: { enforced: false, reason: "test" }, architecture: architectureOf() },
-    });
+      ...{ ids: { enforced: false as const, reason: "test" }, architecture: architectureOf() },
+      ...{ maxBytes: 0, log: silentLog },
+    };
+    const images = new DockerImages(imagesOptions);
     const image = makeImage({ layers: [layer], config: { User: "1000", Env: ["A=b"] } });
     const reference = await push(registry, "acme/app:1", image);
     const options = { signal, credentials: "me:secret", secretName: "REGISTRY" };
@@ -89,6 +92,10 @@ describe.skipIf(!canRunEngines)("Podman", () => {
     await expect(images.resolve(`${registry.host}/acme/none:1`, options)).rejects.toMatchObject({
       code: "not_found",
     });
+    const tags = async () => (await engine.docker.listImages()).flatMap(({ RepoTags }) => RepoTags ?? []);
+    expect(await tags()).toContain(reference);
+    await new DockerImages({ ...imagesOptions, minUnusedMs: 0 }).reap();
+    expect(await tags()).not.toContain(reference);
   });
 
   it("makes the system image", async () => {

@@ -201,6 +201,68 @@ describe("init", () => {
   });
 });
 
+describe("freezing", () => {
+  test("stops all processes but init, which still kills commands and ends at its deadline", async () => {
+    const connection = await startInit();
+    const ticker = connection.start(bash("while echo; do sleep 0.01; done"));
+    let ticks = 0;
+    ticker.stdout.on("data", () => ticks++);
+    await until(() => ticks > 3);
+    await connection.freeze();
+    // What was written before arrives first.
+    const other = connection.start(bash("exec sleep 1000"));
+    other.kill();
+    await other.ended;
+    const frozen = ticks;
+    await connection.thaw();
+    await until(() => ticks > frozen + 3);
+    await connection.freeze();
+    ticker.kill();
+    expect(await ticker.ended).toEqual({ exitCode: null, signal: "SIGKILL" });
+    const last = connection.start(bash("exec sleep 1000"));
+    await last.started;
+    await connection.freeze();
+    connection.setDeadline(1);
+    expect(await last.ended).toEqual({ exitCode: null, signal: "SIGKILL" });
+    await connection.freeze();
+    await connection.thaw();
+  });
+});
+
+describe("an interrupted connection", () => {
+  const connect = (mayBeInterrupted: boolean) => {
+    const [ours, theirs] = duplexPair();
+    theirs.resume();
+    const connection = new InitConnection(ours, { deadlineMs: 20, folders: [], mayBeInterrupted });
+    theirs.write(encodeFrame(fromInit.ready, 0));
+    return { connection, theirs };
+  };
+
+  test("fails when init has ended at the last deadline that it confirmed", async () => {
+    const { connection } = connect(true);
+    const command = connection.start(bash("true"));
+    connection.setDeadline(1_000_000); // never arrives
+    expect((await connection.closed)?.message).toContain("interrupted until the deadline");
+    expect(await command.ended).toEqual({ exitCode: null, signal: "SIGKILL" });
+  });
+
+  test("continues if init has confirmed a later deadline", async () => {
+    const { connection, theirs } = connect(true);
+    connection.setDeadline(1_000_000);
+    theirs.write(encodeFrame(fromInit.done, 4));
+    const missed = connect(true);
+    await missed.connection.closed;
+    expect(connection.isClosed).toBe(false);
+  });
+
+  test("stays open if the stream cannot be interrupted", async () => {
+    const { connection } = connect(false);
+    const missed = connect(true);
+    await missed.connection.closed;
+    expect(connection.isClosed).toBe(false);
+  });
+});
+
 describe("a hostile init", () => {
   /** Connects the worker's side to a peer that sends these bytes. */
   function connect() {
@@ -229,6 +291,7 @@ describe("a hostile init", () => {
     ["a payload that is too short", () => [number(fromInit.exited, 4, 0)]],
     ["a connection without a listener", () => [number(fromInit.accepted, 2 ** 31, 4)]],
     ["data for an unknown connection", () => [data(2 ** 31, 1)]],
+    ["an answer that nobody has asked for", () => [encodeFrame(fromInit.done, 4)]],
     ["a listener that nobody has asked for", () => [number(fromInit.listening, 8, 0)]],
   ])("ends the connection with %s", async (_, frames) => {
     const { connection, send } = connect();

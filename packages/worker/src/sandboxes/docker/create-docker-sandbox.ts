@@ -23,7 +23,7 @@ import { SandboxVolumes } from "./volumes/sandbox-volumes.ts";
 
 const firstUnprivilegedPort = 1024;
 
-type CreateOptions = OpenOptions & { onClosed(): void };
+type CreateOptions = OpenOptions & { onClosed(): void; onCloseFailed(): void };
 
 /** Creates the volumes of a sandbox. Its containers are created with its first command. */
 export async function createDockerSandbox(
@@ -98,6 +98,7 @@ export async function createDockerSandbox(
       },
       releaseResources: () => resources.disposeAsync(),
       onClosed: options.onClosed,
+      onCloseFailed: options.onCloseFailed,
     });
   } catch (error) {
     await resources.disposeAsync();

@@ -9,7 +9,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
 import type { Log } from "../../log.ts";
 import type { DockerSettings } from "../docker-settings.ts";
@@ -29,11 +29,13 @@ import { createDockerSandbox } from "./create-docker-sandbox.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
 import { openEngine } from "./engine/connect.ts";
 import { describeCapabilities, describeEngine } from "./engine/describe.ts";
+import { EngineHealth } from "./engine/engine-health.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
-import type { Owner } from "./labels.ts";
-import { removeUnusedShared } from "./leftovers.ts";
+import { isolatedOwner, type Owner } from "./labels.ts";
+import { listSandboxObjects, removeSandboxObjects, removeUnusedShared } from "./leftovers.ts";
 import { reap } from "./reap.ts";
+import { RemovalRetry } from "./removal-retry.ts";
 import { prepareSeccomp } from "./seccomp-option.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 import type { SharedResources } from "./shared-resources.ts";
@@ -42,6 +44,7 @@ import { probeOverlays } from "./volumes/probe-overlays.ts";
 import { removeVolume } from "./volumes/sandbox-volumes.ts";
 import { ensureSystemImage } from "./volumes/system-image.ts";
 
+const defaultLayerBytes = 20 * 2 ** 30;
 /** How long volumes and images that sandboxes share are kept after they were made. */
 const KEEP_UNUSED_MS = 7 * 24 * 3_600_000;
 
@@ -55,18 +58,25 @@ export interface DockerOptions extends Partial<DockerSettings> {
 export interface DockerProviderOptions {
   /** A folder of the worker for programs and the list of bases. */
   root: string;
+  /** The root of the worker's main process, if this one executes an isolated run. */
+  mainRoot?: string;
+  /** Whether other processes of the worker execute isolated runs. `reap` then leaves their sandboxes alone. */
+  hasIsolatedRuns?: boolean;
   docker?: DockerOptions | undefined;
   /** The private addresses from which images can be pulled. */
   exceptions?: Exceptions;
+  /** Disk space for pulled images. When they exceed it, those used least recently are removed. Default: 20 GiB. */
+  maxLayerBytes?: number;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
   log: Log;
 }
 
 export async function openDockerProvider(options: DockerProviderOptions): Promise<SandboxProvider> {
-  const { root, log, docker: dockerOptions = {} } = options;
+  const { root, mainRoot = root, log, docker: dockerOptions = {} } = options;
   mkdirSync(root, { recursive: true });
-  const owner = dockerOptions.owner ?? readOwner(root);
+  const mainOwner = dockerOptions.owner ?? readOwner(mainRoot);
+  const owner = mainRoot === root ? mainOwner : isolatedOwner(mainOwner, basename(dirname(root)));
   const engine = await openEngine(dockerOptions.engine);
   const { docker } = engine;
   const systemImage = await ensureSystemImage(engine, {
@@ -95,11 +105,15 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     imageHomes: new Map(),
   };
   const images = new DockerImages({
-    ...{ engine, owner, ids, architecture },
-    folder: join(root, ".docker-images"),
+    ...{ engine, owner, ids, architecture, log },
+    folder: join(mainRoot, ".docker-images"),
+    maxBytes: options.maxLayerBytes ?? defaultLayerBytes,
     exceptions: options.exceptions ?? parseExceptions(""),
   });
-  const provider = new DockerProvider({ shared, images, onOpenFailed: options.onOpenFailed ?? (() => {}) });
+  const provider = new DockerProvider({
+    ...{ shared, images, onOpenFailed: options.onOpenFailed ?? (() => {}) },
+    reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
+  });
   try {
     await provider.check();
     return provider;
@@ -129,12 +143,26 @@ class DockerProvider implements SandboxProvider {
   readonly #sandboxes = new Map<string, DockerSandbox>();
   /** The ids of sandboxes that are being opened. */
   readonly #opening = new Set<string>();
+  /** Sandboxes that could not be removed when they were closed. */
+  readonly #unremoved = new Set<DockerSandbox>();
+  /** The ids of sandboxes that could not be opened. */
+  readonly #failed = new Set<string>();
+  readonly #removalRetry = new RemovalRetry(() => this.#removeLeft());
+  readonly #health: EngineHealth;
   readonly #onOpenFailed: () => void;
+  readonly #reapsIsolated: boolean;
 
-  constructor(options: { shared: SharedResources; images: DockerImages; onOpenFailed(): void }) {
+  constructor(options: {
+    shared: SharedResources;
+    images: DockerImages;
+    onOpenFailed(): void;
+    reapsIsolated: boolean;
+  }) {
     this.#shared = options.shared;
     this.images = options.images;
+    this.#health = new EngineHealth({ ...options.shared.engine, log: options.shared.log });
     this.#onOpenFailed = options.onOpenFailed;
+    this.#reapsIsolated = options.reapsIsolated;
   }
 
   describe(): SandboxEngine {
@@ -156,20 +184,53 @@ class DockerProvider implements SandboxProvider {
     if (this.#sandboxes.has(id) || this.#opening.has(id))
       throw new Error(`The sandbox ${id} exists already.`);
     this.#opening.add(id);
+    const release = options.image ? this.images.hold(options.image.layers[0] as string) : () => {};
     try {
       const sandbox = await createDockerSandbox(this.#shared, {
         ...options,
-        onClosed: () => this.#sandboxes.delete(id),
+        onClosed: () => {
+          release();
+          const closed = this.#sandboxes.get(id);
+          if (closed) this.#unremoved.delete(closed);
+          this.#sandboxes.delete(id);
+        },
+        onCloseFailed: () => {
+          const left = this.#sandboxes.get(id);
+          if (left) this.#unremoved.add(left);
+          this.#removalRetry.schedule();
+        },
       });
       this.#sandboxes.set(id, sandbox);
       return sandbox;
     } catch (error) {
+      release();
+      this.#failed.add(id);
+      this.#removalRetry.schedule();
       // An unenforceable limit is a problem with the request, not with this worker.
       if (!(error instanceof LimitNotEnforceableError)) this.#onOpenFailed();
       throw error;
     } finally {
       this.#opening.delete(id);
     }
+  }
+
+  async isAvailable(): Promise<boolean> {
+    return await this.#health.isResponding();
+  }
+
+  async #removeLeft(): Promise<void> {
+    await Promise.all([...this.#unremoved].map((sandbox) => sandbox.close()));
+    const { docker, owner } = this.#shared;
+    const open = this.#open;
+    for (const objects of await listSandboxObjects(docker, owner)) {
+      const { sandbox } = objects;
+      if (this.#failed.has(sandbox) && !open.has(sandbox)) await removeSandboxObjects(docker, objects);
+    }
+    this.#failed.clear();
+  }
+
+  get #open(): ReadonlySet<string> {
+    return new Set([...this.#sandboxes.keys(), ...this.#opening]);
   }
 
   async packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
@@ -204,8 +265,7 @@ class DockerProvider implements SandboxProvider {
   }
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
-    const open = new Set([...this.#sandboxes.keys(), ...this.#opening]);
-    const removed = await reap(this.#shared, { keep, open });
+    const removed = await reap(this.#shared, { keep, open: this.#open, withIsolated: this.#reapsIsolated });
     await this.#removeUnused().catch((error) =>
       this.#shared.log.warn({ error }, "failed to remove unused volumes and images"),
     );
@@ -237,6 +297,7 @@ class DockerProvider implements SandboxProvider {
   }
 
   async stop(): Promise<void> {
+    this.#removalRetry.stop();
     await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.killAndRelease()));
   }
 }

@@ -16,6 +16,7 @@ export interface DockerSandboxOptions
     | "createProcesses"
     | "releaseResources"
     | "onClosed"
+    | "onCloseFailed"
   > {
   label: Label;
   labels: Record<string, string>;

@@ -25,7 +25,6 @@ export class DockerSandbox extends ProcessSandbox {
       ...options,
       log: shared.log,
       hasLayers: files.hasLayers,
-      freezer: { freeze: () => containers.pause(), thaw: () => containers.unpause() },
       packBase: (run, { signal }) => packBase(options, run, signal),
       unpackBase: (run, { signal }) => unpackBase(options, run, signal),
       saveBase: (name) => saveBase(name, options),

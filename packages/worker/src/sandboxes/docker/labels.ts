@@ -16,6 +16,16 @@ export interface Owner {
   worker: string;
 }
 
+/** Whose the objects of a worker's isolated run are. `name` is different for each such run of the worker at a time. */
+export function isolatedOwner({ installation, worker }: Owner, name: string): Owner {
+  return { installation, worker: `${worker}.${name}` };
+}
+
+/** Whether `worker` is a worker's `isolatedOwner`. */
+export function isIsolatedOwner({ worker: main }: Owner, worker: string | undefined): boolean {
+  return worker?.startsWith(`${main}.`) ?? false;
+}
+
 export const labelNames = {
   installation: "outrider.installation",
   worker: "outrider.worker",

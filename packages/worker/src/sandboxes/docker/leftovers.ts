@@ -5,7 +5,7 @@
 import type Docker from "dockerode";
 import type { Label } from "../sandbox.ts";
 import { isEngineError } from "./engine/errors.ts";
-import { labelFilters, labelNames, type Owner, parseLabel } from "./labels.ts";
+import { isIsolatedOwner, labelFilters, labelNames, type Owner, parseLabel } from "./labels.ts";
 import { bundleKind, bundleRecordKind, removeVolume } from "./volumes/bundle-volume.ts";
 import { systemImageKind } from "./volumes/system-image.ts";
 
@@ -18,15 +18,17 @@ export interface SandboxObjects {
   images: string[];
 }
 
-/** Lists the objects of all sandboxes of a worker. */
+/** Lists the objects of all sandboxes of a worker and, if asked to, of its isolated runs. */
 export async function listSandboxObjects(
   docker: Docker,
-  { installation, worker }: Owner,
+  owner: Owner,
+  { withIsolated = false } = {},
 ): Promise<SandboxObjects[]> {
-  const objects = await listObjects(docker, {
-    [labelNames.installation]: installation,
-    [labelNames.worker]: worker,
-  });
+  const { installation, worker } = owner;
+  const isOwn = (of: string | undefined) => of === worker || (withIsolated && isIsolatedOwner(owner, of));
+  const objects = (await listObjects(docker, { [labelNames.installation]: installation })).filter(
+    ({ labels }) => isOwn(labels[labelNames.worker]),
+  );
   const found = new Map<string, SandboxObjects>();
   for (const { type, id, labels } of objects) {
     const sandbox = labels[labelNames.sandbox];

@@ -3,16 +3,24 @@ import { removeImage } from "./images/remove-image.ts";
 import { listSandboxObjects, removeSandboxObjects } from "./leftovers.ts";
 import type { SharedResources } from "./shared-resources.ts";
 
+interface ReapOptions {
+  keep(label: Label): boolean;
+  /** The ids of open sandboxes. */
+  open: ReadonlySet<string>;
+  /** Whether to remove those of the worker's isolated runs too. */
+  withIsolated: boolean;
+}
+
 /** Removes the objects of this worker's sandboxes, except open ones and those to keep. Returns the ids of the sandboxes. */
 export async function reap(
   { docker, owner, bases, log }: SharedResources,
-  { keep, open }: { keep(label: Label): boolean; open: ReadonlySet<string> },
+  { keep, open, withIsolated }: ReapOptions,
 ): Promise<string[]> {
   const removed: string[] = [];
   // What a base has taken over keeps the labels of its sandbox.
   const ofBases = bases.objectNames();
   const isLeft = (id: string) => !ofBases.has(id);
-  for (const objects of await listSandboxObjects(docker, owner)) {
+  for (const objects of await listSandboxObjects(docker, owner, { withIsolated })) {
     const { sandbox, label, containers } = objects;
     const volumes = objects.volumes.filter(isLeft);
     if (open.has(sandbox) || keep(label)) continue;

@@ -11,6 +11,9 @@
  *   directions, whose id init chooses and sends in "accepted".
  * - Limits: the worker sends "countLimits" with any id. In a container, init answers with what its control groups have
  *   counted in "limitCounts".
+ * - Deadline: the worker sends "deadline" with any id, and init confirms it with "done".
+ * - Freezing: the worker sends "freeze" or "thaw" with any id. init stops or continues all processes except itself, and
+ *   answers "done".
  * - Streams: each side may send `window` bytes, and then as many as the other side grants with "credit". "end" ends one
  *   direction. The worker sends "reset" to close a stream early. The last frame of init about an output is "end", and
  *   about stdin or a connection "closed". After these, an id is unknown.
@@ -25,6 +28,8 @@ export const toInit = {
   deadline: 5,
   listen: 6,
   countLimits: 7,
+  freeze: 8,
+  thaw: 9,
   data: 16,
   end: 17,
   credit: 18,
@@ -39,6 +44,7 @@ export const fromInit = {
   listening: 5,
   accepted: 6,
   limitCounts: 7,
+  done: 8,
   data: 16,
   end: 17,
   credit: 18,

@@ -1,5 +1,6 @@
 import type { Duplex, Readable, Writable } from "node:stream";
 import type { LimitEvents, TerminalSize } from "../sandbox.ts";
+import { ConfirmedDeadline } from "./confirmed-deadline.ts";
 import {
   decodeNumbers,
   encodeFrame,
@@ -23,6 +24,8 @@ const exitFlags = { killed: 1 } as const;
 
 export interface InitOptions {
   deadlineMs: number;
+  /** Whether the stream may be interrupted without being closed. It is then closed when init must have ended. */
+  mayBeInterrupted?: boolean;
   /** The maximum number of processes, if no control group limits it. */
   maxProcesses?: number | undefined;
   /** Folders to which every command has access, even if an earlier command has removed it. */
@@ -61,6 +64,12 @@ export interface InitCommand {
   readonly ended: Promise<Ending>;
   kill(): void;
   resize(size: TerminalSize): void;
+}
+
+class InterruptedError extends Error {
+  constructor() {
+    super("The connection was interrupted until the deadline of the sandbox passed.");
+  }
 }
 
 /** A command with the frames that are still expected for it. */
@@ -158,13 +167,20 @@ export class InitConnection {
   readonly #connections = new Map<number, ConnectionStream>();
   /** Callers of `countLimits`, by the id of their request. */
   readonly #counting = new Map<number, (events: LimitEvents | undefined) => void>();
+  /** Callers of `freeze` and `thaw`, by the id of their request. */
+  readonly #freezing = new Map<number, () => void>();
+  readonly #confirmedDeadline: ConfirmedDeadline;
   readonly #ready = Promise.withResolvers<void>();
   #lastId = 0;
   #failure: Error | undefined;
   #isClosed = false;
 
-  constructor(stream: Duplex, { deadlineMs, maxProcesses = 0, folders, processesEnded }: InitOptions) {
+  constructor(stream: Duplex, options: InitOptions) {
+    const { deadlineMs, maxProcesses = 0, folders, processesEnded } = options;
     this.#stream = stream;
+    this.#confirmedDeadline = new ConfirmedDeadline(() => {
+      if (options.mayBeInterrupted) this.#fail(new InterruptedError());
+    });
     this.#processesEnded = processesEnded ?? (async () => {});
     this.ready = this.#ready.promise;
     this.ready.catch(() => {}); // `closed` reports it too
@@ -178,11 +194,17 @@ export class InitConnection {
       closed.resolve(this.#failure);
     });
     const deadline = splitNumber(Math.max(0, Math.ceil(deadlineMs)));
+    this.#confirmedDeadline.onSent(0, deadlineMs);
     this.#send(toInit.configure, 0, encodePayload([...deadline, maxProcesses, folders.length], folders));
   }
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** When init ends at the latest, as a `performance.now()` time, even if it does not notice that the stream has closed. */
+  get endsBy(): number {
+    return this.#confirmedDeadline.latest;
   }
 
   /** Starts a command. If init has ended, the command ends as killed. */
@@ -218,7 +240,29 @@ export class InitConnection {
   }
 
   setDeadline(ms: number): void {
-    this.#send(toInit.deadline, 0, encodePayload(splitNumber(Math.max(0, Math.ceil(ms)))));
+    if (this.#isClosed) return;
+    const id = this.#nextId();
+    this.#confirmedDeadline.onSent(id, ms);
+    this.#send(toInit.deadline, id, encodePayload(splitNumber(Math.max(0, Math.ceil(ms)))));
+  }
+
+  /** Stops all processes except init, which still ends at the deadline. Resolves when it has, or when init has ended. */
+  async freeze(): Promise<void> {
+    await this.#sendFreezing(toInit.freeze);
+  }
+
+  /** Ends `freeze`. */
+  async thaw(): Promise<void> {
+    await this.#sendFreezing(toInit.thaw);
+  }
+
+  async #sendFreezing(type: number): Promise<void> {
+    if (this.#isClosed) return;
+    const id = this.#nextId();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#freezing.set(id, resolve);
+    this.#send(type, id);
+    await promise;
   }
 
   /** Returns how often the control groups of a container have enforced its limits, or undefined if init has ended. */
@@ -238,7 +282,7 @@ export class InitConnection {
   #nextId(): number {
     for (;;) {
       this.#lastId = (this.#lastId + 4) % firstConnectionId;
-      const users = [this.#commands, this.#listeners, this.#counting];
+      const users = [this.#commands, this.#listeners, this.#counting, this.#freezing];
       if (!users.some((ids) => ids.has(this.#lastId))) return this.#lastId;
     }
   }
@@ -263,12 +307,14 @@ export class InitConnection {
 
   #onClose(): void {
     this.#isClosed = true;
+    this.#confirmedDeadline.clear();
     this.#ready.reject(this.#failure ?? new Error("The sandbox's first process exited."));
     const commands = [...this.#commands.values()];
     void this.#processesEnded().then(() => commands.map((command) => command.onLost()));
     for (const connection of this.#connections.values()) connection.onClosed();
     for (const { settle } of this.#listeners.values()) settle(-1);
     for (const resolve of this.#counting.values()) resolve(undefined);
+    for (const resolve of this.#freezing.values()) resolve();
     this.#commands.clear();
     this.#connections.clear();
   }
@@ -284,12 +330,18 @@ export class InitConnection {
 
   #onFrame(frame: Frame): void {
     const { type, id } = frame;
-    if (type === fromInit.ready) this.#ready.resolve();
+    if (type === fromInit.ready) this.#onReady();
     else if (type === fromInit.listening) this.#onListening(frame);
     else if (type === fromInit.accepted) this.#onAccepted(frame);
     else if (type === fromInit.limitCounts) this.#onLimitCounts(frame);
+    else if (type === fromInit.done) this.#onDone(frame);
     else if (id >= firstConnectionId) this.#onConnectionFrame(frame);
     else this.#onCommandFrame(frame);
+  }
+
+  #onReady(): void {
+    this.#confirmedDeadline.onConfirmed(0);
+    this.#ready.resolve();
   }
 
   #onListening(frame: Frame): void {
@@ -305,6 +357,16 @@ export class InitConnection {
     if (!resolve) throw unknownId(frame);
     this.#counting.delete(frame.id);
     resolve({ oom_kills, forks_refused });
+  }
+
+  /** Confirms a deadline, or that processes were stopped or continued. */
+  #onDone(frame: Frame): void {
+    const { id } = frame;
+    if (this.#confirmedDeadline.onConfirmed(id)) return;
+    const resolve = this.#freezing.get(id);
+    if (!resolve) throw unknownId(frame);
+    this.#freezing.delete(id);
+    resolve();
   }
 
   #onAccepted(frame: Frame): void {

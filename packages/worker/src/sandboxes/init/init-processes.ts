@@ -65,6 +65,25 @@ export class InitProcesses implements SandboxProcesses {
     for (const connection of this.#connections) connection.setDeadline(this.remainingMs);
   }
 
+  /** Stops all processes except init. One that is starting is stopped before its first command. */
+  async freeze(): Promise<void> {
+    await this.#forEach((connection) => connection.freeze());
+  }
+
+  async thaw(): Promise<void> {
+    await this.#forEach((connection) => connection.thaw());
+  }
+
+  async #forEach(action: (connection: InitConnection) => Promise<void>): Promise<void> {
+    const all = [...this.#processes.values()];
+    await Promise.all(
+      all.map(async (process) => {
+        const connection = await process.connection.catch(() => undefined); // nothing runs in it
+        if (connection) await action(connection);
+      }),
+    );
+  }
+
   async limitEvents(): Promise<LimitEvents> {
     return await this.#options.limitEvents(this.#connections);
   }

@@ -8,7 +8,7 @@
  * Invariants:
  * - Nothing that the workspace controls runs before init has its deadline.
  * - `ended` resolves only after the engine has confirmed the exit. If the engine does not respond for a long time, it
- *   resolves too, because nothing must wait forever. init has ended by then, because its stdin has.
+ *   resolves too, because nothing must wait forever. init has ended by then, because its deadline has passed.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type Docker from "dockerode";
@@ -21,8 +21,9 @@ import { EngineError, isEngineError } from "../engine/errors.ts";
 import { type AttachStream, attach } from "./attach-stream.ts";
 
 const readyTimeoutMs = 60_000;
-/** How long an engine that does not respond may delay the end of a container. */
-const confirmTimeoutMs = 60_000;
+/** How long an engine that does not respond may delay the end of a container after its processes have ended. */
+const confirmTimeoutMs = 20_000;
+const maxTimerMs = 2 ** 31 - 1;
 
 export interface ContainerProcessOptions {
   /** Creates the container, or returns the one that was created before. */
@@ -85,10 +86,11 @@ export class ContainerProcess implements InitProcess {
     const { hooks } = this.#options;
     const connection = new InitConnection(stream, {
       deadlineMs: hooks.remainingMs(),
+      mayBeInterrupted: true,
       folders: Object.values(sandboxPaths),
       processesEnded: () => this.ended,
     });
-    void connection.closed.then(() => this.#confirmExit());
+    void connection.closed.then(() => this.#confirmExit(connection.endsBy));
     if (this.#isKilled) connection.close();
     const timer = setTimeout(() => connection.close(), readyTimeoutMs);
     try {
@@ -111,16 +113,20 @@ export class ContainerProcess implements InitProcess {
     return await explainContainerEnd(this.#options.docker, this.#container.id);
   }
 
-  /** Kills the container, if it still runs, and waits until the engine reports its exit. */
-  async #confirmExit(): Promise<void> {
+  /**
+   * Kills the container, if it still runs, and waits until the engine reports its exit. `endsBy` is when init ends even if
+   * the engine does not respond, so that another attempt can never run at the same time.
+   */
+  async #confirmExit(endsBy = 0): Promise<void> {
     const { log } = this.#options;
-    const giveUpAt = performance.now() + confirmTimeoutMs;
+    const giveUpAt = Math.max(performance.now() + confirmTimeoutMs, endsBy);
     for (let wait = 50; ; wait = Math.min(wait * 2, 2_000)) {
+      const leftMs = Math.max(1, Math.ceil(giveUpAt - performance.now()));
       try {
-        await this.#waitForExit();
+        await this.#waitForExit(AbortSignal.timeout(Math.min(leftMs, maxTimerMs)));
         break;
       } catch (error) {
-        if (performance.now() > giveUpAt) {
+        if (performance.now() >= giveUpAt) {
           log.warn({ error }, "the container engine did not confirm the end of a container");
           break;
         }
@@ -130,22 +136,23 @@ export class ContainerProcess implements InitProcess {
     this.#ended.resolve();
   }
 
-  async #waitForExit(): Promise<void> {
+  async #waitForExit(abortSignal: AbortSignal): Promise<void> {
     const container = this.#container;
     if (!container) return;
     try {
-      await killContainer(container);
-      await container.wait();
-      if (!this.#isKilled && (await container.inspect()).State.OOMKilled) this.#options.onOutOfMemory();
+      await killContainer(container, abortSignal);
+      await container.wait({ abortSignal });
+      const { State } = await container.inspect({ abortSignal });
+      if (!this.#isKilled && State.OOMKilled) this.#options.onOutOfMemory();
     } catch (error) {
       if (!isEngineError(error, "not_found")) throw error; // somebody has removed it
     }
   }
 }
 
-export async function killContainer(container: Docker.Container): Promise<void> {
+async function killContainer(container: Docker.Container, abortSignal: AbortSignal): Promise<void> {
   try {
-    await container.kill();
+    await container.kill({ abortSignal });
   } catch (error) {
     // It has exited.
     if (!isEngineError(error, "container_stopped", "conflict")) throw error;

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type Docker from "dockerode";
 import type { ProcessKind } from "../../systems/command-system.ts";
 import { EngineError, isEngineError } from "../engine/errors.ts";
@@ -74,14 +73,6 @@ export class SandboxContainers {
     return await this.#created.get(kind)?.catch(() => undefined);
   }
 
-  async pause(): Promise<void> {
-    await this.#forEach((container) => setPaused(container, true));
-  }
-
-  async unpause(): Promise<void> {
-    await this.#forEach((container) => setPaused(container, false));
-  }
-
   async remove(): Promise<void> {
     await this.#forEach((container) => container.remove({ force: true, v: true }));
     this.#created.clear();
@@ -124,23 +115,5 @@ export class SandboxContainers {
         }
       }),
     );
-  }
-}
-
-const settleTimeoutMs = 10_000;
-
-/** A container that does not run needs no pause. One that is being killed cannot be resumed, and then does not run. */
-async function setPaused(container: Docker.Container, isPaused: boolean): Promise<void> {
-  const giveUpAt = performance.now() + settleTimeoutMs;
-  for (let wait = 5; ; wait = Math.min(wait * 2, 250)) {
-    try {
-      await (isPaused ? container.pause() : container.unpause());
-      return;
-    } catch (error) {
-      const { Running: isRunning, Paused: isPausedNow } = (await container.inspect()).State;
-      if (!isRunning || isPausedNow === isPaused) return;
-      if (performance.now() > giveUpAt) throw error;
-      await delay(wait);
-    }
   }
 }

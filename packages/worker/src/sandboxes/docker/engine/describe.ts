@@ -98,10 +98,6 @@ export async function describeCapabilities(
           reason: `${title} cannot limit ${what}, because it cannot use that controller of control groups. Give the engine the controller.`,
         };
   const hasGroups = description.cgroupDriver !== "none";
-  const freeze: Capability =
-    hasGroups && (description.cgroupVersion === 2 || description.userNamespace !== "rootless")
-      ? { enforced: true, by: groups }
-      : { enforced: false, reason: `${title} cannot pause containers without control groups.` };
   return {
     capabilities: {
       memory: limit(hasGroups && info.MemoryLimit, "memory"),
@@ -115,7 +111,8 @@ export async function describeCapabilities(
       disk: await probeDiskLimit(engine, { title, image: options.image }),
       network: { enforced: true, by: "a network namespace" },
       seccomp: describeSeccomp({ info, title, runtime, hasProfile: options.hasSeccompProfile }),
-      freeze,
+      // An engine would pause the container's first process too, which could then not end it at its deadline.
+      freeze: { enforced: true, by: "the container's first process" },
     },
     ids: describeIds({ description, title, runtime }),
   };

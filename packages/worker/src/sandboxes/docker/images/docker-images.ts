@@ -11,6 +11,7 @@ import { parseCredentials } from "../../../images/credentials.ts";
 import { ImageError } from "../../../images/image-error.ts";
 import { parseConfig } from "../../../images/manifest.ts";
 import { isDigest, parseReference, type Reference } from "../../../images/reference.ts";
+import type { Log } from "../../../log.ts";
 import type { Capability } from "../../limits.ts";
 import type { ImageSource, PullOptions, PullReports, SandboxImage } from "../../sandbox.ts";
 import type { Engine } from "../engine/connect.ts";
@@ -19,9 +20,10 @@ import { readProgress } from "../engine/progress.ts";
 import { labelFilters, labelNames, type Owner, sharedLabels } from "../labels.ts";
 import { readContainerFile } from "../volumes/archive.ts";
 import { assertReachable } from "./assert-reachable.ts";
+import { evictImages } from "./evict-images.ts";
 import { explainPullError } from "./pull-errors.ts";
 import { PullProgress } from "./pull-progress.ts";
-import { PullRecords } from "./pull-records.ts";
+import { type PullKey, PullRecords } from "./pull-records.ts";
 
 export interface DockerImagesOptions {
   engine: Engine;
@@ -33,8 +35,15 @@ export interface DockerImagesOptions {
   exceptions: Exceptions;
   /** As in the names of images' platforms, such as `amd64`. */
   architecture: string;
+  /** The size of all pulled images above which those that are not in use are removed, those used least recently first. */
+  maxBytes: number;
+  /** How long an image stays at least after it was used last. */
+  minUnusedMs?: number;
+  log: Log;
 }
 
+/** Longer than it takes to open a sandbox after its image was pulled. */
+const defaultMinUnusedMs = 10 * 60_000;
 const probeKind = "image-probe";
 const maxOsReleaseBytes = 4096;
 
@@ -44,6 +53,10 @@ export class DockerImages implements ImageSource {
   readonly problem = undefined;
   readonly #options: DockerImagesOptions;
   readonly #records: PullRecords;
+  /** The ids of the images of open sandboxes, with the number of sandboxes. */
+  readonly #held = new Map<string, number>();
+  /** What was pulled to resolve a reference, by the image's name with its digest. */
+  readonly #resolved = new Map<string, { tag: string; isOwn: boolean }>();
 
   constructor(options: DockerImagesOptions) {
     this.#options = options;
@@ -77,13 +90,17 @@ export class DockerImages implements ImageSource {
   ): Promise<string> {
     const found = await this.#findInRegistry(reference.text, authorization, signal);
     if (found !== undefined) return found;
-    await this.#pull(reference.text, authorization, { signal });
+    const hadTag = (await this.#inspect(reference.text)) !== undefined;
+    const isOwn = await this.#pull(reference.text, authorization, { signal });
     const { RepoDigests: digests } = await this.#docker.getImage(reference.text).inspect();
     const digest = (digests ?? [])
       .filter((each) => isOf(each, reference))
       .map((each) => each.split("@")[1])
       .find(isDigest);
-    if (digest !== undefined) return digest;
+    if (digest !== undefined) {
+      if (!hadTag) this.#resolved.set(nameOf(reference, digest), { tag: reference.text, isOwn });
+      return digest;
+    }
     throw new ImageError(
       "corrupt",
       `The engine pulled ${reference.text}, but has no digest of it.`,
@@ -115,21 +132,23 @@ export class DockerImages implements ImageSource {
   ): Promise<SandboxImage> {
     const { credentials, secretName, signal, onProgress = () => {}, onDownloaded = () => {} } = options;
     const parsed = parseReference(`${reference.replace(/@sha256:[0-9a-f]+$/, "")}@${digest}`);
-    const name = `${parsed.registry}/${parsed.repository}@${digest}`;
+    const name = nameOf(parsed, digest);
     const key = { name, secretName };
     const progress = new PullProgress(onProgress);
     try {
       const isPulled = this.#records.has(key) && (await this.#inspect(name)) !== undefined;
       if (isPulled) {
+        this.#records.touch(key);
         onProgress("The image is already on this worker.");
       } else {
         const authorization = authorize(parsed, credentials);
         await assertReachable(parsed, this.#options.exceptions);
         // Docker does not ask the registry again for an image that it has.
         await this.#findInRegistry(name, authorization, signal);
-        await this.#pull(name, authorization, { signal, progress });
-        this.#records.add(key);
+        const isOwn = await this.#pull(name, authorization, { signal, progress });
+        await this.#record(key, isOwn);
         progress.finish();
+        await this.#evict();
       }
       onDownloaded(progress.downloadedBytes);
       return await this.#describe({ reference, digest, name });
@@ -138,13 +157,52 @@ export class DockerImages implements ImageSource {
     }
   }
 
+  /** Returns whether the engine did not have the image before. */
   async #pull(
     fromImage: string,
     authorization: Authorization,
     { signal, progress }: { signal: AbortSignal; progress?: PullProgress },
-  ): Promise<void> {
+  ): Promise<boolean> {
+    const before = new Set((await this.#docker.listImages({ all: true })).map(({ Id }) => Id));
     const stream = await this.#docker.createImage(authorization, { fromImage, abortSignal: signal });
     await readProgress(stream, (message) => progress?.add(message));
+    return !before.has((await this.#docker.getImage(fromImage).inspect()).Id);
+  }
+
+  async #record(key: PullKey, isNew: boolean): Promise<void> {
+    const { Size: bytes } = await this.#docker.getImage(key.name).inspect();
+    const resolved = this.#resolved.get(key.name);
+    this.#resolved.delete(key.name);
+    this.#records.add(key, {
+      ...{ name: key.name, bytes, isOwn: isNew || resolved?.isOwn === true },
+      tags: resolved ? [resolved.tag] : [],
+    });
+  }
+
+  /** Keeps an image until the returned function is called, because a sandbox with it is open. */
+  hold(id: string): () => void {
+    this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      const left = (this.#held.get(id) ?? 0) - 1;
+      if (left > 0) this.#held.set(id, left);
+      else this.#held.delete(id);
+    };
+  }
+
+  /** A run must not fail because other images cannot be removed. */
+  async #evict(): Promise<void> {
+    const { maxBytes, minUnusedMs = defaultMinUnusedMs, log } = this.#options;
+    try {
+      const evicted = await evictImages(this.#docker, this.#records, {
+        ...{ maxBytes, usedBefore: Date.now() - minUnusedMs, inUse: new Set(this.#held.keys()) },
+      });
+      if (evicted.length > 0) log.info({ images: evicted }, "removed pulled images to free space");
+    } catch (error) {
+      log.warn({ error }, "failed to remove pulled images");
+    }
   }
 
   async #inspect(name: string): Promise<Docker.ImageInspectInfo | undefined> {
@@ -188,8 +246,9 @@ export class DockerImages implements ImageSource {
     }
   }
 
-  /** Removes what a crash while an image was described has left behind. */
+  /** Removes what a crash while an image was described has left behind, and the images that exceed the limit. */
   async reap(): Promise<void> {
+    await this.#evict();
     const filters = labelFilters({
       [labelNames.installation]: this.#options.owner.installation,
       [labelNames.kind]: probeKind,
@@ -201,6 +260,13 @@ export class DockerImages implements ImageSource {
       if (Date.now() / 1_000 - Created > 600)
         await this.#docker.getContainer(Id).remove({ force: true, v: true });
   }
+}
+
+function nameOf(
+  { registry, repository }: Pick<Reference, "registry" | "repository">,
+  digest: string,
+): string {
+  return `${registry}/${repository}@${digest}`;
 }
 
 function isOf(repoDigest: string, { registry, repository }: Reference): boolean {

@@ -83,8 +83,16 @@ async function findImage({ docker }: Engine, name: string): Promise<string | und
 }
 
 async function pullSystemImage(engine: Engine, image: string, signal?: AbortSignal): Promise<string> {
-  const stream = await engine.docker.pull(image, signal ? { abortSignal: signal } : {});
-  await readProgress(stream);
+  try {
+    await readProgress(await engine.docker.pull(image, signal ? { abortSignal: signal } : {}));
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    throw new EngineError(
+      error.code,
+      `The system image ${image} cannot be pulled. ${error.message} Or set OUTRIDER_DOCKER_SYSTEM_IMAGE to another image.`,
+      { cause: error },
+    );
+  }
   const found = await findImage(engine, image);
   if (found !== undefined) return found;
   throw new EngineError(
