@@ -139,26 +139,12 @@ begin
       from clock, chosen, locked
       where h.run_id = any(claimed) and h.run_id = chosen.run_id and locked.run_id = chosen.run_id
         and (locked.state = 'QUEUED' or (locked.state = 'INPROGRESS' and locked.execution_id is null))
-      returning h.run_id, h.execution_id, h.turn, h.attempt, h.last_seq, h.worker_id, h.queued_at, chosen.request_id
-    ),
-    counted as materialized (
-      select s.run_id, s.queued_at, (select r.counted_state from runs r where r.run_id = s.run_id) as state from state_row s
+      returning h.run_id, h.execution_id, h.turn, h.attempt, h.last_seq, h.worker_id, chosen.request_id
     ),
     run as (
       update runs r set state = 'INPROGRESS', updated_at = clock.now, started_at = coalesce(r.started_at, clock.now),
-        session_id = coalesce(r.session_id, gen_random_uuid()),
-        counted_state = case when r.counted_state = 'QUEUED' then 'INPROGRESS' else r.counted_state end
-      from counted c, clock where r.run_id = any(claimed) and r.run_id = c.run_id
-      returning r.created_at, r.environment_id, r.model_id, r.creator_type, r.creator_uid, r.source, c.queued_at, c.state as counted_state
-    ),
-    -- Does for all runs at once what the trigger outrider_count_run does for one. A run that has not been counted before, and
-    -- one whose worker was lost, are left to the trigger.
-    usage as (
-      insert into usage_changes (
-        created_at, changed_at, environment_id, model_id, creator_type, creator_uid, source, from_state, to_state, wait_seconds)
-      select r.created_at, clock.now, r.environment_id, r.model_id, r.creator_type, r.creator_uid, r.source, 'QUEUED', 'INPROGRESS',
-        extract(epoch from clock.now - r.queued_at)
-      from run r, clock where r.counted_state = 'QUEUED'
+        session_id = coalesce(r.session_id, gen_random_uuid())
+      from state_row, clock where r.run_id = any(claimed) and r.run_id = state_row.run_id
     ),
     event as (
       insert into events (run_id, seq, type, created_at, turn, attempt, data)

@@ -1,7 +1,5 @@
 -- The trigger that records each change of a run's state in usage_changes (migration 0028). It is a trigger so that runs
--- which a server of the previous version writes are counted too. Two statements that write many runs count them without it, by
--- changing counted_state too, because a call of the trigger takes about as long as writing the row: creating runs, and claiming
--- queued ones.
+-- which a server of the previous version writes are counted too.
 --
 -- It only appends a row, so runs never wait for each other. run_state has the run's usage; its row is locked by
 -- the caller, or does not exist yet if the run is being created. Setting counted_state to null counts usage that was

@@ -79,17 +79,11 @@ const insertions: GroupedWrite<Insertion, boolean> = {
         insert into runs (
           run_id, title, prompt, state, created_at, updated_at, source, creator_type, creator_uid, key_id,
           config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, sealed_config,
-          metadata, limits, output_schema, priority, trace_id, trace_context, harness, counted_state)
+          metadata, limits, output_schema, priority, trace_id, trace_context, harness)
         select run_id, title, prompt, 'QUEUED', now, now, source, creator_type, creator_uid, key_id,
           config_name, named_by_skill, model_id, environment_id, skill_spec, agent_config, decode(sealed_config, 'base64'),
-          metadata, limits, output_schema, priority, trace_id, trace_context, harness, 'QUEUED'
+          metadata, limits, output_schema, priority, trace_id, trace_context, harness
         from item, clock
-      ),
-      -- Does for all runs at once what the trigger outrider_count_run does for one.
-      usage as (
-        insert into usage_changes (
-          created_at, changed_at, environment_id, model_id, creator_type, creator_uid, source, to_state)
-        select now, now, environment_id, model_id, creator_type, creator_uid, source, 'QUEUED' from item, clock
       ),
       search as (
         insert into run_search (run_id, title, search, metadata)
