@@ -97,6 +97,8 @@ export interface ProcessSandboxOptions {
   createProcesses(options: { assertMayStart(): void }): SandboxProcesses;
   /** Pauses all processes. Used if `enforced.freeze` says so. */
   freezer: Freezer;
+  /** As in `Sandbox`. */
+  readSystemChanges?: Sandbox["readSystemChanges"];
   /** Pack and unpack what a base consists of, as an archive. */
   packBase(run: SpawnScript, options: { signal: AbortSignal }): Promise<Spawned>;
   unpackBase(run: SpawnScript, options: { signal: AbortSignal }): Promise<Spawned>;
@@ -131,6 +133,7 @@ export class ProcessSandbox implements Sandbox {
   readonly enforced: Enforced;
   readonly scriptPaths: ScriptPaths;
   readonly freezer: Freezer | undefined;
+  readonly readSystemChanges: Sandbox["readSystemChanges"];
   readonly #options: ProcessSandboxOptions;
   readonly #processes: SandboxProcesses;
   /** The number of running commands and scripts. */
@@ -164,6 +167,7 @@ export class ProcessSandbox implements Sandbox {
       workspaceDiff: workspaceDiffPath,
       ...(hasLayers ? { layers: layerPaths } : {}),
     };
+    this.readSystemChanges = options.readSystemChanges;
     this.#options = options;
     this.#processes = options.createProcesses({ assertMayStart: () => this.#assertMayStart() });
   }
