@@ -1,3 +1,5 @@
+import type { Readable, Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { Failure } from "@outrider/agent/failure";
 import { firstBytes } from "../sandboxes/first-bytes.ts";
 import { sandboxPaths } from "../sandboxes/paths.ts";
@@ -12,21 +14,27 @@ const MIN_PATTERN_CHARACTERS = 8;
 /** `base64` breaks lines after 76 characters, and grep matches within lines. */
 const BASE64_CHARACTERS = 60;
 
-/** What a build stores. With an image, that is the upper layer, which contains the workspace and the home too. */
+/**
+ * What a build stores. With an image in a local sandbox, that is the upper layer, which contains the workspace and the home
+ * too. A container does not show its changes to the system to scripts, so they arrive as an archive.
+ */
 const folders = [`${sandboxPaths.workspace}/`, `${sandboxPaths.home}/`];
 const upper = "/.outrider/upper";
+const unpacked = "/tmp/outrider-system";
 
 /**
- * Reads the patterns from stdin, one group per secret, each terminated by NUL, so that they appear on no command line.
+ * Reads the patterns from stdin, one group per secret, each terminated by NUL, so that they appear on no command line. An
+ * empty group ends them. The archive of the changes to the system follows, if there is one.
  * Prints the index of a secret and the path of the first file that contains it, or nothing. Files that cannot be read
  * are an error, because they could contain a secret.
  */
-const searchScript = `
+const searchScript = ({ hasArchive }: { hasArchive: boolean }) => `
 export LC_ALL=C
 folders=(${folders.join(" ")})
 [[ ! -d ${upper} ]] || folders=(${upper})
 groups=()
-while IFS= read -r -d '' group; do groups+=("$group"); done
+while IFS= read -r -d '' group && [[ -n $group ]]; do groups+=("$group"); done
+${hasArchive ? unpackLines : ""}
 exec 3< <(exec grep -rlZF -D skip -f <(printf '%s\\n' "\${groups[@]}") -- "\${folders[@]}")
 search=$!
 if IFS= read -r -d '' file <&3; then
@@ -39,6 +47,13 @@ if IFS= read -r -d '' file <&3; then
 fi
 wait "$search"
 (($? == 1))
+`;
+
+/** The files need no owners and modes to be searched. */
+const unpackLines = `
+folders+=(${unpacked})
+trap 'rm -rf ${unpacked}' EXIT
+mkdir -m 700 ${unpacked} && tar -C ${unpacked} --no-same-owner --no-same-permissions -xf - || exit 2
 `;
 
 /**
@@ -55,14 +70,19 @@ export async function rejectLeftoverSecrets(
     .filter(({ patterns }) => patterns.length > 0);
   if (searched.length === 0) return;
   const timeout = AbortSignal.any([signal, AbortSignal.timeout(SEARCH_MS)]);
-  const search = await sandbox.inspect(searchScript, { signal: timeout });
-  // The script can end before it has read everything, for example if the sandbox is killed.
-  search.stdin.on("error", () => {});
-  search.stdin.end(searched.map(({ patterns }) => `${patterns.join("\n")}\0`).join(""));
-  const [output, stderr, { exitCode }] = await Promise.all([
+  const changes = await sandbox.readSystemChanges?.({ signal: timeout });
+  changes?.on("error", () => {}); // reported when it is read
+  const script = searchScript({ hasArchive: changes !== undefined });
+  const search = await sandbox.inspect(script, { signal: timeout }).catch((error) => {
+    changes?.destroy();
+    throw error;
+  });
+  const patterns = `${searched.map((each) => `${each.patterns.join("\n")}\0`).join("")}\0`;
+  const [output, stderr, { exitCode }, sent] = await Promise.all([
     firstBytes(search.stdout, OUTPUT_BYTES),
     firstBytes(search.stderr, ERROR_BYTES),
     search.ended,
+    send(search.stdin, patterns, changes),
   ]);
   signal.throwIfAborted();
   const [index = "", path = ""] = output.toString().split("\0");
@@ -73,12 +93,36 @@ export async function rejectLeftoverSecrets(
       `\`${found.name}\` is in \`${shortPath(path)}\`. Secrets must not stay in the build: delete the file in the last setup command.`,
     );
   }
+  if (sent instanceof Error) throw sent;
   if (exitCode === 0) return;
   const reason = stderr.toString().split("\n")[0] || `exit code ${exitCode ?? "none (killed)"}`;
   throw new Failure(
     "environment_setup_failed",
     `Cannot search the build's files for secrets: ${reason}. Make all files readable in the last setup command, or delete them.`,
   );
+}
+
+/**
+ * Returns an error if the archive could not be read. The script itself can end before it has read everything, for example
+ * if the sandbox is killed.
+ */
+async function send(
+  stdin: Writable,
+  patterns: string,
+  archive: Readable | undefined,
+): Promise<Error | undefined> {
+  let failure: Error | undefined;
+  stdin.on("error", () => {});
+  stdin.write(patterns);
+  await pipeline(async function* () {
+    try {
+      if (archive) yield* archive;
+    } catch (error) {
+      failure = error as Error;
+      throw error;
+    }
+  }, stdin).catch(() => {});
+  return failure;
 }
 
 /**
@@ -108,7 +152,8 @@ function base64At(position: number, bytes: Buffer): string {
 
 function shortPath(path: string): string {
   const { workspace, home } = sandboxPaths;
-  if (path.startsWith(`${upper}/`)) return shortPath(path.slice(upper.length));
+  for (const folder of [upper, unpacked])
+    if (path.startsWith(`${folder}/`)) return shortPath(path.slice(folder.length));
   if (path.startsWith(`${workspace}/`)) return path.slice(workspace.length + 1);
   return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }

@@ -100,6 +100,8 @@ export interface ProcessSandboxOptions {
   createProcesses(options: { assertMayStart(): void }): SandboxProcesses;
   /** Pauses all processes, if `enforced.freeze` says so. Default: init stops them. */
   freezer?: Freezer;
+  /** As in `Sandbox`. */
+  readSystemChanges?: Sandbox["readSystemChanges"];
   /** Pack and unpack what a base consists of, as an archive. */
   packBase(run: SpawnScript, options: { signal: AbortSignal }): Promise<Spawned>;
   unpackBase(run: SpawnScript, options: { signal: AbortSignal }): Promise<Spawned>;
@@ -136,6 +138,7 @@ export class ProcessSandbox implements Sandbox {
   readonly enforced: Enforced;
   readonly scriptPaths: ScriptPaths;
   readonly freezer: Freezer | undefined;
+  readonly readSystemChanges: Sandbox["readSystemChanges"];
   readonly #options: ProcessSandboxOptions;
   readonly #processes: SandboxProcesses;
   readonly #freezer: Freezer;
@@ -170,6 +173,7 @@ export class ProcessSandbox implements Sandbox {
       workspaceDiff: workspaceDiffPath,
       ...(hasLayers ? { layers: layerPaths } : {}),
     };
+    this.readSystemChanges = options.readSystemChanges;
     this.#options = options;
     this.#processes = options.createProcesses({ assertMayStart: () => this.#assertMayStart() });
     this.#freezer = options.freezer ?? this.#processes;

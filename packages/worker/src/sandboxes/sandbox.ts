@@ -41,6 +41,12 @@ export interface Sandbox {
   inspect(script: string | string[], options: { signal: AbortSignal }): Promise<Spawned>;
 
   /**
+   * Reads an archive of all changes to the system of the image. Nothing may be running. Undefined if scripts see these
+   * changes as files, or if there is no image.
+   */
+  readonly readSystemChanges?: ((options: { signal: AbortSignal }) => Promise<Readable>) | undefined;
+
+  /**
    * Returns at most the first `limit` bytes of a file. The path is relative to the working folder and resolved
    * inside the sandbox: symlinks, `..` and absolute paths lead to the file that a command would see, never to the host.
    */

@@ -2,14 +2,25 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import type { Worker } from "../../src/worker.ts";
+import type { WorkerOptions } from "../../src/worker-runtime.ts";
 import { layer } from "../images/images-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
 import { outputOf, startTestInstallation, type TestInstallation } from "../installation.ts";
 import { makeFolder, Origin } from "../repositories/git-server.ts";
 
-/** Environments from a Dockerfile, end to end. Only a worker that is root can use images. */
-describe.runIf(process.getuid?.() === 0)("an environment with a Dockerfile", () => {
+/** Environments from a Dockerfile, end to end, with workers of one kind. `getSandbox` returns their options. */
+export function testDockerfileBuilds(
+  kind: string,
+  getSandbox: () => Promise<Pick<WorkerOptions, "sandbox" | "docker">>,
+): void {
+  // Only a worker that is root can use images, and only root can start an engine for tests.
+  describe.runIf(process.getuid?.() === 0)(`an environment with a Dockerfile (${kind})`, () =>
+    defineTests(getSandbox),
+  );
+}
+
+function defineTests(getSandbox: () => Promise<Pick<WorkerOptions, "sandbox" | "docker">>): void {
   let installation: TestInstallation;
   let worker: Worker;
   let registry: RegistryServer;
@@ -17,7 +28,10 @@ describe.runIf(process.getuid?.() === 0)("an environment with a Dockerfile", () 
   let digest: string;
   let reference: string;
   let toolReference: string;
-  const settings = () => ({ repositoryPaths: [temporary.folder], allowedAddresses: "127.0.0.1" });
+  const settings = async () => ({
+    ...{ repositoryPaths: [temporary.folder], allowedAddresses: "127.0.0.1" },
+    ...(await getSandbox()),
+  });
 
   beforeAll(async () => {
     temporary = makeFolder();
@@ -32,7 +46,7 @@ describe.runIf(process.getuid?.() === 0)("an environment with a Dockerfile", () 
     const tool = makeImage({ layers: [layer({ name: "tool", text: "echo tool\n" })] });
     toolReference = await push(registry, "acme/tool:1", tool);
     installation = await startTestInstallation();
-    worker = await installation.worker(settings());
+    worker = await installation.worker(await settings());
     await installation.call("PUT", "/agent/secrets/BUILD_TOKEN", { body: { value: "very-secret-value" } });
   });
   afterAll(async () => {
@@ -150,7 +164,7 @@ EOF
     // A continued run gets the same on another worker.
     await vi.waitUntil(async () => !(await installation.get(first.id)).is_sandbox_running, waitOptions);
     await worker.drain();
-    worker = await installation.worker(settings());
+    worker = await installation.worker(await settings());
     await installation.followUp(first.id, script);
     await vi.waitUntil(async () => (await installation.get(first.id)).turns === 2, waitOptions);
     const item = await installation.until(first.id, "SUCCEEDED");
@@ -258,4 +272,4 @@ RUN false`;
     ]);
     expect(output).toBe("page\nworker\nvanilla of team twice\nworker\nvanilla of team twice\n");
   });
-});
+}

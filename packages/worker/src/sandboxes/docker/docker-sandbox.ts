@@ -6,12 +6,14 @@
  * - Containers and volumes are removed only after all processes have exited.
  * - What a base has taken over is not removed with the sandbox.
  */
+import type { Readable } from "node:stream";
 import { filesScripts } from "../files/base-archive.ts";
 import { sandboxPaths } from "../paths.ts";
 import { ProcessSandbox, type SpawnScript } from "../process-sandbox.ts";
 import type { Label, Spawned } from "../sandbox.ts";
 import { packImageBase, unpackImageBase } from "./bases/image-archive.ts";
 import { saveBase } from "./bases/save-base.ts";
+import { streamSystemLayer } from "./bases/stream-system-layer.ts";
 import type { DockerSandboxOptions } from "./docker-sandbox-options.ts";
 import { removeImage } from "./images/remove-image.ts";
 import type { SandboxFiles } from "./sandbox-files.ts";
@@ -25,6 +27,7 @@ export class DockerSandbox extends ProcessSandbox {
       ...options,
       log: shared.log,
       hasLayers: files.hasLayers,
+      readSystemChanges: options.hasImage ? () => readSystemChanges(options) : undefined,
       packBase: (run, { signal }) => packBase(options, run, signal),
       unpackBase: (run, { signal }) => unpackBase(options, run, signal),
       saveBase: (name) => saveBase(name, options),
@@ -36,6 +39,11 @@ export class DockerSandbox extends ProcessSandbox {
     });
     this.label = options.label;
   }
+}
+
+async function readSystemChanges({ shared, labels, containers }: DockerSandboxOptions): Promise<Readable> {
+  const container = await containers.get("commands");
+  return await streamSystemLayer({ docker: shared.docker, labels, container });
 }
 
 async function packBase(

@@ -42,9 +42,7 @@ export async function packImageBase(
   { docker, labels, run, signal }: ImageArchiveOptions,
   { container, home }: { container: Docker.Container; home: string | undefined },
 ): Promise<Spawned> {
-  const { Id: image } = (await container.commit({ pause: false, changes: labelChanges(labels) })) as {
-    Id: string;
-  };
+  const image = await commitContainer(container, labels);
   const removeCommitted = () => removeImage(docker, image);
   const script = await run(packScript, { stdin: false, signal }).catch(async (error) => {
     await removeCommitted();
@@ -140,7 +138,12 @@ async function waitForDrain(stream: Readable & { once(event: string, listener: (
   });
 }
 
-/** Instructions that label a committed image. */
-export function labelChanges(labels: Record<string, string>): string[] {
-  return Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`);
+/** Commits the changes of a container, whose processes have ended, as an image. Returns its id. */
+export async function commitContainer(
+  container: Docker.Container,
+  labels: Record<string, string>,
+): Promise<string> {
+  const changes = Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`);
+  const { Id } = (await container.commit({ pause: false, changes })) as { Id: string };
+  return Id;
 }

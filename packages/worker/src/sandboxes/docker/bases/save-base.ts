@@ -5,7 +5,7 @@ import { sandboxObjectName } from "../labels.ts";
 import { copyFolders } from "../sandbox-files.ts";
 import { SandboxVolumes } from "../volumes/sandbox-volumes.ts";
 import type { BaseFolder } from "./docker-bases.ts";
-import { labelChanges } from "./image-archive.ts";
+import { commitContainer } from "./image-archive.ts";
 
 /**
  * Saves the files of a sandbox whose processes have ended. Its own volumes become those of the base; without a base of its
@@ -35,7 +35,7 @@ export async function saveBase(name: string, options: DockerSandboxOptions): Pro
       );
     }
     const { folders, bytes } = await describeFolders(paths, saved, options);
-    if (hasImage) image = await commitImage(container, labels);
+    if (hasImage) image = await commitContainer(container, labels);
     bases.add(name, { folders, image, bytes });
   } catch (error) {
     if (image !== undefined) await removeImage(docker, image).catch(() => {});
@@ -43,14 +43,6 @@ export async function saveBase(name: string, options: DockerSandboxOptions): Pro
     throw error;
   }
   for (const volume of saved) volumes.release(volume);
-}
-
-async function commitImage(
-  container: Awaited<ReturnType<DockerSandboxOptions["containers"]["get"]>>,
-  labels: Record<string, string>,
-): Promise<string> {
-  const { Id } = (await container.commit({ changes: labelChanges(labels), pause: false })) as { Id: string };
-  return Id;
 }
 
 /** Reads the owners and modes of the folders, which an overlay does not take from its lower layer, and their size. */

@@ -1,0 +1,3 @@
+import { testDockerfileBuilds } from "../dockerfiles/dockerfile-builds.ts";
+
+testDockerfileBuilds("local", async () => ({ sandbox: "local" }));
