@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -25,6 +26,17 @@ static bool enter_folder(const char **folders) {
   return false;
 }
 
+/**
+ * In a pod, a command of root lacks a capability that init has, so that the kernel forbids the command to trace init and its
+ * connection. Other users have no capabilities.
+ */
+static void drop_capabilities(const struct start *start) {
+  bool is_root = !start->has_user || start->uid == 0;
+  for (int capability = 0; capability <= CAP_LAST_CAP; capability++) {
+    if (!is_root || capability == CAP_SYS_CHROOT) prctl(PR_CAPBSET_DROP, capability);
+  }
+}
+
 /** Prepares the new process. Returns only if a step fails. */
 static int become_command(const struct start *start) {
   struct sigaction reset = {.sa_handler = SIG_DFL};
@@ -39,6 +51,7 @@ static int become_command(const struct start *start) {
   }
   setsid();
   if (start->has_terminal && ioctl(0, TIOCSCTTY, 0) != 0) return STEP_TERMINAL;
+  if (is_pod()) drop_capabilities(start);
   if (start->has_user) {
     if (setgroups(start->group_count, start->groups) != 0) return STEP_USER;
     if (setresgid(start->gid, start->gid, start->gid) != 0) return STEP_USER;

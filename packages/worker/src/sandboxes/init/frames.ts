@@ -11,6 +11,9 @@
  *   directions, whose id init chooses and sends in "accepted".
  * - Limits: the worker sends "countLimits" with any id. In a container, init answers with what its control groups have
  *   counted in "limitCounts".
+ * - Pods: init stays without a connection. The id of "ready" is the number of earlier configurations. The worker sends
+ *   "endCommands" to kill all processes, and init answers "commandsEnded" when all have exited. Then only "configure" may
+ *   follow. Without a connection, init does the same by itself.
  * - Streams: each side may send `window` bytes, and then as many as the other side grants with "credit". "end" ends one
  *   direction. The worker sends "reset" to close a stream early. The last frame of init about an output is "end", and
  *   about stdin or a connection "closed". After these, an id is unknown.
@@ -25,6 +28,7 @@ export const toInit = {
   deadline: 5,
   listen: 6,
   countLimits: 7,
+  endCommands: 8,
   data: 16,
   end: 17,
   credit: 18,
@@ -39,6 +43,7 @@ export const fromInit = {
   listening: 5,
   accepted: 6,
   limitCounts: 7,
+  commandsEnded: 8,
   data: 16,
   end: 17,
   credit: 18,
