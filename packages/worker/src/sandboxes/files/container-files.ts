@@ -1,12 +1,13 @@
 /** The files that the containers of a sandbox have from the beginning. */
-import { etcFiles } from "../files/etc-files.ts";
-import { gitConfig, pushConfig, pushConfigName } from "../files/git-config.ts";
-import { scriptStatePath } from "../files/script-paths.ts";
+
 import { sandboxPaths } from "../paths.ts";
 import type { OpenOptions } from "../sandbox.ts";
 import { imageGitConfigPath, includeImageGitConfig } from "../systems/image-commands.ts";
-import { sandboxUser } from "./containers/container-spec.ts";
-import { type ArchiveEntry, createArchive } from "./containers/file-archive.ts";
+import { sandboxUser } from "../systems/sandbox-user.ts";
+import { etcFiles } from "./etc-files.ts";
+import { type ArchiveEntry, createArchive } from "./file-archive.ts";
+import { gitConfig, pushConfig, pushConfigName } from "./git-config.ts";
+import { scriptStatePath } from "./script-paths.ts";
 
 type Options = Pick<OpenOptions, "gitAuthor" | "gitPushes" | "image">;
 
