@@ -52,6 +52,8 @@ export interface TestCluster {
   resume(program: ClusterProgram): Promise<void>;
   /** Kills the API server, starts it and waits until it is ready. */
   restartApiServer(): Promise<void>;
+  /** Rejects all connections that pods open, as a network plugin does that enforces a policy which denies everything. */
+  denyPodTraffic(): Promise<void>;
   /** Removes the cluster with its pods. */
   stop(): Promise<void>;
   readLog(program: ClusterProgram): string;
@@ -130,6 +132,13 @@ export async function startCluster({ isOnDisk = false } = {}): Promise<TestClust
         const socket = join(folder, `port-${port}.sock`);
         listeners.push(await forward(socket, { host: "127.0.0.1", port }));
         await connectNetworks(`forward-${port}`, `127.0.0.1:${port}`, socket);
+      },
+      async denyPodTraffic() {
+        const chain = (hook: string) =>
+          `chain ${hook} { type filter hook ${hook} priority -10; ct state established accept; iifname "pods" reject; }`;
+        const rules = `table inet deny_pods { ${chain("input")} ${chain("forward")} }`;
+        writeFileSync(join(folder, "programs", "deny-pods"), `nft '${rules}' && exec sleep infinity\n`);
+        await startProgram("deny-pods");
       },
       kill: (program) => node.send(`kill KILL ${program}`),
       start: startProgram,

@@ -55,7 +55,7 @@ export async function createDockerSandbox(
     const containers = new SandboxContainers(docker, {
       commands: {
         ...{ name: nameOf(shared, id, "commands"), spec: specs.commands, isUnique: image !== undefined },
-        files: commandFiles(options, { hasBase: base !== undefined }),
+        files: commandFiles(options, { hasFolders: base !== undefined }),
       },
       scripts: {
         ...{ name: nameOf(shared, id, "scripts"), spec: specs.scripts, isUnique: false },

@@ -1,7 +1,7 @@
 import { Deadline } from "../deadline.ts";
 import { InitProcesses } from "../init/init-processes.ts";
 import { LimitCounts } from "../init/limit-counts.ts";
-import { describeEnforcement, resolveLimits } from "../limits.ts";
+import { type Capabilities, describeEnforcement, NotEnforceableError, resolveLimits } from "../limits.ts";
 import { proxyPort } from "../network/proxy.ts";
 import type { OpenOptions } from "../sandbox.ts";
 import { assertSandboxId } from "../sandbox-id.ts";
@@ -28,6 +28,7 @@ export async function createKubernetesSandbox(
   const { id, label, image } = options;
   const { cluster, capabilities, log } = shared;
   assertSandboxId(id);
+  assertNetworkEnforced(options, capabilities);
   const requested = options.limits ?? {};
   const limits = resolveLimits(requested, capabilities);
   const resources = new AsyncDisposableStack();
@@ -89,6 +90,14 @@ export async function createKubernetesSandbox(
     await resources.disposeAsync();
     throw error;
   }
+}
+
+/** Without an enforced policy, commands would reach more than the egress proxy lets through. */
+function assertNetworkEnforced({ network }: OpenOptions, { network: capability }: Capabilities): void {
+  if (network === undefined || capability.enforced) return;
+  throw new NotEnforceableError(
+    `The environment's network mode cannot be enforced on this worker: ${capability.reason} Until then, use the network mode \`none\`.`,
+  );
 }
 
 function forwardsOf({ network, forwards = [], image }: OpenOptions) {

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import type { Log } from "../../log.ts";
 import { ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
 import type { KubernetesSettings } from "../kubernetes-settings.ts";
-import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
+import { type Capabilities, NotEnforceableError } from "../limits.ts";
 import type {
   Base,
   ImageSource,
@@ -25,11 +25,13 @@ import type {
   Spawned,
 } from "../sandbox.ts";
 import { KubernetesBases } from "./bases/kubernetes-bases.ts";
+import { probeNetworkPolicy } from "./canary.ts";
 import { openCluster } from "./cluster/connect.ts";
 import { ClusterError } from "./cluster/errors.ts";
 import { createKubernetesSandbox } from "./create-kubernetes-sandbox.ts";
 import type { KubernetesSandbox } from "./kubernetes-sandbox.ts";
 import type { Owner } from "./labels.ts";
+import { findOwnPod } from "./own-pod.ts";
 import { readPodOptions } from "./pods/pod-options.ts";
 import { defaultStartLimits, type StartLimits } from "./pods/sandbox-pod.ts";
 import { reap } from "./reap.ts";
@@ -66,7 +68,7 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   const shared: SharedResources = {
     ...{ cluster, systemImage, podOptions, log },
     owner: kubernetes.owner ?? readOwner(root),
-    ownerReference: undefined,
+    ownerReference: await findOwnPod(cluster),
     startLimits: { ...defaultStartLimits, ...kubernetes.startLimits },
     capabilities: describeCapabilities(),
     ids: {
@@ -78,7 +80,9 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   };
   const provider = new KubernetesProvider({ shared, onOpenFailed: options.onOpenFailed ?? (() => {}) });
   try {
-    await provider.check();
+    await provider.check(async (pod) => {
+      shared.capabilities = { ...shared.capabilities, network: await probeNetworkPolicy(cluster, pod) };
+    });
     return provider;
   } catch (error) {
     await provider.stop();
@@ -155,8 +159,8 @@ class KubernetesProvider implements SandboxProvider {
       this.#sandboxes.set(id, sandbox);
       return sandbox;
     } catch (error) {
-      // An unenforceable limit is a problem with the request, not with this worker.
-      if (!(error instanceof LimitNotEnforceableError)) this.#onOpenFailed();
+      // What cannot be enforced is a problem with the request, not with this worker.
+      if (!(error instanceof NotEnforceableError)) this.#onOpenFailed();
       throw error;
     } finally {
       this.#opening.delete(id);
@@ -196,7 +200,7 @@ class KubernetesProvider implements SandboxProvider {
     return await reap(this.#shared, { keep, open });
   }
 
-  async check(): Promise<void> {
+  async check(whileOpen: (pod: string) => Promise<void> = async () => {}): Promise<void> {
     const deadline = process.hrtime.bigint() + 120_000_000_000n;
     const sandbox = await this.open({ id: `check-${randomUUID()}`, deadline, label: { purpose: "check" } });
     const signal = AbortSignal.timeout(120_000);
@@ -204,6 +208,7 @@ class KubernetesProvider implements SandboxProvider {
       const { exitCode } = await sandbox.exec("true", { signal, timeoutMs: 60_000, onOutput: () => {} });
       if (exitCode !== 0)
         throw new Error(`The sandbox check failed: \`true\` returned exit code ${exitCode}.`);
+      await whileOpen(this.#own(sandbox).pod);
     } finally {
       await sandbox.close();
     }

@@ -35,6 +35,8 @@ const cannotFreeze = async () => {
 
 export class KubernetesSandbox extends ProcessSandbox {
   readonly label: Label;
+  /** The name of its pod. */
+  readonly pod: string;
 
   constructor(options: KubernetesSandboxOptions) {
     const { pod, shared } = options;
@@ -49,5 +51,6 @@ export class KubernetesSandbox extends ProcessSandbox {
       removeFiles: () => pod.remove(),
     });
     this.label = options.label;
+    this.pod = pod.name;
   }
 }

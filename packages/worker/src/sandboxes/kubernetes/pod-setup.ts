@@ -6,7 +6,8 @@ import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { listFolder, packEntries } from "../docker/volumes/archive.ts";
-import { commandFiles, scriptFiles } from "../files/container-files.ts";
+import { commandFiles, scriptFiles, volumeFolders } from "../files/container-files.ts";
+import { createArchive } from "../files/file-archive.ts";
 import { sandboxCopyPath } from "../files/programs.ts";
 import { layerPaths } from "../files/script-paths.ts";
 import { firstBytes } from "../first-bytes.ts";
@@ -38,6 +39,7 @@ export class PodSetup {
   readonly #options: PodSetupOptions;
   readonly #isSetUp = new Set<ProcessKind>();
   #volumes: Promise<void> | undefined;
+  #folders: Promise<void> | undefined;
 
   constructor(options: PodSetupOptions) {
     this.#options = options;
@@ -84,10 +86,22 @@ export class PodSetup {
           "The container of the sandbox has started again, without the changes to its system, because it ran out of memory or its node restarted. Start the run again.",
         );
     }
-    const files =
-      kind === "commands" ? commandFiles(options, { hasBase: base !== undefined }) : scriptFiles(options);
+    const files = kind === "commands" ? commandFiles(options, { hasFolders: true }) : scriptFiles(options);
     await feed(connection, [sandboxCopyPath, "unpack", "/", "-", "-"], Readable.from([files]));
+    if (!options.image && base === undefined) await this.#takeFolders(connection);
     this.#isSetUp.add(kind);
+  }
+
+  /** Gives the folders to the user of commands, through the first connection of any kind. The user may change them later. */
+  async #takeFolders(connection: InitConnection): Promise<void> {
+    const archive = Readable.from([createArchive(volumeFolders())]);
+    this.#folders ??= feed(connection, [sandboxCopyPath, "unpack", "/", "-", "-"], archive);
+    try {
+      await this.#folders;
+    } catch (error) {
+      this.#folders = undefined;
+      throw error;
+    }
   }
 }
 

@@ -4,7 +4,7 @@
  * - Every call has a time limit, so that an API server that hangs cannot hang a run.
  * - Every failure is a ClusterError.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type {
@@ -60,22 +60,33 @@ function loadConfig(client: Client, { kubeconfig, context }: ClusterOptions): Ku
   );
 }
 
+function readOwnNamespace(): string | undefined {
+  try {
+    return readFileSync(join(serviceAccountFolder, "namespace"), "utf8").trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export class Cluster {
   readonly address: string;
   readonly namespace: string;
+  /** The namespace of the pod in which this worker runs. Undefined outside of the cluster. */
+  readonly ownNamespace: string | undefined;
   readonly #client: Client;
   readonly #config: KubeConfig;
   readonly #core: CoreV1Api;
   readonly #timeoutMs: number;
 
-  constructor(client: Client, config: KubeConfig, { namespace, timeoutMs }: ClusterOptions) {
+  constructor(client: Client, config: KubeConfig, { namespace, kubeconfig, timeoutMs }: ClusterOptions) {
     this.#client = client;
     this.#config = config;
     this.#core = config.makeApiClient(client.CoreV1Api);
     this.#timeoutMs = timeoutMs ?? defaultTimeoutMs;
     this.address = config.getCurrentCluster()?.server ?? "";
     const ofContext = config.getContextObject(config.getCurrentContext())?.namespace;
-    this.namespace = namespace ?? ofContext ?? "default";
+    this.ownNamespace = kubeconfig === undefined ? readOwnNamespace() : undefined;
+    this.namespace = namespace ?? this.ownNamespace ?? ofContext ?? "default";
   }
 
   async version(): Promise<VersionInfo> {

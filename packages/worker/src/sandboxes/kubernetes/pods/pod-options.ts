@@ -50,7 +50,8 @@ export function readPodOptions(path: string | undefined): PodOptions {
 export function parsePodOptions(text: string, path: string): PodOptions {
   let content: unknown;
   try {
-    content = loadYaml(text) ?? {};
+    // The parser refuses an empty file.
+    content = text.trim() === "" ? {} : loadYaml(text);
   } catch (error) {
     throw invalid(
       path,
