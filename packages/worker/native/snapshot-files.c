@@ -9,7 +9,7 @@
  *         prints a number that differs after every change below these folders, "stable" unless the newest change is so
  *         recent that a further change could get the same time, and the number of entries
  *     snapshot-files idle
- *         exits with 0 if no process runs except init and this one
+ *         exits with 0 if no process of a command runs
  *     snapshot-files unwrap
  *         copies a tar archive and replaces each member with a part of the home's archive by this part
  */
@@ -415,7 +415,10 @@ static int fingerprint(int count, char **paths) {
   return fflush(stdout) ? 1 : 0;
 }
 
-/* The processes with which init supervises commands end shortly after them. Ended processes have no memory. */
+/*
+ * The processes with which init supervises commands end shortly after them. Ended processes have no memory. In a pod, the
+ * worker's own connection is a process without a parent, which no command can have.
+ */
 static int is_running(const char *pid) {
   char path[64], line[512];
   snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
@@ -427,7 +430,8 @@ static int is_running(const char *pid) {
   line[size] = 0;
   const char *name = strchr(line, '('), *end = strrchr(line, ')');
   if (!name || !end || strncmp(name, "(outrider-sup)", (size_t)(end - name) + 1) == 0) return 0;
-  return strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0;
+  int is_connection = strlen(end) > 6 && strncmp(end + 3, " 0 ", 3) == 0;
+  return !is_connection && strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0;
 }
 
 static int is_idle(void) {

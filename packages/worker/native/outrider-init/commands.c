@@ -40,12 +40,13 @@ struct command {
 static struct command commands = {.next = &commands, .previous = &commands};
 static char *own_folders[MAX_FOLDERS];
 static rlim_t open_files;
-static struct timer orphan_timer;
-static int orphan_attempts;
+static struct timer orphan_timer, end_timer;
+static int orphan_attempts, end_attempts;
 
 static void on_reports(struct source *source);
 static void on_kill_timer(struct timer *timer);
 static void on_orphan_timer(struct timer *timer);
+static void on_end_timer(struct timer *timer);
 
 static struct command *find_command(uint32_t id) {
   for (struct command *command = commands.next; command != &commands; command = command->next) {
@@ -79,6 +80,7 @@ void configure(struct payload *payload) {
   uint32_t count = take_u32(payload);
   if (count > MAX_FOLDERS) end_sandbox();
   for (uint32_t index = 0; index < count; index++) {
+    free(own_folders[index]);
     own_folders[index] = strdup(take_string(payload));
     if (!own_folders[index]) end_sandbox();
   }
@@ -91,7 +93,7 @@ void configure(struct payload *payload) {
   }
   // init needs several files for each command. Commands get the limit back.
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) end_sandbox();
-  open_files = files.rlim_cur;
+  if (open_files == 0) open_files = files.rlim_cur;
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
   umask(022);
@@ -129,10 +131,17 @@ static void on_output_closed(struct command *command) {
 static void on_stdout_closed(struct output *output) { on_output_closed(container_of(output, struct command, stdout)); }
 static void on_stderr_closed(struct output *output) { on_output_closed(container_of(output, struct command, stderr)); }
 
+/** In a pod, init is root, which has access to everything. The owner of the folder is the user of commands. */
+static bool has_access(const char *folder) {
+  struct stat status;
+  if (!is_pod()) return access(folder, R_OK | W_OK | X_OK) == 0;
+  return stat(folder, &status) == 0 && (status.st_mode & S_IRWXU) == S_IRWXU;
+}
+
 /** A command can remove its own access to the sandbox's folders. That must not lock out later commands. */
 static void restore_access(void) {
   for (int index = 0; index < MAX_FOLDERS && own_folders[index]; index++) {
-    if (access(own_folders[index], R_OK | W_OK | X_OK) != 0) chmod(own_folders[index], 0700);
+    if (!has_access(own_folders[index])) chmod(own_folders[index], 0700);
   }
 }
 
@@ -356,6 +365,32 @@ static void on_orphan_timer(struct timer *timer) {
     abandon_output(&command->stdout);
     abandon_output(&command->stderr);
   }
+}
+
+static bool is_child_of_init(pid_t pid, pid_t parent, const void *context) {
+  (void)pid;
+  (void)context;
+  return parent == 1;
+}
+
+/** The processes that the worker starts in a pod are no children of init, so that they stay. */
+static void on_end_timer(struct timer *timer) {
+  bool stop_everything = ++end_attempts > MAX_KILL_ATTEMPTS;
+  bool is_done = kill_trees(is_child_of_init, NULL, stop_everything);
+  if (is_done && commands.next == &commands) return on_commands_ended();
+  set_timer(timer, end_attempts < 10 ? 2 : 10);
+}
+
+void end_commands(void) {
+  end_attempts = 0;
+  for (struct command *command = commands.next; command != &commands; command = command->next) {
+    command->is_killed = true;
+    close_input(&command->stdin);
+    close_output(&command->stdout);
+    close_output(&command->stderr);
+  }
+  end_timer.on_time = on_end_timer;
+  set_timer(&end_timer, 0);
 }
 
 /** When a supervisor exits by itself, the command has no process left. When it was killed, there may be orphans. */

@@ -13,11 +13,17 @@
 
 static void on_connection(struct source *source);
 static void on_output_ready(struct source *source);
-static struct source connection = {.fd = CONNECTION_FD, .on_ready = on_connection};
+static void add_frame(uint32_t type, uint32_t id, const void *payload, size_t size);
+static struct source connection = {.fd = -1, .on_ready = on_connection};
 /** The file for frames to the worker, if it is not the one from which its frames are read. */
 static struct source output_file = {.fd = -1, .on_ready = on_output_ready};
 static struct buffer incoming, outgoing;
+/** Whether the worker has configured init. Otherwise, nothing runs, and nothing is sent. */
 static bool is_configured;
+/** How often init was configured. The worker learns from it whether a container has started again. */
+static uint32_t configurations;
+/** Whether all commands are being ended, in a pod. */
+static bool is_ending;
 /** Whether the worker reads too slowly, so that the rest waits until epoll reports that it can be written. */
 static bool is_blocked;
 static struct timer deadline;
@@ -89,6 +95,40 @@ const char *take_string(struct payload *payload) {
 static size_t waiting(void) { return outgoing.end - outgoing.start; }
 bool is_congested(void) { return waiting() >= CONGESTED_AT; }
 
+/** Ends all commands. Without them, init waits for the next worker that configures it. */
+static void reset(void) {
+  is_configured = false;
+  is_ending = true;
+  clear_timer(&deadline);
+  close_listeners();
+  end_freeze();
+  end_commands();
+}
+
+/** Without its connection, the sandbox ends. A pod waits for the next connection. */
+static void disconnect(void) {
+  if (!is_pod()) end_sandbox();
+  close_source(&connection);
+  close_source(&output_file);
+  consume(&incoming, incoming.end - incoming.start);
+  consume(&outgoing, outgoing.end - outgoing.start);
+  is_blocked = false;
+  on_pod_disconnected();
+  if (!is_ending) reset();
+}
+
+/** Called when the worker's next connection replaces this one. */
+void replace_connection(void) {
+  if (connection.fd >= 0) disconnect();
+  if (!is_ending) take_waiting_connection();
+}
+
+void on_commands_ended(void) {
+  is_ending = false;
+  if (connection.fd >= 0) return add_frame(COMMANDS_ENDED, 0, NULL, 0);
+  take_waiting_connection();
+}
+
 /** Sends what is waiting. The loop calls it when there is nothing else to do, so that small frames travel together. */
 static void flush(void) {
   bool was_congested = is_congested();
@@ -96,7 +136,7 @@ static void flush(void) {
     ssize_t written = write(output_file.fd < 0 ? connection.fd : output_file.fd, outgoing.data + outgoing.start, waiting());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (written <= 0) end_sandbox();
+    if (written <= 0) return disconnect();
     consume(&outgoing, (size_t)written);
   }
   is_blocked = waiting() > 0;
@@ -110,7 +150,7 @@ static void flush(void) {
 }
 
 bool flush_when_idle(bool is_idle) {
-  if (is_blocked || waiting() == 0 || (!is_idle && !is_congested())) return false;
+  if (connection.fd < 0 || is_blocked || waiting() == 0 || (!is_idle && !is_congested())) return false;
   flush();
   return true;
 }
@@ -121,10 +161,14 @@ static void write_header(uint8_t *header, uint32_t type, uint32_t id, size_t siz
   write_u32(header + 8, id);
 }
 
-void send_frame(uint32_t type, uint32_t id, const void *payload, size_t size) {
+static void add_frame(uint32_t type, uint32_t id, const void *payload, size_t size) {
   write_header(reserve(&outgoing, HEADER_SIZE + size), type, id, size);
   outgoing.end += HEADER_SIZE;
   append(&outgoing, payload, size);
+}
+
+void send_frame(uint32_t type, uint32_t id, const void *payload, size_t size) {
+  if (is_configured) add_frame(type, id, payload, size);
 }
 
 void send_pair(uint32_t type, uint32_t id, uint32_t first, uint32_t second) {
@@ -149,9 +193,15 @@ ssize_t send_from(int fd, uint32_t id, size_t max) {
   return size;
 }
 
+/** Ends the sandbox, or everything in a pod except its files. */
 static void on_deadline(struct timer *timer) {
   (void)timer;
-  end_sandbox();
+  disconnect();
+}
+
+static void move_deadline(uint64_t ms) {
+  set_timer(&deadline, ms);
+  set_pod_deadline(ms);
 }
 
 static struct output *find_output(uint32_t id) {
@@ -189,17 +239,18 @@ static void on_stream_frame(uint32_t type, uint32_t id, struct payload payload) 
 }
 
 static void on_frame(uint32_t type, uint32_t id, struct payload payload) {
+  if (is_ending) return; // the worker has sent it before it learned of the end
   if (is_configured == (type == CONFIGURE)) end_sandbox();
   switch (type) {
   case CONFIGURE:
     is_configured = true;
     deadline.on_time = on_deadline;
-    set_timer(&deadline, take_u64(&payload));
+    move_deadline(take_u64(&payload));
     configure(&payload);
-    send_frame(READY, 0, NULL, 0);
+    send_frame(READY, configurations++, NULL, 0);
     return;
   case DEADLINE:
-    set_timer(&deadline, take_u64(&payload));
+    move_deadline(take_u64(&payload));
     return send_frame(DONE, id, NULL, 0);
   case FREEZE:
     return freeze(id);
@@ -215,6 +266,8 @@ static void on_frame(uint32_t type, uint32_t id, struct payload payload) {
     return listen_on(id, &payload);
   case COUNT_LIMITS:
     return count_limits(id);
+  case END_COMMANDS:
+    return reset();
   default:
     return on_stream_frame(type, id, payload);
   }
@@ -227,10 +280,11 @@ static void on_output_ready(struct source *source) {
 
 static void on_connection(struct source *source) {
   if (is_blocked && output_file.fd < 0) flush();
+  if (connection.fd < 0) return;
   size_t room = MAX_DATA + HEADER_SIZE;
   ssize_t size = read(source->fd, reserve(&incoming, room), room);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (size <= 0) end_sandbox(); // the worker has exited
+  if (size <= 0) return disconnect(); // the worker has exited
   incoming.end += (size_t)size;
   while (incoming.end - incoming.start >= HEADER_SIZE) {
     const uint8_t *header = incoming.data + incoming.start;
@@ -248,7 +302,8 @@ static void prepare_file(int fd) {
   fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-void start_connection(int output_fd) {
+void start_connection(int input_fd, int output_fd) {
+  connection.fd = input_fd;
   output_file.fd = output_fd;
   prepare_file(connection.fd);
   if (output_fd >= 0) prepare_file(output_fd);

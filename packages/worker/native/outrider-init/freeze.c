@@ -23,3 +23,6 @@ void thaw(uint32_t id) {
   kill(-1, SIGCONT);
   send_frame(DONE, id, NULL, 0);
 }
+
+/** Called when all processes are being killed. The next ones are not stopped. */
+void end_freeze(void) { has_frozen = false; }

@@ -2,6 +2,9 @@
  * outrider-init: the first process of a sandbox. It starts commands, reaps processes, ends everything at the deadline and
  * carries streams between the sandbox and the worker over one connection.
  *
+ * Without that connection the sandbox ends, except in a pod: there, all commands end, and init waits for the next
+ * connection of the worker, so that the files stay (see pod.c).
+ *
  * The protocol is described in packages/worker/src/sandboxes/init/frames.ts. The process is single-threaded: an event loop
  * calls one handler at a time. It trusts the worker, and nothing inside the sandbox.
  */
@@ -17,7 +20,7 @@
 
 /** The connection to the worker. A container gets it as its stdin and stdout, which then become these two files. */
 #define CONNECTION_FD 5
-#define CONTAINER_OUTPUT_FD 6
+#define OUTPUT_FD 6
 /** How many bytes one side may send on a stream before the other side grants more. */
 #define WINDOW (256u * 1024)
 /** The largest payload of a data frame, and of any frame. */
@@ -34,6 +37,7 @@ enum from_worker {
   COUNT_LIMITS = 7,
   FREEZE = 8,
   THAW = 9,
+  END_COMMANDS = 10,
   DATA = 16,
   END = 17,
   CREDIT = 18,
@@ -49,6 +53,7 @@ enum to_worker {
   ACCEPTED = 6,
   LIMIT_COUNTS = 7,
   DONE = 8,
+  COMMANDS_ENDED = 9,
   /* DATA, END and CREDIT have the same numbers in both directions. */
   CLOSED = 19,
 };
@@ -109,7 +114,12 @@ uint32_t take_u32(struct payload *payload);
 uint64_t take_u64(struct payload *payload);
 const char *take_string(struct payload *payload);
 
-void start_connection(int output_fd);
+/** Uses these files as the connection. The second is -1 if the first is for both directions. */
+void start_connection(int input_fd, int output_fd);
+/** Called in a pod when all commands have ended. */
+void on_commands_ended(void);
+/** Closes the connection of a pod, if there is one. The connection that waits is used as soon as all commands have ended. */
+void replace_connection(void);
 /** Sends what is waiting if there is nothing else to do or too much of it. Returns whether it did anything. */
 bool flush_when_idle(bool is_idle);
 void send_frame(uint32_t type, uint32_t id, const void *payload, size_t size);
@@ -165,6 +175,8 @@ void close_input(struct input *input);
 void configure(struct payload *payload);
 void start_command(uint32_t id, struct payload *payload);
 void kill_command(uint32_t id);
+/** Kills every process of the sandbox and closes its streams. Calls `on_commands_ended` when all have exited. */
+void end_commands(void);
 void resize_command(uint32_t id, struct payload *payload);
 struct output *find_command_output(uint32_t id);
 struct input *find_command_input(uint32_t id);
@@ -209,6 +221,7 @@ void count_limits(uint32_t id);
 /** Stop and continue all other processes, and answer "done". */
 void freeze(uint32_t id);
 void thaw(uint32_t id);
+void end_freeze(void);
 bool is_frozen(void);
 
 /* processes.c */
@@ -218,6 +231,21 @@ typedef bool is_target(pid_t pid, pid_t parent, const void *context);
 
 /** Stops and kills the targets and their descendants. Returns whether none was left. */
 bool kill_trees(is_target *matches, const void *context, bool stop_everything);
+
+/* pod.c */
+
+/** Reads the arguments and waits for connections of the worker. */
+void start_pod(char **arguments, int count);
+/** Whether init stays without a connection. */
+bool is_pod(void);
+/** Moves the time at which init itself ends, which is a while after the deadline of the commands. */
+void set_pod_deadline(uint64_t ms);
+/** Called when the connection is closed. */
+void on_pod_disconnected(void);
+/** Called when all commands have ended. Uses the connection of a worker that has waited for it. */
+void take_waiting_connection(void);
+/** Runs in a process of its own that the worker starts in the pod. Gives init its stdin and stdout until init is done with them. */
+int connect_to_pod(const char *name);
 
 /* listeners.c */
 
@@ -229,5 +257,7 @@ bool is_connection(uint32_t id);
 void reset_connection(uint32_t id, bool is_error);
 /** Accepts connections that waited for the connection to the worker. */
 void resume_listeners(void);
+/** Closes all listeners and connections. */
+void close_listeners(void);
 
 #endif

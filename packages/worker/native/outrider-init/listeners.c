@@ -65,6 +65,20 @@ void resume_listeners(void) {
   for (struct listener *listener = listeners; listener; listener = listener->next) watch(&listener->source, EPOLLIN);
 }
 
+void close_listeners(void) {
+  clear_timer(&retry_timer);
+  while (listeners) {
+    struct listener *listener = listeners;
+    listeners = listener->next;
+    close_source(&listener->source);
+    free(listener);
+  }
+  for (struct connection *each = connections.next; each != &connections; each = each->next) {
+    close_input(&each->input);
+    close_output(&each->output);
+  }
+}
+
 static void on_retry_timer(struct timer *timer) {
   (void)timer;
   resume_listeners();

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -25,6 +26,23 @@ static bool enter_folder(const char **folders) {
   return false;
 }
 
+/**
+ * In a pod, a command of root lacks a capability that init has, so that the kernel forbids the command to trace init and its
+ * connection. Other users have no capabilities.
+ */
+static void drop_capabilities(const struct start *start) {
+  bool is_root = !start->has_user || start->uid == 0;
+  for (int capability = 0; capability <= CAP_LAST_CAP; capability++) {
+    if (!is_root || capability == CAP_SYS_CHROOT) prctl(PR_CAPBSET_DROP, capability);
+  }
+}
+
+static bool change_user(const struct start *start) {
+  if (!start->has_user) return true;
+  return setgroups(start->group_count, start->groups) == 0 && setresgid(start->gid, start->gid, start->gid) == 0 &&
+         setresuid(start->uid, start->uid, start->uid) == 0;
+}
+
 /** Prepares the new process. Returns only if a step fails. */
 static int become_command(const struct start *start) {
   struct sigaction reset = {.sa_handler = SIG_DFL};
@@ -39,11 +57,8 @@ static int become_command(const struct start *start) {
   }
   setsid();
   if (start->has_terminal && ioctl(0, TIOCSCTTY, 0) != 0) return STEP_TERMINAL;
-  if (start->has_user) {
-    if (setgroups(start->group_count, start->groups) != 0) return STEP_USER;
-    if (setresgid(start->gid, start->gid, start->gid) != 0) return STEP_USER;
-    if (setresuid(start->uid, start->uid, start->uid) != 0) return STEP_USER;
-  }
+  if (is_pod()) drop_capabilities(start);
+  if (!change_user(start)) return STEP_USER;
   if (!enter_folder(start->folders)) return STEP_FOLDER;
   execve(start->argv[0], (char **)start->argv, (char **)start->env);
   return STEP_EXEC;
@@ -83,7 +98,23 @@ static pid_t start_main_process(const struct start *start) {
   return pid;
 }
 
-void supervise(const struct start *start) {
+/**
+ * Where init is root only to change users, the supervisor is the same user as the command, which it does not have to
+ * protect itself from: init ends what a supervisor leaves behind.
+ */
+static struct start change_user_early(struct start start) {
+  if (!is_pod() || !start.has_user || start.uid == 0) return start;
+  drop_capabilities(&start);
+  if (!change_user(&start)) {
+    report(REPORT_FAILED, errno, STEP_USER);
+    _exit(1);
+  }
+  start.has_user = false;
+  return start;
+}
+
+void supervise(const struct start *given) {
+  struct start own = change_user_early(*given), *start = &own;
   prctl(PR_SET_NAME, "outrider-sup");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   pid_t main_process = start_main_process(start);

@@ -40,7 +40,7 @@ import { checkoutScript } from "../repositories/checkout.ts";
 import type { Repositories, Resolved } from "../repositories/repository.ts";
 import { RepositoryError } from "../repositories/repository-error.ts";
 import { checkSecretSize, listEnvironmentSecrets } from "../run/run-secrets.ts";
-import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
+import { NotEnforceableError } from "../sandboxes/limits.ts";
 import { sandboxPaths } from "../sandboxes/paths.ts";
 import { type Sandbox, SandboxImageError, type SandboxProvider } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
@@ -295,7 +295,7 @@ async function listSkills(repositories: ResolvedRepository[], log: StepLog): Pro
 function failedOutcome(error: unknown): Extract<BuildOutcome, { type: "failed" }> {
   if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
-  const isConfiguration = error instanceof LimitNotEnforceableError || error instanceof SandboxImageError;
+  const isConfiguration = error instanceof NotEnforceableError || error instanceof SandboxImageError;
   const error_code = isConfiguration ? "environment_setup_failed" : "sandbox_lost";
   return { type: "failed", error_code, message };
 }

@@ -31,8 +31,13 @@ export const defaultLimits: Limits = {
   disk_mb: 10 * 1024,
 };
 
-/** Thrown when an environment requests a limit that this worker cannot enforce. The sandbox is then not opened. */
-export class LimitNotEnforceableError extends Error {
+/** Thrown when an environment requests what this worker cannot enforce. The sandbox is then not opened. */
+export class NotEnforceableError extends Error {
+  override name = "NotEnforceableError";
+}
+
+/** Thrown when it requests a limit that this worker cannot enforce. */
+export class LimitNotEnforceableError extends NotEnforceableError {
   override name = "LimitNotEnforceableError";
   readonly field: keyof Limits;
 

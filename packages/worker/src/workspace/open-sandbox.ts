@@ -17,7 +17,7 @@ import type { Repositories } from "../repositories/repository.ts";
 import { updateScript } from "../repositories/update-checkout.ts";
 import { executionLabel } from "../run/execution-label.ts";
 import type { PreparedRun } from "../run/prepare.ts";
-import { LimitNotEnforceableError } from "../sandboxes/limits.ts";
+import { NotEnforceableError } from "../sandboxes/limits.ts";
 import {
   type Bundle,
   type ExecOptions,
@@ -174,7 +174,7 @@ export function gitAuthorOf({ environment, history }: Assignment): GitAuthor {
 }
 
 function errorCodeOf(error: unknown): ErrorCode {
-  return error instanceof LimitNotEnforceableError || error instanceof SandboxImageError
+  return error instanceof NotEnforceableError || error instanceof SandboxImageError
     ? "environment_setup_failed"
     : "sandbox_lost";
 }

@@ -48,8 +48,22 @@ export interface PlaceSystem {
   isWorkspaceMounted: boolean;
   /** Whether commands can run as other users of the image, and give files to them. */
   hasOtherUsers: boolean;
+  /** Where sandboxes are pods, what commands see of the pod in addition. */
+  pod?: PlacePod;
   /** Environment variables that the system adds to those that all commands have. */
   env: Record<string, string>;
+}
+
+/** What commands see of a pod. */
+export interface PlacePod {
+  /** The capabilities of init, which has more than commands. */
+  capabilities: string;
+  /** Network interfaces in addition to `lo`. Network policies do not allow any connection through them. */
+  interfaces: string[];
+  /** A pod that exceeds its disk limit is evicted, with all files. Its writes do not fail. */
+  isEvicted: true;
+  /** The names of the sockets on which init waits for the worker. */
+  sockets: string[];
 }
 
 export interface OpenPlace {

@@ -1,24 +1,24 @@
-import type { InitConnection } from "../init/init-connection.ts";
+import { Deadline } from "../deadline.ts";
+import { commandFiles, scriptFiles } from "../files/container-files.ts";
 import { InitProcesses } from "../init/init-processes.ts";
+import { LimitCounts } from "../init/limit-counts.ts";
 import { describeEnforcement, resolveLimits } from "../limits.ts";
 import { proxyPort } from "../network/proxy.ts";
 import { sandboxPaths } from "../paths.ts";
-import type { LimitEvents, OpenOptions, SandboxImage } from "../sandbox.ts";
+import type { OpenOptions, SandboxImage } from "../sandbox.ts";
 import { assertSandboxId } from "../sandbox-id.ts";
 import type { ProcessKind } from "../systems/command-system.ts";
+import { createImageSystem, DefaultSystem } from "../systems/container-systems.ts";
 import type { BaseObjects } from "./bases/docker-bases.ts";
-import { commandFiles, scriptFiles } from "./container-files.ts";
 import { ContainerProcess } from "./containers/container-process.ts";
 import type { ContainerSpec, VolumeMount } from "./containers/container-spec.ts";
 import { SandboxContainers } from "./containers/sandbox-containers.ts";
 import { scriptLimits } from "./containers/script-limits.ts";
-import { Deadline } from "./deadline.ts";
 import { DockerSandbox } from "./docker-sandbox.ts";
 import { findImageHome } from "./image-home.ts";
 import { sandboxLabels, sandboxObjectName } from "./labels.ts";
 import { createSandboxFiles } from "./sandbox-files.ts";
 import type { SharedResources } from "./shared-resources.ts";
-import { createImageSystem, DefaultSystem } from "./systems.ts";
 import { SandboxVolumes } from "./volumes/sandbox-volumes.ts";
 
 const firstUnprivilegedPort = 1024;
@@ -56,7 +56,7 @@ export async function createDockerSandbox(
     const containers = new SandboxContainers(docker, {
       commands: {
         ...{ name: nameOf(shared, id, "commands"), spec: specs.commands, isUnique: image !== undefined },
-        files: commandFiles(options, { hasBase: base !== undefined }),
+        files: commandFiles(options, { hasFolders: base !== undefined }),
       },
       scripts: {
         ...{ name: nameOf(shared, id, "scripts"), spec: specs.scripts, isUnique: false },
@@ -163,29 +163,4 @@ async function describeContainers(
       mounts: [...files.scriptMounts, ...bundles],
     },
   };
-}
-
-/** Counts how often limits have taken effect. The counts of control groups begin again with every start. */
-class LimitCounts {
-  readonly #current = new Map<InitConnection, LimitEvents>();
-  #outOfMemory = 0;
-
-  /** Called when a container has ended because of its memory limit, which nobody could count any longer. */
-  addOutOfMemory(): void {
-    this.#outOfMemory += 1;
-  }
-
-  async read(connections: Iterable<InitConnection>): Promise<LimitEvents> {
-    await Promise.all(
-      [...connections].map(async (connection) => {
-        const counts = await connection.countLimits();
-        if (counts) this.#current.set(connection, counts);
-      }),
-    );
-    const all = [...this.#current.values()];
-    return {
-      oom_kills: all.reduce((sum, each) => sum + each.oom_kills, this.#outOfMemory),
-      forks_refused: all.reduce((sum, each) => sum + each.forks_refused, 0),
-    };
-  }
 }

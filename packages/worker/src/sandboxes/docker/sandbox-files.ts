@@ -6,11 +6,12 @@
  *   layers. Opening a sandbox copies nothing then. The folders of volumes are paths on the engine's machine.
  * - If the engine cannot mount overlays, the base's files are copied.
  */
+
+import { createArchive } from "../files/file-archive.ts";
 import { layerPaths } from "../files/script-paths.ts";
 import { sandboxPaths } from "../paths.ts";
 import type { BaseFolder, BaseObjects } from "./bases/docker-bases.ts";
 import type { VolumeMount } from "./containers/container-spec.ts";
-import { createArchive } from "./containers/file-archive.ts";
 import { runTool } from "./containers/run-tool.ts";
 import type { SharedResources } from "./shared-resources.ts";
 import { fillVolume } from "./volumes/fill-volume.ts";

@@ -14,6 +14,9 @@
  * - Deadline: the worker sends "deadline" with any id, and init confirms it with "done".
  * - Freezing: the worker sends "freeze" or "thaw" with any id. init stops or continues all processes except itself, and
  *   answers "done".
+ * - Pods: init stays without a connection. The id of "ready" is the number of earlier configurations. The worker sends
+ *   "endCommands" to kill all processes, and init answers "commandsEnded" when all have exited. Then only "configure" may
+ *   follow. Without a connection, init does the same by itself.
  * - Streams: each side may send `window` bytes, and then as many as the other side grants with "credit". "end" ends one
  *   direction. The worker sends "reset" to close a stream early. The last frame of init about an output is "end", and
  *   about stdin or a connection "closed". After these, an id is unknown.
@@ -30,6 +33,7 @@ export const toInit = {
   countLimits: 7,
   freeze: 8,
   thaw: 9,
+  endCommands: 10,
   data: 16,
   end: 17,
   credit: 18,
@@ -45,6 +49,7 @@ export const fromInit = {
   accepted: 6,
   limitCounts: 7,
   done: 8,
+  commandsEnded: 9,
   data: 16,
   end: 17,
   credit: 18,

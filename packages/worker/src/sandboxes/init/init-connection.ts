@@ -152,8 +152,11 @@ class CommandState implements InitCommand {
  * Invariant: every command settles. If the stream closes, all commands end as killed, once their processes have exited.
  */
 export class InitConnection {
-  /** Resolves when init has answered for the first time. Rejects if the stream closes before. */
-  readonly ready: Promise<void>;
+  /**
+   * Resolves when init has answered for the first time, with the number of earlier connections that configured it. Rejects
+   * if the stream closes before.
+   */
+  readonly ready: Promise<number>;
   /** Resolves when the stream is closed, with the reason if this side closed it because of an error. */
   readonly closed: Promise<Error | undefined>;
   readonly #stream: Duplex;
@@ -170,9 +173,11 @@ export class InitConnection {
   /** Callers of `freeze` and `thaw`, by the id of their request. */
   readonly #freezing = new Map<number, () => void>();
   readonly #confirmedDeadline: ConfirmedDeadline;
-  readonly #ready = Promise.withResolvers<void>();
+  readonly #ready = Promise.withResolvers<number>();
+  readonly #commandsEnded = Promise.withResolvers<boolean>();
   #lastId = 0;
   #failure: Error | undefined;
+  #isEnding = false;
   #isClosed = false;
 
   constructor(stream: Duplex, options: InitOptions) {
@@ -275,6 +280,20 @@ export class InitConnection {
     return await promise;
   }
 
+  /**
+   * Kills every process below an init that stays without a connection, and closes the stream. Resolves when all have
+   * exited, with false if init does not say so within the time.
+   */
+  async endCommands(timeoutMs: number): Promise<boolean> {
+    this.#send(toInit.endCommands, 0);
+    this.#isEnding = true;
+    const timer = setTimeout(() => this.#stream.destroy(), timeoutMs);
+    const hasEnded = await this.#commandsEnded.promise;
+    clearTimeout(timer);
+    this.#stream.destroy();
+    return hasEnded;
+  }
+
   close(): void {
     this.#stream.destroy();
   }
@@ -288,7 +307,8 @@ export class InitConnection {
   }
 
   readonly #send = (type: number, id: number, payload?: Buffer): void => {
-    if (!this.#isClosed && this.#stream.writable) this.#stream.write(encodeFrame(type, id, payload));
+    if (!this.#isClosed && !this.#isEnding && this.#stream.writable)
+      this.#stream.write(encodeFrame(type, id, payload));
   };
 
   #kill(id: number, command: CommandState): void {
@@ -308,6 +328,7 @@ export class InitConnection {
   #onClose(): void {
     this.#isClosed = true;
     this.#confirmedDeadline.clear();
+    this.#commandsEnded.resolve(false);
     this.#ready.reject(this.#failure ?? new Error("The sandbox's first process exited."));
     const commands = [...this.#commands.values()];
     void this.#processesEnded().then(() => commands.map((command) => command.onLost()));
@@ -330,7 +351,9 @@ export class InitConnection {
 
   #onFrame(frame: Frame): void {
     const { type, id } = frame;
-    if (type === fromInit.ready) this.#onReady();
+    if (type === fromInit.commandsEnded) this.#commandsEnded.resolve(true);
+    else if (this.#isEnding) return;
+    else if (type === fromInit.ready) this.#onReady(frame);
     else if (type === fromInit.listening) this.#onListening(frame);
     else if (type === fromInit.accepted) this.#onAccepted(frame);
     else if (type === fromInit.limitCounts) this.#onLimitCounts(frame);
@@ -339,9 +362,9 @@ export class InitConnection {
     else this.#onCommandFrame(frame);
   }
 
-  #onReady(): void {
+  #onReady({ id }: Frame): void {
     this.#confirmedDeadline.onConfirmed(0);
-    this.#ready.resolve();
+    this.#ready.resolve(id);
   }
 
   #onListening(frame: Frame): void {

@@ -2,10 +2,8 @@
 import type { ContainerCreateOptions, MountSettings } from "dockerode";
 import { initPath } from "../../files/programs.ts";
 import type { Limits } from "../../limits.ts";
+import { sandboxUser } from "../../systems/sandbox-user.ts";
 import { noCopy } from "../volumes/fill-volume.ts";
-
-/** The user of a sandbox without an image. */
-export const sandboxUser = { uid: 1000, gid: 1000 };
 
 /**
  * The capabilities that containers usually have, but not SYS_CHROOT, because the seccomp filter forbids chroot, and not

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createArchive } from "../containers/file-archive.ts";
+import { createArchive } from "../../files/file-archive.ts";
 import { runTool, type ToolResources } from "../containers/run-tool.ts";
 import { isEngineError } from "../engine/errors.ts";
 import { sandboxLabels, sandboxObjectName } from "../labels.ts";

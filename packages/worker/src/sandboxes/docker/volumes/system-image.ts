@@ -63,7 +63,7 @@ export async function ensureSystemImage(engine: Engine, options: SystemImageOpti
       "image_not_found",
       "This worker cannot make the default system of containers, because it does not run on Linux. Set OUTRIDER_DOCKER_SYSTEM_IMAGE to an image for Linux with bash, git, tar and gzip.",
     );
-  const entries = await listEntries();
+  const entries = await listSystemImageEntries();
   const content = hashEntries(entries);
   const name = `${sharedObjectName(owner, "system")}:${content}`;
   const found = await findImage(engine, name);
@@ -101,7 +101,8 @@ async function pullSystemImage(engine: Engine, image: string, signal?: AbortSign
   );
 }
 
-async function listEntries(): Promise<ArchiveEntry[]> {
+/** Returns what the default system of containers consists of. */
+export async function listSystemImageEntries(): Promise<ArchiveEntry[]> {
   const own = new Map([
     ...folders.map((entry) => [entry.path, entry] as const),
     ...Object.entries(files).map(([path, text]): [string, ArchiveEntry] => [

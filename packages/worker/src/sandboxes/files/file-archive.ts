@@ -1,4 +1,4 @@
-import { paddingOf, writeHeader } from "../../../images/tar-header.ts";
+import { paddingOf, writeHeader } from "../../images/tar-header.ts";
 
 /** A file or folder to create. */
 export interface ArchiveEntry {

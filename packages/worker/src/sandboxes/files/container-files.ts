@@ -1,21 +1,25 @@
 /** The files that the containers of a sandbox have from the beginning. */
-import { etcFiles } from "../files/etc-files.ts";
-import { gitConfig, pushConfig, pushConfigName } from "../files/git-config.ts";
-import { scriptStatePath } from "../files/script-paths.ts";
+
 import { sandboxPaths } from "../paths.ts";
 import type { OpenOptions } from "../sandbox.ts";
 import { imageGitConfigPath, includeImageGitConfig } from "../systems/image-commands.ts";
-import { sandboxUser } from "./containers/container-spec.ts";
-import { type ArchiveEntry, createArchive } from "./containers/file-archive.ts";
+import { sandboxUser } from "../systems/sandbox-user.ts";
+import { etcFiles } from "./etc-files.ts";
+import { type ArchiveEntry, createArchive } from "./file-archive.ts";
+import { gitConfig, pushConfig, pushConfigName } from "./git-config.ts";
+import { scriptStatePath } from "./script-paths.ts";
 
 type Options = Pick<OpenOptions, "gitAuthor" | "gitPushes" | "image">;
 
 /** The engine itself writes these. */
 const engineFiles = ["hosts", "resolv.conf"];
 
-/** `hasBase`: the workspace and the home have their owners and modes from a base. */
-export function commandFiles(options: Options, { hasBase }: { hasBase: boolean }): Buffer {
-  if (!options.image) return createArchive([...systemFiles(options), ...ownFolders(hasBase)]);
+/** `hasFolders`: the workspace and the home have their owners and modes already. */
+export function commandFiles(options: Options, { hasFolders }: { hasFolders: boolean }): Buffer {
+  if (!options.image) {
+    const folders = [ownFolder(sandboxPaths.tmp), ...(hasFolders ? [] : volumeFolders())];
+    return createArchive([...systemFiles(options), ...folders]);
+  }
   const gitConfigName = imageGitConfigPath.slice(1);
   return createArchive([
     file("etc/outrider-connect", etcFiles["outrider-connect"]),
@@ -43,12 +47,12 @@ function systemFiles({ gitAuthor, gitPushes }: Options): ArchiveEntry[] {
   ];
 }
 
-/** The folders that commands without an image can write to. The first two are volumes. */
-function ownFolders(hasBase: boolean): ArchiveEntry[] {
-  const { workspace, home, tmp } = sandboxPaths;
-  const paths = hasBase ? [tmp] : [workspace, home, tmp];
-  return paths.map((path) => ({ name: `${path.slice(1)}/`, mode: 0o700, ...sandboxUser }));
+/** The volumes of a sandbox without an image, to which its commands can write. */
+export function volumeFolders(): ArchiveEntry[] {
+  return [sandboxPaths.workspace, sandboxPaths.home].map(ownFolder);
 }
+
+const ownFolder = (path: string) => ({ name: `${path.slice(1)}/`, mode: 0o700, ...sandboxUser });
 
 function file(name: string, content = ""): ArchiveEntry {
   return { name, content, mode: content.startsWith("#!") ? 0o755 : 0o644 };

@@ -1,0 +1,109 @@
+import { Deadline } from "../deadline.ts";
+import { InitProcesses } from "../init/init-processes.ts";
+import { LimitCounts } from "../init/limit-counts.ts";
+import { type Capabilities, describeEnforcement, NotEnforceableError, resolveLimits } from "../limits.ts";
+import { proxyPort } from "../network/proxy.ts";
+import type { OpenOptions } from "../sandbox.ts";
+import { assertSandboxId } from "../sandbox-id.ts";
+import { createImageSystem, DefaultSystem } from "../systems/container-systems.ts";
+import { sandboxUser } from "../systems/sandbox-user.ts";
+import { KubernetesSandbox } from "./kubernetes-sandbox.ts";
+import { sandboxMetadata } from "./labels.ts";
+import { PodSetup } from "./pod-setup.ts";
+import { PodProcess } from "./pods/pod-process.ts";
+import { SandboxPod } from "./pods/sandbox-pod.ts";
+import type { SharedResources } from "./shared-resources.ts";
+
+const firstUnprivilegedPort = 1024;
+/** The cluster itself ends a pod after this time, if everything else fails. */
+const maxPodSeconds = 7 * 24 * 3600;
+
+type CreateOptions = OpenOptions & { onClosed(): void };
+
+/** Creates the pod of a sandbox. The first command waits until it runs. */
+export async function createKubernetesSandbox(
+  shared: SharedResources,
+  options: CreateOptions,
+): Promise<KubernetesSandbox> {
+  const { id, label, image } = options;
+  const { cluster, capabilities, log } = shared;
+  assertSandboxId(id);
+  assertNetworkEnforced(options, capabilities);
+  const requested = options.limits ?? {};
+  const limits = resolveLimits(requested, capabilities);
+  const resources = new AsyncDisposableStack();
+  try {
+    const base =
+      options.base === undefined
+        ? undefined
+        : resources.adopt(shared.bases.acquire(options.base), ({ release }) => release()).path;
+    const metadata = sandboxMetadata(shared.owner, { sandbox: id, label });
+    const { ownerReference } = shared;
+    const pod = new SandboxPod(
+      cluster,
+      {
+        metadata: { ...metadata, ...(ownerReference ? { ownerReferences: [ownerReference] } : {}) },
+        systemImage: shared.systemImage,
+        image: image?.layers[0],
+        ...{ limits, requested, hosts: options.hosts, maxSeconds: maxPodSeconds },
+        bundles: (options.bundles ?? []).map(({ target }) => target),
+        deadlineMs: Number(options.deadline - process.hrtime.bigint()) / 1e6,
+        options: shared.podOptions,
+      },
+      shared.startLimits,
+    );
+    await pod.create();
+    const setup = new PodSetup({ pod, options, base });
+    const hasNetwork = options.network !== undefined;
+    const { folders } = setup;
+    const system = image
+      ? createImageSystem(image, { hasNetwork, homes: new Set([image.user]), folders })
+      : new DefaultSystem({ hasNetwork, folders, user: { ...sandboxUser, groups: [] } });
+    const counts = new LimitCounts();
+    return new KubernetesSandbox({
+      ...{ id, label, pod, setup, shared, system },
+      hasImage: image !== undefined,
+      base: options.base,
+      workingFolder: options.workingFolder,
+      enforced: {
+        ...describeEnforcement(limits, capabilities),
+        ...(image ? { ids: shared.ids } : {}),
+      },
+      createProcesses: ({ assertMayStart }) => {
+        const deadline = new Deadline(options.deadline, () => processes.killAll());
+        resources.defer(() => deadline.clear());
+        const processes = new InitProcesses({
+          ...{ id, system, assertMayStart, deadline, log },
+          forwards: forwardsOf(options),
+          launch: (kind, hooks) => new PodProcess({ kind, pod, hooks, setup, log }),
+          scriptsNeedCommands: image !== undefined,
+          // It is the same container.
+          startsAfterKilled: true,
+          limitEvents: (connections) => counts.read(connections),
+        });
+        return processes;
+      },
+      releaseResources: () => resources.disposeAsync(),
+      onClosed: options.onClosed,
+    });
+  } catch (error) {
+    await resources.disposeAsync();
+    throw error;
+  }
+}
+
+/** Without an enforced policy, commands would reach more than the egress proxy lets through. */
+function assertNetworkEnforced({ network }: OpenOptions, { network: capability }: Capabilities): void {
+  if (network === undefined || capability.enforced) return;
+  throw new NotEnforceableError(
+    `The environment's network mode cannot be enforced on this worker: ${capability.reason} Until then, use the network mode \`none\`.`,
+  );
+}
+
+function forwardsOf({ network, forwards = [], image }: OpenOptions) {
+  return [
+    ...(network ? [{ address: "127.0.0.1", port: proxyPort, accept: network }] : []),
+    // Without an image, init has no capability to listen on these ports.
+    ...forwards.filter(({ port }) => image || port >= firstUnprivilegedPort),
+  ];
+}

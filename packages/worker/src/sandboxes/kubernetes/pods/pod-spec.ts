@@ -1,0 +1,160 @@
+/** What the pod of a sandbox consists of, and what its containers are allowed to do. */
+import type { V1Container, V1ObjectMeta, V1Pod, V1VolumeMount } from "@kubernetes/client-node";
+import { initPath, programsPath } from "../../files/programs.ts";
+import type { Limits } from "../../limits.ts";
+import { sandboxPaths } from "../../paths.ts";
+import type { ProcessKind } from "../../systems/command-system.ts";
+import type { PodOptions } from "./pod-options.ts";
+
+/** What init itself needs, with and without an image: it changes users and kills what they run. */
+const initCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETPCAP", "SETUID"];
+/**
+ * What root of an image has in addition, as in containers of an engine, without the capability to send raw packets. Commands
+ * lack SYS_CHROOT, by which the kernel tells them from init.
+ */
+const imageCapabilities = ["SETFCAP", "NET_BIND_SERVICE", "AUDIT_WRITE", "SYS_CHROOT"];
+
+/** What a sandbox is guaranteed, if its environment asks for no limits. */
+const defaultRequests = { cpu: "100m", memory: "256Mi" };
+/** What the worker's scripts may use. */
+const scriptLimits = { memory: "1Gi" };
+const scriptRequests = { cpu: "10m", memory: "32Mi" };
+
+const programsVolume = "programs";
+/** Where the init container installs the programs. */
+const installPath = "/.outrider/programs";
+
+export interface PodPlan {
+  metadata: V1ObjectMeta;
+  systemImage: string;
+  /** The environment's image, with its digest. */
+  image: string | undefined;
+  limits: Limits;
+  /** The limits that the environment asks for, which are also guaranteed. */
+  requested: Limits;
+  /** The arguments of init in a container. */
+  initArguments(kind: ProcessKind): string[];
+  /** The paths of folders that get a volume, which only scripts can change. */
+  bundles: string[];
+  /** Lines to add to /etc/hosts. */
+  hosts: string | undefined;
+  /** After this time, the cluster ends the pod. */
+  maxSeconds: number;
+  options: PodOptions;
+}
+
+export function describePod(plan: PodPlan): V1Pod {
+  const { metadata, systemImage, image, limits, options } = plan;
+  const { labels, annotations, ...podOptions } = options;
+  const disk = limits.disk_mb === undefined ? undefined : `${limits.disk_mb}Mi`;
+  const emptyDir = disk === undefined ? {} : { sizeLimit: disk };
+  const mounts: V1VolumeMount[] = [
+    { name: "workspace", mountPath: sandboxPaths.workspace },
+    { name: "home", mountPath: sandboxPaths.home },
+  ];
+  const programs = image ? [{ name: programsVolume, mountPath: programsPath, readOnly: true }] : [];
+  const bundles = plan.bundles.map((mountPath, index) => ({ name: `bundle-${index}`, mountPath }));
+  const container = (kind: ProcessKind): V1Container => ({
+    name: kind,
+    image: kind === "commands" && image ? image : systemImage,
+    imagePullPolicy: "IfNotPresent",
+    command: [initPath, ...plan.initArguments(kind)],
+    workingDir: "/",
+    volumeMounts: [
+      ...mounts,
+      ...bundles.map((mount) => ({ ...mount, readOnly: kind === "commands" })),
+      ...(kind === "commands" ? programs : []),
+    ],
+    resources:
+      kind === "commands" ? commandResources(plan) : { limits: scriptLimits, requests: scriptRequests },
+    securityContext: {
+      ...restrictions,
+      capabilities: {
+        drop: ["ALL"],
+        add: kind === "commands" && image ? [...initCapabilities, ...imageCapabilities] : initCapabilities,
+      },
+    },
+    terminationMessagePolicy: "File",
+  });
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      ...metadata,
+      labels: { ...labels, ...metadata.labels },
+      annotations: { ...annotations, ...metadata.annotations },
+    },
+    spec: {
+      ...podOptions,
+      // A container that ran out of memory starts again, unless it has ended by itself.
+      restartPolicy: "OnFailure",
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      shareProcessNamespace: false,
+      hostname: "sandbox",
+      // Names are resolved by the egress proxy of the worker.
+      dnsPolicy: "None",
+      dnsConfig: { nameservers: ["127.0.0.1"] },
+      hostAliases: [{ ip: "127.0.0.1", hostnames: ["sandbox"] }, ...hostAliases(plan.hosts)],
+      terminationGracePeriodSeconds: 0,
+      activeDeadlineSeconds: plan.maxSeconds,
+      securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+      ...(image ? { initContainers: [installContainer(systemImage)] } : {}),
+      containers: [container("commands"), container("scripts")],
+      volumes: [
+        { name: "workspace", emptyDir },
+        { name: "home", emptyDir },
+        ...(image ? [{ name: programsVolume, emptyDir: {} }] : []),
+        ...bundles.map(({ name }) => ({ name, emptyDir: {} })),
+      ],
+    },
+  };
+}
+
+/** The user is root, because init gives files to the users of commands and starts processes for them. */
+const restrictions = {
+  runAsUser: 0,
+  runAsGroup: 0,
+  privileged: false,
+  allowPrivilegeEscalation: false,
+};
+
+/** Copies the programs to where the container with the environment's image finds them. */
+function installContainer(systemImage: string): V1Container {
+  return {
+    name: "install",
+    image: systemImage,
+    imagePullPolicy: "IfNotPresent",
+    command: ["/bin/sh", "-c", `cp ${programsPath}/* ${installPath}/`],
+    volumeMounts: [{ name: programsVolume, mountPath: installPath }],
+    resources: { limits: { memory: "256Mi" }, requests: scriptRequests },
+    securityContext: { ...restrictions, capabilities: { drop: ["ALL"] } },
+  };
+}
+
+/** A limit that the environment asks for is guaranteed. The cluster would also guarantee default limits otherwise. */
+function commandResources({ limits, requested }: PodPlan): NonNullable<V1Container["resources"]> {
+  const memory = limits.memory_mb === undefined ? {} : { memory: `${limits.memory_mb}Mi` };
+  const cpu = limits.cpus === undefined ? {} : { cpu: `${Math.round(limits.cpus * 1000)}m` };
+  const disk = limits.disk_mb === undefined ? {} : { "ephemeral-storage": `${limits.disk_mb}Mi` };
+  return {
+    limits: { ...memory, ...cpu, ...disk },
+    requests: {
+      ...defaultRequests,
+      ...(requested.memory_mb === undefined ? atMost(limits.memory_mb) : memory),
+      ...cpu,
+      ...(requested.disk_mb === undefined && limits.disk_mb !== undefined
+        ? { "ephemeral-storage": "64Mi" }
+        : disk),
+    },
+  };
+}
+
+const atMost = (memoryMb = 256) => ({ memory: `${Math.min(memoryMb, 256)}Mi` });
+
+function hostAliases(lines = ""): { ip: string; hostnames: string[] }[] {
+  return lines.split("\n").flatMap((line) => {
+    const [ip = "", ...hostnames] = line.replace(/#.*/, "").trim().split(/\s+/);
+    return hostnames.length === 0 ? [] : [{ ip, hostnames }];
+  });
+}

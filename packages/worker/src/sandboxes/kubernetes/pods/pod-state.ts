@@ -1,0 +1,141 @@
+/** What the status of a pod says about one of its containers, in words. */
+import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
+import { printable } from "../../../images/image-error.ts";
+import { ClusterError, type ClusterErrorCode } from "../cluster/errors.ts";
+
+export type PodState =
+  /** The cluster has yet to choose a node, or to install the programs. `problem`: why that takes long. */
+  | { phase: "waiting"; problem?: ClusterError }
+  /** The container runs, or will run soon. */
+  | { phase: "starting" }
+  /** It will not run again. */
+  | { phase: "ended"; error: ClusterError };
+
+/** `pod`: undefined if it does not exist. */
+export function readPodState(pod: V1Pod | undefined, container: string): PodState {
+  if (!pod)
+    return ended(
+      "pod_ended",
+      "Somebody removed the pod of the sandbox, or its node was removed. Start the run again.",
+    );
+  return readEnd(pod) ?? readContainer(pod, container) ?? readSchedule(pod) ?? { phase: "starting" };
+}
+
+function readEnd({ metadata, status = {} }: V1Pod): PodState | undefined {
+  const disruption = status.conditions?.find(
+    ({ type, status: is }) => type === "DisruptionTarget" && is === "True",
+  );
+  const reason = status.reason ?? "";
+  const detail = textOf(status.message ?? disruption?.message);
+  if (reason === "Evicted" || disruption?.reason === "TerminationByKubelet")
+    return ended(
+      "evicted",
+      `The node evicted the pod of the sandbox${detail}. Use less disk space or memory, or give the environment higher limits.`,
+    );
+  if (disruption)
+    return ended(
+      "evicted",
+      `The cluster removed the pod of the sandbox from its node${detail}. Start the run again.`,
+    );
+  if (reason === "NodeLost" || reason === "NodeShutdown" || reason === "Terminated")
+    return ended("pod_ended", `The node of the sandbox was lost or shut down${detail}. Start the run again.`);
+  if (reason === "DeadlineExceeded")
+    return ended("pod_ended", "The pod of the sandbox has reached its longest time. Start the run again.");
+  if (metadata?.deletionTimestamp)
+    return ended("pod_ended", "The pod of the sandbox is being removed. Start the run again.");
+  if (status.phase !== "Failed" && status.phase !== "Succeeded") return undefined;
+  const outOfMemory = (status.containerStatuses ?? []).some(({ state }) => isOutOfMemory(state?.terminated));
+  return outOfMemory
+    ? outOfMemoryState()
+    : ended("pod_ended", `The pod of the sandbox has ended${detail}. Start the run again.`);
+}
+
+function readContainer({ status = {} }: V1Pod, name: string): PodState | undefined {
+  const installing = (status.initContainerStatuses ?? []).map(readStart).find((state) => state !== undefined);
+  if (installing) return installing;
+  const own = status.containerStatuses?.find((each) => each.name === name);
+  const isInstalled = (status.initContainerStatuses ?? []).every(
+    ({ state }) => state?.terminated?.exitCode === 0,
+  );
+  return (own && readStart(own)) ?? (isInstalled ? undefined : { phase: "waiting" });
+}
+
+const pullReasons =
+  /^(ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull|ImageInspectError|RegistryUnavailable|SignatureValidationFailed)$/;
+const createReasons =
+  /^(CreateContainerConfigError|CreateContainerError|RunContainerError|PreStartHookError)$/;
+
+function readStart({ image, state, lastState, name }: V1ContainerStatus): PodState | undefined {
+  const waiting = state?.waiting;
+  const reason = waiting?.reason ?? "";
+  const detail = textOf(waiting?.message);
+  if (pullReasons.test(reason)) {
+    const error = pullError(image, detail);
+    // The node tries again after a failure that may be temporary.
+    const isFinal = reason !== "ErrImagePull" || isPermanent(detail);
+    return isFinal ? { phase: "ended", error } : { phase: "waiting", problem: error };
+  }
+  if (createReasons.test(reason))
+    return ended(
+      "pod_ended",
+      `The container ${name} of the sandbox cannot start${detail}. Correct the image or the pod's settings.`,
+    );
+  const last = state?.terminated ?? lastState?.terminated;
+  if (reason === "CrashLoopBackOff")
+    return isOutOfMemory(last)
+      ? outOfMemoryState()
+      : ended(
+          "pod_ended",
+          `The container ${name} of the sandbox ends again and again${textOf(last?.message)}. Start the run again.`,
+        );
+  if (state?.terminated && state.terminated.exitCode === 0 && name !== "install")
+    return ended("pod_ended", "The deadline of the sandbox has passed long ago. Start the run again.");
+  if (state?.terminated && name === "install" && state.terminated.exitCode !== 0)
+    return ended(
+      "configuration",
+      `The programs of sandboxes cannot be installed from the image ${image}. Set --kubernetes-system-image to an image of the worker.`,
+    );
+  return undefined;
+}
+
+function readSchedule({ spec, status = {} }: V1Pod): PodState | undefined {
+  if (spec?.nodeName) return undefined;
+  const scheduled = status.conditions?.find(({ type }) => type === "PodScheduled");
+  if (scheduled?.status !== "False") return { phase: "waiting" };
+  return {
+    phase: "waiting",
+    problem: new ClusterError(
+      "unschedulable",
+      `No node of the cluster can run the sandbox${textOf(scheduled.message)}. Add nodes, lower the environment's limits, or change nodeSelector and tolerations in the file of --kubernetes-pod.`,
+    ),
+  };
+}
+
+/** Explains a failure of the node to pull an image. */
+function pullError(image: string, detail: string): ClusterError {
+  const remedy = /unauthorized|denied|forbidden|authorization failed|no basic auth/i.test(detail)
+    ? "Name a secret with credentials for the registry as `imagePullSecrets` in the file of --kubernetes-pod."
+    : "Check the name of the image, and whether the nodes of the cluster can reach its registry.";
+  return new ClusterError("image_pull", `The node cannot pull the image ${image}${detail}. ${remedy}`);
+}
+
+const isPermanent = (detail: string) =>
+  /not found|manifest unknown|unauthorized|denied|forbidden|authorization failed|no match for platform|invalid reference/i.test(
+    detail,
+  );
+
+const isOutOfMemory = (terminated: { reason?: string } | undefined) => terminated?.reason === "OOMKilled";
+
+const outOfMemoryState = () =>
+  ended(
+    "out_of_memory",
+    "The sandbox ran out of memory, and the kernel killed its first process. Raise `limits.memory_mb`, or use less memory.",
+  );
+
+function ended(code: ClusterErrorCode, message: string): PodState {
+  return { phase: "ended", error: new ClusterError(code, message) };
+}
+
+function textOf(message: string | undefined): string {
+  return message ? `: ${printable(message, 400).trim().replace(/\.$/, "")}` : "";
+}

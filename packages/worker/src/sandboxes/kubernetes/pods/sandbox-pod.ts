@@ -1,0 +1,138 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { initPath } from "../../files/programs.ts";
+import { InitConnection, type InitOptions } from "../../init/init-connection.ts";
+import type { ProcessKind } from "../../systems/command-system.ts";
+import type { Cluster } from "../cluster/connect.ts";
+import { ClusterError, isClusterError } from "../cluster/errors.ts";
+import { describePod, type PodPlan } from "./pod-spec.ts";
+import { readPodState } from "./pod-state.ts";
+
+/** How long each step of a start may take. */
+export interface StartLimits {
+  /** How long the cluster may have no node for the pod. Adding a node takes minutes. */
+  scheduleMs: number;
+  /** From the creation of the pod until a container runs, with the time to pull its image. */
+  startMs: number;
+  /** How long init may take to answer. */
+  answerMs: number;
+}
+
+export const defaultStartLimits: StartLimits = {
+  scheduleMs: 5 * 60_000,
+  startMs: 20 * 60_000,
+  answerMs: 20_000,
+};
+
+const firstWaitMs = 50;
+const longestWaitMs = 500;
+
+export interface ConnectOptions extends Omit<InitOptions, "deadlineMs"> {
+  /** The time until the sandbox's deadline. */
+  remainingMs(): number;
+  /** Whether nobody needs the connection any longer. */
+  isAborted(): boolean;
+}
+
+/** The pod of a sandbox, from its creation to its removal. */
+export class SandboxPod {
+  readonly name: string;
+  readonly #cluster: Cluster;
+  readonly #limits: StartLimits;
+  readonly #plan: PodPlan;
+  /** What init accepts connections by. Commands never see them. */
+  readonly #tokens: Record<ProcessKind, string> = { commands: newToken(), scripts: newToken() };
+  #createdAt = 0;
+
+  constructor(
+    cluster: Cluster,
+    plan: Omit<PodPlan, "initArguments"> & { deadlineMs: number },
+    limits: StartLimits,
+  ) {
+    this.#cluster = cluster;
+    this.#limits = limits;
+    const ms = String(Math.ceil(plan.deadlineMs + limits.startMs));
+    this.#plan = { ...plan, initArguments: (kind) => ["pod", kind, this.#tokens[kind], ms] };
+    this.name = plan.metadata.name ?? "";
+  }
+
+  async create(): Promise<void> {
+    await this.#cluster.createPod(describePod(this.#plan));
+    this.#createdAt = performance.now();
+  }
+
+  /**
+   * Connects to init in a container, once it runs. Returns undefined if nobody needs the connection any longer. Rejects with
+   * the reason if the container cannot run, and if the API server does not respond until the deadline.
+   */
+  async connect(
+    kind: ProcessKind,
+    options: ConnectOptions,
+  ): Promise<{ connection: InitConnection; configurations: number } | undefined> {
+    for (let wait = firstWaitMs; ; wait = Math.min(wait * 1.5, longestWaitMs)) {
+      if (options.isAborted()) return undefined;
+      const found = await this.#tryConnect(kind, options);
+      if (!(found instanceof Error)) return found;
+      await this.#assertStarting(kind, options, found);
+      await delay(wait);
+    }
+  }
+
+  async #tryConnect(kind: ProcessKind, options: ConnectOptions) {
+    try {
+      const stream = await this.#cluster.exec(this.name, kind, [initPath, "connect", kind]);
+      stream.write(this.#tokens[kind]);
+      const connection = new InitConnection(stream, { ...options, deadlineMs: options.remainingMs() });
+      const timer = setTimeout(() => connection.close(), this.#limits.answerMs);
+      try {
+        return { connection, configurations: await connection.ready };
+      } catch {
+        return new ClusterError(
+          "unreachable",
+          `The connection to the pod of the sandbox failed: ${stream.problem ?? "it was closed"}. Start the run again.`,
+        );
+      } finally {
+        clearTimeout(timer);
+      }
+    } catch (error) {
+      if (isClusterError(error, "forbidden")) throw error;
+      return error as Error;
+    }
+  }
+
+  /** Returns if another attempt makes sense. */
+  async #assertStarting(kind: ProcessKind, options: ConnectOptions, failure: Error): Promise<void> {
+    const { scheduleMs, startMs } = this.#limits;
+    const age = performance.now() - this.#createdAt;
+    try {
+      const state = readPodState(await this.#cluster.readPod(this.name), kind);
+      if (state.phase === "ended") throw state.error;
+      const problem = state.phase === "waiting" ? state.problem : undefined;
+      if (problem?.code === "unschedulable" && age > scheduleMs) throw problem;
+      if (age > startMs && options.remainingMs() <= 0) throw problem ?? failure;
+      if (age > startMs && state.phase === "waiting")
+        throw (
+          problem ??
+          new ClusterError(
+            "timeout",
+            `The pod of the sandbox did not start within ${Math.round(startMs / 1000)} s. Look at \`kubectl describe pod ${this.name}\`.`,
+          )
+        );
+    } catch (error) {
+      if (!isClusterError(error, "unreachable")) throw error;
+    }
+    // Commands have ended by then. An API server that is away for longer fails the run.
+    if (options.remainingMs() <= 0) throw failure;
+  }
+
+  /** Whether no container can run again, as far as the cluster knows. */
+  async hasEnded(kind: ProcessKind): Promise<boolean> {
+    return readPodState(await this.#cluster.readPod(this.name), kind).phase === "ended";
+  }
+
+  async remove(): Promise<void> {
+    await this.#cluster.deletePod(this.name);
+  }
+}
+
+const newToken = () => randomBytes(32).toString("hex");

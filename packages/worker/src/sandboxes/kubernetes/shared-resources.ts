@@ -1,0 +1,26 @@
+import type { V1OwnerReference } from "@kubernetes/client-node";
+import type { Log } from "../../log.ts";
+import type { Capabilities, Capability } from "../limits.ts";
+import type { SandboxEngine } from "../sandbox.ts";
+import type { KubernetesBases } from "./bases/kubernetes-bases.ts";
+import type { Cluster } from "./cluster/connect.ts";
+import type { Owner } from "./labels.ts";
+import type { PodOptions } from "./pods/pod-options.ts";
+import type { StartLimits } from "./pods/sandbox-pod.ts";
+
+/** What all of a worker's sandboxes in a cluster share. */
+export interface SharedResources {
+  cluster: Cluster;
+  owner: Owner;
+  /** The worker's own pod, with which the cluster removes those of its sandboxes. */
+  ownerReference: V1OwnerReference | undefined;
+  systemImage: string;
+  podOptions: PodOptions;
+  startLimits: StartLimits;
+  capabilities: Capabilities;
+  /** Whether user ids of images are not those of the node. */
+  ids: Capability;
+  engine: SandboxEngine;
+  bases: KubernetesBases;
+  log: Log;
+}

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { explainClusterError } from "../../src/sandboxes/kubernetes/cluster/errors.ts";
+
+const context = { address: "https://cluster:6443", namespace: "agents", action: "create pods" };
+const response = (code: number, message: string) => ({ code, body: JSON.stringify({ message }) });
+
+test.each([
+  [response(401, "Unauthorized"), "forbidden", "does not accept the worker's credentials. Renew"],
+  [
+    response(403, 'pods is forbidden: User "w" cannot create resource "pods"'),
+    "forbidden",
+    "The worker's account may not create pods in the namespace agents: pods is forbidden: User",
+  ],
+  [
+    response(
+      403,
+      'pods "x" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1',
+    ),
+    "quota_exceeded",
+    "The quota of the namespace agents is used up: ",
+  ],
+  [
+    response(403, 'pods "x" is forbidden: violates PodSecurity "restricted:latest"'),
+    "rejected",
+    'The cluster refused to create pods: pods "x" is forbidden: violates PodSecurity',
+  ],
+  [response(404, "pods not found"), "not_found", "does not have this object"],
+  [response(409, "exists"), "conflict", "refused to create pods: exists."],
+  [response(503, "etcdserver: timeout"), "unreachable", "failed to create pods: etcdserver: timeout."],
+  [
+    Object.assign(new TypeError("fetch failed"), { cause: new Error("connect ECONNREFUSED 127.0.0.1:1") }),
+    "unreachable",
+    "https://cluster:6443 cannot be reached: connect ECONNREFUSED 127.0.0.1:1. Check",
+  ],
+  [Object.assign(new Error("x"), { name: "TimeoutError" }), "unreachable", "did not respond in time"],
+])("a failure of the API server is explained (%#)", (error, code, text) => {
+  const explained = explainClusterError(error, context);
+  expect(explained).toMatchObject({ code, message: expect.stringContaining(text) });
+  expect(explained.message).toMatch(/\.$/);
+});

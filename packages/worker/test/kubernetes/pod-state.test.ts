@@ -1,0 +1,98 @@
+import type { V1ContainerStatus, V1Pod, V1PodStatus } from "@kubernetes/client-node";
+import { describe, expect, test } from "vitest";
+import { readPodState } from "../../src/sandboxes/kubernetes/pods/pod-state.ts";
+
+const status = (name: string, more: Partial<V1ContainerStatus>): V1ContainerStatus => ({
+  ...{ name, image: "acme/app:1", imageID: "", ready: false, restartCount: 0, ...more },
+});
+const pod = (more: V1PodStatus, node: string | undefined = "n1"): V1Pod => ({
+  spec: { containers: [], ...(node ? { nodeName: node } : {}) },
+  status: { phase: "Pending", ...more },
+});
+const waiting = (reason: string, message = "") =>
+  pod({ containerStatuses: [status("commands", { state: { waiting: { reason, message } } })] });
+const errorOf = (of: V1Pod | undefined) => {
+  const state = readPodState(of, "commands");
+  const error = state.phase === "ended" ? state.error : state.phase === "waiting" ? state.problem : undefined;
+  return { phase: state.phase, code: error?.code, message: error?.message };
+};
+
+describe("a pod", () => {
+  test("that has no node waits, with the scheduler's reason", () => {
+    expect(readPodState(pod({}, ""), "commands")).toEqual({ phase: "waiting" });
+    const message = "0/3 nodes are available: 3 Insufficient memory.";
+    const conditions = [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }];
+    expect(errorOf(pod({ conditions }, ""))).toEqual({
+      ...{ phase: "waiting", code: "unschedulable" },
+      message:
+        "No node of the cluster can run the sandbox: 0/3 nodes are available: 3 Insufficient memory. Add nodes, lower the environment's limits, or change nodeSelector and tolerations in the file of --kubernetes-pod.",
+    });
+  });
+
+  test("starts when it has a node and its programs are installed", () => {
+    expect(readPodState(pod({}), "commands")).toEqual({ phase: "starting" });
+    const install = (terminated: object | undefined) =>
+      pod({
+        initContainerStatuses: [status("install", { state: terminated ? { terminated } : {} } as never)],
+        containerStatuses: [status("commands", { state: { waiting: { reason: "PodInitializing" } } })],
+      });
+    expect(readPodState(install(undefined), "commands")).toEqual({ phase: "waiting" });
+    expect(readPodState(install({ exitCode: 0 }), "commands")).toEqual({ phase: "starting" });
+    expect(errorOf(install({ exitCode: 127 }))).toMatchObject({
+      ...{ phase: "ended", code: "configuration" },
+      message: expect.stringContaining("Set --kubernetes-system-image to an image of the worker."),
+    });
+  });
+
+  test.each([
+    ["ErrImagePull", "dial tcp: i/o timeout", "waiting", "Check the name of the image"],
+    ["ErrImagePull", "manifest unknown: not found", "ended", "Check the name of the image"],
+    ["ImagePullBackOff", "Back-off pulling image", "ended", "Check the name of the image"],
+    ["ErrImagePull", "401 Unauthorized", "ended", "Name a secret with credentials"],
+    ["InvalidImageName", "", "ended", "Check the name of the image"],
+  ])("whose image cannot be pulled (%s, %s) is %s", (reason, detail, phase, remedy) => {
+    const found = errorOf(waiting(reason, detail));
+    expect(found).toMatchObject({ phase, code: "image_pull" });
+    expect(found.message).toContain(
+      `The node cannot pull the image acme/app:1${detail ? `: ${detail}` : ""}. ${remedy}`,
+    );
+  });
+
+  const terminated = (reason: string, exitCode = 137) =>
+    pod({
+      containerStatuses: [
+        status("commands", {
+          ...{
+            state: { waiting: { reason: "CrashLoopBackOff" } },
+            lastState: { terminated: { reason, exitCode } },
+          },
+        }),
+      ],
+    });
+  const conditions = [
+    { type: "DisruptionTarget", status: "True", reason: "EvictionByEvictionAPI", message: "draining" },
+  ];
+  test.each([
+    [undefined, "pod_ended", "Somebody removed the pod"],
+    [
+      waiting("CreateContainerError", "no such file"),
+      "pod_ended",
+      "cannot start: no such file. Correct the image",
+    ],
+    [terminated("OOMKilled"), "out_of_memory", "Raise `limits.memory_mb`"],
+    [terminated("Error", 1), "pod_ended", "ends again and again"],
+    [
+      pod({ phase: "Failed", reason: "Evicted", message: "disk" }),
+      "evicted",
+      "The node evicted the pod of the sandbox: disk.",
+    ],
+    [pod({ conditions }), "evicted", "removed the pod of the sandbox from its node: draining."],
+    [pod({ phase: "Failed", reason: "NodeLost" }), "pod_ended", "The node of the sandbox was lost"],
+    [pod({ phase: "Failed", reason: "DeadlineExceeded" }), "pod_ended", "longest time"],
+    [{ ...pod({}), metadata: { deletionTimestamp: new Date() } }, "pod_ended", "is being removed"],
+    [pod({ phase: "Failed" }), "pod_ended", "has ended"],
+  ])("that has ended is explained (%#)", (ended, code, text) => {
+    expect(errorOf(ended)).toMatchObject({ phase: "ended", code, message: expect.stringContaining(text) });
+    expect(errorOf(ended).message).toMatch(/\.$/);
+  });
+});

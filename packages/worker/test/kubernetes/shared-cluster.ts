@@ -1,0 +1,29 @@
+import { importSystemImage } from "./cluster-images.ts";
+import { startCluster, type TestCluster } from "./test-cluster.ts";
+
+export interface SharedCluster {
+  cluster: TestCluster;
+  kubeconfig: string;
+  systemImage: string;
+}
+
+let started: Promise<SharedCluster> | undefined;
+
+/** Returns the cluster of a test file. It starts when a test first asks for it. */
+export function sharedCluster(): Promise<SharedCluster> {
+  started ??= start();
+  return started;
+}
+
+/** Called after the last test of the file. */
+export async function stopSharedCluster(): Promise<void> {
+  const { cluster } = (await started?.catch(() => undefined)) ?? {};
+  await cluster?.stop();
+}
+
+async function start(): Promise<SharedCluster> {
+  const cluster = await startCluster();
+  const systemImage = await importSystemImage(cluster);
+  await cluster.denyPodTraffic();
+  return { cluster, kubeconfig: cluster.kubeconfig, systemImage };
+}
