@@ -80,6 +80,6 @@ async function checkServer({
 }
 
 function print({ name, state, message, remedy }: Finding) {
-  const text = sanitizeLine(remedy ? `${message}: ${remedy}` : message);
+  const text = sanitizeLine(remedy ? `${message.replace(/\.$/, "")}: ${remedy}` : message);
   console.log(`${marks[state]}  ${name.padEnd(12)}${text}`);
 }
