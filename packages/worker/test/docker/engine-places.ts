@@ -27,6 +27,8 @@ export interface EngineUnderTest {
   /** What is different from Docker with its default runtime. */
   capabilities?: Place["capabilities"];
   system?: Partial<Place["system"]>;
+  /** Those of root of an image. */
+  imageCapabilities?: string;
   startMs?: number;
   processesWith?(host: string, worker: string, text: string): Promise<string[]>;
 }
@@ -47,6 +49,7 @@ export function describeEnginePlaces(engine: EngineUnderTest): EnginePlaces {
         isWorkspaceMounted: true,
         hasResizeSignal: true,
         findsHoles: true,
+        reportsResets: true,
       },
       ...engine.system,
     },
@@ -63,7 +66,8 @@ export function describeEnginePlaces(engine: EngineUnderTest): EnginePlaces {
       system: {
         ...plain.system,
         ...{ isImage: true, user: "root", uid: 0, home: "/root" },
-        ...{ capabilities: "00000000a00025fb", hasOtherUsers: true, hasWritableDevices: true },
+        capabilities: engine.imageCapabilities ?? "00000000a00025fb",
+        ...{ hasOtherUsers: true, hasWritableDevices: true },
         env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
       },
       open: () => {

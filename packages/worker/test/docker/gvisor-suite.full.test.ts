@@ -10,7 +10,9 @@ const gvisor = describeEnginePlaces({
   host: engineOfFile(() => startDocker({ hasGvisor: true })),
   options: { runtime: "runsc" },
   capabilities: { pids: false, ids: true },
-  system: { hasOwnKernel: true, hasResizeSignal: false, findsHoles: false },
+  // gVisor removes NET_RAW.
+  imageCapabilities: "00000000a00005fb",
+  system: { hasOwnKernel: true, hasResizeSignal: false, findsHoles: false, reportsResets: false },
   processesWith: async (host, worker, text) =>
     (await processesInside(host, worker)).filter((line) => line.includes(text)),
 });
