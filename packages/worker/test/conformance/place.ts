@@ -40,8 +40,6 @@ export interface PlaceSystem {
   hasResizeSignal: boolean;
   /** Whether a snapshot skips the holes of sparse files. Otherwise it reads them, which takes long for large ones. */
   findsHoles: boolean;
-  /** Whether a program learns that its connection broke. Otherwise the connection seems to have ended. */
-  reportsResets: boolean;
   /** Whether root of the image can change /dev. */
   hasWritableDevices: boolean;
   /** Whether commands can read /sys. */

@@ -49,7 +49,6 @@ export function describeEnginePlaces(engine: EngineUnderTest): EnginePlaces {
         isWorkspaceMounted: true,
         hasResizeSignal: true,
         findsHoles: true,
-        reportsResets: true,
       },
       ...engine.system,
     },

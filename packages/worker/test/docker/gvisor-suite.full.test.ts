@@ -12,7 +12,7 @@ const gvisor = describeEnginePlaces({
   capabilities: { pids: false, ids: true },
   // gVisor removes NET_RAW.
   imageCapabilities: "00000000a00005fb",
-  system: { hasOwnKernel: true, hasResizeSignal: false, findsHoles: false, reportsResets: false },
+  system: { hasOwnKernel: true, hasResizeSignal: false, findsHoles: false },
   processesWith: async (host, worker, text) =>
     (await processesInside(host, worker)).filter((line) => line.includes(text)),
 });

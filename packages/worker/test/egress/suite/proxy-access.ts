@@ -19,8 +19,6 @@ export interface ProxyAccess {
   name: string;
   /** As in `Place`. */
   problem?: string | undefined;
-  /** As in `PlaceSystem`. */
-  reportsResets?: boolean;
   open(): Promise<{ startProxy: StartProxy; close(): Promise<void> }>;
 }
 
@@ -32,7 +30,7 @@ export const onLoopback: ProxyAccess = {
 export function describeProxy(
   topic: string,
   access: ProxyAccess,
-  define: (startProxy: StartProxy, access: ProxyAccess) => void,
+  define: (startProxy: StartProxy) => void,
 ): void {
   describe.skipIf(access.problem)(`${topic} (${access.name})`, () => {
     let opened: Awaited<ReturnType<ProxyAccess["open"]>>;
@@ -41,7 +39,7 @@ export function describeProxy(
     });
     afterEach(closeAll);
     afterAll(() => opened?.close());
-    define((options) => opened.startProxy(options), access);
+    define((options) => opened.startProxy(options));
   });
 }
 
@@ -54,7 +52,7 @@ interface ProxySandbox {
 /** The proxy as commands in a sandbox reach it. */
 export function inSandboxOf(place: Place): ProxyAccess {
   return {
-    ...{ name: place.name, problem: place.problem, reportsResets: place.system.reportsResets },
+    ...{ name: place.name, problem: place.problem },
     async open() {
       const { provider, image, expectNoLeftovers, close } = await place.open();
       const all: ProxySandbox[] = [];
