@@ -117,7 +117,9 @@ function defineTests(getFixture: () => Fixture): void {
       );
       // Ticks are hundredths of a second. This is less than half of one CPU during that second.
       const ticks = stdout.trim().split(" ").map(Number);
-      expect(ticks.reduce((sum, each) => sum + each, 0)).toBeLessThan(50);
+      // A kernel in the sandbox does not notice every pause.
+      const max = getFixture().system.hasOwnKernel ? 90 : 50;
+      expect(ticks.reduce((sum, each) => sum + each, 0)).toBeLessThan(max);
       await sandbox.close();
     });
   });

@@ -27,6 +27,8 @@ export interface EngineUnderTest {
   /** What is different from Docker with its default runtime. */
   capabilities?: Place["capabilities"];
   system?: Partial<Place["system"]>;
+  /** Those of root of an image. */
+  imageCapabilities?: string;
   startMs?: number;
   processesWith?(host: string, worker: string, text: string): Promise<string[]>;
 }
@@ -63,7 +65,8 @@ export function describeEnginePlaces(engine: EngineUnderTest): EnginePlaces {
       system: {
         ...plain.system,
         ...{ isImage: true, user: "root", uid: 0, home: "/root" },
-        ...{ capabilities: "00000000a00025fb", hasOtherUsers: true, hasWritableDevices: true },
+        capabilities: engine.imageCapabilities ?? "00000000a00025fb",
+        ...{ hasOtherUsers: true, hasWritableDevices: true },
         env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
       },
       open: () => {

@@ -10,6 +10,8 @@ const gvisor = describeEnginePlaces({
   host: engineOfFile(() => startDocker({ hasGvisor: true })),
   options: { runtime: "runsc" },
   capabilities: { pids: false, ids: true },
+  // gVisor removes NET_RAW.
+  imageCapabilities: "00000000a00005fb",
   system: { hasOwnKernel: true, hasResizeSignal: false, findsHoles: false },
   processesWith: async (host, worker, text) =>
     (await processesInside(host, worker)).filter((line) => line.includes(text)),

@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 
-const { EAGAIN, ENOMEM, EMFILE, ENFILE, ENOENT, EACCES, E2BIG } = constants.errno;
+const { EAGAIN, ENOMEM, EMFILE, ENFILE, ENOENT, EACCES, E2BIG, ENAMETOOLONG } = constants.errno;
 /** The step of a start that failed, in the order of `enum step` in outrider-init. */
 const steps = [
   "create a process",
@@ -30,7 +30,8 @@ function describe(error: number, step: number, isStarting: boolean): string {
     return "Too many processes of earlier commands are running in the sandbox. Stop some of them.";
   if (error === ENOMEM)
     return "The sandbox is out of memory. Stop processes that earlier commands left running.";
-  if (error === E2BIG)
+  // gVisor returns the second one.
+  if (error === E2BIG || (steps[step] === "run the program" && error === ENAMETOOLONG))
     return "The command and its environment are longer than Linux allows. Put large values into files.";
   const name =
     Object.entries(constants.errno).find(([, number]) => number === error)?.[0] ?? `error ${error}`;

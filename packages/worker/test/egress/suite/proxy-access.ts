@@ -93,35 +93,43 @@ export function inSandboxOf(place: Place): ProxyAccess {
   };
 }
 
-/** Connects to the sandbox's proxy and copies both directions. Fails if the connection breaks. */
+/**
+ * Connects to the sandbox's proxy and copies both directions. If the connection breaks, it says so on stderr and waits until it
+ * is killed, because the end of stdout would be the end of the data.
+ */
 const relay = `
   use Socket;
-  socket(my $proxy, AF_INET, SOCK_STREAM, 0); connect($proxy, sockaddr_in(3128, INADDR_LOOPBACK)) or die "$!";
+  sub fail { print STDERR "broken"; sleep 1000 }
+  socket(my $proxy, AF_INET, SOCK_STREAM, 0); connect($proxy, sockaddr_in(3128, INADDR_LOOPBACK)) or fail;
   sub copy { my ($from, $to) = @_;
     while (1) {
       my $size = sysread($from, my $data, 65536);
-      defined $size or exit 1; $size or return;
-      for (my $at = 0; $at < $size; ) { my $sent = syswrite($to, $data, $size - $at, $at) or exit 1; $at += $sent }
+      defined $size or fail; $size or return;
+      for (my $at = 0; $at < $size; ) { my $sent = syswrite($to, $data, $size - $at, $at) or fail; $at += $sent }
     } }
   $SIG{PIPE} = "IGNORE";
   my $sender = fork;
   if (!$sender) { close STDOUT; copy(*STDIN, $proxy); shutdown($proxy, 1); exit 0 }
   close STDIN; copy($proxy, *STDOUT); close STDOUT;
-  waitpid($sender, 0); exit($? ? 1 : 0)`;
+  waitpid($sender, 0)`;
 
 async function passToProxy(sandbox: Sandbox, client: Socket): Promise<void> {
   const controller = new AbortController();
-  client.once("close", () => controller.abort());
   try {
     const { signal } = controller;
     const command = await sandbox.spawn(["/usr/bin/perl", "-e", relay], { signal });
-    command.stderr.resume();
+    command.stderr.once("data", () => {
+      client.resetAndDestroy();
+      controller.abort();
+    });
     for (const stream of [command.stdin, command.stdout]) stream.on("error", () => {});
+    client.once("close", () => {
+      if (!client.readableEnded) return controller.abort();
+      // The proxy still receives what the client has sent. An answer has no receiver.
+      command.stdout.once("data", () => controller.abort()).resume();
+    });
     client.pipe(command.stdin);
     command.stdout.pipe(client);
-    const { exitCode } = await command.ended;
-    // A broken connection must not look like its end.
-    if (exitCode !== 0) client.resetAndDestroy();
   } catch {
     client.resetAndDestroy();
   }
