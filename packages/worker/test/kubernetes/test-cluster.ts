@@ -136,9 +136,10 @@ export async function startCluster({ isOnDisk = false } = {}): Promise<TestClust
       async denyPodTraffic() {
         const chain = (hook: string) =>
           `chain ${hook} { type filter hook ${hook} priority -10; ct state established accept; iifname "pods" reject; }`;
-        const rules = `table inet deny_pods { ${chain("input")} ${chain("forward")} }`;
-        writeFileSync(join(folder, "programs", "deny-pods"), `nft '${rules}' && exec sleep infinity\n`);
+        const rules = `table inet deny_pods { ${chain("input")}; ${chain("forward")}; }`;
+        writeFileSync(join(folder, "programs", "deny-pods"), `nft '${rules}' && echo denied\n`);
         await startProgram("deny-pods");
+        await waitFor(async () => readLog("deny-pods").includes("denied"), "deny-pods", readLog);
       },
       kill: (program) => node.send(`kill KILL ${program}`),
       start: startProgram,

@@ -150,7 +150,7 @@ describe.skipIf(!isRoot)("init in a pod", () => {
     const pod = await startPod();
     const first = pod.connect();
     await first.connection.ready;
-    const sleeper = first.connection.start(bash("setsid sleep 1000 & echo up; sleep 1000"));
+    const sleeper = first.connection.start(bash("setsid sleep 1000 & echo up; exec sleep 1000"));
     await once(sleeper.stdout, "data");
     first.connection.setDeadline(0);
     expect(await sleeper.ended).toMatchObject({ exitCode: null });
