@@ -101,6 +101,7 @@ test(
     expect(readdirSync(join(first, "containers"))).toEqual([
       ...["compose.yaml", "server.Dockerfile", "worker.Dockerfile"],
     ]);
+    expect(readdirSync(join(first, "helm/outrider"))).toContain("Chart.yaml");
   },
   2 * testTimeout,
 );

@@ -22,10 +22,11 @@ export function stageBundle({ root, version }: Checkout, folder: string): void {
     ["server.Dockerfile", "containers/server.Dockerfile"],
     ["worker.Dockerfile", "containers/worker.Dockerfile"],
     ["compose.yaml", "containers/compose.yaml"],
+    ["helm/outrider", "helm/outrider"],
   ] as const)
     cpSync(join(packaging, source), join(folder, target), { recursive: true });
   mkdirSync(join(folder, "docs"), { recursive: true });
-  for (const page of ["install", "running", "upgrades", "backup", "operations"])
+  for (const page of ["install", "running", "kubernetes", "upgrades", "backup", "operations"])
     cpSync(join(root, `docs/${page}.md`), join(folder, `docs/${page}.md`));
   cpSync(join(root, "LICENSE"), join(folder, "LICENSE"));
   writeFileSync(join(folder, "VERSION"), `${version}\n`);
